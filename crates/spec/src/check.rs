@@ -1,0 +1,136 @@
+//! The whole judgement of a file: read → schema → decode → invariants → lints. Gathers everything it finds.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Code, Finding, Format, Pointer, Schema, decode, invariant, lint,
+    model::ToolSpec,
+    read,
+    source::{self, MAX_DOCUMENT_BYTES},
+};
+
+/// What one file holds, and what is wrong with it.
+#[derive(Clone, Debug)]
+pub struct FileCheck {
+    pub kind: FileKind,
+    pub tools: Vec<ToolCheck>,
+    /// What concerns the file and no tool in particular.
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FileKind {
+    SafeToolSpec,
+    ToolManifest,
+    Bundle,
+    /// Nothing could be made of it.
+    Unreadable,
+}
+
+/// One tool of a file. There is a `spec` only if nothing is wrong with the document.
+#[derive(Clone, Debug)]
+pub struct ToolCheck {
+    pub name: String,
+    pub spec: Option<ToolSpec>,
+    pub document: Map<String, Value>,
+    pub findings: Vec<Finding>,
+    /// Where in the file this tool stands; the root unless the file is a bundle.
+    pub at: Pointer,
+}
+
+/// Checks a file's bytes. Findings have pointers into the file; `locate` adds lines and columns.
+pub fn check(bytes: &[u8], format: Format) -> FileCheck {
+    match source::decode(bytes) {
+        Ok(text) => check_text(text, format),
+        Err(finding) => unreadable(finding),
+    }
+}
+
+/// As `check`, for text that is known to be text.
+pub fn check_text(text: &str, format: Format) -> FileCheck {
+    if text.len() > MAX_DOCUMENT_BYTES && !text.contains("toolSpecs") {
+        let message =
+            format!("the document has {} bytes; a tool has at most {MAX_DOCUMENT_BYTES}", text.len());
+        return unreadable(
+            Finding::new(Code::SpecParse, Pointer::root(), message, "move data out of the document")
+                .at_span(crate::Span::new(0, 0)),
+        );
+    }
+    let tree = match read::read(text, format) {
+        Ok(tree) => tree,
+        Err(finding) => return unreadable(finding),
+    };
+    let wide_numbers = tree.has_wide_numbers;
+    match tree.value {
+        Value::Object(document) if document.contains_key("toolSpecs") => {
+            check_bundle(&document, wide_numbers)
+        }
+        Value::Object(document) => {
+            let kind = if document.contains_key("handler") {
+                FileKind::ToolManifest
+            } else {
+                FileKind::SafeToolSpec
+            };
+            let tool = check_tool(document, kind, Pointer::root(), wide_numbers);
+            FileCheck { kind, tools: vec![tool], findings: Vec::new() }
+        }
+        _ => unreadable(Finding::new(
+            Code::SpecParse,
+            Pointer::root(),
+            "a tool document is an object",
+            "write `{\"name\": …}`; several tools go into a bundle: {\"toolSpecs\": [...]}",
+        )),
+    }
+}
+
+/// Gives findings their place in the text they were found in.
+pub fn locate(text: &str, format: Format, findings: &mut [Finding]) {
+    if findings.iter().any(|finding| finding.span.is_none())
+        && let Ok(tree) = read::read(text, format)
+    {
+        tree.locate(findings);
+    }
+}
+
+fn check_bundle(bundle: &Map<String, Value>, wide_numbers: bool) -> FileCheck {
+    let findings = Schema::ToolBundle.violations(&Value::Object(bundle.clone()));
+    let specs = bundle.get("toolSpecs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let at = Pointer::new("/toolSpecs");
+    let tools = specs
+        .iter()
+        .enumerate()
+        .filter_map(|(index, spec)| Some((index, spec.as_object()?)))
+        .map(|(index, spec)| {
+            let kind =
+                if spec.contains_key("handler") { FileKind::ToolManifest } else { FileKind::SafeToolSpec };
+            check_tool(spec.clone(), kind, at.index(index), wide_numbers)
+        })
+        .collect();
+    let mut file = FileCheck { kind: FileKind::Bundle, tools, findings };
+    invariant::bundle(&mut file);
+    file
+}
+
+fn check_tool(document: Map<String, Value>, kind: FileKind, at: Pointer, wide_numbers: bool) -> ToolCheck {
+    let schema = if kind == FileKind::ToolManifest { Schema::ToolManifest } else { Schema::SafeToolSpec };
+    let document = Value::Object(document);
+    let mut findings = schema.violations(&document);
+    let Value::Object(document) = document else {
+        return ToolCheck { name: String::new(), spec: None, document: Map::new(), findings, at };
+    };
+    let spec = decode::tool(&document, &mut findings);
+    invariant::check(&document, &spec, &mut findings);
+    if wide_numbers {
+        invariant::wide_numbers(&document, &mut findings);
+    }
+    lint::lint(&document, &spec, &mut findings);
+    for finding in &mut findings {
+        finding.at = finding.at.within(&at);
+    }
+    let sound = !findings.iter().any(Finding::is_error);
+    ToolCheck { name: spec.name.clone(), spec: sound.then_some(spec), document, findings, at }
+}
+
+fn unreadable(finding: Finding) -> FileCheck {
+    FileCheck { kind: FileKind::Unreadable, tools: Vec::new(), findings: vec![finding] }
+}

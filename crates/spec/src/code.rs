@@ -1,0 +1,153 @@
+//! The closed table of codes. A code's name never changes; scripts, dashboards and suppressions depend on it.
+
+/// Errors refuse the document; warnings ask for a second look.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Severity {
+    Warning,
+    Error,
+}
+
+macro_rules! codes {
+    ($($variant:ident $name:literal $severity:ident $title:literal $explanation:literal;)*) => {
+        /// Every code that a finding can carry. `toolgate explain CODE` prints its explanation.
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub enum Code { $(#[doc = $title] $variant,)* }
+
+        impl Code {
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            pub const fn severity(self) -> Severity {
+                match self { $(Self::$variant => Severity::$severity,)* }
+            }
+
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* }
+            }
+
+            pub const fn explanation(self) -> &'static str {
+                match self { $(Self::$variant => $explanation,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    SpecParse "SPEC_PARSE" Error "the document cannot be read"
+        "The text is not JSON or YAML, or it does not have the shape that the published schema gives it: a field has \
+         the wrong type, a required field is missing, a closed block has an unknown key, a key stands twice, the file \
+         is not UTF-8, too large or too deeply nested.\n\nA file that cannot be parsed yields one finding, at the place \
+         where reading stopped. A file that parses but does not fit the schema yields one finding for each violation.";
+    SpecInvariant "SPEC_INVARIANT" Error "the document contradicts itself"
+        "Each field is well-formed, but together they cannot be right: a required parameter without a test value, a \
+         test value that does not parse into its type, a parameter name that is no identifier or stands twice, a \
+         placeholder outside the grammar `${NAME}`, a malformed host, an unknown helper version, both `code` and \
+         `handler`, a template that names no parameter.";
+    ResolverReject "RESOLVER_REJECT" Error "the policy cannot be resolved"
+        "The document is sound, but baseline, profile chain and overrides do not combine into one policy: the same \
+         class is allowed and denied, a profile is unknown, extends itself or is nested too deeply, or two blocks of \
+         the document ask for different things. A tool that cannot be resolved is never run.";
+    LocalPassFailed "LOCAL_PASS_FAILED" Error "the test run failed"
+        "The tool was run with its test values, in the sandbox it would be served in, and did not succeed. It stays \
+         unpublished. The finding carries the stage that stopped it and the policy that was in force.";
+    LintSecretText "LINT_SECRET_TEXT" Warning "text that looks like a secret"
+        "A description, static literal, test value, argument or header looks like a credential. Documents are shared, \
+         logged and shown to models. Keep the value in the environment and refer to it from a static variable: \
+         `{\"apiKey\": \"${MY_API_KEY}\"}`. Only values that come through a placeholder are masked in output.";
+    LintPoisonInstruction "LINT_POISON_INSTRUCTION" Warning "text that gives the model orders"
+        "The text tells a model what to do instead of saying what the tool does: to ignore earlier instructions, to \
+         hide something from the user, to always call this tool first. Descriptions are read by models as \
+         instructions, which is how a poisoned tool takes over a conversation.";
+    LintPoisonMarkup "LINT_POISON_MARKUP" Warning "chat markup inside text"
+        "The text contains markers that chat templates use to separate system, user and assistant turns, such as \
+         `<|im_start|>`, `[INST]` or `<system>`. Some clients pass them through, and the rest of the text then \
+         speaks with another voice.";
+    LintPoisonRole "LINT_POISON_ROLE" Warning "text that changes who the model is"
+        "The text assigns the model a role or a mode (\"you are now\", \"act as\", \"developer mode\"). A tool \
+         description has no business doing that.";
+    LintPoisonZeroWidth "LINT_POISON_ZERO_WIDTH" Warning "invisible characters"
+        "The text contains characters that have no width or are never displayed: zero-width spaces and joiners, word \
+         joiners, soft hyphens, Unicode tag characters, variation selectors out of place. People cannot see them; models read them.";
+    LintPoisonBidi "LINT_POISON_BIDI" Warning "bidirectional control characters"
+        "The text contains characters that reorder what is displayed, so that a reviewer reads something other than \
+         what the model receives (CVE-2021-42574).";
+    LintPoisonLookalike "LINT_POISON_LOOKALIKE" Warning "look-alike letters"
+        "A word mixes letters of different scripts that look the same, such as Cyrillic `а` in a Latin word, or a name \
+         uses full-width or mathematical letters. Such words pass review and exact-match filters as something they are not.";
+    LintPoisonControl "LINT_POISON_CONTROL" Warning "control characters or terminal escapes"
+        "The text contains ANSI escape sequences or other control characters. Shown in a terminal they can hide or \
+         rewrite what stands around them.";
+    LintPoisonExfiltration "LINT_POISON_EXFILTRATION" Warning "text that asks for data to be sent somewhere"
+        "The text combines a verb of sending with an address, a URL or the conversation itself. A description says \
+         what a tool returns; it does not ask the model to send things.";
+    LintPoisonCrossTool "LINT_POISON_CROSS_TOOL" Warning "text that steers other tools"
+        "The text tells the model when or how to use other tools (\"before any other tool\", \"instead of the mail \
+         tool\"). That is how one tool shadows another.";
+    LintTestValue "LINT_TEST_VALUE" Warning "test value that tests nothing"
+        "The test value is a filler such as `test`, `foo`, `xxx` or `TODO`. The Local Pass runs the tool with exactly \
+         these values; garbage in means that only garbage was ever tried.";
+    LintWildcardHost "LINT_WILDCARD_HOST" Warning "hosts wider than they need to be"
+        "`*` allows every public host and raises the risk to L4; `*.com` and its like are hardly narrower; `open` \
+         reaches private networks too. Name the hosts that the tool talks to.";
+    LintHostsUnused "LINT_HOSTS_UNUSED" Warning "hosts without effect"
+        "`hostsAllow` counts only with `networkMode: allowlist`, and an allow list without hosts reaches nothing. The \
+         document probably means something else than it says.";
+    LintBroadPath "LINT_BROAD_PATH" Warning "paths wider than they need to be"
+        "The path is a file system root, a home directory or a system directory. Grant the folder that the tool works \
+         in, best below `$WORKSPACE`.";
+    LintUnconfined "LINT_UNCONFINED" Warning "less isolation than the default"
+        "The document switches off a wall: no sandbox, the gateway's whole environment, private networks or metadata \
+         endpoints not blocked, output not redacted. Each raises the risk and is marked in the journal.";
+    LintReturnShape "LINT_RETURN_SHAPE" Warning "the description does not say what comes back"
+        "Models choose and chain tools by what they return. End the description with a sketch of the result, such as \
+         `Returns {city, temperatureC}`, or declare an output schema.";
+    LintDescription "LINT_DESCRIPTION" Warning "no description, or a very short or very long one"
+        "The description is what a model chooses the tool by, and what people review. One or two sentences: what it \
+         does, what it needs, what comes back.";
+    LintLocale "LINT_LOCALE" Warning "identifier outside ASCII English"
+        "Names, keys, tags, categories and identifier-like values are ASCII so that every client and log can carry \
+         them. Test values may be in any language; a description is English prose that may quote other scripts.";
+    LintUnknownField "LINT_UNKNOWN_FIELD" Warning "unknown field that looks like a known one"
+        "Unknown top-level fields are kept, but this one is a letter or two away from a field that means something. \
+         If it is a vendor field, begin it with `x-`.";
+    LintShadowedParam "LINT_SHADOWED_PARAM" Warning "static variable hides a parameter"
+        "A static variable has the name of a parameter. The static value wins, so what the caller sends is ignored.";
+    LintHelperUndeclared "LINT_HELPER_UNDECLARED" Warning "helper used but not declared"
+        "The code uses a helper that `toolSafety.runtime.helpers` does not list, or lists one it never uses. The list \
+         says which helper versions the code was written against.";
+    LintSafetyMismatch "LINT_SAFETY_MISMATCH" Warning "toolSafety claims something else than the policy"
+        "`toolSafety` is a record that some earlier writer left in the document. It is never trusted: the policy was \
+         resolved again from `sandboxOverrides`, and the two differ. What was resolved is what is enforced.";
+    LintNumberPrecision "LINT_NUMBER_PRECISION" Warning "number that JSON readers round"
+        "Integers beyond 2^53 are rounded by most JSON readers and by the canonical form that the digest is taken \
+         of. Write the number as a string.";
+}
+
+impl Code {
+    /// By its stable name; letter case does not matter.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.name().eq_ignore_ascii_case(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Code, Severity};
+
+    #[test]
+    fn names_are_unique_and_say_their_severity() {
+        for code in Code::ALL {
+            assert_eq!(Code::from_name(code.name()), Some(*code), "{}", code.name());
+            assert_eq!(
+                code.name().starts_with("LINT_"),
+                code.severity() == Severity::Warning,
+                "{}",
+                code.name()
+            );
+            assert!(code.explanation().len() > 80, "{} explains itself", code.name());
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The blocks that a manifest has under their own names and a Safe Tool Spec under `x-toolgate-…`.
+
+use serde_json::{Map, Value};
+
+use super::{capability, list, object, objects, text, texts};
+use crate::{
+    Code, Finding, Pointer,
+    field_path::FieldPattern,
+    model::{
+        ApprovalLevel, CapabilityPatch, Classification, Elevation, Governance, OutputAction, OutputRule,
+        Permissions,
+    },
+};
+
+pub(super) fn governance(document: &Map<String, Value>, findings: &mut Vec<Finding>) -> Governance {
+    let names = Names { is_manifest: document.contains_key("handler") };
+    Governance {
+        classification: text(document, &names.of("classification")).and_then(Classification::from_name),
+        profile: text(document, &names.of("profile")).map(str::to_owned),
+        permissions: object(document, &names.of("permissions")).map(permissions).unwrap_or_default(),
+        input: given(document, "input").filter(|_| names.is_manifest),
+        test_input: given(document, "testInput").filter(|_| names.is_manifest),
+        output: given(document, &names.of("output")),
+        output_policy: object(document, &names.of("outputPolicy"))
+            .map(|rules| output_rules(rules, &names.of("outputPolicy"), findings)),
+        pii_fields: field_patterns(document, &names.of("piiFields"), findings),
+        capability: capability_of(document, &names, findings),
+    }
+}
+
+/// Where a block stands in this kind of document.
+struct Names {
+    is_manifest: bool,
+}
+
+impl Names {
+    fn of(&self, block: &str) -> String {
+        if self.is_manifest { block.to_owned() } else { format!("x-toolgate-{block}") }
+    }
+}
+
+fn given(document: &Map<String, Value>, key: &str) -> Option<Value> {
+    document.get(key).filter(|value| !value.is_null()).cloned()
+}
+
+fn permissions(declared: &Map<String, Value>) -> Permissions {
+    Permissions {
+        required: texts(declared, "required"),
+        elevated: objects(declared, "elevated")
+            .map(|entry| Elevation {
+                when: entry.get("when").cloned().unwrap_or(Value::Bool(true)),
+                require: texts(entry, "require"),
+            })
+            .collect(),
+    }
+}
+
+fn output_rules(declared: &Map<String, Value>, key: &str, findings: &mut Vec<Finding>) -> Vec<OutputRule> {
+    let mut rules = Vec::new();
+    for (path, action) in declared {
+        let action = action.as_str().and_then(OutputAction::from_name).unwrap_or(OutputAction::Redact);
+        match FieldPattern::parse(path) {
+            Ok(pattern) => rules.push(OutputRule { pattern, action }),
+            Err(why) => findings.push(bad_field_path(Pointer::root().key(key).key(path), &why).at_key()),
+        }
+    }
+    rules
+}
+
+fn field_patterns(
+    document: &Map<String, Value>,
+    key: &str,
+    findings: &mut Vec<Finding>,
+) -> Vec<FieldPattern> {
+    let mut patterns = Vec::new();
+    for (index, path) in list(document, key).iter().enumerate() {
+        match path.as_str().map(FieldPattern::parse) {
+            Some(Ok(pattern)) => patterns.push(pattern),
+            Some(Err(why)) => findings.push(bad_field_path(Pointer::root().key(key).index(index), &why)),
+            None => {}
+        }
+    }
+    patterns
+}
+
+fn bad_field_path(at: Pointer, why: &str) -> Finding {
+    Finding::new(
+        Code::SpecInvariant,
+        at,
+        format!("not a field path: {why}"),
+        "write `.a.b`, `.a[].b`, `..b`, `a.*`, `*.b` or `*`",
+    )
+}
+
+/// The capability block; the older `policy.approval` counts where the newer word is absent.
+fn capability_of(
+    document: &Map<String, Value>,
+    names: &Names,
+    findings: &mut Vec<Finding>,
+) -> CapabilityPatch {
+    let key = names.of("capability");
+    let mut patch = object(document, &key)
+        .map(|declared| capability::capability(declared, &Pointer::root().key(&key), findings))
+        .unwrap_or_default();
+    let older =
+        object(document, "policy").filter(|_| names.is_manifest).and_then(|policy| text(policy, "approval"));
+    if let Some(level) = older.and_then(ApprovalLevel::from_name) {
+        if patch.approval.level.is_some_and(|newer| newer != level) {
+            findings.push(Finding::new(
+                Code::SpecInvariant,
+                Pointer::new("/policy/approval"),
+                "`policy.approval` and `capability.approval.level` disagree",
+                "remove `policy`; `capability.approval.level` is the form in use",
+            ));
+        }
+        patch.approval.level.get_or_insert(level);
+        patch.approval.trust_after_approval.get_or_insert(true);
+    }
+    patch
+}

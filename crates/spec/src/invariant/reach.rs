@@ -1,0 +1,40 @@
+//! Hosts, paths and helpers: well-formed, or refused.
+
+use super::broken;
+use crate::{Finding, HostPattern, helper, model::ToolSpec, path_pattern::PathPattern};
+
+pub(super) fn check(spec: &ToolSpec, findings: &mut Vec<Finding>) {
+    for (index, host) in spec.overrides.hosts_allow.iter().enumerate() {
+        if let Err(why) = HostPattern::parse(host) {
+            findings.push(broken(
+                &format!("/sandboxOverrides/hostsAllow/{index}"),
+                why,
+                "write `api.example.com`, `*.example.com`, an IP address, or `*` for every public host",
+            ));
+        }
+    }
+    if let Some(base) = &spec.overrides.fs_base_path {
+        let problem = match PathPattern::parse(base) {
+            Err(why) => Some(why),
+            Ok(_) if base.contains('*') => Some("a base path is one folder, without `*`".into()),
+            Ok(_) => None,
+        };
+        if let Some(why) = problem {
+            findings.push(broken(
+                "/sandboxOverrides/fsBasePath",
+                why,
+                "write an absolute path, or one below `$WORKSPACE` or `$HOME`",
+            ));
+        }
+    }
+    let runtime = spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
+    for (index, name) in runtime.into_iter().flat_map(|runtime| &runtime.helpers).enumerate() {
+        if !helper::is_well_formed(name) {
+            findings.push(broken(
+                &format!("/toolSafety/runtime/helpers/{index}"),
+                "not a helper version",
+                "write `safety.fs/v1` or `tool-safety-helpers/v1#crypto`",
+            ));
+        }
+    }
+}

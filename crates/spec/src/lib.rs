@@ -1,0 +1,40 @@
+//! The tool document: model, parsing, validation, lints, digest and projections.
+//!
+//! Pure: what comes out depends on what goes in. No clock, disk, environment or socket.
+#![forbid(unsafe_code)]
+
+mod arg_template;
+mod check;
+mod code;
+mod decode;
+mod field_path;
+mod finding;
+mod glob;
+mod helper;
+mod host;
+mod identifier;
+mod invariant;
+mod lint;
+pub mod model;
+mod path_pattern;
+mod placeholder;
+mod pointer;
+mod read;
+mod schema;
+mod similar;
+mod source;
+mod test_value;
+
+pub use arg_template::{ArgPart, ArgTemplate};
+pub use check::{FileCheck, FileKind, ToolCheck, check, check_text, locate};
+pub use code::{Code, Severity};
+pub use field_path::FieldPattern;
+pub use finding::Finding;
+pub use host::HostPattern;
+pub use identifier::is_identifier;
+pub use path_pattern::{PathPattern, PathRoots};
+pub use placeholder::{Part, Template};
+pub use pointer::Pointer;
+pub use schema::{Schema, compile as compile_schema};
+pub use source::{Format, MAX_FILE_BYTES, Position, Span};
+pub use test_value::parse as parse_test_value;

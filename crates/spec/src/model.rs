@@ -1,0 +1,24 @@
+//! The document as types. One model, `ToolSpec`, for both ways to write a tool.
+//! Values here have passed the schema and the cross-field checks; nothing in here decides anything.
+
+mod capability;
+mod governance;
+mod handler;
+mod overrides;
+mod param;
+mod safety;
+mod tool;
+
+pub use capability::{
+    ApprovalLevel, ApprovalPatch, AuditPatch, CapabilityPatch, DataClass, DataPatch, EnvironmentMode,
+    ExecutionPatch, LabelsPatch, NetworkAccess, NetworkPatch, SandboxKind, Sensitivity, TrustLevel,
+};
+pub use governance::{Classification, Elevation, Governance, OutputAction, OutputRule, Permissions};
+pub use handler::{
+    Argument, ArgumentGroup, CliHandler, CommandOutput, GrpcHandler, Handler, HttpHandler, McpHandler,
+    McpUpstream, NamedTemplate,
+};
+pub use overrides::{NetworkMode, SandboxOverrides};
+pub use param::{Param, ParamType};
+pub use safety::{SafetyCapabilities, SafetyCategory, SafetyRuntime, ToolSafety};
+pub use tool::{ApprovalMode, Body, HumanInTheLoop, StaticVariable, ToolId, ToolSpec};

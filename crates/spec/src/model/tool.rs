@@ -1,0 +1,111 @@
+//! The tool itself.
+
+use uuid::Uuid;
+
+use super::{Governance, Handler, Param, SandboxOverrides, ToolSafety};
+use crate::placeholder::Template;
+
+/// A tool document that is sound in itself. Whether it may run is for `policy` to say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    pub id: ToolId,
+    pub name: String,
+    pub description: String,
+    pub category: Option<String>,
+    pub tags: Vec<String>,
+    pub params: Vec<Param>,
+    /// In document order; of two with one name the later wins.
+    pub statics: Vec<StaticVariable>,
+    pub body: Body,
+    pub overrides: SandboxOverrides,
+    /// What some earlier writer recorded. Never trusted; see `policy::tool_safety`.
+    pub claimed_safety: Option<ToolSafety>,
+    pub approval: HumanInTheLoop,
+    /// `None` where the document is silent, which counts as a draft until a pass for this digest exists.
+    pub draft: Option<bool>,
+    pub created_ms: Option<i64>,
+    pub updated_ms: Option<i64>,
+    pub governance: Governance,
+}
+
+impl ToolSpec {
+    /// The static variables as the tool sees them: one value a name, the later of two.
+    pub fn effective_statics(&self) -> Vec<&StaticVariable> {
+        let last_of_name = |(at, variable): &(usize, &StaticVariable)| {
+            !self.statics.iter().skip(at + 1).any(|later| later.name == variable.name)
+        };
+        self.statics.iter().enumerate().filter(last_of_name).map(|(_, variable)| variable).collect()
+    }
+
+    /// Every environment variable that the static variables refer to, in order, each once.
+    pub fn required_environment(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for name in self.effective_statics().into_iter().flat_map(|variable| variable.value.names()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+/// What is run when the tool is called.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    JavaScript { code: String },
+    Handler(Handler),
+}
+
+/// Stable across renames where the author gave one; derived from the name where not.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ToolId(String);
+
+impl ToolId {
+    /// An author's own id; any text that is not blank.
+    pub fn given(id: &str) -> Option<Self> {
+        (!id.trim().is_empty()).then(|| Self(id.to_owned()))
+    }
+
+    /// UUIDv5 of the name under [`TOOL_NAMESPACE`].
+    pub fn of_name(name: &str) -> Self {
+        Self(Uuid::new_v5(&TOOL_NAMESPACE, name.as_bytes()).to_string())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// UUIDv5 of `https://toolgate.dev/ns/tool` in the URL namespace of RFC 9562; a promise, never to be changed.
+pub const TOOL_NAMESPACE: Uuid = Uuid::from_u128(0xb17b_ee19_ec49_5f8a_9a72_1540_873a_9533);
+
+/// A value the tool reads and the model never sees.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StaticVariable {
+    pub name: String,
+    pub value: Template,
+}
+
+/// Must a person confirm each call?
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct HumanInTheLoop {
+    pub mode: ApprovalMode,
+    pub prompt_template: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum ApprovalMode {
+    #[default]
+    Disabled,
+    Required,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_is_the_one_we_promised() {
+        assert_eq!(Uuid::new_v5(&Uuid::NAMESPACE_URL, b"https://toolgate.dev/ns/tool"), TOOL_NAMESPACE);
+    }
+}

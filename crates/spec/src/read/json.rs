@@ -1,0 +1,66 @@
+//! JSON by serde_json, with duplicate keys refused and the place of every error.
+
+use serde::de::DeserializeSeed;
+use serde_json::error::Category;
+
+use super::{
+    Parsed, json_locate,
+    value::{DUPLICATE_KEY, Notes, UniqueKeys},
+};
+use crate::{
+    Code, Finding, Span,
+    source::{MAX_DEPTH, Position},
+};
+
+pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
+    let notes = Notes::default();
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = UniqueKeys(&notes)
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|error| explain(text, &error))?;
+    Ok(Parsed { value, has_wide_numbers: notes.has_wide_numbers.get() })
+}
+
+fn explain(text: &str, error: &serde_json::Error) -> Finding {
+    let offset = Position::byte_offset(text, error.line(), error.column());
+    let raw = error.to_string();
+    let said = raw.split(" at line ").next().unwrap_or(&raw);
+    let (message, remedy) = match error.classify() {
+        Category::Eof => {
+            let inside = said.strip_prefix("EOF while parsing a ").unwrap_or("value");
+            (
+                format!("the text ends inside a {inside}"),
+                "the file is cut off; close what is still open".into(),
+            )
+        }
+        _ if said.starts_with(DUPLICATE_KEY) => (
+            format!("{said} in one object"),
+            "remove one of the two; readers disagree on which one counts".into(),
+        ),
+        _ if said.starts_with("recursion limit") => {
+            (format!("nested deeper than {MAX_DEPTH} levels"), "flatten the document".into())
+        }
+        _ if said.starts_with("trailing characters") => (
+            "more text follows the end of the document".into(),
+            "one file holds one document; several tools go into a bundle: {\"toolSpecs\": [...]}".into(),
+        ),
+        _ => (lower(said), hint(text, offset)),
+    };
+    Finding::new(Code::SpecParse, json_locate::pointer_at(text, offset), message, remedy)
+        .at_span(Span::new(offset, offset))
+}
+
+fn hint(text: &str, offset: usize) -> String {
+    let rest = text.get(offset..).unwrap_or_default();
+    let wrong = ["NaN", "Infinity", "-Infinity", "undefined", "//", "/*", "'"];
+    match wrong.iter().find(|start| rest.starts_with(**start)) {
+        Some(start) => format!("`{start}` is JavaScript, not JSON (RFC 8259)"),
+        None => "write the document as JSON (RFC 8259), or as YAML in a file that ends in .yaml".into(),
+    }
+}
+
+fn lower(said: &str) -> String {
+    let mut characters = said.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}

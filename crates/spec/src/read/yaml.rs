@@ -1,0 +1,176 @@
+//! YAML by serde-saphyr, held to the JSON data model: no tags, no merge keys, bounded aliases, one document.
+
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned, options};
+
+use super::{
+    Parsed, Place,
+    value::{Notes, UniqueKeys},
+};
+use crate::{
+    Code, Finding, Pointer, Span,
+    source::{MAX_DEPTH, MAX_FILE_BYTES, Position},
+};
+
+pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
+    let notes = Notes::default();
+    let value =
+        serde_saphyr::with_deserializer_from_str_with_options(text, reader_options(), |deserializer| {
+            UniqueKeys(&notes).deserialize(deserializer)
+        })
+        .map_err(|error| explain(text, &error))?;
+    Ok(Parsed { value, has_wide_numbers: notes.has_wide_numbers.get() })
+}
+
+pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
+    let Ok(root) = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()) else {
+        return vec![None; wanted.len()];
+    };
+    wanted.iter().map(|path| find(text, &root, path)).collect()
+}
+
+fn find(text: &str, root: &Spanned<Node>, path: &[String]) -> Option<Place> {
+    let mut place = Place { key: None, value: span_of(text, root) };
+    let mut node = root;
+    for token in path {
+        (place, node) = match &node.value {
+            Node::Scalar => return None,
+            Node::Sequence(items) => {
+                let item = items.get(token.parse::<usize>().ok()?)?;
+                (Place { key: None, value: span_of(text, item) }, item)
+            }
+            Node::Mapping(members) => {
+                let (key, value) = members.iter().find(|(key, _)| &key.value == token)?;
+                (Place { key: Some(span_of(text, key)), value: span_of(text, value) }, value)
+            }
+        };
+    }
+    Some(place)
+}
+
+fn span_of<T>(text: &str, node: &Spanned<T>) -> Span {
+    let line = usize::try_from(node.referenced.line()).unwrap_or(1);
+    let column = usize::try_from(node.referenced.column()).unwrap_or(1);
+    let start = offset_of(text, line, column);
+    let rest = text.get(start..).unwrap_or_default();
+    let end = start + rest.find('\n').unwrap_or(rest.len());
+    Span::new(start, text.get(start..end).map_or(end, |line| start + line.trim_end().len()))
+}
+
+/// The parser counts columns in characters.
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let start = Position::byte_offset(text, line, 1);
+    let rest = text.get(start..).unwrap_or_default();
+    start + rest.char_indices().nth(column.saturating_sub(1)).map_or(rest.len(), |(at, _)| at)
+}
+
+fn explain(text: &str, error: &serde_saphyr::Error) -> Finding {
+    let error = error.without_snippet();
+    let offset = error.location().map_or(0, |location| {
+        offset_of(
+            text,
+            usize::try_from(location.line()).unwrap_or(1),
+            usize::try_from(location.column()).unwrap_or(1),
+        )
+    });
+    let raw = error.to_string();
+    let message =
+        raw.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default().to_owned();
+    Finding::new(
+        Code::SpecParse,
+        Pointer::root(),
+        message,
+        "write one YAML 1.2 document within the JSON data model: string keys, no tags, no merge keys",
+    )
+    .at_span(Span::new(offset, offset))
+}
+
+fn reader_options() -> Options {
+    options! {
+        budget: serde_saphyr::budget! {
+            max_reader_input_bytes: Some(MAX_FILE_BYTES),
+            max_depth: MAX_DEPTH,
+            max_documents: 1,
+            max_aliases: 256,
+            max_anchors: 256,
+            max_nodes: 2_000_000,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        merge_keys: MergeKeyPolicy::Error,
+        strict_booleans: true,
+        legacy_octal_numbers: false,
+        non_finite_float_policy: NonFiniteFloatPolicy::Reject,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    }
+}
+
+/// The document's outline with places; scalars keep none of their content.
+enum Node {
+    Scalar,
+    Sequence(Vec<Spanned<Self>>),
+    Mapping(Vec<(Spanned<String>, Spanned<Self>)>),
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Outline)
+    }
+}
+
+struct Outline;
+
+impl<'de> Visitor<'de> for Outline {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML node")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Scalar)
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Scalar)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
+        Ok(Node::Scalar)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
+        Ok(Node::Scalar)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
+        Ok(Node::Scalar)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
+        Ok(Node::Scalar)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Node, E> {
+        Ok(Node::Scalar)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        let mut sequence = Vec::new();
+        while let Some(item) = items.next_element()? {
+            sequence.push(item);
+        }
+        Ok(Node::Sequence(sequence))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+        let mut mapping = Vec::new();
+        while let Some(member) = members.next_entry()? {
+            mapping.push(member);
+        }
+        Ok(Node::Mapping(mapping))
+    }
+}

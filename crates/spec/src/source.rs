@@ -1,0 +1,144 @@
+//! From bytes to text: format, encoding, size, and where a byte stands for a human.
+
+use std::ops::Range;
+
+use crate::{Code, Finding, Pointer};
+
+/// A byte range of the text that was read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    pub const fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    #[must_use]
+    pub const fn shifted(self, by: usize) -> Self {
+        Self { start: self.start + by, end: self.end + by }
+    }
+
+    pub const fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+/// How a document is written down.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Format {
+    Json,
+    Yaml,
+}
+
+impl Format {
+    /// By file name; anything that is not `.yaml` or `.yml` is read as JSON.
+    pub fn of_file_name(name: &str) -> Self {
+        let extension = name.rsplit('.').next().unwrap_or_default();
+        if extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml") {
+            Self::Yaml
+        } else {
+            Self::Json
+        }
+    }
+}
+
+/// One-based line and column; columns count characters, as editors do.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Position {
+    pub fn of(text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        Self { line, column }
+    }
+
+    /// The byte offset of a position that a parser reported; `column` counts bytes here, from one.
+    pub(crate) fn byte_offset(text: &str, line: usize, byte_column: usize) -> usize {
+        let line_start = match line {
+            0 | 1 => 0,
+            _ => text
+                .bytes()
+                .enumerate()
+                .filter(|(_, byte)| *byte == b'\n')
+                .nth(line - 2)
+                .map_or(text.len(), |(at, _)| at + 1),
+        };
+        let mut offset = (line_start + byte_column.saturating_sub(1)).min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        offset
+    }
+}
+
+/// Decodes a file's bytes, or says which byte is not text.
+pub fn decode(bytes: &[u8]) -> Result<&str, Finding> {
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(refuse(
+            0,
+            format!("the file has {} bytes; at most {MAX_FILE_BYTES} are read", bytes.len()),
+            "split the bundle into several files",
+        ));
+    }
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return Err(refuse(
+            0,
+            "the file is UTF-16, not UTF-8".into(),
+            "save the file as UTF-8 without a byte order mark",
+        ));
+    }
+    match std::str::from_utf8(bytes) {
+        Err(error) => Err(refuse(
+            error.valid_up_to(),
+            format!("byte {} is not UTF-8", error.valid_up_to() + 1),
+            "save the file as UTF-8 without a byte order mark",
+        )),
+        Ok(text) if text.starts_with('\u{feff}') => Err(refuse(
+            0,
+            "the file begins with a byte order mark, which JSON forbids".into(),
+            "save the file as UTF-8 without a byte order mark",
+        )),
+        Ok(text) => Ok(text),
+    }
+}
+
+fn refuse(offset: usize, message: String, remedy: &str) -> Finding {
+    Finding::new(Code::SpecParse, Pointer::root(), message, remedy).at_span(Span::new(offset, offset))
+}
+
+/// A bundle may hold thousands of tools; a file beyond this is not one.
+pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
+
+/// One tool. The largest in any known catalog has 24 KiB.
+pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
+
+/// Nesting beyond this is refused by both readers.
+pub const MAX_DEPTH: usize = 127;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_from_one_and_columns_in_characters() {
+        let text = "{\n  \"é\": 1\n}";
+        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
+        assert_eq!(Position::of(text, text.find(':').unwrap()), Position { line: 2, column: 6 });
+    }
+
+    #[test]
+    fn says_which_byte_is_not_text() {
+        assert!(decode(b"{\"a\": \"\xff\"}").unwrap_err().message.contains("byte 8"));
+        assert!(decode(b"\xef\xbb\xbf{}").unwrap_err().message.contains("byte order mark"));
+        assert!(decode(b"\xff\xfe{\0").unwrap_err().message.contains("UTF-16"));
+    }
+}
