@@ -26,7 +26,7 @@ mod source;
 mod test_value;
 
 pub use arg_template::{ArgPart, ArgTemplate};
-pub use check::{FileCheck, FileKind, ToolCheck, check, check_text, locate};
+pub use check::{FileCheck, FileKind, MAX_FINDINGS, ToolCheck, check, check_text, locate};
 pub use code::{Code, Severity};
 pub use field_path::FieldPattern;
 pub use finding::Finding;
@@ -36,5 +36,5 @@ pub use path_pattern::{PathPattern, PathRoots};
 pub use placeholder::{Part, Template};
 pub use pointer::Pointer;
 pub use schema::{Schema, compile as compile_schema};
-pub use source::{Format, MAX_FILE_BYTES, Position, Span};
+pub use source::{Format, LineIndex, MAX_FILE_BYTES, Position, Span};
 pub use test_value::parse as parse_test_value;
