@@ -179,3 +179,6 @@ fn limit(findings: &mut Vec<Finding>) {
 pub const MAX_FINDINGS: usize = 1_000;
 
 const MAX_FINDINGS_PER_FILE: usize = 10_000;
+
+#[cfg(test)]
+mod tests;
