@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arg_template;
+mod capability_value;
 mod check;
 mod code;
 mod decode;
@@ -26,6 +27,7 @@ mod source;
 mod test_value;
 
 pub use arg_template::{ArgPart, ArgTemplate};
+pub use capability_value::{capability_from_value, value_from_text};
 pub use check::{FileCheck, FileKind, MAX_FINDINGS, ToolCheck, check, check_text, locate};
 pub use code::{Code, Severity};
 pub use field_path::FieldPattern;

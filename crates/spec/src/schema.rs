@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
+pub(crate) use explain::explain as explain_violation;
+
 use crate::{Code, Finding, MAX_FINDINGS, Pointer};
 
 /// A schema that we publish in `schemas/`, self-contained.
@@ -87,7 +89,7 @@ impl Schema {
         }
         validator
             .iter_errors(document)
-            .flat_map(|error| explain::explain(self, &error))
+            .flat_map(|error| explain_violation(self, &error))
             .take(MAX_FINDINGS + 1)
             .collect()
     }

@@ -10,7 +10,7 @@ use super::Schema;
 use crate::{Code, Finding, Pointer};
 
 /// One violation; an object with several unknown keys yields a finding for each.
-pub(super) fn explain(schema: Schema, error: &ValidationError<'_>) -> Vec<Finding> {
+pub(crate) fn explain(schema: Schema, error: &ValidationError<'_>) -> Vec<Finding> {
     let at = Pointer::new(error.instance_path().as_str());
     if let Kind::AdditionalProperties { unexpected } = error.kind() {
         let known = known_keys(schema, error);
