@@ -1,4 +1,5 @@
 //! Saving a document changes what was asked for and not one byte more.
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
