@@ -4,10 +4,13 @@
 #![forbid(unsafe_code)]
 
 mod arg_template;
+mod bundle;
 mod capability_value;
 mod check;
 mod code;
 mod decode;
+mod digest;
+mod edit;
 mod field_path;
 mod finding;
 mod glob;
@@ -20,6 +23,7 @@ pub mod model;
 mod path_pattern;
 mod placeholder;
 mod pointer;
+pub mod project;
 mod read;
 mod schema;
 mod similar;
@@ -27,9 +31,12 @@ mod source;
 mod test_value;
 
 pub use arg_template::{ArgPart, ArgTemplate};
+pub use bundle::{BundleEntry, BundleError, build_bundle, split_bundle, to_json_text, to_yaml_text};
 pub use capability_value::{capability_from_value, value_from_text};
 pub use check::{FileCheck, FileKind, MAX_FINDINGS, ToolCheck, check, check_text, locate};
 pub use code::{Code, Severity};
+pub use digest::{Digest, digest, reviewed_form};
+pub use edit::{Change, EditError, edit, edit_in_bundle, stamp};
 pub use field_path::FieldPattern;
 pub use finding::Finding;
 pub use host::HostPattern;

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned, options};
 
 use super::{
-    Parsed, Place,
+    Parsed, Place, YamlOutline,
     value::{Notes, UniqueKeys},
 };
 use crate::{
@@ -30,6 +30,17 @@ pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
     };
     let lines = LineIndex::new(text);
     wanted.iter().map(|path| find(&lines, &root, path)).collect()
+}
+
+pub(super) fn outline(text: &str) -> Option<YamlOutline> {
+    let root = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()).ok()?;
+    let Node::Mapping(mapping) = &root.value else { return None };
+    let lines = LineIndex::new(text);
+    if text.get(span_of(&lines, &root).start..)?.starts_with('{') {
+        return Some(YamlOutline::Flow);
+    }
+    let keys = mapping.members.iter().map(|(key, _)| (key.value.clone(), span_of(&lines, key).start));
+    Some(YamlOutline::Block(keys.collect()))
 }
 
 fn find(lines: &LineIndex<'_>, root: &Spanned<Node>, path: &[String]) -> Option<Place> {
