@@ -65,11 +65,11 @@ pub(super) fn split_template(url: &ArgTemplate) -> Result<Authority, String> {
     let Some(ArgPart::Literal(first)) = parts.next() else {
         return Err("scheme and host are written out; a parameter cannot choose them".into());
     };
-    let has_more = parts.next().is_some();
-    let (authority, after) = split(first)?;
-    if has_more && after.is_empty() {
+    let is_open = first.split_once("://").is_none_or(|(_, rest)| !rest.contains(['/', '?', '#']));
+    if parts.next().is_some() && is_open {
         return Err("scheme, host and port are written out; parameters come after the first `/`".into());
     }
+    let (authority, _) = split(first)?;
     path_and_query(url)?;
     Ok(authority)
 }
