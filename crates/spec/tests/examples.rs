@@ -42,12 +42,14 @@ fn every_document_in_the_manual_is_without_errors() {
 }
 
 #[track_caller]
+#[expect(clippy::print_stdout, reason = "warnings are for whoever runs the tests with --nocapture")]
 fn check(name: &str, text: &str, format: Format) {
     let file = toolgate_spec::check_text(text, format);
     let mut findings: Vec<Finding> =
         file.findings.into_iter().chain(file.tools.iter().flat_map(|tool| tool.findings.clone())).collect();
     toolgate_spec::locate(text, format, &mut findings);
     let shown: Vec<String> = findings.iter().map(|finding| show(name, text, finding)).collect();
+    shown.iter().for_each(|line| println!("{line}"));
     assert!(!findings.iter().any(Finding::is_error), "{}", shown.join("\n"));
     assert!(file.tools.iter().any(|tool| tool.spec.is_some()), "{name} holds a tool");
 }

@@ -67,7 +67,7 @@ proptest! {
             let under = format!("{path}{below}");
             prop_assert_eq!(pattern.covers(&under, ROOTS), is_canonical);
             let sibling = format!("{path}x{below}");
-            prop_assert!(!pattern.covers(&sibling, ROOTS));
+            prop_assert!(!is_canonical || !pattern.covers(&sibling, ROOTS));
         }
     }
 
@@ -83,7 +83,8 @@ proptest! {
     fn only_the_two_variables_expand(name in "[A-Za-z_]{1,10}", below in "(/[a-z]{1,3}){0,2}") {
         let parsed = PathPattern::parse(&format!("${name}{below}"));
         prop_assert_eq!(parsed.is_ok(), name == "WORKSPACE" || name == "HOME");
-        prop_assert!(PathPattern::parse(&format!("$WORKSPACE{name}{below}")).is_err());
+        let longer = format!("$WORKSPACE{name}{below}");
+        prop_assert!(PathPattern::parse(&longer).is_err());
     }
 
     #[test]

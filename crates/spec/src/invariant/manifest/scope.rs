@@ -95,14 +95,31 @@ fn from_input(input: &Value) -> Vec<Variable> {
         .collect();
     let properties = input.get("properties").and_then(Value::as_object).into_iter().flatten();
     properties
-        .map(|(name, schema)| Variable {
-            name: name.clone(),
-            shape: Shape::of_schema(schema),
-            is_required: required.contains(&name.as_str()),
-            at: Pointer::new("/input/properties").key(name),
-            has_plain_items: schema.get("items").is_some_and(|items| Shape::of_schema(items).is_plain()),
+        .map(|(name, schema)| {
+            let schema = resolved(schema, input);
+            let items = schema.get("items").map(|items| resolved(items, input));
+            Variable {
+                name: name.clone(),
+                shape: Shape::of_schema(schema),
+                is_required: required.contains(&name.as_str()),
+                at: Pointer::new("/input/properties").key(name),
+                has_plain_items: items.is_some_and(|items| Shape::of_schema(items).is_plain()),
+            }
         })
         .collect()
+}
+
+/// What a reference stands for. A chain that is too long or leads nowhere leaves the type uncertain.
+fn resolved<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
+    let mut here = schema;
+    for _ in 0..MAX_HOPS {
+        let target = here.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+        match target.and_then(|inside| root.pointer(inside)) {
+            Some(next) => here = next,
+            None => break,
+        }
+    }
+    here
 }
 
 impl Shape {
@@ -139,3 +156,5 @@ impl Shape {
         }
     }
 }
+
+const MAX_HOPS: usize = 8;
