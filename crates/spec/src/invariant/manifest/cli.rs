@@ -178,6 +178,7 @@ fn folder(cwd: &str, at: &Pointer, report: &mut Report<'_>) {
 }
 
 /// Where an interpreter would take an argument for a program. What a caller fills in must not stand there.
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts about the arguments read so far")]
 struct CodePosition {
     is_interpreter: bool,
     /// The program is named, and everything after it is an argument to it.
