@@ -209,7 +209,8 @@ mod tests {
             format!("data:image/png;base64, {key}"),
             format!("not a secret: '{key}'"),
         ] {
-            assert_eq!(find(&text, Language::Prose), ["an AWS access key (`AKIA…`)"], "{text}");
+            let found = find(&text, Language::Prose);
+            assert!(found.iter().any(|name| name == "an AWS access key (`AKIA…`)"), "{text}: {found:?}");
         }
     }
 

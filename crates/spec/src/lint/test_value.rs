@@ -35,7 +35,7 @@ fn is_filler(param: &Param, value: &str) -> bool {
     let is_repeated =
         word.len() >= 3 && word.bytes().all(|byte| matches!(byte, b'x' | b'.' | b'-' | b'?' | b'_'));
     let is_counting = matches!(word, "123" | "1234" | "12345" | "abc" | "abc123") && names_text(&param.name);
-    value.trim().is_empty()
+    word.is_empty()
         || FILLERS.contains(&word)
         || (bare.len() >= 3 && bare.len() < word.len() && NUMBERED.contains(&bare))
         || is_bracketed

@@ -82,12 +82,12 @@ pub(super) fn readings(text: &str, hint: Hint) -> Vec<Reading> {
     if hint.has_island {
         texts.extend(decode::islands(text).iter().map(|decoded| folded(&normal(decoded))));
     }
-    let lone = if hint.is_foreign { texts.first().unwrap_or(&seen) } else { &seen };
-    let joined = joined(lone);
     if hint.has_digit_letters || hint.is_foreign {
-        texts.push(undigited(lone));
+        texts.push(undigited(&folded(&seen)));
     }
-    texts.push(joined);
+    if hint.has_lone_letters || hint.is_foreign {
+        texts.push(folded(&normal(&joined(text))));
+    }
     texts.sort_unstable();
     texts.dedup();
     texts.retain(|other| !other.is_empty() && *other != seen);
@@ -150,20 +150,20 @@ fn hidden(text: &str) -> String {
 }
 
 /// `i g n o r e` and `i.g.n.o.r.e` as one word; a wider gap ends it.
-fn joined(flat: &str) -> String {
-    let characters: Vec<char> = flat.chars().collect();
+fn joined(text: &str) -> String {
+    let characters: Vec<char> = text.chars().filter(|c| !is_invisible(*c) && !is_bidi(*c)).collect();
     let at = |index: usize| characters.get(index).copied();
     let is_letter = |index: usize| at(index).is_some_and(char::is_alphanumeric);
     let is_lone =
         |index: usize| is_letter(index) && !is_letter(index + 1) && (index == 0 || !is_letter(index - 1));
-    let mut text = String::with_capacity(flat.len());
+    let mut joined = String::with_capacity(text.len());
     for (index, character) in characters.iter().enumerate() {
         let is_gap = !character.is_alphanumeric() && index > 0 && is_lone(index - 1) && is_lone(index + 1);
         if !is_gap {
-            text.push(*character);
+            joined.push(*character);
         }
     }
-    text
+    joined
 }
 
 /// Digits and signs that stand for letters inside words.

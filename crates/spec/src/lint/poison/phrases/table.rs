@@ -182,6 +182,12 @@ pub(super) const PHRASES: &[Phrase] = &[
         "config configuration credentials keys",
         "(?:read|open|load|copy|pass|include|fetch|attach)@3 (?:(?:the|your|users?|clients?|local|mcp|host) )+(?:mcp|client|assistant|agent|cursor|claude|ssh|editor) (?:config|configuration|settings|keys?|credentials)",
     ),
+    flat(
+        Instruction,
+        "sets earlier instructions aside, without spaces",
+        "ignorea ignoret ignorep ignorey ignoreprevious disregard forgetall forgetprev donottell dontinform youarenow",
+        r"(?:ignore|disregard|forget)(?:all|any|the|your|of)*(?:previous|prior|above|earlier|system)(?:instructions?|rules?|prompts?|directives?|guidelines?)|donottelltheuser|youarenow(?:an?|the|in|dan)",
+    ),
     // The same order in other languages; one of them is enough to be understood by a model.
     flat(
         Instruction,
