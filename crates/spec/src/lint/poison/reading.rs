@@ -186,7 +186,13 @@ fn words(flat: &str) -> String {
     let mut characters = flat.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
-            letter if letter.is_alphanumeric() || letter == '_' => words.push(letter),
+            letter if letter.is_alphanumeric() => words.push(letter),
+            // Inside a name; around a word it is emphasis.
+            '_' if words.ends_with(char::is_alphanumeric)
+                && characters.peek().is_some_and(|next| next.is_alphanumeric()) =>
+            {
+                words.push('_');
+            }
             '\'' | '\u{2019}' => {}
             '.' | '!' | '?' | ';' if characters.peek().is_none_or(|next| next.is_whitespace()) => {
                 words.push_str(if words.ends_with(' ') { ". " } else { " . " });
