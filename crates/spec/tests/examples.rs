@@ -49,7 +49,9 @@ fn check(name: &str, text: &str, format: Format) {
         file.findings.into_iter().chain(file.tools.iter().flat_map(|tool| tool.findings.clone())).collect();
     toolgate_spec::locate(text, format, &mut findings);
     let shown: Vec<String> = findings.iter().map(|finding| show(name, text, finding)).collect();
-    shown.iter().for_each(|line| println!("{line}"));
+    for line in &shown {
+        println!("{line}");
+    }
     assert!(!findings.iter().any(Finding::is_error), "{}", shown.join("\n"));
     assert!(file.tools.iter().any(|tool| tool.spec.is_some()), "{name} holds a tool");
 }

@@ -34,7 +34,8 @@ fn tool(params: &Value) -> Value {
 
 /// What an input schema becomes. Also schemas that `check` would refuse: a projection defends itself.
 fn input_of(input: &Value, target: WireTarget) -> Value {
-    let document = json!({ "name": "t", "classification": "read", "handler": { "cli": { "command": "true" } } });
+    let document =
+        json!({ "name": "t", "classification": "read", "handler": { "cli": { "command": "true" } } });
     let mut spec = spec_of(&document);
     spec.governance.input = Some(input.clone());
     let shown = project(&spec, target).unwrap_or_else(|error| error.to_string().into());

@@ -9,6 +9,7 @@ mod grpc;
 mod headers;
 mod http;
 mod input;
+mod interpreter;
 mod json_schema;
 mod mcp;
 mod output;

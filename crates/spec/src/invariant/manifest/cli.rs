@@ -3,6 +3,7 @@
 use super::{
     command::{self, Arguments},
     environment,
+    interpreter::Interpreter,
     report::Report,
     scope::{Scope, Shape},
     templates::{self, Absent, ITEM, Place, Used, Whole},
@@ -21,17 +22,21 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
         report.say(&at.key("command"), message, remedy);
     }
     let used = &mut Used::default();
-    let mut code = CodePosition::of(&cli.command);
+    let mut interpreter = Interpreter::of_family(&command::family(&cli.command));
     for (index, group) in cli.args.iter().enumerate() {
         let group_at = at.key("args").index(index);
         self::group(group, &group_at, scope, used, report);
-        code.group(group, &group_at, report);
+        if let Some(interpreter) = &mut interpreter {
+            interpreter.group(group, &group_at, report);
+        }
     }
     if let Some(stdin) = &cli.stdin {
         let place = Place { absent: Absent::LeftOut, whole: Whole::Text, item_of: None };
         templates::check(stdin, &at.key("stdin"), place, scope, used, report);
-        if code.reads_program_from_stdin() && templates::chosen_by_caller(stdin, scope).next().is_some() {
-            code.refuse(&at.key("stdin"), report);
+        if let Some(interpreter) = &interpreter
+            && templates::chosen_by_caller(stdin, scope).next().is_some()
+        {
+            interpreter.stdin(&at.key("stdin"), report);
         }
     }
     let env_at = at.key("env");
@@ -109,7 +114,7 @@ fn argument(
     report: &mut Report<'_>,
 ) {
     let template = &argument.template;
-    let text_at = written_at(at, report);
+    let text_at = report.text_of(at);
     templates::check(template, &text_at, Place { absent, whole: Whole::Text, item_of }, scope, used, report);
     if templates::has_secret(template, scope) {
         report.say(
@@ -149,10 +154,6 @@ fn may_carry_option(parts: &[ArgPart]) -> bool {
     }
 }
 
-fn written_at(at: &Pointer, report: &Report<'_>) -> Pointer {
-    if report.at(at).is_some_and(serde_json::Value::is_object) { at.key("value") } else { at.clone() }
-}
-
 fn no_such_parameter(name: &str, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
     let remedy = match crate::similar::closest(name, scope.variables.iter().map(|known| known.name.as_str()))
     {
@@ -173,76 +174,6 @@ fn folder(cwd: &str, at: &Pointer, report: &mut Report<'_>) {
             at,
             why,
             "write an absolute path, or one below `$WORKSPACE` or `$HOME`; nothing is filled in",
-        );
-    }
-}
-
-/// Where an interpreter would take an argument for a program. What a caller fills in must not stand there.
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts about the arguments read so far")]
-struct CodePosition {
-    is_interpreter: bool,
-    /// The program is named, and everything after it is an argument to it.
-    is_past_script: bool,
-    has_code: bool,
-    next_is_code: bool,
-}
-
-impl CodePosition {
-    fn of(command: &str) -> Self {
-        let is_interpreter = command::is_interpreter(command);
-        Self { is_interpreter, is_past_script: false, has_code: false, next_is_code: false }
-    }
-
-    fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
-        match group {
-            ArgumentGroup::One(one) => self.argument(one, &written_at(at, report), report),
-            ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
-                // What may be absent does not settle which program runs.
-                let before = (self.is_past_script, self.has_code);
-                for (index, one) in args.iter().enumerate() {
-                    let at = at.key("args").index(index);
-                    self.argument(one, &written_at(&at, report), report);
-                }
-                (self.is_past_script, self.has_code) = before;
-                self.next_is_code = false;
-            }
-        }
-    }
-
-    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
-        if !self.is_interpreter || self.is_past_script {
-            return;
-        }
-        let parts = argument.template.parts();
-        let was_code = std::mem::take(&mut self.next_is_code);
-        let literal = match parts {
-            [ArgPart::Literal(text)] => Some(text.as_str()),
-            [] => Some(""),
-            _ => None,
-        };
-        match literal {
-            Some(text) if !was_code && command::is_code_flag(text) => self.next_is_code = true,
-            Some(text) if !was_code && text.starts_with('-') => {}
-            Some(_) if was_code => self.has_code = true,
-            Some(_) => self.is_past_script = true,
-            None if was_code || !self.has_code => self.refuse(at, report),
-            None => match parts.first() {
-                Some(ArgPart::Literal(start)) if start.starts_with('-') => self.refuse(at, report),
-                _ => self.is_past_script = true,
-            },
-        }
-    }
-
-    fn reads_program_from_stdin(&self) -> bool {
-        self.is_interpreter && !self.is_past_script && !self.has_code
-    }
-
-    #[expect(clippy::unused_self, reason = "reads as what the position does")]
-    fn refuse(&self, at: &Pointer, report: &mut Report<'_>) {
-        report.say(
-            at,
-            "the interpreter would run what the caller writes here",
-            "name a script first, and pass parameters to it after its name",
         );
     }
 }

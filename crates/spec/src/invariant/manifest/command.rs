@@ -53,17 +53,8 @@ pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'s
     None
 }
 
-pub(super) fn is_interpreter(command: &str) -> bool {
-    INTERPRETERS.contains(&family(command).as_str())
-}
-
-/// Does the next argument hold code?
-pub(super) fn is_code_flag(argument: &str) -> bool {
-    CODE_FLAGS.contains(&argument)
-}
-
 /// `/usr/bin/python3.12` is a `python`.
-fn family(command: &str) -> String {
+pub(super) fn family(command: &str) -> String {
     let name = command.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name);
     name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')).to_owned()
@@ -119,32 +110,6 @@ const LAUNCHERS: [&str; 46] = [
     "xargs",
     "zsh",
 ];
-
-const INTERPRETERS: [&str; 20] = [
-    "awk",
-    "bun",
-    "deno",
-    "gawk",
-    "groovy",
-    "guile",
-    "julia",
-    "lua",
-    "mawk",
-    "node",
-    "nodejs",
-    "osascript",
-    "perl",
-    "php",
-    "pypy",
-    "python",
-    "rscript",
-    "ruby",
-    "tclsh",
-    "ts-node",
-];
-
-const CODE_FLAGS: [&str; 12] =
-    ["-c", "-e", "-E", "-p", "-pe", "-ne", "-r", "--eval", "--print", "--execute", "eval", "--expression"];
 
 #[cfg(test)]
 mod tests {

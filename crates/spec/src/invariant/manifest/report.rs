@@ -45,6 +45,11 @@ impl<'d> Report<'d> {
         placed.filter_map(|(index, item)| Some((at.index(index), item.as_str()?))).collect()
     }
 
+    /// An argument is a text, or an object with the text under `value`.
+    pub fn text_of(&self, at: &Pointer) -> Pointer {
+        if self.at(at).is_some_and(Value::is_object) { at.key("value") } else { at.clone() }
+    }
+
     pub fn say(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
         self.findings.push(Finding::new(Code::SpecInvariant, at.clone(), message, remedy));
     }
