@@ -412,10 +412,22 @@ fn manifests_speak_by_their_paths() {
 }
 
 #[test]
+fn the_operator_takes_files_away_by_emptying_the_list() {
+    for document in [
+        testing::manifest("cli: {command: cat}", "capability: {execution: {allowedPaths: [/a]}}"),
+        testing::manifest("cli: {command: cat}", "sandboxOverrides: {fileRead: true, fileWrite: true}"),
+    ] {
+        check_with(&document, "tools: {t: {capability: {execution: {allowedPaths: []}}}}", &[], &[]);
+    }
+}
+
+#[test]
 fn a_timeout_is_stated_once() {
     check(
-        &testing::manifest("cli: {command: date, timeout: 5000}", "capability: {extends: bash}")
-            .replace("extends: bash", "extends: send_message, network: {access: none}"),
+        &testing::manifest(
+            "cli: {command: date, timeout: 5000}",
+            "capability: {extends: send_message, network: {access: none}}",
+        ),
         &[
             r#"approval.level = "always" (defaults:send_message)"#,
             r#"data.sensitivity = "high" (defaults:send_message)"#,
