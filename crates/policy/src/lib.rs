@@ -10,6 +10,7 @@ mod effective;
 mod ground;
 mod lifecycle;
 mod output;
+mod pattern;
 mod permission;
 mod profile;
 mod rate;
@@ -17,6 +18,8 @@ mod resolve;
 mod safety;
 mod set;
 mod setting;
+#[cfg(test)]
+mod testing;
 mod tool_policy;
 mod user;
 mod verdict;
@@ -30,6 +33,7 @@ pub use effective::{
 };
 pub use lifecycle::{Digests, Environment, Lifecycle, PassOutcome, PassRecord, State, state};
 pub use output::OutputPolicy;
+pub use pattern::check_patterns;
 pub use permission::{ALLOW_DESTRUCTIVE, PermissionRules, missing_permissions};
 pub use rate::{Reason, Risk, RiskLevel, Wording, effective_level, rate};
 pub use resolve::resolve;

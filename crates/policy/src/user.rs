@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use toolgate_spec::{Format, capability_from_value, model::CapabilityPatch, value_from_text};
 
-use crate::{PolicyError, defaults};
+use crate::{PolicyError, defaults, pattern};
 
 /// Overrides by tool name, held to the same schema as a document's capability block.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,7 +86,7 @@ fn patch(capability: &Value, at: &str, errors: &mut Vec<PolicyError>) -> Option<
             return None;
         }
     };
-    let mut problems = defaults::pattern_problems(&patch);
+    let mut problems = pattern::problems(&patch);
     defaults::hosts(patch.network.allowed_hosts.as_deref().unwrap_or_default(), &mut problems);
     defaults::hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default(), &mut problems);
     if patch.extends.is_some() {
