@@ -7,7 +7,7 @@ use toolgate_spec::{
 };
 
 use crate::{
-    PolicyError, pattern,
+    PolicyError,
     setting::{Listing, Origin},
 };
 
@@ -45,7 +45,7 @@ impl Defaults {
         let patch = capability_from_value(&value).map_err(|findings| {
             findings.iter().map(|finding| format!("{}: {}", finding.at, finding.message)).collect::<Vec<_>>()
         })?;
-        let mut problems = pattern::problems(&patch);
+        let mut problems = Vec::new();
         let blocked_hosts = hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default(), &mut problems);
         let allowed_hosts = patch.network.allowed_hosts.as_deref().map(|list| hosts(list, &mut problems));
         if !problems.is_empty() {

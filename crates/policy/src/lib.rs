@@ -10,7 +10,6 @@ mod effective;
 mod ground;
 mod lifecycle;
 mod output;
-mod pattern;
 mod permission;
 mod profile;
 mod rate;
@@ -33,7 +32,6 @@ pub use effective::{
 };
 pub use lifecycle::{Digests, Environment, Lifecycle, PassOutcome, PassRecord, State, state};
 pub use output::OutputPolicy;
-pub use pattern::check_patterns;
 pub use permission::{ALLOW_DESTRUCTIVE, PermissionRules, missing_permissions};
 pub use rate::{Reason, Risk, RiskLevel, Wording, effective_level, rate};
 pub use resolve::resolve;

@@ -506,4 +506,4 @@ fn the_plain_documents_are_sound() {
     }
 }
 
-const CLI: &str = "{name: t, description: d, handler: {cli: {command: date}}}";
+const CLI: &str = "{name: t, description: d, classification: read, handler: {cli: {command: date}}}";
