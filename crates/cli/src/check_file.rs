@@ -69,8 +69,8 @@ pub fn check_file(input: &Input, rules: &Rules) -> Outcome {
     let bytes = match input.read() {
         Ok(bytes) => bytes,
         Err(ReadError::TooLarge) => return Outcome::Checked(too_large(input)),
-        Err(ReadError::Io(error)) => {
-            return Outcome::Unreadable(Unreadable { file: input.label(), problem: error.to_string() });
+        Err(ReadError::Failed(problem)) => {
+            return Outcome::Unreadable(Unreadable { file: input.label(), problem });
         }
     };
     let format = input.format(rules.stdin_format);

@@ -8,7 +8,6 @@ use std::{
 };
 
 use toolgate_spec::{Format, MAX_FILE_BYTES};
-use walkdir::WalkDir;
 
 /// Something to read.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -24,7 +23,7 @@ pub enum Chosen {
     ByWalking,
 }
 
-/// A path that could not be read, and why; both still untrusted.
+/// A path that could not be read, and a sentence that says which and why; both still untrusted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unreadable {
     pub file: String,
@@ -37,11 +36,11 @@ pub struct Gathered {
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Why there are no bytes: the file is refused for its size, or the system said no.
+/// Why there are no bytes: the file is refused for its size, or cannot be read at all; says which file.
 #[derive(Debug)]
 pub enum ReadError {
     TooLarge,
-    Io(io::Error),
+    Failed(String),
 }
 
 impl Input {
@@ -63,23 +62,31 @@ impl Input {
     /// The content, or why there is none. Never more than a document may have, and never waits for a pipe.
     pub fn read(&self) -> Result<Vec<u8>, ReadError> {
         match self {
-            Self::Stdin => bounded(io::stdin().lock()),
+            Self::Stdin => read_stdin(),
             Self::File { path, .. } => read_file(path),
         }
     }
 }
 
-/// Every file behind the paths, each once, sorted. Folders are walked; links are followed, for a tool behind a
-/// link is still a tool.
+/// Every file behind the paths, each once, sorted. Folders are walked.
 pub fn gather(paths: &[PathBuf]) -> Gathered {
     let mut gathered = Gathered::default();
     for path in paths {
         if path.as_os_str() == "-" {
             gathered.inputs.push(Input::Stdin);
-        } else if path.is_dir() {
-            walk(path, &mut gathered);
-        } else {
-            gathered.inputs.push(Input::File { path: path.clone(), chosen: Chosen::ByName });
+            continue;
+        }
+        for found in toolgate_store::walk([path.clone()], &has_known_extension) {
+            match found {
+                Ok(found) => {
+                    let chosen = if found == *path { Chosen::ByName } else { Chosen::ByWalking };
+                    gathered.inputs.push(Input::File { path: plain(found), chosen });
+                }
+                Err(error) => gathered.unreadable.push(Unreadable {
+                    file: error.path.to_string_lossy().into_owned(),
+                    problem: error.to_string(),
+                }),
+            }
         }
     }
     gathered.inputs.sort();
@@ -94,57 +101,25 @@ pub fn format_of(path: &Path) -> Format {
 
 /// One file, bounded, and only if it is a file: a pipe or device would keep us waiting or never end.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let metadata = fs::metadata(path).map_err(ReadError::Io)?;
-    if metadata.is_dir() {
-        return Err(ReadError::Io(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder")));
-    }
-    if !metadata.is_file() {
-        return Err(ReadError::Io(io::Error::new(io::ErrorKind::InvalidInput, "this is no regular file")));
-    }
-    if metadata.len() > MAX_FILE_BYTES as u64 {
-        return Err(ReadError::TooLarge);
-    }
-    bounded(fs::File::open(path).map_err(ReadError::Io)?)
+    toolgate_store::read_bounded(path, MAX_FILE_BYTES as u64).map_err(|error| match error {
+        toolgate_store::ReadError::TooLarge { .. } => ReadError::TooLarge,
+        other => ReadError::Failed(other.to_string()),
+    })
 }
 
-fn bounded(source: impl Read) -> Result<Vec<u8>, ReadError> {
+fn read_stdin() -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    source.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+    io::stdin()
+        .lock()
+        .take(MAX_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| ReadError::Failed(format!("standard input cannot be read: {error}")))?;
     if bytes.len() > MAX_FILE_BYTES { Err(ReadError::TooLarge) } else { Ok(bytes) }
 }
 
-fn walk(root: &Path, gathered: &mut Gathered) {
-    let entries = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
-    for entry in entries.filter_entry(|entry| entry.file_name() != ".git") {
-        match entry {
-            Ok(entry) if entry.file_type().is_dir() => {}
-            Ok(entry) if has_known_extension(entry.path()) => {
-                let path = entry.into_path();
-                gathered.inputs.push(Input::File { path, chosen: Chosen::ByWalking });
-            }
-            Ok(_) => {}
-            Err(error) if loses_nothing(&error) => {}
-            Err(error) => {
-                let file = error.path().unwrap_or(root).to_string_lossy().into_owned();
-                let problem = error
-                    .io_error()
-                    .map_or_else(|| "the folder cannot be walked".to_owned(), ToString::to_string);
-                gathered.unreadable.push(Unreadable { file, problem });
-            }
-        }
-    }
-}
-
-/// A link back to a folder that we are in shows only what is read anyway; a link to nowhere that is not named
-/// like a document holds none.
-fn loses_nothing(error: &walkdir::Error) -> bool {
-    if error.loop_ancestor().is_some() {
-        return true;
-    }
-    let dangling = error
-        .io_error()
-        .is_some_and(|io| io.kind() == io::ErrorKind::NotFound || io.raw_os_error() == Some(ELOOP));
-    dangling && error.depth() > 0 && !error.path().is_some_and(has_known_extension)
+/// Without the `./` that walking `.` puts in front.
+fn plain(path: PathBuf) -> PathBuf {
+    path.strip_prefix(".").map(Path::to_path_buf).unwrap_or(path)
 }
 
 fn has_known_extension(path: &Path) -> bool {
@@ -160,6 +135,3 @@ fn identity(input: &Input) -> PathBuf {
         Input::File { path, .. } => fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
     }
 }
-
-/// Linux' number for a link that leads to itself; the standard library has no stable name for it.
-const ELOOP: i32 = 40;

@@ -4,9 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod arg_template;
+mod bundle;
 mod check;
 mod code;
 mod decode;
+mod digest;
+mod edit;
 mod field_path;
 mod finding;
 mod glob;
@@ -26,8 +29,11 @@ mod source;
 mod test_value;
 
 pub use arg_template::{ArgPart, ArgTemplate};
+pub use bundle::{BundleEntry, BundleError, build_bundle, split_bundle, to_json_text, to_yaml_text};
 pub use check::{FileCheck, FileKind, ToolCheck, check, check_text, locate};
 pub use code::{Code, Severity};
+pub use digest::{Digest, digest, reviewed_form};
+pub use edit::{Change, EditError, edit, edit_in_bundle, stamp};
 pub use field_path::FieldPattern;
 pub use finding::Finding;
 pub use host::HostPattern;

@@ -5,6 +5,7 @@ mod json_locate;
 mod value;
 mod yaml;
 
+pub(crate) use json_locate::Member;
 use serde_json::Value;
 
 use crate::{Code, Finding, Format, Pointer, Span, finding::Target};
@@ -70,9 +71,26 @@ struct Parsed {
     has_wide_numbers: bool,
 }
 
-/// The ranges of a JSON object's members: key, key span, value span. Used to edit a document in place.
-pub(crate) fn json_members(text: &str) -> Option<Vec<json_locate::Member>> {
+/// The members of a JSON object as written, for editing in place; nothing when the text is no object.
+pub(crate) fn json_members(text: &str) -> Option<Vec<Member>> {
     json_locate::members(text)
+}
+
+/// The elements of a JSON array as written; nothing when the text is no array.
+pub(crate) fn json_elements(text: &str) -> Option<Vec<Span>> {
+    json_locate::elements(text)
+}
+
+/// How the outermost mapping of a YAML document is written; nothing when there is none.
+pub(crate) fn yaml_outline(text: &str) -> Option<YamlOutline> {
+    yaml::outline(text)
+}
+
+pub(crate) enum YamlOutline {
+    /// `{a: 1}`
+    Flow,
+    /// One key a line; each with the byte offset of its first character.
+    Block(Vec<(String, usize)>),
 }
 
 #[cfg(test)]

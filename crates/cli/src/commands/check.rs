@@ -93,9 +93,7 @@ impl Run {
         self.summary.unreadable += 1;
         self.report.unreadable(terminal, problem)?;
         io::Write::flush(terminal)?;
-        let message =
-            format!("`{}` could not be read: {}", visible(&problem.file), visible(&problem.problem));
-        self.progress.suspend(|| terminal.complain(&message));
+        self.progress.suspend(|| terminal.complain(&visible(&problem.problem)));
         Ok(())
     }
 

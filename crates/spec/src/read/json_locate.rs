@@ -35,7 +35,7 @@ pub(super) fn members(text: &str) -> Option<Vec<Member>> {
 }
 
 /// The spans of an array's elements; nothing when the text is no array.
-pub(crate) fn elements(text: &str) -> Option<Vec<Span>> {
+pub(super) fn elements(text: &str) -> Option<Vec<Span>> {
     let mut scanner = Scanner { text, at: 0 };
     let mut elements = Vec::new();
     scanner.skip_space();

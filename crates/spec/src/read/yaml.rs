@@ -6,7 +6,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned, options};
 
 use super::{
-    Parsed, Place,
+    Parsed, Place, YamlOutline,
     value::{Notes, UniqueKeys},
 };
 use crate::{
@@ -29,6 +29,16 @@ pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
         return vec![None; wanted.len()];
     };
     wanted.iter().map(|path| find(text, &root, path)).collect()
+}
+
+pub(super) fn outline(text: &str) -> Option<YamlOutline> {
+    let root = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()).ok()?;
+    let Node::Mapping(members) = &root.value else { return None };
+    if text.get(span_of(text, &root).start..)?.starts_with('{') {
+        return Some(YamlOutline::Flow);
+    }
+    let keys = members.iter().map(|(key, _)| (key.value.clone(), span_of(text, key).start));
+    Some(YamlOutline::Block(keys.collect()))
 }
 
 fn find(text: &str, root: &Spanned<Node>, path: &[String]) -> Option<Place> {

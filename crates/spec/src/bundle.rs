@@ -1,0 +1,135 @@
+//! How do several tools share one file, and how does a value become text? Bundles are taken apart and put together
+//! without rewriting what is in them.
+
+mod text;
+
+use std::{collections::HashSet, error::Error, fmt};
+
+use serde_json::{Map, Value};
+
+pub(crate) use text::flow_yaml;
+pub use text::{to_json_text, to_yaml_text};
+
+use crate::{Format, model::ToolId, read};
+
+/// One tool of a bundle, as written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BundleEntry<'text> {
+    /// Empty where the tool has none.
+    pub name: String,
+    pub raw: &'text str,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum BundleError {
+    NotABundle(String),
+    /// The text of this number, counted from zero, is no tool.
+    NotATool {
+        index: usize,
+        why: String,
+    },
+    Repeated {
+        what: &'static str,
+        text: String,
+        index: usize,
+    },
+}
+
+impl fmt::Display for BundleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotABundle(why) => write!(f, "not a bundle: {why}"),
+            Self::NotATool { index, why } => write!(f, "tool number {index} cannot be bundled: {why}"),
+            Self::Repeated { what, text, index } => {
+                write!(f, "tool number {index} has the {what} `{text}` of an earlier one")
+            }
+        }
+    }
+}
+
+impl Error for BundleError {}
+
+/// The tools of a JSON bundle, each in its own words.
+pub fn split_bundle(text: &str) -> Result<Vec<BundleEntry<'_>>, BundleError> {
+    let bundle = object(text, Format::Json).map_err(BundleError::NotABundle)?;
+    let Some(Value::Array(specs)) = bundle.get("toolSpecs") else {
+        return Err(BundleError::NotABundle("`toolSpecs` is not a list".into()));
+    };
+    let raws = raw_tools(text).filter(|raws| raws.len() == specs.len());
+    let raws = raws.ok_or_else(|| BundleError::NotABundle("`toolSpecs` cannot be followed".into()))?;
+    let entries = specs.iter().zip(raws).map(|(spec, raw)| BundleEntry { name: name_of(spec), raw });
+    Ok(entries.collect())
+}
+
+/// Puts tools into one JSON bundle: JSON as written, YAML converted. Everything but `toolSpecs` is taken as written
+/// from `frame`, an earlier bundle, where there is one.
+pub fn build_bundle(tools: &[(&str, Format)], frame: Option<&str>) -> Result<String, BundleError> {
+    let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+    let (mut values, mut texts) = (Vec::new(), Vec::new());
+    for (index, (text, format)) in tools.iter().enumerate() {
+        let tool = object(text, *format).map_err(|why| BundleError::NotATool { index, why })?;
+        let value = Value::Object(tool);
+        let name = name_of(&value);
+        if name.is_empty() {
+            return Err(BundleError::NotATool { index, why: "it has no name".into() });
+        }
+        let id = value.get("toolId").and_then(Value::as_str).and_then(ToolId::given);
+        let id = id.unwrap_or_else(|| ToolId::of_name(&name)).as_str().to_owned();
+        if !names.insert(name.clone()) {
+            return Err(BundleError::Repeated { what: "name", text: name, index });
+        }
+        if !ids.insert(id.clone()) {
+            return Err(BundleError::Repeated { what: "id", text: id, index });
+        }
+        texts.push(match format {
+            Format::Json => (*text).to_owned(),
+            Format::Yaml => to_json_text(&value),
+        });
+        values.push(value);
+    }
+    framed(&texts, values, frame.unwrap_or(EMPTY_FRAME))
+}
+
+fn framed(texts: &[String], values: Vec<Value>, frame: &str) -> Result<String, BundleError> {
+    let mut wanted = object(frame, Format::Json).map_err(BundleError::NotABundle)?;
+    let members = read::json_members(frame).unwrap_or_default();
+    let list = texts.iter().map(|text| format!("\n    {}", text.trim())).collect::<Vec<_>>().join(",");
+    let list = if list.is_empty() { "[]".into() } else { format!("[{list}\n  ]") };
+    let mut text = frame.to_owned();
+    match (members.iter().find(|member| member.name == "toolSpecs"), frame.find('{')) {
+        (Some(member), _) => text.replace_range(member.value.range(), &list),
+        (None, Some(open)) => {
+            let comma = if members.is_empty() { "" } else { "," };
+            text.insert_str(open + 1, &format!("\n  \"toolSpecs\": {list}{comma}"));
+        }
+        (None, None) => {}
+    }
+    // INVARIANT: what is handed out reads back as the frame with exactly these tools.
+    wanted.insert("toolSpecs".into(), Value::Array(values));
+    match object(&text, Format::Json) {
+        Ok(found) if found == wanted => Ok(text),
+        _ => Err(BundleError::NotABundle("the tools cannot be put into it".into())),
+    }
+}
+
+fn raw_tools(text: &str) -> Option<Vec<&str>> {
+    let members = read::json_members(text)?;
+    let list = text.get(members.iter().find(|member| member.name == "toolSpecs")?.value.range())?;
+    read::json_elements(list)?.into_iter().map(|span| list.get(span.range())).collect()
+}
+
+fn name_of(tool: &Value) -> String {
+    tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn object(text: &str, format: Format) -> Result<Map<String, Value>, String> {
+    match read::read(text, format).map_err(|finding| finding.message)?.value {
+        Value::Object(members) => Ok(members),
+        _ => Err("it is not an object".into()),
+    }
+}
+
+const EMPTY_FRAME: &str = "{\n  \"toolSpecs\": []\n}\n";
+
+#[cfg(test)]
+mod tests;

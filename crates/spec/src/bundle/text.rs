@@ -1,0 +1,83 @@
+//! A value as text. YAML is checked by reading it back, entry by entry; what its writer gets wrong is written as JSON,
+//! which is YAML too.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::{Map, Value, ser::Formatter};
+
+use crate::{Format, read};
+
+/// Indented by two spaces, with a line feed at the end.
+pub fn to_json_text(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Block style where it reads back as the same value.
+pub fn to_yaml_text(value: &Value) -> String {
+    let entries = match value {
+        Value::Object(members) if !members.is_empty() => members
+            .iter()
+            .map(|(key, member)| {
+                let entry = Value::Object(Map::from_iter([(key.clone(), member.clone())]));
+                block_yaml(&entry).unwrap_or_else(|| {
+                    format!("{}: {}\n", flow_yaml(&Value::from(key.as_str())), flow_yaml(member))
+                })
+            })
+            .collect(),
+        _ => String::new(),
+    };
+    if is_yaml_for(&entries, value) { entries } else { format!("{}\n", flow_yaml(value)) }
+}
+
+/// One line that is both JSON and YAML.
+pub(crate) fn flow_yaml(value: &Value) -> String {
+    let mut bytes = Vec::new();
+    let written = value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, OneLine));
+    let text = match (written, String::from_utf8(bytes)) {
+        (Ok(()), Ok(text)) => text,
+        _ => value.to_string(),
+    };
+    // JSON allows these in a text, YAML does not or would take them for line ends. They stand in texts only.
+    let needs_escape = |c: &char| {
+        matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    if !text.chars().any(|c| needs_escape(&c)) {
+        return text;
+    }
+    text.chars().fold(String::with_capacity(text.len() + 16), |mut escaped, c| {
+        if needs_escape(&c) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+        escaped
+    })
+}
+
+fn block_yaml(value: &Value) -> Option<String> {
+    let options = serde_saphyr::ser_options! { compact_list_indent: false };
+    let text = serde_saphyr::to_string_with_options(value, options).ok()?;
+    is_yaml_for(&text, value).then_some(text)
+}
+
+fn is_yaml_for(text: &str, value: &Value) -> bool {
+    read::read(text, Format::Yaml).is_ok_and(|tree| tree.value == *value)
+}
+
+/// JSON with a space behind colons and commas, as YAML likes it.
+struct OneLine;
+
+impl Formatter for OneLine {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}

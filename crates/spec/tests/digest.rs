@@ -1,0 +1,331 @@
+//! What changes a digest, and what does not.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use toolgate_spec::{Digest, Format, check_text, digest, reviewed_form};
+
+/// The digest of a document's text; the document must be sound.
+#[track_caller]
+fn digest_of(text: &str, format: Format) -> Digest {
+    let file = check_text(text, format);
+    let tool = file.tools.first().unwrap_or_else(|| panic!("no tool: {:?}", file.findings));
+    let spec = tool.spec.as_ref().unwrap_or_else(|| panic!("unsound: {:?}\n{text}", tool.findings));
+    digest(spec, &tool.document)
+}
+
+#[track_caller]
+fn of(document: &Value) -> Digest {
+    digest_of(&document.to_string(), Format::Json)
+}
+
+/// `document` with the value at `pointer` replaced, or a new member where the last token is new.
+fn with(document: &Value, pointer: &str, value: Value) -> Value {
+    let mut changed = document.clone();
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+    match changed.pointer_mut(parent).expect("a parent") {
+        Value::Object(members) => drop(members.insert(key.to_owned(), value)),
+        Value::Array(items) => items[key.parse::<usize>().expect("an index")] = value,
+        other => panic!("{other} has no members"),
+    }
+    changed
+}
+
+#[track_caller]
+fn check_same(one: &Value, pointer: &str, value: Value) {
+    let other = with(one, pointer, value);
+    assert_eq!(of(one), of(&other), "{pointer} must not change the digest: {other}");
+}
+
+#[track_caller]
+fn check_differs(one: &Value, pointer: &str, value: Value) {
+    let other = with(one, pointer, value);
+    assert_ne!(of(one), of(&other), "{pointer} must change the digest: {other}");
+}
+
+fn minimal() -> Value {
+    json!({ "name": "echo", "code": "return 1", "codeType": "Javascript" })
+}
+
+fn full_spec() -> Value {
+    json!({
+        "toolId": "a1", "name": "echo", "description": "Says it again", "category": "TEXT", "tags": ["util"],
+        "params": [
+            { "name": "text", "description": "What", "required": true, "type": "STRING", "testValue": "hello" },
+            { "name": "times", "description": "How often", "required": false, "type": "INTEGER" },
+        ],
+        "staticVariables": [{ "apiKey": "${KEY}" }, { "base": "x" }],
+        "code": "return text", "codeType": "Javascript",
+        "sandboxOverrides": {
+            "addAllowClasses": ["a.B"], "removeAllowClasses": ["c.D"], "addDenyClasses": ["e.F"],
+            "removeDenyClasses": ["g.H"], "networkMode": "allowlist", "hostsAllow": ["example.com"],
+            "fileRead": true, "fileWrite": false, "fsBasePath": "/data", "destructive": false,
+        },
+        "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "sure?", "x-note": 1 },
+        "x-toolgate-classification": "read", "x-toolgate-profile": "p",
+        "x-toolgate-permissions": { "required": ["a"], "elevated": [{ "when": { "const": null }, "require": ["b"] }] },
+        "x-toolgate-output": { "type": "string" }, "x-toolgate-outputPolicy": { "*": "allow" },
+        "x-toolgate-piiFields": ["..email"],
+        "x-toolgate-capability": { "approval": { "level": "ask" } },
+        "x-vendor-note": { "deep": [1, null] }, "input": { "vendor": true },
+    })
+}
+
+fn full_manifest() -> Value {
+    json!({
+        "name": "lookup", "classification": "read", "profile": "p", "permissions": { "required": ["a"] },
+        "input": { "type": "object", "properties": { "id": { "type": "string", "default": null } } },
+        "testInput": { "id": "7" }, "output": { "type": "object" }, "outputPolicy": { "*": "allow" },
+        "piiFields": ["..email"], "capability": { "execution": { "timeout": 1000, "networkMode": "none" } },
+        "policy": { "approval": "ask" }, "x-mine": 1,
+        "handler": { "http": { "url": "https://example.com/a", "method": "POST", "body": { "a": null } } },
+    })
+}
+
+#[test]
+fn defaults_may_be_written_out_or_be_null() {
+    let derived = "59ed9eee-ca1d-5d4f-96b2-3a6e0bb2d8f3";
+    for (pointer, values) in [
+        ("/toolId", vec![json!(null), json!("")]),
+        ("/description", vec![json!(null), json!("")]),
+        ("/category", vec![json!(null)]),
+        ("/tags", vec![json!(null), json!([])]),
+        ("/params", vec![json!(null), json!([])]),
+        ("/staticVariables", vec![json!(null), json!([])]),
+        (
+            "/sandboxOverrides",
+            vec![
+                json!(null),
+                json!({}),
+                json!({ "addAllowClasses": null, "hostsAllow": [], "networkMode": null, "fileRead": null,
+                    "fileWrite": null, "fsBasePath": null, "destructive": false }),
+            ],
+        ),
+        (
+            "/humanInTheLoop",
+            vec![json!(null), json!({}), json!({ "mode": "DISABLED", "promptTemplate": null })],
+        ),
+        ("/x-toolgate-classification", vec![json!(null)]),
+        ("/x-toolgate-profile", vec![json!(null)]),
+        ("/x-toolgate-permissions", vec![json!(null)]),
+        ("/x-toolgate-output", vec![json!(null)]),
+        ("/x-toolgate-outputPolicy", vec![json!(null)]),
+        ("/x-toolgate-piiFields", vec![json!(null)]),
+        ("/x-toolgate-capability", vec![json!(null)]),
+    ] {
+        for value in values {
+            check_same(&minimal(), pointer, value);
+        }
+    }
+    assert_ne!(of(&minimal()), of(&with(&minimal(), "/toolId", json!(derived))));
+    check_same(&full_spec(), "/x-toolgate-capability/approval/trustAfterApproval", json!(null));
+    check_same(&full_spec(), "/x-toolgate-capability/network", json!(null));
+    check_same(&full_manifest(), "/handler/http/timeout", json!(null));
+    check_same(&full_manifest(), "/capability/execution/env", json!(null));
+    let param = json!([{ "name": "a", "required": false, "type": "STRING" }]);
+    let one = with(&minimal(), "/params", param);
+    check_same(&one, "/params/0/description", json!(null));
+    check_same(&one, "/params/0/description", json!(""));
+    check_same(&one, "/params/0/testValue", json!(null));
+}
+
+#[test]
+fn an_id_that_is_the_derived_one_changes_nothing() {
+    let file = check_text(&minimal().to_string(), Format::Json);
+    let derived = file.tools[0].spec.as_ref().expect("sound").id.as_str().to_owned();
+    check_same(&minimal(), "/toolId", json!(derived));
+}
+
+#[test]
+fn records_and_bookkeeping_do_not_count() {
+    for document in [full_spec(), full_manifest()] {
+        check_same(
+            &document,
+            "/toolSafety",
+            json!({ "version": "1.0", "runtime": { "helpers": ["safety.fs/v1"] } }),
+        );
+        check_same(&document, "/draft", json!(true));
+        check_same(&document, "/draft", json!(false));
+        check_same(&document, "/createTimestamp", json!(1));
+        check_same(&document, "/updateTimestamp", json!(2));
+        check_same(&document, "/$schema", json!("https://example.com/s.json"));
+    }
+}
+
+#[test]
+fn every_field_of_a_spec_counts() {
+    let more = "other";
+    for (pointer, value) in [
+        ("/toolId", json!("a2")),
+        ("/name", json!("echo2")),
+        ("/description", json!("Says it again ")),
+        ("/category", json!(null)),
+        ("/category", json!("")),
+        ("/tags", json!([])),
+        ("/tags/0", json!("geo")),
+        ("/params", json!([])),
+        ("/params/0/name", json!("texts")),
+        ("/params/0/description", json!("")),
+        ("/params/0/required", json!(false)),
+        ("/params/1/type", json!("NUMBER")),
+        ("/params/0/testValue", json!("hullo")),
+        ("/params/1/testValue", json!("2")),
+        ("/staticVariables", json!([{ "base": "x" }, { "apiKey": "${KEY}" }])),
+        ("/staticVariables", json!([{ "apiKey": "${KEY}" }, { "base": "x" }, { "base": "x" }])),
+        ("/staticVariables/0", json!({ "apiKey": "${KEY2}" })),
+        ("/staticVariables/1", json!({ "base2": "x" })),
+        ("/code", json!("return text;")),
+        ("/sandboxOverrides/addAllowClasses", json!([])),
+        ("/sandboxOverrides/removeAllowClasses", json!([])),
+        ("/sandboxOverrides/addDenyClasses", json!([])),
+        ("/sandboxOverrides/removeDenyClasses", json!([])),
+        ("/sandboxOverrides/networkMode", json!("strict")),
+        ("/sandboxOverrides/networkMode", json!(null)),
+        ("/sandboxOverrides/hostsAllow", json!(["example.com", "example.org"])),
+        ("/sandboxOverrides/fileRead", json!(false)),
+        ("/sandboxOverrides/fileRead", json!(null)),
+        ("/sandboxOverrides/fileWrite", json!(null)),
+        ("/sandboxOverrides/fsBasePath", json!("/data2")),
+        ("/sandboxOverrides/destructive", json!(true)),
+        ("/humanInTheLoop/mode", json!("DISABLED")),
+        ("/humanInTheLoop/promptTemplate", json!(null)),
+        ("/humanInTheLoop/x-note", json!(2)),
+        ("/x-toolgate-classification", json!("write")),
+        ("/x-toolgate-profile", json!(more)),
+        ("/x-toolgate-permissions/required/0", json!(more)),
+        ("/x-toolgate-permissions/elevated/0/when", json!({})),
+        ("/x-toolgate-permissions/elevated/0/require/0", json!(more)),
+        ("/x-toolgate-output/type", json!("object")),
+        ("/x-toolgate-outputPolicy", json!({})),
+        ("/x-toolgate-outputPolicy", json!(null)),
+        ("/x-toolgate-piiFields/0", json!("..phone")),
+        ("/x-toolgate-capability/approval/level", json!("always")),
+        ("/x-vendor-note/deep", json!([1])),
+        ("/x-vendor-note", json!(null)),
+        ("/x-new", json!(null)),
+        ("/input/vendor", json!(false)),
+    ] {
+        check_differs(&full_spec(), pointer, value);
+    }
+}
+
+#[test]
+fn every_field_of_a_manifest_counts() {
+    for (pointer, value) in [
+        ("/name", json!("lookup2")),
+        ("/classification", json!("write")),
+        ("/profile", json!("q")),
+        ("/permissions/required/0", json!("b")),
+        ("/input/title", json!("Input")),
+        ("/input/properties/id", json!({ "type": "string" })),
+        ("/testInput/id", json!("8")),
+        ("/output/type", json!("array")),
+        ("/outputPolicy/..email", json!("redact")),
+        ("/piiFields/0", json!("..phone")),
+        ("/capability/execution/timeout", json!(1001)),
+        ("/capability/execution/networkMode", json!(null)),
+        ("/policy", json!(null)),
+        ("/x-mine", json!(2)),
+        ("/handler/http/url", json!("https://example.com/b")),
+        ("/handler/http/method", json!("PUT")),
+        ("/handler/http/body", json!({})),
+        ("/handler/http/body/a", json!(1)),
+        ("/handler/http/headers", json!({ "accept": "text/plain" })),
+        ("/handler", json!({ "cli": { "command": "/bin/true" } })),
+    ] {
+        check_differs(&full_manifest(), pointer, value);
+    }
+}
+
+#[test]
+fn json_and_yaml_agree() {
+    let yaml = "code: return 1   # why not\ncodeType: 'Javascript'\nname: echo\nx-a: {b: 1.0, c: [~]}\n";
+    let json = "{\"x-a\": {\"c\": [null], \"b\": 1}, \"name\":\t\"\\u0065cho\", \"codeType\": \"Javascript\", \"code\": \"return 1\"}";
+    assert_eq!(digest_of(yaml, Format::Yaml), digest_of(json, Format::Json));
+}
+
+#[test]
+fn the_digests_of_these_documents_are_promises() {
+    let mut shown = String::new();
+    for document in [minimal(), full_spec(), full_manifest()] {
+        writeln!(shown, "{}", of(&document)).expect("text");
+    }
+    assert_eq!(shown, GOLDEN);
+}
+
+#[test]
+fn the_worked_example_of_the_manual_is_true() {
+    let manual = include_str!("../../../docs/digest.md");
+    let block = |language: &str| {
+        let from = manual.split_once(&format!("```{language}\n")).expect("a block").1;
+        from.split_once("\n```").expect("its end").0
+    };
+    let file = check_text(block("yaml"), Format::Yaml);
+    let tool = &file.tools[0];
+    let spec = tool.spec.as_ref().unwrap_or_else(|| panic!("{:?}", tool.findings));
+    let canonical =
+        serde_json_canonicalizer::to_string(&reviewed_form(spec, &tool.document)).expect("canonical");
+    assert_eq!(canonical, block("json"));
+    assert_eq!(digest(spec, &tool.document).to_string(), block("text"));
+}
+
+#[test]
+fn a_digest_reads_back_and_nothing_else_does() {
+    let shown = of(&minimal()).to_string();
+    assert_eq!(Digest::parse(&shown), Some(of(&minimal())));
+    for wrong in [&shown[7..], &shown[..70], &format!("{shown}0"), &shown.to_uppercase(), "sha256:", ""] {
+        assert_eq!(Digest::parse(wrong), None, "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn order_and_space_do_not_count(seed in proptest::collection::vec(any::<u32>(), 8)) {
+        for document in [full_spec(), full_manifest()] {
+            let shuffled = shuffle(&document, &seed, &mut 0);
+            let pretty = serde_json::to_string_pretty(&shuffled).expect("text");
+            prop_assert_eq!(of(&document), digest_of(&pretty, Format::Json));
+        }
+    }
+
+    #[test]
+    fn what_we_do_not_know_counts(key in "x-[a-z]{1,8}", one in any::<i32>(), other in any::<i32>()) {
+        prop_assume!(one != other && !key.starts_with("x-toolgate"));
+        let pointer = format!("/{key}");
+        prop_assert_ne!(of(&with(&minimal(), &pointer, json!(one))), of(&with(&minimal(), &pointer, json!(other))));
+        prop_assert_ne!(of(&with(&minimal(), &pointer, json!(one))), of(&minimal()));
+    }
+
+    #[test]
+    fn any_other_text_is_another_tool(one in "\\PC{1,40}", other in "\\PC{1,40}") {
+        prop_assume!(one != other);
+        let code = |text: &str| of(&with(&minimal(), "/code", json!(format!("return {}", json!(text)))));
+        let description = |text: &str| of(&with(&minimal(), "/description", json!(text)));
+        prop_assert_ne!(code(&one), code(&other));
+        prop_assert_ne!(description(&one), description(&other));
+    }
+}
+
+/// The same value with the members of every object in another order.
+fn shuffle(value: &Value, seed: &[u32], turn: &mut usize) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> =
+                members.iter().map(|(key, member)| (key.clone(), shuffle(member, seed, turn))).collect();
+            for at in (1..members.len()).rev() {
+                *turn += 1;
+                members.swap(at, seed[*turn % seed.len()] as usize % (at + 1));
+            }
+            Value::Object(members.into_iter().collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().map(|item| shuffle(item, seed, turn)).collect(),
+        other => other.clone(),
+    }
+}
+
+const GOLDEN: &str = "\
+sha256:d7bb9bdf7c1a2372696735942fcb007f5c2e7c91a2d78c3101029cea99ebf6ea
+sha256:52675425d8a3a884f08d6d2c5e3d927ebca9f1d4018b294668d3a7e6996f3f73
+sha256:b48c925666ddf0708c73909970f13cabf804baa5bef21a5db6cd829431f1cda8
+";

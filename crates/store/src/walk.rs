@@ -1,0 +1,91 @@
+//! Which files are meant by these paths? In a fixed order, one at a time, and never in circles.
+
+use std::{
+    error::Error,
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use walkdir::{DirEntry, WalkDir};
+
+/// The files that `paths` name: a file is itself, accepted or not; a folder is every accepted file below it, in order of
+/// names. Below a given folder hidden folders, `target` and `node_modules` are passed over, and links to folders
+/// are not followed. What cannot be read is an item, not the end.
+pub fn walk<'a>(
+    paths: impl IntoIterator<Item = PathBuf> + 'a,
+    accept: &'a dyn Fn(&Path) -> bool,
+) -> impl Iterator<Item = Result<PathBuf, WalkError>> + 'a {
+    paths.into_iter().flat_map(move |path| {
+        // `walkdir` follows a link that is a root, which is wanted: who names a link means what it leads to.
+        let below = WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(is_walked);
+        below.filter_map(move |entry| judge(entry, accept))
+    })
+}
+
+/// A path that could not be looked at, and why.
+#[derive(Debug)]
+pub struct WalkError {
+    pub path: PathBuf,
+    pub error: io::Error,
+}
+
+impl fmt::Display for WalkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` cannot be looked at: {}", self.path.display(), self.error)
+    }
+}
+
+impl Error for WalkError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+fn is_walked(entry: &DirEntry) -> bool {
+    if entry.depth() == 0 || !entry.file_type().is_dir() {
+        return true;
+    }
+    let name = entry.file_name().to_string_lossy();
+    !name.starts_with('.') && !PASSED_OVER.contains(&name.as_ref())
+}
+
+fn judge(
+    entry: walkdir::Result<DirEntry>,
+    accept: &dyn Fn(&Path) -> bool,
+) -> Option<Result<PathBuf, WalkError>> {
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(error) => return Some(Err(explained(error))),
+    };
+    let is_named = entry.depth() == 0;
+    if entry.file_type().is_dir() {
+        return None;
+    }
+    if entry.file_type().is_symlink() {
+        return judge_link(entry.path(), is_named, accept);
+    }
+    (is_named || accept(entry.path())).then(|| Ok(entry.into_path()))
+}
+
+/// A link to a file counts as the file; one to a folder was named by nobody; one that leads nowhere is reported,
+/// if it looks like something that is wanted.
+fn judge_link(
+    path: &Path,
+    is_named: bool,
+    accept: &dyn Fn(&Path) -> bool,
+) -> Option<Result<PathBuf, WalkError>> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => None,
+        _ if !is_named && !accept(path) => None,
+        Ok(_) => Some(Ok(path.to_owned())),
+        Err(error) => Some(Err(WalkError { path: path.to_owned(), error })),
+    }
+}
+
+fn explained(error: walkdir::Error) -> WalkError {
+    let path = error.path().unwrap_or(Path::new("")).to_owned();
+    let error = error.into_io_error().unwrap_or_else(|| rustix::io::Errno::LOOP.into());
+    WalkError { path, error }
+}
+
+const PASSED_OVER: [&str; 2] = ["target", "node_modules"];
