@@ -21,7 +21,11 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Check(CheckArgs),
+    Resolve(ResolveArgs),
+    Diff(DiffArgs),
     New(NewArgs),
+    Import(ImportArgs),
+    Export(ExportArgs),
     Schema(SchemaArgs),
     Explain(ExplainArgs),
     Completions(CompletionsArgs),
@@ -59,6 +63,70 @@ pub struct CheckArgs {
     /// What `-` is written in
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     pub stdin_format: DocumentFormat,
+
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// Show the effective policy of a tool, who set what, and how risky it is
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::RESOLVE)]
+pub struct ResolveArgs {
+    /// A file, or FILE#NAME for one tool of a bundle
+    #[arg(value_name = "TOOL", value_hint = ValueHint::FilePath)]
+    pub tool: PathBuf,
+
+    /// The tool of the bundle that is meant
+    #[arg(long = "tool", value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// How to print the policy
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
+    /// Write what was resolved into the document's `toolSafety`
+    #[arg(long)]
+    pub write_safety: bool,
+
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// Compare what two versions of a tool may reach, and how risky they are
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::DIFF)]
+pub struct DiffArgs {
+    /// The version before: a file, a bundle, or FILE#NAME
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    pub before: PathBuf,
+
+    /// The version after
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    pub after: PathBuf,
+
+    /// How to print the changes
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// Where the policy comes from; what is shipped when absent.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Policy")]
+pub struct PolicyArgs {
+    /// Profiles of your own instead of the shipped ones: *.yaml or *.json, named by file
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub profiles: Option<PathBuf>,
+
+    /// A baseline of your own instead of the shipped one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub baseline: Option<PathBuf>,
+
+    /// What you say about single tools, above all else
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub overrides: Option<PathBuf>,
 }
 
 /// Write a starting document that passes every check
@@ -75,6 +143,58 @@ pub struct NewArgs {
     /// Where to write it
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+}
+
+/// Take documents in as files of one tool each, all as drafts
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::IMPORT)]
+pub struct ImportArgs {
+    /// Bundles and single documents
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+
+    /// Where to write the files
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub into: PathBuf,
+
+    /// Overwrite files that are there already
+    #[arg(long)]
+    pub force: bool,
+
+    /// Import what is sound even if other documents have errors
+    #[arg(long)]
+    pub keep_going: bool,
+
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// Put documents into one bundle, or print what models and clients see of them
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::EXPORT)]
+pub struct ExportArgs {
+    /// Files, folders or bundles
+    #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+
+    /// What the bundle is written in
+    #[arg(long, value_name = "FORMAT", default_value = "json", conflicts_with = "wire")]
+    pub format: DocumentFormat,
+
+    /// Print the tools' declarations for this reader, as a JSON array, instead of a bundle
+    #[arg(long = "as", value_name = "READER")]
+    pub wire: Option<Wire>,
+
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Overwrite the file if it is there already
+    #[arg(long, requires = "output")]
+    pub force: bool,
+
+    #[command(flatten)]
+    pub policy: PolicyArgs,
 }
 
 /// Print a published JSON Schema
@@ -145,6 +265,18 @@ impl From<DocumentFormat> for toolgate_spec::Format {
             DocumentFormat::Yaml => Self::Yaml,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Wire {
+    /// `tools/list` of the Model Context Protocol
+    Mcp,
+    /// Function calling
+    Openai,
+    /// Tool use
+    Anthropic,
+    /// Function declarations
+    Google,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

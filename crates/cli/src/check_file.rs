@@ -2,8 +2,10 @@
 //! benchmark can call.
 
 use serde_json::{Map, Value};
+use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::{
     Code, FileCheck, FileKind, Finding, Format, MAX_FILE_BYTES, Pointer, Severity, Span, ToolCheck,
+    model::ToolSpec,
 };
 
 use crate::{
@@ -16,6 +18,8 @@ use crate::{
 pub struct Rules {
     pub filter: Filter,
     pub stdin_format: Format,
+    pub set: PolicySet,
+    pub overrides: Option<UserOverrides>,
 }
 
 /// Which warnings are reported. Errors always are.
@@ -78,17 +82,22 @@ pub fn check_file(input: &Input, rules: &Rules) -> Outcome {
     if matches!(input, Input::File { chosen: Chosen::ByWalking, .. }) && !holds_a_tool(&file, &bytes) {
         return Outcome::NotATool;
     }
-    Outcome::Checked(judge(&input.label(), &bytes, format, file, rules))
+    Outcome::Checked(judge(&input.label(), &bytes, format, &file, rules))
 }
 
-fn judge(label: &str, bytes: &[u8], format: Format, file: FileCheck, rules: &Rules) -> Checked {
+/// Everything that is wrong with a file that was read, its tools' policies included.
+pub fn judge(label: &str, bytes: &[u8], format: Format, file: &FileCheck, rules: &Rules) -> Checked {
     let mut checked = Checked { tool_count: file.tools.len(), ..Checked::default() };
-    let mut findings: Vec<(Option<String>, Finding)> = Vec::new();
-    findings.extend(file.findings.into_iter().map(|finding| (None, finding)));
-    for tool in file.tools {
-        checked.tools.extend(identity(&tool));
-        let ToolCheck { name, findings: found, .. } = tool;
-        findings.extend(found.into_iter().map(|finding| (Some(name.clone()), finding)));
+    let mut findings: Vec<(Option<String>, Finding)> =
+        file.findings.iter().map(|finding| (None, finding.clone())).collect();
+    for tool in &file.tools {
+        let about_policy = tool.spec.as_ref().map(|spec| policy_findings(spec, &tool.at, rules));
+        let about_policy = about_policy.unwrap_or_default();
+        if !about_policy.iter().any(Finding::is_error) {
+            checked.tools.extend(identity(tool));
+        }
+        let found = tool.findings.iter().cloned().chain(about_policy);
+        findings.extend(found.map(|finding| (Some(tool.name.clone()), finding)));
     }
     findings.retain(|(_, finding)| rules.filter.keeps(finding.code));
     checked.errors = findings.iter().filter(|(_, finding)| finding.is_error()).count();
@@ -122,6 +131,18 @@ pub fn placed(
         key(a).cmp(&key(b)).then_with(|| a.at.cmp(&b.at)).then_with(|| a.code.cmp(&b.code))
     });
     report::report(label, text, findings)
+}
+
+/// What only shows once the policy is resolved: that it cannot be, or that the document claims another.
+fn policy_findings(spec: &ToolSpec, at: &Pointer, rules: &Rules) -> Vec<Finding> {
+    let mut findings = match toolgate_policy::resolve(spec, &rules.set, rules.overrides.as_ref()) {
+        Ok(policy) => toolgate_policy::safety_mismatch(spec, &policy),
+        Err(findings) => findings,
+    };
+    for finding in &mut findings {
+        finding.at = finding.at.within(at);
+    }
+    findings
 }
 
 fn identity(tool: &ToolCheck) -> Option<Identity> {

@@ -1,16 +1,16 @@
 //! The tools of a file together with their own text, for commands that move or explain them.
 
 use std::{
-    io::Write,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
 use serde_json::Value;
-use toolgate_spec::{FileKind, Format, ToolCheck, split_bundle, to_yaml_text};
+use toolgate_spec::{FileKind, Finding, Format, Pointer, ToolCheck, split_bundle, to_yaml_text};
 
 use crate::{
     Failure,
-    check_file::{Checked, Rules, judge},
+    check_file::{Checked, Rules, judge, placed},
     load::{Input, ReadError},
     report::{Report, Text},
     similar,
@@ -35,6 +35,13 @@ pub struct Document {
     pub check: ToolCheck,
     pub text: String,
     pub format: Format,
+}
+
+impl Document {
+    /// Its number in the bundle; zero in a file of its own.
+    pub fn index(&self) -> usize {
+        self.check.at.tokens().last().and_then(|token| token.parse().ok()).unwrap_or_default()
+    }
 }
 
 /// Reads and judges a file. Only what cannot be read at all is a failure; the rest are findings.
@@ -76,10 +83,40 @@ pub fn find(tool: &Path, name: Option<&str>, rules: &Rules) -> Result<(PathBuf, 
     }
 }
 
+/// The tools that are meant: one for `FILE#NAME`, all of the file otherwise.
+pub fn all(path: &Path, rules: &Rules) -> Result<Vec<Document>, Failure> {
+    let (file, name) = split(path, None);
+    if name.is_some() {
+        let (_, _, document) = find(path, None, rules)?;
+        return Ok(vec![document]);
+    }
+    let loaded = load(&Input::named(&file), rules)?;
+    if loaded.tools.is_empty() {
+        return Err(not_found(&file, None, &loaded));
+    }
+    Ok(loaded.tools)
+}
+
+/// As `complain`, for findings of one tool.
+pub fn complain_of(document: &Document, findings: Vec<Finding>, terminal: &Terminal) -> Result<(), Failure> {
+    let name = &document.check.name;
+    let findings = findings
+        .into_iter()
+        .map(|finding| {
+            // Pointers into a bundle's file mean nothing in the tool's own text.
+            let at = finding.at.as_str();
+            let at = Pointer::new(at.strip_prefix(document.check.at.as_str()).unwrap_or(at));
+            (Some(name.clone()), Finding { at, span: None, ..finding })
+        })
+        .collect();
+    let findings = placed(&document.file, document.text.as_bytes(), document.format, findings);
+    complain(&Checked { findings, ..Checked::default() }, terminal)
+}
+
 /// Prints what is wrong on standard error, where it does not mix with a command's product.
 pub fn complain(checked: &Checked, terminal: &Terminal) -> Result<(), Failure> {
     let mut text = Vec::new();
-    let mut report = Text { palette: terminal.stderr_palette(), with_summary: false };
+    let mut report = Text { palette: terminal.stderr_palette, with_summary: false };
     for reported in &checked.findings {
         report.finding(&mut text, reported)?;
     }

@@ -2,12 +2,14 @@
 
 use std::{fmt, io, path::Path};
 
-use crate::terminal::visible;
+use crate::{Ending, terminal::visible};
 
 #[derive(Debug)]
 pub enum Failure {
     /// What the user is told, in house grammar, with user text already made visible.
     Told(String),
+    /// The documents were read, and what was found in them stops the command.
+    Findings(String),
     /// Our own output could not be written.
     Output(io::Error),
 }
@@ -21,6 +23,13 @@ impl Failure {
         Self::Told(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem.to_string())))
     }
 
+    pub fn ending(&self) -> Ending {
+        match self {
+            Self::Findings(_) => Ending::Findings,
+            Self::Told(_) | Self::Output(_) => Ending::CouldNotRead,
+        }
+    }
+
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -29,7 +38,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Told(message) => f.write_str(message),
+            Self::Told(message) | Self::Findings(message) => f.write_str(message),
             Self::Output(error) => write!(f, "the output could not be written: {error}"),
         }
     }

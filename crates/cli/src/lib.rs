@@ -7,12 +7,16 @@
 mod args;
 pub mod check_file;
 mod commands;
+mod documents;
 mod duplicates;
 mod failure;
 mod load;
+mod policy;
 mod report;
 mod similar;
+mod table;
 mod terminal;
+mod write;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
@@ -43,7 +47,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             // What was printed before stays in order with what is said now. There is nobody left to tell if this fails.
             let _ = terminal.flush();
             terminal.complain(&failure.to_string());
-            ExitCode::from(Ending::CouldNotRead as u8)
+            ExitCode::from(failure.ending() as u8)
         }
     }
 }
@@ -60,6 +64,10 @@ pub enum Ending {
 fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure> {
     match command {
         Command::Check(args) => commands::check::run(&args, terminal),
+        Command::Resolve(args) => commands::resolve::run(&args, terminal),
+        Command::Diff(args) => commands::diff::run(&args, terminal),
+        Command::Import(args) => commands::import::run(&args, terminal),
+        Command::Export(args) => commands::export::run(&args, terminal),
         Command::New(args) => commands::new::run(&args, terminal),
         Command::Schema(args) => commands::schema::run(&args, terminal),
         Command::Explain(args) => commands::explain::run(&args, terminal),

@@ -44,6 +44,14 @@ pub enum ReadError {
 }
 
 impl Input {
+    /// A path from the command line; `-` is standard input.
+    pub fn named(path: &Path) -> Self {
+        if path.as_os_str() == "-" {
+            return Self::Stdin;
+        }
+        Self::File { path: path.to_owned(), chosen: Chosen::ByName }
+    }
+
     /// The name that reports use.
     pub fn label(&self) -> String {
         match self {
@@ -122,7 +130,7 @@ fn plain(path: PathBuf) -> PathBuf {
     path.strip_prefix(".").map(Path::to_path_buf).unwrap_or(path)
 }
 
-fn has_known_extension(path: &Path) -> bool {
+pub fn has_known_extension(path: &Path) -> bool {
     path.extension().is_some_and(|extension| {
         ["json", "yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known))
     })

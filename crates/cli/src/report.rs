@@ -16,7 +16,7 @@ pub use github::Github;
 pub use json::Json;
 pub use place::report;
 pub use sarif::Sarif;
-pub use text::Text;
+pub use text::{Text, counted};
 
 use crate::load::Unreadable;
 

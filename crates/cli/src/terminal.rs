@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthChar;
 pub struct Terminal {
     out: BufWriter<Stdout>,
     pub palette: Palette,
-    stderr_palette: Palette,
+    pub stderr_palette: Palette,
 }
 
 impl Terminal {

@@ -1,7 +1,7 @@
 //! From a value to the typed model. The schema has spoken already: what does not fit takes its default here, so
 //! that one broken field does not hide what is wrong with the others.
 
-mod capability;
+pub(crate) mod capability;
 mod governance;
 mod handler;
 

@@ -5,6 +5,7 @@
 
 mod arg_template;
 mod bundle;
+mod capability_value;
 mod check;
 mod code;
 mod decode;
@@ -30,6 +31,7 @@ mod test_value;
 
 pub use arg_template::{ArgPart, ArgTemplate};
 pub use bundle::{BundleEntry, BundleError, build_bundle, split_bundle, to_json_text, to_yaml_text};
+pub use capability_value::{capability_from_value, value_from_text};
 pub use check::{FileCheck, FileKind, ToolCheck, check, check_text, locate};
 pub use code::{Code, Severity};
 pub use digest::{Digest, digest, reviewed_form};

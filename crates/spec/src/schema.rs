@@ -89,7 +89,7 @@ pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
         .build(schema)
 }
 
-fn explain(error: &ValidationError<'_>) -> Vec<Finding> {
+pub(crate) fn explain(error: &ValidationError<'_>) -> Vec<Finding> {
     let at = Pointer::new(error.instance_path().as_str());
     let say =
         |message: String, remedy: String| vec![Finding::new(Code::SpecParse, at.clone(), message, remedy)];

@@ -129,7 +129,7 @@ fn rules(args: &CheckArgs) -> Result<Rules, Failure> {
     } else {
         Filter::Only(warnings(&args.only)?)
     };
-    Ok(Rules { filter, stdin_format: args.stdin_format.into() })
+    Ok(Rules { filter, stdin_format: args.stdin_format.into(), ..args.policy.rules()? })
 }
 
 fn warnings(names: &[String]) -> Result<Vec<Code>, Failure> {

@@ -57,7 +57,11 @@ struct Target {
 }
 
 /// The documents without errors, and how many have some; those are shown.
-fn sound_documents(args: &ImportArgs, rules: &Rules, terminal: &Terminal) -> Result<(Vec<Document>, usize), Failure> {
+fn sound_documents(
+    args: &ImportArgs,
+    rules: &Rules,
+    terminal: &Terminal,
+) -> Result<(Vec<Document>, usize), Failure> {
     let Gathered { inputs, unreadable } = load::gather(&args.files);
     if let Some(problem) = unreadable.first() {
         return Err(Failure::new(visible(&problem.problem)));
@@ -90,7 +94,8 @@ fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failur
         let name = &document.check.name;
         let path = args.into.join(file_name(name, document.format));
         if let Some(other) = taken.insert(path.clone(), &document.file) {
-            let problem = format!("`{name}` is in `{other}` and in `{}`; nothing was imported", document.file);
+            let problem =
+                format!("`{name}` is in `{other}` and in `{}`; nothing was imported", document.file);
             return Err(Failure::at(&path, problem));
         }
         if !args.force && fs::symlink_metadata(&path).is_ok() {
@@ -106,8 +111,9 @@ fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failur
 fn as_draft(document: &Document) -> Result<String, Failure> {
     let mut changes = stamp(&document.check.document, super::new::now_ms());
     changes.push(("draft", Some(Value::Bool(true))));
-    edit(&document.text, document.format, &changes)
-        .map_err(|error| Failure::at(Path::new(&document.file), format!("`{}`: {error}", document.check.name)))
+    edit(&document.text, document.format, &changes).map_err(|error| {
+        Failure::at(Path::new(&document.file), format!("`{}`: {error}", document.check.name))
+    })
 }
 
 /// INVARIANT: if one file cannot be written, those that this run has made are gone again.
@@ -120,7 +126,9 @@ fn write_all(targets: &[Target], args: &ImportArgs) -> Result<(), Failure> {
             let left: Vec<_> = made.iter().filter(|path| fs::remove_file(path).is_err()).collect();
             return Err(match left.first() {
                 None => failure,
-                Some(path) => Failure::new(format!("{failure}; `{}` is left behind", visible(&path.to_string_lossy()))),
+                Some(path) => {
+                    Failure::new(format!("{failure}; `{}` is left behind", visible(&path.to_string_lossy())))
+                }
             });
         }
         if is_new {

@@ -1,8 +1,7 @@
 //! A document to start from: complete, commented, and without a finding.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Write},
+    io::Write,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -13,14 +12,15 @@ use crate::{
     Ending, Failure,
     args::{NewArgs, ToolKind},
     terminal::{Terminal, visible},
+    write::{self, Existing},
 };
 
 pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     refuse_bad_name(&args.name)?;
     let path = args.dir.join(format!("{}.{}", args.name, extension(args.kind)));
     let document = document(args.kind, &args.name, &schema_reference(args.kind, &args.dir));
-    fs::create_dir_all(&args.dir).map_err(|error| Failure::at(&args.dir, error))?;
-    write_new(&path, &document)?;
+    write::create_folder(&args.dir)?;
+    write::write(&path, document.as_bytes(), Existing::Keep)?;
     let shown = path.to_string_lossy();
     let shown = visible(&shown);
     writeln!(terminal, "wrote {shown}\n\nnext: edit it, then `toolgate check {shown}`")?;
@@ -61,16 +61,6 @@ fn document(kind: ToolKind, name: &str, schema: &str) -> String {
         .replace("@ID@", ToolId::of_name(name).as_str())
         .replace("@NAME@", name)
         .replace("@NOW@", &now_ms().to_string())
-}
-
-/// INVARIANT: fails if anything of that name exists, a dangling link included; nothing is ever overwritten.
-fn write_new(path: &Path, document: &str) -> Result<(), Failure> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = file.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::at(path, "this file exists; choose another name or folder"),
-        _ => Failure::at(path, error),
-    })?;
-    file.write_all(document.as_bytes()).map_err(|error| Failure::at(path, error))
 }
 
 /// The schema in the repository if the folder is inside one that has it, so that it works offline; else its address.

@@ -1,0 +1,60 @@
+//! Who calls, and with what: as much of both as a policy may look at.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde_json::{Map, Value};
+
+/// An authenticated caller. The server makes one from a verified token, never from what a request claims.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Caller {
+    pub subject: String,
+    pub permissions: BTreeSet<String>,
+}
+
+impl Caller {
+    pub fn new<P: Into<String>>(
+        subject: impl Into<String>,
+        permissions: impl IntoIterator<Item = P>,
+    ) -> Self {
+        Self { subject: subject.into(), permissions: permissions.into_iter().map(Into::into).collect() }
+    }
+}
+
+/// A call's arguments: a JSON object, parsed. There is no form for what could not be parsed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    pub fn parse(text: &str) -> Result<Self, BadArguments> {
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| BadArguments(format!("the arguments are not JSON: {error}")))?;
+        Self::from_value(value)
+    }
+
+    pub fn from_value(value: Value) -> Result<Self, BadArguments> {
+        match value {
+            Value::Object(members) => Ok(Self(members)),
+            _ => Err(BadArguments("the arguments are not a JSON object".into())),
+        }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    pub const fn members(&self) -> &Map<String, Value> {
+        &self.0
+    }
+}
+
+/// Why there are no arguments.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BadArguments(String);
+
+impl fmt::Display for BadArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadArguments {}

@@ -1,0 +1,135 @@
+//! What does a change to a tool, or to the policy around it, mean for reach and risk?
+
+mod reach;
+
+use std::fmt;
+
+use toolgate_spec::model::ToolSpec;
+
+use crate::{EffectivePolicy, Risk, SettingView};
+use reach::Reach;
+
+/// Everything that differs, in the order of `EffectivePolicy::settings`; then risk, then the document's own parts.
+pub fn compare(before: Version<'_>, after: Version<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (old, new) in before.policy.settings().into_iter().zip(after.policy.settings()) {
+        if old.value != new.value {
+            let direction = direction(&old, before.policy, after.policy);
+            changes.push(Change::new(old.name, direction, shown(&old), shown(&new)));
+        }
+    }
+    if before.risk.level != after.risk.level {
+        let direction =
+            if before.risk.level < after.risk.level { Direction::Widened } else { Direction::Narrowed };
+        let (old, new) = (before.risk.level.name(), after.risk.level.name());
+        changes.push(Change::new("risk", direction, old, new));
+    }
+    changes.extend(document_changes(before.spec, after.spec));
+    changes
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Version<'v> {
+    pub spec: &'v ToolSpec,
+    pub policy: &'v EffectivePolicy,
+    pub risk: &'v Risk,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Change {
+    /// A name out of `EffectivePolicy::settings`, or `risk`, `name`, `description`, `params`, `permissions`, `code`…
+    pub setting: &'static str,
+    pub direction: Direction,
+    pub before: String,
+    pub after: String,
+}
+
+impl Change {
+    fn new(
+        setting: &'static str,
+        direction: Direction,
+        before: impl Into<String>,
+        after: impl Into<String>,
+    ) -> Self {
+        Self { setting, direction, before: before.into(), after: after.into() }
+    }
+}
+
+/// Seen from the gateway: does the tool reach more, or less? What cannot be ordered is `Changed`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Direction {
+    Widened,
+    Narrowed,
+    Changed,
+}
+
+impl Direction {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Widened => "widened",
+            Self::Narrowed => "narrowed",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn direction(setting: &SettingView, before: &EffectivePolicy, after: &EffectivePolicy) -> Direction {
+    let (old, new) = (Reach::of(setting.name, before), Reach::of(setting.name, after));
+    match (old, new) {
+        (Some(old), Some(new)) => match (new.includes(&old), old.includes(&new)) {
+            (true, false) => Direction::Widened,
+            (false, true) => Direction::Narrowed,
+            (true, true) | (false, false) => Direction::Changed,
+        },
+        _ => Direction::Changed,
+    }
+}
+
+fn shown(setting: &SettingView) -> String {
+    match &setting.value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(items) if items.is_empty() => "(none)".into(),
+        serde_json::Value::Array(items) => {
+            let texts: Vec<String> = items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect();
+            texts.join(", ")
+        }
+        serde_json::Value::Null => "(none)".into(),
+        other => other.to_string(),
+    }
+}
+
+/// What the model sees and what runs. Texts are not repeated here; they may be long, or meant to be read by a model.
+fn document_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<Change> {
+    let governance = (&before.governance, &after.governance);
+    let parts = [
+        ("name", before.name != after.name),
+        ("toolId", before.id != after.id),
+        ("description", before.description != after.description),
+        ("params", before.params != after.params || governance.0.input != governance.1.input),
+        ("staticVariables", before.statics != after.statics),
+        ("code", before.body != after.body),
+        ("humanInTheLoop", before.approval != after.approval),
+        ("permissions", governance.0.permissions != governance.1.permissions),
+        ("output", governance.0.output != governance.1.output),
+        ("outputPolicy", governance.0.output_policy != governance.1.output_policy),
+        ("piiFields", governance.0.pii_fields != governance.1.pii_fields),
+    ];
+    parts
+        .into_iter()
+        .filter(|(_, differs)| *differs)
+        .map(|(name, _)| Change::new(name, Direction::Changed, "", format!("{name} changed")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

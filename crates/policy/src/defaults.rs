@@ -1,0 +1,131 @@
+//! The shipped capabilities that a document can extend, with their lists ready to be shared.
+
+use std::sync::Arc;
+
+use toolgate_spec::{
+    Format, HostPattern, PathPattern, capability_from_value, model::CapabilityPatch, value_from_text,
+};
+
+use crate::{
+    PolicyError,
+    setting::{Listing, Origin},
+};
+
+/// One set of defaults. The built-in one is empty: there the fallbacks in `resolve` speak.
+#[derive(Clone, Debug)]
+pub(crate) struct Defaults {
+    pub origin: Origin,
+    pub patch: CapabilityPatch,
+    pub danger_patterns: Listing<Arc<str>>,
+    pub ask_for_methods: Listing<Arc<str>>,
+    pub allowed_hosts: Option<Listing<HostPattern>>,
+    pub blocked_hosts: Listing<HostPattern>,
+    pub blocked_ports: Listing<u16>,
+    pub allowed_paths: Option<Listing<PathPattern>>,
+    pub blocked_paths: Listing<PathPattern>,
+    pub allowed_env_vars: Listing<Arc<str>>,
+    pub redact_patterns: Listing<Arc<str>>,
+    pub alert_on: Listing<Arc<str>>,
+}
+
+impl Defaults {
+    pub fn builtin() -> Self {
+        Self::of(CapabilityPatch::default(), Origin::Builtin, Vec::new(), None)
+    }
+
+    pub fn name(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Defaults(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn read(name: &str, text: &str) -> Result<Self, Vec<String>> {
+        let value = value_from_text(text, Format::Yaml).map_err(|finding| vec![finding.message])?;
+        let patch = capability_from_value(&value).map_err(|findings| {
+            findings.iter().map(|finding| format!("{}: {}", finding.at, finding.message)).collect::<Vec<_>>()
+        })?;
+        let mut problems = pattern_problems(&patch);
+        let blocked_hosts = hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default(), &mut problems);
+        let allowed_hosts = patch.network.allowed_hosts.as_deref().map(|list| hosts(list, &mut problems));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Self::of(patch, Origin::Defaults(Arc::from(name)), blocked_hosts, allowed_hosts))
+    }
+
+    fn of(
+        patch: CapabilityPatch,
+        origin: Origin,
+        blocked_hosts: Vec<HostPattern>,
+        allowed_hosts: Option<Vec<HostPattern>>,
+    ) -> Self {
+        let texts = |list: &Option<Vec<String>>| {
+            Listing::of(list.iter().flatten().map(|text| Arc::from(text.as_str())), origin.clone())
+        };
+        Self {
+            danger_patterns: texts(&patch.approval.danger_patterns),
+            ask_for_methods: texts(&patch.approval.ask_for_methods),
+            allowed_hosts: allowed_hosts.map(|list| Listing::of(list, origin.clone())),
+            blocked_hosts: Listing::of(blocked_hosts, origin.clone()),
+            blocked_ports: Listing::of(patch.network.blocked_ports.iter().flatten().copied(), origin.clone()),
+            allowed_paths: patch
+                .execution
+                .allowed_paths
+                .clone()
+                .map(|list| Listing::of(list, origin.clone())),
+            blocked_paths: Listing::of(
+                patch.execution.blocked_paths.iter().flatten().cloned(),
+                origin.clone(),
+            ),
+            allowed_env_vars: texts(&patch.execution.allowed_env_vars),
+            redact_patterns: texts(&patch.audit.redact_patterns),
+            alert_on: texts(&patch.audit.alert_on),
+            origin,
+            patch,
+        }
+    }
+}
+
+pub(crate) fn shipped(errors: &mut Vec<PolicyError>) -> Vec<Arc<Defaults>> {
+    let mut defaults = Vec::new();
+    for (name, text) in SHIPPED {
+        match Defaults::read(name, text) {
+            Ok(read) => defaults.push(Arc::new(read)),
+            Err(problems) => errors.extend(
+                problems.into_iter().map(|problem| PolicyError::new(format!("defaults:{name}"), problem)),
+            ),
+        }
+    }
+    defaults
+}
+
+/// Patterns are compiled here to be refused early; those who match keep their own compiled form.
+pub(crate) fn pattern_problems(patch: &CapabilityPatch) -> Vec<String> {
+    let danger = patch.approval.danger_patterns.iter().flatten();
+    let redact = patch.audit.redact_patterns.iter().flatten();
+    danger
+        .chain(redact)
+        .filter(|pattern| regex::Regex::new(pattern).is_err())
+        .map(|pattern| format!("`{pattern}` is not a regular expression"))
+        .collect()
+}
+
+pub(crate) fn hosts(written: &[String], problems: &mut Vec<String>) -> Vec<HostPattern> {
+    let mut parsed = Vec::new();
+    for text in written {
+        match HostPattern::parse(text) {
+            Ok(host) => parsed.push(host),
+            Err(why) => problems.push(format!("host `{text}`: {why}")),
+        }
+    }
+    parsed
+}
+
+const SHIPPED: [(&str, &str); 5] = [
+    ("read", include_str!("../../../profiles/capability/read.yaml")),
+    ("web_fetch", include_str!("../../../profiles/capability/web_fetch.yaml")),
+    ("write", include_str!("../../../profiles/capability/write.yaml")),
+    ("bash", include_str!("../../../profiles/capability/bash.yaml")),
+    ("send_message", include_str!("../../../profiles/capability/send_message.yaml")),
+];

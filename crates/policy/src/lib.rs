@@ -1,0 +1,45 @@
+//! What may a tool do, how risky is that, may it be called, and by whom?
+//!
+//! Pure: what comes out depends on what goes in. No clock, disk, environment or socket.
+#![forbid(unsafe_code)]
+
+mod caller;
+mod compare;
+mod defaults;
+mod effective;
+mod ground;
+mod lifecycle;
+mod output;
+mod permission;
+mod profile;
+mod rate;
+mod resolve;
+mod safety;
+mod set;
+mod setting;
+mod tool_policy;
+mod user;
+mod verdict;
+mod view;
+
+pub use caller::{Arguments, BadArguments, Caller};
+pub use compare::{Change, Direction, Version, compare};
+pub use effective::{
+    ApprovalPolicy, AuditPolicy, ClassPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy,
+    LabelPolicy, NetworkPolicy,
+};
+pub use lifecycle::{Digests, Environment, Lifecycle, PassOutcome, PassRecord, State, state};
+pub use output::OutputPolicy;
+pub use permission::{ALLOW_DESTRUCTIVE, PermissionRules, missing_permissions};
+pub use rate::{Reason, Risk, RiskLevel, Wording, effective_level, rate};
+pub use resolve::resolve;
+pub use safety::{safety_mismatch, safety_to_json, tool_safety};
+pub use set::{PolicyError, PolicySet};
+pub use setting::{Listing, Origin, Setting};
+pub use tool_policy::{
+    ALLOW_ALL, AllowAll, AllowList, And, DENY_ALL, DenyAll, DenyList, Ruling, ToolPolicy, When, allow_list,
+    deny_list, when,
+};
+pub use user::UserOverrides;
+pub use verdict::Verdict;
+pub use view::{SettingView, policy_digest};

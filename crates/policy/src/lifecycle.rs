@@ -1,0 +1,116 @@
+//! May this document be served? Draft, failed, missing something, or active.
+
+use toolgate_spec::model::ToolSpec;
+
+/// The state of a document in this gateway, now. Only `Active` is ever served.
+pub fn state(
+    spec: &ToolSpec,
+    current: Digests<'_>,
+    record: Option<&PassRecord>,
+    env: &dyn Environment,
+) -> Lifecycle {
+    let record = record.filter(|record| record.document_digest == current.document);
+    let of_this_policy = record.filter(|record| record.policy_digest == current.policy);
+    // Before the draft flag: a failed run leaves the document a draft, and the error is what its author needs.
+    if let Some(PassRecord { outcome: PassOutcome::Failed { error }, .. }) = of_this_policy {
+        return Lifecycle {
+            state: State::TestFailed,
+            missing: Vec::new(),
+            error: Some(error.clone()),
+            because: "the last test run failed",
+        };
+    }
+    if spec.draft == Some(true) {
+        return draft("the document says that it is a draft");
+    }
+    match (record, of_this_policy) {
+        (None, _) => return draft("no test run for this document has passed"),
+        (Some(_), None) => return draft("the policy has changed since the last test run"),
+        (Some(_), Some(_)) => {}
+    }
+    let missing: Vec<String> = spec
+        .required_environment()
+        .into_iter()
+        .filter(|name| env.lookup(name).is_none_or(|value| value.trim().is_empty()))
+        .map(str::to_owned)
+        .collect();
+    if !missing.is_empty() {
+        let because = "environment variables are unset or blank";
+        return Lifecycle { state: State::MissingRequirements, missing, error: None, because };
+    }
+    Lifecycle { state: State::Active, missing, error: None, because: "passed, and nothing is missing" }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Lifecycle {
+    pub state: State,
+    /// The environment variables to set.
+    pub missing: Vec<String>,
+    /// What the failed test run said.
+    pub error: Option<String>,
+    pub because: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum State {
+    Draft,
+    TestFailed,
+    MissingRequirements,
+    Active,
+}
+
+impl State {
+    pub const ALL: [Self; 4] = [Self::Draft, Self::TestFailed, Self::MissingRequirements, Self::Active];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "DRAFT",
+            Self::TestFailed => "TEST_FAILED",
+            Self::MissingRequirements => "MISSING_REQUIREMENTS",
+            Self::Active => "ACTIVE",
+        }
+    }
+
+    pub const fn is_exposed(self) -> bool {
+        matches!(self, Self::Active)
+    }
+}
+
+/// What is on the table: this document under this policy.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Digests<'d> {
+    pub document: &'d str,
+    pub policy: &'d str,
+}
+
+/// The latest test run of a document. It speaks for exactly this document under exactly this policy.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PassRecord {
+    pub document_digest: String,
+    pub policy_digest: String,
+    pub outcome: PassOutcome,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PassOutcome {
+    Passed,
+    Failed { error: String },
+}
+
+/// Where placeholders get their values: the process environment, a secret store, or a test's map.
+pub trait Environment {
+    fn lookup(&self, name: &str) -> Option<String>;
+}
+
+impl<F: Fn(&str) -> Option<String>> Environment for F {
+    fn lookup(&self, name: &str) -> Option<String> {
+        self(name)
+    }
+}
+
+fn draft(because: &'static str) -> Lifecycle {
+    Lifecycle { state: State::Draft, missing: Vec::new(), error: None, because }
+}
+
+#[cfg(test)]
+mod tests;

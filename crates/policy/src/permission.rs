@@ -1,0 +1,105 @@
+//! Which permissions does this caller lack for this call?
+
+use std::collections::BTreeSet;
+
+use jsonschema::Validator;
+use serde_json::Value;
+use toolgate_spec::{
+    compile_schema,
+    model::{Classification, Permissions},
+};
+
+/// The permissions of one tool, its conditions compiled. Made when the tool is loaded.
+#[derive(Debug)]
+pub struct PermissionRules {
+    always: Vec<String>,
+    elevated: Vec<Elevated>,
+}
+
+#[derive(Debug)]
+struct Elevated {
+    /// `None` where the condition cannot be evaluated, which counts as met.
+    when: Option<Validator>,
+    require: Vec<String>,
+}
+
+impl PermissionRules {
+    pub fn new(permissions: &Permissions, classification: Classification) -> Self {
+        let mut always = permissions.required.clone();
+        if classification == Classification::Destructive {
+            always.push(ALLOW_DESTRUCTIVE.to_owned());
+        }
+        let elevated = permissions
+            .elevated
+            .iter()
+            .map(|elevation| Elevated {
+                when: compile_schema(&elevation.when).ok(),
+                require: elevation.require.clone(),
+            })
+            .collect();
+        Self { always, elevated }
+    }
+
+    /// Each missing permission once, in the order of the document.
+    pub fn missing(&self, held: &BTreeSet<String>, args: &Value) -> Vec<String> {
+        let is_met = |elevated: &&Elevated| elevated.when.as_ref().is_none_or(|when| when.is_valid(args));
+        let elevated = self.elevated.iter().filter(is_met).flat_map(|elevated| &elevated.require);
+        let mut missing: Vec<String> = Vec::new();
+        for permission in self.always.iter().chain(elevated) {
+            if !held.contains(permission) && !missing.contains(permission) {
+                missing.push(permission.clone());
+            }
+        }
+        missing
+    }
+}
+
+/// As `PermissionRules`, for a single question.
+pub fn missing_permissions(
+    held: &BTreeSet<String>,
+    permissions: &Permissions,
+    args: &Value,
+    classification: Classification,
+) -> Vec<String> {
+    PermissionRules::new(permissions, classification).missing(held, args)
+}
+
+/// What a destructive tool asks of its caller besides its own permissions.
+pub const ALLOW_DESTRUCTIVE: &str = "allow_destructive";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_spec::model::Elevation;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(held: &[&str], when: Value, args: Value, class: Classification, expect: &[&str]) {
+        let permissions = Permissions {
+            required: vec!["read".into(), "list".into()],
+            elevated: vec![Elevation { when, require: vec!["admin".into(), "read".into()] }],
+        };
+        let held: BTreeSet<String> = held.iter().map(|&name| name.to_owned()).collect();
+        assert_eq!(missing_permissions(&held, &permissions, &args, class), expect);
+    }
+
+    #[test]
+    fn required_elevated_and_destructive() {
+        let force = || json!({"required": ["force"], "properties": {"force": {"const": true}}});
+        check(&["read", "list"], force(), json!({"force": false}), Classification::Read, &[]);
+        check(&["read", "list"], force(), json!({"force": true}), Classification::Read, &["admin"]);
+        check(&[], force(), json!({"force": true}), Classification::Write, &["read", "list", "admin"]);
+        check(&["read", "list"], force(), json!({}), Classification::Destructive, &["allow_destructive"]);
+        check(&["read", "list", "allow_destructive"], force(), json!({}), Classification::Destructive, &[]);
+    }
+
+    #[test]
+    fn a_condition_that_cannot_be_evaluated_is_met() {
+        for broken in
+            [json!({"type": "nonsense"}), json!({"pattern": "("}), json!({"$ref": "https://example.com/x"})]
+        {
+            check(&["read", "list"], broken, json!({}), Classification::Read, &["admin"]);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Baseline and profile files: closed shapes, every value checked as it is read.
+
+use std::{
+    num::{NonZeroU32, NonZeroU64},
+    sync::Arc,
+};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error},
+};
+use toolgate_spec::{Format, HostPattern, PathPattern, model::NetworkMode, value_from_text};
+
+/// Reads one YAML file, or says in one line what is wrong with it.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let value = value_from_text(text, Format::Yaml).map_err(|finding| finding.message)?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// Complete: a baseline leaves nothing to guess.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct BaselineFile {
+    pub allow_classes: Vec<String>,
+    pub deny_classes: Vec<String>,
+    pub network: Mode,
+    pub hosts_allow: Vec<Host>,
+    pub file_read: bool,
+    pub file_write: bool,
+    pub fs_base_path: BasePath,
+    pub max_statements: NonZeroU64,
+    pub timeout_ms: Timeout,
+    pub memory_mib: NonZeroU32,
+}
+
+/// What is absent or null is inherited.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub(crate) struct ProfileFile {
+    pub extends: Option<String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    pub add_allow_classes: Vec<String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    pub add_deny_classes: Vec<String>,
+    pub network: Option<Mode>,
+    #[serde(deserialize_with = "null_is_empty")]
+    pub hosts_allow: Vec<Host>,
+    pub file_mode: Option<FileMode>,
+    pub fs_base_path: Option<BasePath>,
+    pub max_statements: Option<NonZeroU64>,
+    pub timeout_ms: Option<Timeout>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    Blocked,
+    Allowlist,
+    Strict,
+    Open,
+}
+
+impl Mode {
+    pub const fn mode(self) -> NetworkMode {
+        match self {
+            Self::Blocked => NetworkMode::Blocked,
+            Self::Allowlist => NetworkMode::Allowlist,
+            Self::Strict => NetworkMode::Strict,
+            Self::Open => NetworkMode::Open,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FileMode {
+    Off,
+    Read,
+    ReadWrite,
+}
+
+#[derive(Debug)]
+pub(crate) struct Host(pub HostPattern);
+
+impl<'de> Deserialize<'de> for Host {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        HostPattern::parse(&text)
+            .map(Self)
+            .map_err(|why| D::Error::custom(format_args!("host `{text}`: {why}")))
+    }
+}
+
+/// One folder: absolute, or below `$WORKSPACE` or `$HOME`.
+#[derive(Debug)]
+pub(crate) struct BasePath(pub PathPattern);
+
+impl BasePath {
+    pub fn text(&self) -> Arc<str> {
+        Arc::from(self.0.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for BasePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let refuse = |why: &str| D::Error::custom(format_args!("path `{text}`: {why}"));
+        match PathPattern::parse(&text) {
+            Err(why) => Err(refuse(&why)),
+            Ok(_) if text.contains('*') => Err(refuse("a base path is one folder, without `*`")),
+            Ok(path) => Ok(Self(path)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeout(pub u64);
+
+impl<'de> Deserialize<'de> for Timeout {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u64::deserialize(deserializer)? {
+            ms @ 1..=MAX_TIMEOUT_MS => Ok(Self(ms)),
+            ms => {
+                Err(D::Error::custom(format_args!("timeoutMs `{ms}` is not within 1 and {MAX_TIMEOUT_MS}")))
+            }
+        }
+    }
+}
+
+fn null_is_empty<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// As in the document's schema.
+const MAX_TIMEOUT_MS: u64 = 600_000;

@@ -1,0 +1,235 @@
+//! How risky is it? A pure view on the policy in force, never stored in the document.
+//!
+//! Every signal is judged by itself and the gravest decides, so that narrowing a setting can never raise the level.
+
+mod classes;
+
+use std::borrow::Cow;
+
+use toolgate_spec::{
+    HostPattern,
+    model::{EnvironmentMode, NetworkMode, SandboxKind, ToolSpec},
+};
+
+use crate::{
+    PolicySet,
+    effective::{ApprovalPolicy, EffectivePolicy},
+    resolve::runs_commands,
+    setting::Origin,
+};
+
+/// Rates what is in force, whichever layer put it there.
+pub fn rate(policy: &EffectivePolicy, spec: &ToolSpec, set: &PolicySet) -> Risk {
+    let mut because = Vec::new();
+    network(policy, &mut because);
+    files(policy, &mut because);
+    if policy.destructive.value {
+        because.push(Reason::new(
+            "destructive",
+            RiskLevel::L5,
+            "what it does cannot be undone",
+            "destructive",
+            &policy.destructive.origin,
+        ));
+    }
+    execution(policy, spec, &mut because);
+    classes::judge(&policy.classes, set.shipped_classes(), &mut because);
+    let level = because.iter().map(|reason| reason.level).max().unwrap_or(RiskLevel::L0);
+    Risk { level, because }
+}
+
+/// The level as people meet it: one band lower where a person confirms every call, but never below L1, and not
+/// where the description tries to talk the model into something.
+pub fn effective_level(risk: &Risk, approval: &ApprovalPolicy, wording: Wording) -> RiskLevel {
+    let is_credited = approval.is_required() && wording == Wording::Clean;
+    match risk.level {
+        RiskLevel::L5 if is_credited => RiskLevel::L4,
+        RiskLevel::L4 if is_credited => RiskLevel::L3,
+        RiskLevel::L3 if is_credited => RiskLevel::L2,
+        RiskLevel::L2 if is_credited => RiskLevel::L1,
+        level => level,
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Risk {
+    pub level: RiskLevel,
+    /// Every signal, not only the one that decided.
+    pub because: Vec<Reason>,
+}
+
+/// From no detected risk to the means of escape. Inherent levels are L0, L3, L4 and L5; L1 and L2 are what an
+/// approval makes of them.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum RiskLevel {
+    L0,
+    L1,
+    L2,
+    L3,
+    L4,
+    L5,
+}
+
+impl RiskLevel {
+    pub const ALL: [Self; 6] = [Self::L0, Self::L1, Self::L2, Self::L3, Self::L4, Self::L5];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::L0 => "L0",
+            Self::L1 => "L1",
+            Self::L2 => "L2",
+            Self::L3 => "L3",
+            Self::L4 => "L4",
+            Self::L5 => "L5",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// One signal: what it is, how grave, and which setting of which layer is behind it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Reason {
+    /// Stable; see the table in `docs/policy.md`.
+    pub code: &'static str,
+    pub level: RiskLevel,
+    pub text: Cow<'static, str>,
+    /// A name out of `EffectivePolicy::settings`, or `handler`.
+    pub setting: &'static str,
+    pub origin: Origin,
+}
+
+impl Reason {
+    fn new(
+        code: &'static str,
+        level: RiskLevel,
+        text: impl Into<Cow<'static, str>>,
+        setting: &'static str,
+        origin: &Origin,
+    ) -> Self {
+        Self { code, level, text: text.into(), setting, origin: origin.clone() }
+    }
+}
+
+/// Did the scan for poisoned descriptions find anything?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Wording {
+    Clean,
+    Poisoned,
+}
+
+fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
+    let network = &policy.network;
+    let mut signal = |code, level, text: Cow<'static, str>, setting, origin: &Origin| {
+        because.push(Reason::new(code, level, text, setting, origin));
+    };
+    match network.mode.value {
+        NetworkMode::Blocked => return,
+        NetworkMode::Allowlist => {
+            if let Some(any) = network.hosts.entries.iter().find(|host| host.value == HostPattern::Any) {
+                let text = "the allow list contains `*`: every public host".into();
+                signal("network-any-host", RiskLevel::L4, text, "network.hosts", &any.origin);
+            } else if let Some(first) = network.hosts.entries.first() {
+                let text = match network.hosts.entries.len() {
+                    1 => "reaches one named host".into(),
+                    count => format!("reaches {count} named hosts").into(),
+                };
+                signal("network-allowlist", RiskLevel::L3, text, "network.hosts", &first.origin);
+            }
+        }
+        NetworkMode::Strict => {
+            let text = "reaches every public host".into();
+            signal("network-strict", RiskLevel::L3, text, "network.mode", &network.mode.origin);
+        }
+        NetworkMode::Open => {
+            let text = "reaches every host, private networks too".into();
+            signal("network-open", RiskLevel::L4, text, "network.mode", &network.mode.origin);
+        }
+    }
+    if network.ask_for_unknown_hosts.value {
+        let origin = &network.ask_for_unknown_hosts.origin;
+        let text = "may ask for hosts outside its list".into();
+        signal("network-unknown-hosts", RiskLevel::L3, text, "network.askForUnknownHosts", origin);
+    }
+    let reaches_any = network.mode.value != NetworkMode::Allowlist
+        || !network.hosts.is_empty()
+        || network.ask_for_unknown_hosts.value;
+    if reaches_any && !network.block_private_ips.value && network.mode.value != NetworkMode::Open {
+        let text = "private addresses are not blocked".into();
+        signal(
+            "network-private",
+            RiskLevel::L4,
+            text,
+            "network.blockPrivateIPs",
+            &network.block_private_ips.origin,
+        );
+    }
+    if reaches_any && !network.block_metadata.value {
+        let text = "cloud metadata endpoints are not blocked".into();
+        signal(
+            "network-metadata",
+            RiskLevel::L4,
+            text,
+            "network.blockMetadata",
+            &network.block_metadata.origin,
+        );
+    }
+}
+
+fn files(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
+    let files = &policy.files;
+    if files.write.value {
+        because.push(Reason::new(
+            "file-write",
+            RiskLevel::L4,
+            "writes files",
+            "files.write",
+            &files.write.origin,
+        ));
+    }
+    if files.read.value {
+        because.push(Reason::new(
+            "file-read",
+            RiskLevel::L3,
+            "reads files",
+            "files.read",
+            &files.read.origin,
+        ));
+    }
+}
+
+fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason>) {
+    let execution = &policy.execution;
+    if runs_commands(spec) {
+        because.push(Reason::new(
+            "native-command",
+            RiskLevel::L3,
+            "runs a program of the host",
+            "handler",
+            &Origin::Tool,
+        ));
+    }
+    if execution.sandbox.value == SandboxKind::None {
+        because.push(Reason::new(
+            "no-sandbox",
+            RiskLevel::L5,
+            "runs without a sandbox",
+            "execution.sandbox",
+            &execution.sandbox.origin,
+        ));
+    }
+    if execution.env.value == EnvironmentMode::Inherit {
+        because.push(Reason::new(
+            "env-inherit",
+            RiskLevel::L4,
+            "sees the gateway's whole environment",
+            "execution.env",
+            &execution.env.origin,
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;

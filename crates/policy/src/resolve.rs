@@ -1,0 +1,267 @@
+//! Baseline ← profile chain ← capability defaults ← the document ← the operator: what is in force for this tool?
+
+mod classes;
+mod files;
+mod handler_host;
+mod layers;
+mod network;
+
+use std::sync::Arc;
+
+use toolgate_spec::{
+    Code, Finding, Pointer,
+    model::{
+        ApprovalLevel, ApprovalMode, Body, Classification, DataClass, EnvironmentMode, Handler, McpUpstream,
+        NetworkMode, SandboxKind, Sensitivity, ToolSpec, TrustLevel,
+    },
+};
+
+use crate::{
+    PolicySet, UserOverrides,
+    effective::{
+        ApprovalPolicy, AuditPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy, LabelPolicy,
+        NetworkPolicy,
+    },
+    ground::Ground,
+    setting::{Origin, Setting},
+};
+use layers::Layers;
+
+/// Resolves one tool, or says everything that keeps it from being resolved. Nothing is read but the arguments.
+pub fn resolve(
+    spec: &ToolSpec,
+    set: &PolicySet,
+    user: Option<&UserOverrides>,
+) -> Result<EffectivePolicy, Vec<Finding>> {
+    let mut findings = Vec::new();
+    let (profile, ground) = ground_of(spec, set, &mut findings);
+    let defaults = match spec.governance.capability.extends.as_deref() {
+        None => set.builtin(),
+        Some(name) => set.defaults(name).unwrap_or_else(|| {
+            findings.push(unknown_defaults(spec, set, name));
+            set.builtin()
+        }),
+    };
+    let layers = Layers {
+        defaults,
+        tool: &spec.governance.capability,
+        user: user.and_then(|overrides| overrides.for_tool(&spec.name)),
+    };
+    let classes = classes::merge(spec, ground, &mut findings);
+    let network = network::resolve(spec, ground, &layers, &mut findings);
+    let files = files::resolve(spec, ground, &layers, &mut findings);
+    let classification = classification(spec, &files);
+    let destructive = Setting {
+        value: classification.value == Classification::Destructive,
+        origin: classification.origin.clone(),
+    };
+    let policy = EffectivePolicy {
+        profile,
+        approval: approval(spec, &layers, &classification),
+        data: data(&layers, &network),
+        execution: execution(spec, ground, &layers, &mut findings),
+        audit: audit(&layers),
+        labels: labels(spec, &layers, &network, &files),
+        classification,
+        destructive,
+        classes,
+        network,
+        files,
+    };
+    if findings.is_empty() { Ok(policy) } else { Err(findings) }
+}
+
+/// Where the document's own blocks stand, which depends on its kind.
+fn block(spec: &ToolSpec, name: &str) -> Pointer {
+    match spec.body {
+        Body::JavaScript { .. } => Pointer::new(format!("/x-toolgate-{name}")),
+        Body::Handler(_) => Pointer::new(format!("/{name}")),
+    }
+}
+
+fn reject(at: Pointer, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
+    Finding::new(Code::ResolverReject, at, message, remedy)
+}
+
+fn ground_of<'s>(
+    spec: &ToolSpec,
+    set: &'s PolicySet,
+    findings: &mut Vec<Finding>,
+) -> (Option<Arc<str>>, &'s Ground) {
+    let Some(name) = spec.governance.profile.as_deref() else { return (None, set.baseline()) };
+    if let Some((name, ground)) = set.profile(name) {
+        return (Some(Arc::clone(name)), ground);
+    }
+    let known: Vec<&str> = set.profile_names().collect();
+    findings.push(reject(
+        block(spec, "profile"),
+        format!("there is no profile `{name}`"),
+        format!("known profiles: {}", known.join(", ")),
+    ));
+    (None, set.baseline())
+}
+
+fn unknown_defaults(spec: &ToolSpec, set: &PolicySet, name: &str) -> Finding {
+    let known: Vec<&str> = set.defaults_names().collect();
+    reject(
+        block(spec, "capability").key("extends"),
+        format!("there are no capability defaults `{name}`"),
+        format!("known: {}", known.join(", ")),
+    )
+}
+
+/// The declared word, raised by what the tool may in fact do: a label must not lower the guard.
+fn classification(spec: &ToolSpec, files: &FilePolicy) -> Setting<Classification> {
+    let is_handler = matches!(spec.body, Body::Handler(_));
+    let declared = match spec.governance.classification {
+        Some(declared) => Setting::new(declared, Origin::Tool),
+        // A handler that does not say what it does is taken to change something.
+        None if is_handler => Setting::new(Classification::Write, Origin::Builtin),
+        None => Setting::new(Classification::Read, Origin::Builtin),
+    };
+    if spec.overrides.destructive && declared.value < Classification::Destructive {
+        return Setting::new(Classification::Destructive, Origin::Tool);
+    }
+    if files.write.value && declared.value < Classification::Write {
+        return Setting::new(Classification::Write, files.write.origin.clone());
+    }
+    declared
+}
+
+fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification>) -> ApprovalPolicy {
+    let asks_by_class = matches!(spec.body, Body::Handler(_))
+        || spec.governance.classification.is_some()
+        || class.value == Classification::Destructive;
+    let by_class = match class.value {
+        _ if !asks_by_class => ApprovalLevel::Auto,
+        Classification::Read => ApprovalLevel::Auto,
+        Classification::Write => ApprovalLevel::Ask,
+        Classification::Destructive => ApprovalLevel::Always,
+    };
+    let mut level =
+        layers.setting(|patch| patch.approval.level, Setting::new(by_class, class.origin.clone()));
+    // An independent gate: no capability word, and no operator's, takes the author's question away.
+    if spec.approval.mode == ApprovalMode::Required && level.value != ApprovalLevel::Always {
+        level = Setting::new(ApprovalLevel::Always, Origin::Tool);
+    }
+    ApprovalPolicy {
+        level,
+        danger_patterns: layers
+            .extended(&layers.defaults.danger_patterns, |patch| patch.approval.danger_patterns.as_ref()),
+        ask_for_methods: layers
+            .replaced(&layers.defaults.ask_for_methods, |patch| patch.approval.ask_for_methods.as_ref()),
+        trust_after_approval: layers.flag(|patch| patch.approval.trust_after_approval, Fallback::OFF),
+    }
+}
+
+fn data(layers: &Layers<'_>, network: &NetworkPolicy) -> DataPolicy {
+    let leaks = Setting::new(network.mode.value != NetworkMode::Blocked, network.mode.origin.clone());
+    DataPolicy {
+        sensitivity: layers
+            .setting(|patch| patch.data.sensitivity, Setting::new(Sensitivity::Medium, Origin::Builtin)),
+        can_read_secrets: layers.flag(|patch| patch.data.can_read_secrets, Fallback::OFF),
+        can_leak_data: layers.setting(|patch| patch.data.can_leak_data, leaks),
+        sanitize_output: layers.flag(|patch| patch.data.sanitize_output, Fallback::ON),
+    }
+}
+
+fn execution(
+    spec: &ToolSpec,
+    ground: &Ground,
+    layers: &Layers<'_>,
+    findings: &mut Vec<Finding>,
+) -> ExecutionPolicy {
+    let stated = spec.governance.capability.execution.timeout_ms;
+    let of_handler = handler_timeout(spec);
+    if let (Some((handler, kind)), Some(capability)) = (of_handler, stated)
+        && handler != capability
+    {
+        findings.push(reject(
+            Pointer::new(format!("/handler/{kind}/timeout")),
+            format!("the handler's timeout is {handler} ms, the capability's {capability} ms"),
+            "state the timeout once",
+        ));
+    }
+    let inherited = match (of_handler, layers.defaults.patch.execution.timeout_ms) {
+        (Some((handler, _)), _) => Setting::new(handler, Origin::Tool),
+        (None, Some(shipped)) => Setting::new(shipped, layers.defaults.origin.clone()),
+        (None, None) => ground.timeout_ms.clone(),
+    };
+    ExecutionPolicy {
+        sandbox: layers
+            .setting(|patch| patch.execution.sandbox, Setting::new(SandboxKind::Process, Origin::Builtin)),
+        timeout_ms: layers.stated(|patch| patch.execution.timeout_ms).unwrap_or(inherited),
+        max_output_bytes: layers.setting(
+            |patch| patch.execution.max_output_bytes,
+            Setting::new(DEFAULT_OUTPUT_BYTES, Origin::Builtin),
+        ),
+        max_statements: ground.max_statements.clone(),
+        memory_bytes: ground.memory_bytes.clone(),
+        env: layers
+            .setting(|patch| patch.execution.env, Setting::new(EnvironmentMode::Clean, Origin::Builtin)),
+        allowed_env_vars: layers
+            .replaced(&layers.defaults.allowed_env_vars, |patch| patch.execution.allowed_env_vars.as_ref()),
+    }
+}
+
+fn handler_timeout(spec: &ToolSpec) -> Option<(u64, &'static str)> {
+    let Body::Handler(handler) = &spec.body else { return None };
+    let timeout = match handler {
+        Handler::Cli(cli) => cli.timeout_ms,
+        Handler::Http(http) => http.timeout_ms,
+        Handler::Grpc(grpc) => grpc.timeout_ms,
+        Handler::Mcp(mcp) => mcp.timeout_ms,
+    };
+    timeout.map(|timeout| (timeout, handler.name()))
+}
+
+fn audit(layers: &Layers<'_>) -> AuditPolicy {
+    AuditPolicy {
+        log_args: layers.flag(|patch| patch.audit.log_args, Fallback::ON),
+        log_output: layers.flag(|patch| patch.audit.log_output, Fallback::OFF),
+        redact_patterns: layers
+            .replaced(&layers.defaults.redact_patterns, |patch| patch.audit.redact_patterns.as_ref()),
+        alert_on: layers.replaced(&layers.defaults.alert_on, |patch| patch.audit.alert_on.as_ref()),
+        use_shared_secret_detector: layers.flag(|patch| patch.audit.use_shared_secret_detector, Fallback::ON),
+    }
+}
+
+fn labels(spec: &ToolSpec, layers: &Layers<'_>, network: &NetworkPolicy, files: &FilePolicy) -> LabelPolicy {
+    // Untrusted content can steer nothing where nothing can be reached.
+    let reaches_nothing = network.mode.value == NetworkMode::Blocked
+        && !files.read.value
+        && !files.write.value
+        && !runs_commands(spec);
+    LabelPolicy {
+        output_trust: layers
+            .setting(|patch| patch.labels.output_trust, Setting::new(TrustLevel::Untrusted, Origin::Builtin)),
+        output_data_class: layers.setting(
+            |patch| patch.labels.output_data_class,
+            Setting::new(DataClass::Internal, Origin::Builtin),
+        ),
+        accepts_untrusted: layers
+            .setting(|patch| patch.labels.accepts_untrusted, Setting::new(reaches_nothing, Origin::Builtin)),
+    }
+}
+
+/// Does a call start a program of the host?
+pub(crate) fn runs_commands(spec: &ToolSpec) -> bool {
+    match &spec.body {
+        Body::JavaScript { .. } | Body::Handler(Handler::Http(_) | Handler::Grpc(_)) => false,
+        Body::Handler(Handler::Cli(_)) => true,
+        Body::Handler(Handler::Mcp(mcp)) => matches!(mcp.upstream, McpUpstream::Stdio { .. }),
+    }
+}
+
+/// What holds where no layer says anything.
+struct Fallback;
+
+impl Fallback {
+    const ON: Setting<bool> = Setting::new(true, Origin::Builtin);
+    const OFF: Setting<bool> = Setting::new(false, Origin::Builtin);
+}
+
+const DEFAULT_OUTPUT_BYTES: u64 = 1_000_000;
+
+#[cfg(test)]
+mod tests;

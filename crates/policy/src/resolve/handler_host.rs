@@ -1,0 +1,129 @@
+//! The host that a handler talks to. It is literal: no parameter can move a call to another one.
+
+use toolgate_spec::{
+    ArgPart, ArgTemplate, HostPattern, Pointer,
+    model::{Body, Handler, McpUpstream, ToolSpec},
+};
+
+/// Where a handler goes, and where the document says so.
+pub(super) struct Destination {
+    pub host: HostPattern,
+    pub name: String,
+    pub port: u16,
+    pub at: Pointer,
+}
+
+/// `None` for a tool without a URL of its own; an error for one whose host cannot be told.
+pub(super) fn destination(spec: &ToolSpec) -> Option<Result<Destination, (Pointer, String)>> {
+    let Body::Handler(handler) = &spec.body else { return None };
+    let (url, at) = match handler {
+        Handler::Cli(_) => return None,
+        Handler::Http(http) => (leading_literal(&http.url), "/handler/http/url"),
+        Handler::Grpc(grpc) => (Leading { text: &grpc.endpoint, is_all: true }, "/handler/grpc/endpoint"),
+        Handler::Mcp(mcp) => match &mcp.upstream {
+            McpUpstream::Stdio { .. } => return None,
+            McpUpstream::Http { url, .. } => (Leading { text: url, is_all: true }, "/handler/mcp/url"),
+        },
+    };
+    let at = Pointer::new(at);
+    Some(match parse(&url) {
+        Ok((host, name, port)) => Ok(Destination { host, name, port, at }),
+        Err(why) => Err((at, why)),
+    })
+}
+
+/// A URL up to its first parameter.
+struct Leading<'u> {
+    text: &'u str,
+    is_all: bool,
+}
+
+fn leading_literal(template: &ArgTemplate) -> Leading<'_> {
+    match template.parts() {
+        [] => Leading { text: "", is_all: true },
+        [ArgPart::Literal(text)] => Leading { text, is_all: true },
+        [ArgPart::Literal(text), ..] => Leading { text, is_all: false },
+        [ArgPart::Variable(_), ..] => Leading { text: "", is_all: false },
+    }
+}
+
+fn parse(url: &Leading<'_>) -> Result<(HostPattern, String, u16), String> {
+    let (scheme, rest) = url.text.split_once("://").ok_or("a URL begins with `https://` or `http://`")?;
+    let default_port = match scheme.to_ascii_lowercase().as_str() {
+        "https" => 443,
+        "http" => 80,
+        _ => return Err(format!("`{scheme}` is not `https` or `http`")),
+    };
+    let authority = match rest.find(['/', '?', '#']) {
+        Some(end) => rest.get(..end).unwrap_or_default(),
+        None if url.is_all => rest,
+        None => return Err("no parameter may stand in the host; end it with `/` first".into()),
+    };
+    // Readers disagree about `\` and `@`; what two readers could take for two hosts is no literal host.
+    if authority.contains(['@', '\\']) {
+        return Err("a host carries no user, password or backslash".into());
+    }
+    let (name, port) = split_port(authority, default_port)?;
+    match HostPattern::parse(name)? {
+        HostPattern::Exact(exact) => Ok((HostPattern::Exact(exact.clone()), exact, port)),
+        _ => Err("a host is one name or address, without `*`".into()),
+    }
+}
+
+fn split_port(authority: &str, default_port: u16) -> Result<(&str, u16), String> {
+    let (name, port) = match authority.strip_prefix('[') {
+        Some(inside) => {
+            let (address, after) = inside.split_once(']').ok_or("`[` is never closed")?;
+            (address, after.strip_prefix(':').or((!after.is_empty()).then_some(after)))
+        }
+        None => match authority.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let Some(port) = port else { return Ok((name, default_port)) };
+    let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse::<u16>() {
+        Ok(port) if is_number && port != 0 => Ok((name, port)),
+        _ => Err(format!("`{port}` is not a port")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, expect: &str) {
+        let template = ArgTemplate::parse(url).unwrap();
+        let shown = match parse(&leading_literal(&template)) {
+            Ok((_, name, port)) => format!("{name} {port}"),
+            Err(why) => why,
+        };
+        assert_eq!(shown, expect, "{url}");
+    }
+
+    #[test]
+    fn the_host_is_what_every_reader_takes_it_for() {
+        check("https://API.example.com/v1/{id}", "api.example.com 443");
+        check("http://example.com:8080?q={q}", "example.com 8080");
+        check("https://[::1]:8443/x", "::1 8443");
+        check("https://10.0.0.7", "10.0.0.7 443");
+    }
+
+    #[test]
+    fn a_host_that_can_move_is_refused() {
+        check("https://{host}/x", "no parameter may stand in the host; end it with `/` first");
+        check("https://api.example.com{tail}", "no parameter may stand in the host; end it with `/` first");
+        check("{url}", "a URL begins with `https://` or `http://`");
+        check("https://good.com@evil.com/", "a host carries no user, password or backslash");
+        check("https://good.com\\@evil.com/", "a host carries no user, password or backslash");
+        check("ftp://example.com/", "`ftp` is not `https` or `http`");
+        check("https://*.example.com/", "a host is one name or address, without `*`");
+        check("https://example.com:+80/", "`+80` is not a port");
+        check("https://example.com:/", "`` is not a port");
+        check("https://0x7f.1/", "not an address in the usual notation; write four decimal numbers");
+        check("https://ex%61mple.com/", "not a host name (RFC 1123)");
+        check("https:///x", "not a host name (RFC 1123)");
+    }
+}

@@ -1,0 +1,254 @@
+//! One network mode out of two vocabularies, and the hosts that go with it.
+
+use toolgate_spec::{
+    Finding, HostPattern, Pointer,
+    model::{NetworkAccess, NetworkMode, ToolSpec},
+};
+
+use super::{
+    Fallback, block,
+    handler_host::{self, Destination},
+    layers::Layers,
+    reject,
+};
+use crate::{
+    effective::NetworkPolicy,
+    ground::Ground,
+    setting::{Listing, Origin, Setting},
+};
+
+pub(super) fn resolve(
+    spec: &ToolSpec,
+    ground: &Ground,
+    layers: &Layers<'_>,
+    findings: &mut Vec<Finding>,
+) -> NetworkPolicy {
+    refuse_bad_hosts(spec, findings);
+    refuse_contradictions(spec, findings);
+    let destination = match handler_host::destination(spec) {
+        None => None,
+        Some(Ok(destination)) => Some(destination),
+        Some(Err((at, why))) => {
+            findings.push(reject(
+                at,
+                format!("the handler's host cannot be told: {why}"),
+                "write the host literally",
+            ));
+            None
+        }
+    };
+    let (mode, block_private_ips) = mode(spec, ground, layers, destination.is_some());
+    let hosts = match mode.value {
+        NetworkMode::Allowlist => hosts(spec, ground, layers, destination.as_ref()),
+        NetworkMode::Blocked | NetworkMode::Strict | NetworkMode::Open => Listing::empty(mode.origin.clone()),
+    };
+    let policy = NetworkPolicy {
+        mode,
+        hosts,
+        ask_for_unknown_hosts: layers
+            .flag(|patch| patch.network.require_approval_for_unknown_hosts, Fallback::OFF),
+        blocked_hosts: layers
+            .extended(&layers.defaults.blocked_hosts, |patch| patch.network.blocked_hosts.as_ref()),
+        blocked_ports: layers
+            .extended(&layers.defaults.blocked_ports, |patch| patch.network.blocked_ports.as_ref()),
+        block_private_ips,
+        block_metadata: layers.flag(|patch| patch.network.block_metadata, Fallback::ON),
+        proxy_on_approval: layers
+            .setting(|patch| patch.network.access_upgradeable.as_ref().map(|_| true), Fallback::OFF),
+    };
+    if let Some(destination) = destination
+        && let Some(why) = unreachable_because(&policy, &destination)
+    {
+        findings.push(reject(
+            destination.at,
+            format!("the handler's host `{}` is out of reach: {why}", destination.name),
+            "declare network that covers the handler's own host, or none at all",
+        ));
+    }
+    policy
+}
+
+/// The mode, and whether private addresses are blocked: the two words that must agree.
+fn mode(
+    spec: &ToolSpec,
+    ground: &Ground,
+    layers: &Layers<'_>,
+    has_destination: bool,
+) -> (Setting<NetworkMode>, Setting<bool>) {
+    let of_access = |access: NetworkAccess, origin: &Origin| {
+        let mode = match access {
+            NetworkAccess::None => NetworkMode::Blocked,
+            NetworkAccess::Limited => NetworkMode::Allowlist,
+            NetworkAccess::Full => NetworkMode::Strict,
+        };
+        Setting::new(mode, origin.clone())
+    };
+    let of_user = layers.user.and_then(|patch| patch.network.access);
+    let mode = if let Some(access) = of_user {
+        of_access(access, &Origin::User)
+    } else if let Some(mode) = spec.overrides.network_mode {
+        Setting::new(mode, Origin::Tool)
+    } else if let Some(access) = layers.tool.network.access {
+        of_access(access, &Origin::Tool)
+    } else if let Some(access) = layers.defaults.patch.network.access {
+        of_access(access, &layers.defaults.origin)
+    } else if has_destination && !ground.states_network() {
+        // A document with a URL and no word about the network asks for exactly that URL's host.
+        Setting::new(NetworkMode::Allowlist, Origin::Tool)
+    } else {
+        ground.network.clone()
+    };
+    agree(mode, layers.setting_if_stated(|patch| patch.network.block_private_ips))
+}
+
+/// `strict` without the guard is `open`, and `open` with it is `strict`. Of two layers the later one is believed;
+/// where the guard was dropped by an earlier layer than the one that chose the mode, it stays up.
+fn agree(mode: Setting<NetworkMode>, guard: Option<Setting<bool>>) -> (Setting<NetworkMode>, Setting<bool>) {
+    match (mode.value, guard) {
+        (NetworkMode::Open, Some(guard)) if guard.value && guard.origin > mode.origin => {
+            (Setting::new(NetworkMode::Strict, guard.origin.clone()), guard)
+        }
+        (NetworkMode::Open, _) => {
+            let guard = Setting::new(false, mode.origin.clone());
+            (mode, guard)
+        }
+        (NetworkMode::Strict, Some(guard)) if !guard.value && guard.origin >= mode.origin => {
+            (Setting::new(NetworkMode::Open, guard.origin.clone()), guard)
+        }
+        (NetworkMode::Strict, Some(guard)) if !guard.value => {
+            let guard = Setting::new(true, mode.origin.clone());
+            (mode, guard)
+        }
+        (_, guard) => (mode, guard.unwrap_or(Fallback::ON)),
+    }
+}
+
+/// The operator's list replaces everything; otherwise the document's list (or the one it extends) joins what
+/// profiles and baseline allow.
+fn hosts(
+    spec: &ToolSpec,
+    ground: &Ground,
+    layers: &Layers<'_>,
+    destination: Option<&Destination>,
+) -> Listing<HostPattern> {
+    if let Some(of_user) = layers.user.and_then(|patch| patch.network.allowed_hosts.as_ref()) {
+        return Listing::of(parsed(of_user), Origin::User);
+    }
+    let of_capability = layers.tool.network.allowed_hosts.as_ref();
+    if !spec.overrides.hosts_allow.is_empty() || of_capability.is_some() {
+        let written = of_capability.unwrap_or(&spec.overrides.hosts_allow);
+        return ground.hosts.joined(parsed(written), &Origin::Tool);
+    }
+    if let Some(shipped) = &layers.defaults.allowed_hosts {
+        return if ground.hosts.is_empty() {
+            shipped.clone()
+        } else {
+            ground.hosts.joined(shipped.values().cloned(), &layers.defaults.origin)
+        };
+    }
+    match destination {
+        Some(destination) if !states_mode(spec, ground, layers) => {
+            Listing::of([destination.host.clone()], Origin::Tool)
+        }
+        _ => ground.hosts.clone(),
+    }
+}
+
+fn states_mode(spec: &ToolSpec, ground: &Ground, layers: &Layers<'_>) -> bool {
+    spec.overrides.network_mode.is_some()
+        || layers.setting_if_stated(|patch| patch.network.access).is_some()
+        || ground.states_network()
+}
+
+fn parsed(written: &[String]) -> impl Iterator<Item = HostPattern> + '_ {
+    written.iter().filter_map(|host| HostPattern::parse(host).ok())
+}
+
+fn unreachable_because(policy: &NetworkPolicy, to: &Destination) -> Option<String> {
+    let covers = |hosts: &Listing<HostPattern>| hosts.values().any(|host| host.covers(&to.name));
+    match policy.mode.value {
+        NetworkMode::Blocked => Some(format!("the network is blocked ({})", policy.mode.origin)),
+        NetworkMode::Allowlist if !covers(&policy.hosts) && !policy.ask_for_unknown_hosts.value => {
+            Some(format!("it is not among the allowed hosts ({})", policy.hosts.origin))
+        }
+        _ if covers(&policy.blocked_hosts) => {
+            Some(format!("it is among the blocked hosts ({})", policy.blocked_hosts.origin))
+        }
+        _ if policy.blocked_ports.values().any(|port| *port == to.port) => {
+            Some(format!("port {} is blocked ({})", to.port, policy.blocked_ports.origin))
+        }
+        _ => None,
+    }
+}
+
+fn refuse_bad_hosts(spec: &ToolSpec, findings: &mut Vec<Finding>) {
+    let network = &spec.governance.capability.network;
+    let lists = [("allowedHosts", &network.allowed_hosts), ("blockedHosts", &network.blocked_hosts)];
+    for (key, list) in lists {
+        for (index, host) in list.iter().flatten().enumerate() {
+            if let Err(why) = HostPattern::parse(host) {
+                let at = block(spec, "capability").key("network").key(key).index(index);
+                findings.push(reject(
+                    at,
+                    why,
+                    "write `api.example.com`, `*.example.com`, an IP address or `*`",
+                ));
+            }
+        }
+    }
+    for (index, host) in spec.overrides.hosts_allow.iter().enumerate() {
+        if let Err(why) = HostPattern::parse(host) {
+            let at = Pointer::new("/sandboxOverrides/hostsAllow").index(index);
+            findings.push(reject(at, why, "write `api.example.com`, `*.example.com`, an IP address or `*`"));
+        }
+    }
+}
+
+/// A document may use either vocabulary, or both; it may not say two things.
+fn refuse_contradictions(spec: &ToolSpec, findings: &mut Vec<Finding>) {
+    let network = &spec.governance.capability.network;
+    let at = |key: &str| block(spec, "capability").key("network").key(key);
+    if let (Some(mode), Some(access)) = (spec.overrides.network_mode, network.access) {
+        let agree = match mode {
+            NetworkMode::Blocked => access == NetworkAccess::None,
+            NetworkMode::Allowlist => access == NetworkAccess::Limited,
+            NetworkMode::Strict | NetworkMode::Open => access == NetworkAccess::Full,
+        };
+        if !agree {
+            findings.push(reject(
+                at("access"),
+                format!("`networkMode` is `{}`, `access` is `{}`", mode.name(), access.name()),
+                "say it once, or the same both times: blocked = none, allowlist = limited, strict and open = full",
+            ));
+        }
+    }
+    let guard_differs = match (spec.overrides.network_mode, network.block_private_ips) {
+        (Some(NetworkMode::Open), Some(blocked)) => blocked,
+        (Some(NetworkMode::Strict), Some(blocked)) => !blocked,
+        _ => false,
+    };
+    if guard_differs {
+        findings.push(reject(
+            at("blockPrivateIPs"),
+            "`networkMode` and `blockPrivateIPs` disagree",
+            "`strict` blocks private addresses, `open` does not",
+        ));
+    }
+    if let Some(allowed) = &network.allowed_hosts
+        && !spec.overrides.hosts_allow.is_empty()
+    {
+        let sorted = |written: &[String]| {
+            let mut hosts: Vec<_> = parsed(written).collect();
+            hosts.sort_unstable();
+            hosts.dedup();
+            hosts
+        };
+        if sorted(allowed) != sorted(&spec.overrides.hosts_allow) {
+            findings.push(reject(
+                at("allowedHosts"),
+                "`hostsAllow` and `allowedHosts` list different hosts",
+                "list the hosts once",
+            ));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A small gate for those who embed the library: may this caller call this tool with these arguments?
+//!
+//! A policy allows or denies. It changes no arguments, runs nothing, and sees no results.
+
+use std::{collections::BTreeSet, fmt};
+
+use crate::caller::{Arguments, Caller};
+
+pub trait ToolPolicy: Send + Sync {
+    fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling;
+
+    /// Both must allow. The first denial ends it, so put the cheap rule first.
+    fn and<P: ToolPolicy>(self, other: P) -> And<Self, P>
+    where
+        Self: Sized,
+    {
+        And { first: self, second: other }
+    }
+
+    /// As `check`, for arguments that are still text. What cannot be parsed is denied, without asking the policy.
+    fn check_text(&self, caller: &Caller, tool: &str, args: &str) -> Ruling {
+        match Arguments::parse(args) {
+            Ok(args) => self.check(caller, tool, &args),
+            Err(why) => Ruling::Deny { reason: why.to_string() },
+        }
+    }
+}
+
+/// The answer, and for a denial the reason, which the model may read.
+#[must_use]
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ruling {
+    Allow,
+    Deny { reason: String },
+}
+
+impl Ruling {
+    pub const fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allow)
+    }
+}
+
+/// These tools and no others. Names are compared exactly, as the registry does.
+pub fn allow_list<N: Into<String>>(tools: impl IntoIterator<Item = N>) -> AllowList {
+    AllowList(tools.into_iter().map(Into::into).collect())
+}
+
+/// All tools but these.
+pub fn deny_list<N: Into<String>>(tools: impl IntoIterator<Item = N>) -> DenyList {
+    DenyList(tools.into_iter().map(Into::into).collect())
+}
+
+/// Allows where the predicate holds, and denies with the reason where it does not.
+pub fn when<F>(predicate: F, reason: impl Into<String>) -> When<F>
+where
+    F: Fn(&Caller, &str, &Arguments) -> bool + Send + Sync,
+{
+    When { predicate, reason: reason.into() }
+}
+
+/// What an embedder gets who sets no policy; to be chosen by name.
+pub const ALLOW_ALL: AllowAll = AllowAll;
+pub const DENY_ALL: DenyAll = DenyAll;
+
+#[derive(Clone, Copy, Debug)]
+pub struct AllowAll;
+
+#[derive(Clone, Copy, Debug)]
+pub struct DenyAll;
+
+#[derive(Clone, Debug)]
+pub struct AllowList(BTreeSet<String>);
+
+#[derive(Clone, Debug)]
+pub struct DenyList(BTreeSet<String>);
+
+#[derive(Clone)]
+pub struct When<F> {
+    predicate: F,
+    reason: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct And<A, B> {
+    first: A,
+    second: B,
+}
+
+impl ToolPolicy for AllowAll {
+    fn check(&self, _: &Caller, _: &str, _: &Arguments) -> Ruling {
+        Ruling::Allow
+    }
+}
+
+impl ToolPolicy for DenyAll {
+    fn check(&self, _: &Caller, tool: &str, _: &Arguments) -> Ruling {
+        Ruling::Deny { reason: format!("`{tool}` is denied, as every tool is") }
+    }
+}
+
+impl ToolPolicy for AllowList {
+    fn check(&self, _: &Caller, tool: &str, _: &Arguments) -> Ruling {
+        if self.0.contains(tool) {
+            Ruling::Allow
+        } else {
+            Ruling::Deny { reason: format!("`{tool}` is not on the allow list") }
+        }
+    }
+}
+
+impl ToolPolicy for DenyList {
+    fn check(&self, _: &Caller, tool: &str, _: &Arguments) -> Ruling {
+        if self.0.contains(tool) {
+            Ruling::Deny { reason: format!("`{tool}` is on the deny list") }
+        } else {
+            Ruling::Allow
+        }
+    }
+}
+
+impl<F> ToolPolicy for When<F>
+where
+    F: Fn(&Caller, &str, &Arguments) -> bool + Send + Sync,
+{
+    fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling {
+        if (self.predicate)(caller, tool, args) {
+            Ruling::Allow
+        } else {
+            Ruling::Deny { reason: self.reason.clone() }
+        }
+    }
+}
+
+impl<F> fmt::Debug for When<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("When").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<A: ToolPolicy, B: ToolPolicy> ToolPolicy for And<A, B> {
+    fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling {
+        match self.first.check(caller, tool, args) {
+            Ruling::Allow => self.second.check(caller, tool, args),
+            denied @ Ruling::Deny { .. } => denied,
+        }
+    }
+}
+
+impl<P: ToolPolicy + ?Sized> ToolPolicy for Box<P> {
+    fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling {
+        (**self).check(caller, tool, args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(policy: &impl ToolPolicy, tool: &str, args: &str, expect: &str) {
+        let caller = Caller::new("ann", ["reader"]);
+        let shown = match policy.check_text(&caller, tool, args) {
+            Ruling::Allow => "allow".into(),
+            Ruling::Deny { reason } => reason,
+        };
+        assert_eq!(shown, expect);
+    }
+
+    #[test]
+    fn lists_and_constants() {
+        check(&ALLOW_ALL, "x", "{}", "allow");
+        check(&DENY_ALL, "x", "{}", "`x` is denied, as every tool is");
+        let policy = allow_list(["web.search", "shell.execute"]).and(deny_list(["shell.execute"]));
+        check(&policy, "web.search", "{}", "allow");
+        check(&policy, "shell.execute", "{}", "`shell.execute` is on the deny list");
+        check(&policy, "Web.Search", "{}", "`Web.Search` is not on the allow list");
+        check(&allow_list::<String>([]), "x", "{}", "`x` is not on the allow list");
+    }
+
+    #[test]
+    fn arguments_count() {
+        let small = when(
+            |_, tool, args| {
+                tool != "payment.transfer"
+                    || args
+                        .get("amount")
+                        .and_then(serde_json::Value::as_f64)
+                        .is_some_and(|amount| amount <= 1000.0)
+            },
+            "amount above 1000 requires approval",
+        );
+        check(&small, "payment.transfer", r#"{"amount": 1000}"#, "allow");
+        check(&small, "payment.transfer", r#"{"amount": 1000.5}"#, "amount above 1000 requires approval");
+        check(&small, "payment.transfer", r#"{"amount": "1"}"#, "amount above 1000 requires approval");
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_denied_whatever_the_policy() {
+        check(&ALLOW_ALL, "x", "[1]", "the arguments are not a JSON object");
+        check(&ALLOW_ALL, "x", "null", "the arguments are not a JSON object");
+        check(
+            &ALLOW_ALL,
+            "x",
+            "",
+            "the arguments are not JSON: EOF while parsing a value at line 1 column 0",
+        );
+    }
+
+    #[test]
+    fn the_first_denial_ends_it() {
+        let asked = AtomicUsize::new(0);
+        let counting = || {
+            when(
+                |_, _, _| {
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    true
+                },
+                "never",
+            )
+        };
+        check(&deny_list(["x"]).and(counting()).and(counting()), "x", "{}", "`x` is on the deny list");
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
+        check(&counting().and(DENY_ALL).and(counting()), "x", "{}", "`x` is denied, as every tool is");
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn policies_compose_behind_a_box() {
+        let boxed: Box<dyn ToolPolicy> = Box::new(allow_list(["x"]));
+        check(
+            &boxed.and(when(|caller, _, _| caller.permissions.contains("reader"), "no")),
+            "x",
+            "{}",
+            "allow",
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! What the operator says about single tools: `{tools: {NAME: {capability: {…}}}}`, YAML or JSON, closed shape.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use toolgate_spec::{Format, capability_from_value, model::CapabilityPatch, value_from_text};
+
+use crate::{PolicyError, defaults};
+
+/// Overrides by tool name, held to the same schema as a document's capability block.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserOverrides {
+    tools: BTreeMap<String, CapabilityPatch>,
+}
+
+impl UserOverrides {
+    /// Reads a file and gathers all that is wrong with it. A file with a mistake overrides nothing.
+    pub fn parse(text: &str, format: Format) -> Result<Self, Vec<PolicyError>> {
+        let value = value_from_text(text, format)
+            .map_err(|finding| vec![PolicyError::new("overrides", finding.message)])?;
+        let mut errors = Vec::new();
+        let mut tools = BTreeMap::new();
+        for (name, entry) in tool_entries(&value, &mut errors) {
+            let at = format!("/tools/{name}");
+            if let Some(capability) = only_member(entry, "capability", &at, &mut errors)
+                && let Some(patch) = patch(capability, &format!("{at}/capability"), &mut errors)
+            {
+                tools.insert(name.clone(), patch);
+            }
+        }
+        if errors.is_empty() { Ok(Self { tools }) } else { Err(errors) }
+    }
+
+    pub fn for_tool(&self, name: &str) -> Option<&CapabilityPatch> {
+        self.tools.get(name)
+    }
+
+    /// The tools that are spoken of; a name that no tool has is probably a typing error, and worth a warning.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(String::as_str)
+    }
+}
+
+fn tool_entries<'v>(value: &'v Value, errors: &mut Vec<PolicyError>) -> Vec<(&'v String, &'v Value)> {
+    match only_member(value, "tools", "", errors) {
+        Some(Value::Object(tools)) => tools.iter().collect(),
+        Some(_) => {
+            errors.push(refuse("/tools", "an object of tool names is expected"));
+            Vec::new()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// The one member that an object must have, and may have.
+fn only_member<'v>(
+    value: &'v Value,
+    key: &str,
+    at: &str,
+    errors: &mut Vec<PolicyError>,
+) -> Option<&'v Value> {
+    let Value::Object(members) = value else {
+        errors.push(refuse(at, &format!("an object with `{key}` is expected")));
+        return None;
+    };
+    for unknown in members.keys().filter(|known| *known != key) {
+        errors.push(refuse(at, &format!("unknown key `{unknown}`; only `{key}` is known here")));
+    }
+    let member = Map::get(members, key);
+    if member.is_none() {
+        errors.push(refuse(at, &format!("`{key}` is missing")));
+    }
+    member
+}
+
+fn patch(capability: &Value, at: &str, errors: &mut Vec<PolicyError>) -> Option<CapabilityPatch> {
+    let patch = match capability_from_value(capability) {
+        Ok(patch) => patch,
+        Err(findings) => {
+            errors.extend(findings.iter().map(|finding| {
+                refuse(
+                    &format!("{at}{}", finding.at.as_str()),
+                    &format!("{}; {}", finding.message, finding.remedy),
+                )
+            }));
+            return None;
+        }
+    };
+    let mut problems = defaults::pattern_problems(&patch);
+    defaults::hosts(patch.network.allowed_hosts.as_deref().unwrap_or_default(), &mut problems);
+    defaults::hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default(), &mut problems);
+    if patch.extends.is_some() {
+        problems.push("`extends` belongs into the document; an override states settings".into());
+    }
+    errors.extend(problems.iter().map(|problem| refuse(at, problem)));
+    Some(patch)
+}
+
+fn refuse(at: &str, message: &str) -> PolicyError {
+    let at = if at.is_empty() { "(document)" } else { at };
+    PolicyError::new("overrides", format!("{at}: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let format = if text.starts_with('{') { Format::Json } else { Format::Yaml };
+        let shown = match UserOverrides::parse(text, format) {
+            Ok(overrides) => overrides.tool_names().collect::<Vec<_>>().join(" "),
+            Err(errors) => errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "),
+        };
+        assert_eq!(shown, expect);
+    }
+
+    #[test]
+    fn both_formats_are_read() {
+        check("tools: {a: {capability: {approval: {level: ask}}}}", "a");
+        check(r#"{"tools": {"a": {"capability": {}}, "b": {"capability": {"data": null}}}}"#, "a b");
+        check("tools: {}", "");
+    }
+
+    #[test]
+    fn a_mistake_is_an_error_and_never_ignored() {
+        check(
+            "tool: {}",
+            "overrides: (document): unknown key `tool`; only `tools` is known here | overrides: (document): `tools` is missing",
+        );
+        check(
+            "tools: {a: {capabilty: {}}}",
+            "overrides: /tools/a: unknown key `capabilty`; only `capability` is known here | overrides: /tools/a: `capability` is missing",
+        );
+        check(
+            "tools: {a: {capability: {network: {acces: none}}}}",
+            "overrides: /tools/a/capability/network/acces: unknown key `acces`; did you mean `access`?",
+        );
+        check(
+            "tools: {a: {capability: {approval: {dangerPatterns: ['(']}}}}",
+            "overrides: /tools/a/capability: `(` is not a regular expression",
+        );
+        check(
+            "tools: {a: {capability: {network: {allowedHosts: ['ex\u{430}mple.com']}}}}",
+            "overrides: /tools/a/capability: host `ex\u{430}mple.com`: a host is written in ASCII; use its `xn--` form",
+        );
+        check(
+            "tools: {a: {capability: {extends: read}}}",
+            "overrides: /tools/a/capability: `extends` belongs into the document; an override states settings",
+        );
+        check("tools: {a: null}", "overrides: /tools/a: an object with `capability` is expected");
+        check("tools: [a]", "overrides: /tools: an object of tool names is expected");
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_in_both_formats() {
+        for (text, format) in [
+            ("tools: {a: {capability: {}}, a: {capability: {}}}", Format::Yaml),
+            (r#"{"tools": {}, "tools": {}}"#, Format::Json),
+        ] {
+            assert!(UserOverrides::parse(text, format).is_err(), "{text}");
+        }
+    }
+}

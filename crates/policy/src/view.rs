@@ -1,0 +1,174 @@
+//! The policy as one list of names and values: what the CLI prints, and what the digest is taken of.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use toolgate_spec::HostPattern;
+
+use crate::{
+    effective::EffectivePolicy,
+    setting::{Listing, Origin, Setting},
+};
+
+/// One setting, ready to be shown. Names are stable; a list's origin names every layer that it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingView {
+    pub name: &'static str,
+    pub value: Value,
+    pub origin: String,
+}
+
+impl EffectivePolicy {
+    /// Every setting, in a stable order.
+    pub fn settings(&self) -> Vec<SettingView> {
+        let mut view = Vec::with_capacity(44);
+        self.view_identity(&mut view);
+        self.view_network(&mut view);
+        self.view_files(&mut view);
+        self.view_approval(&mut view);
+        self.view_data(&mut view);
+        self.view_execution(&mut view);
+        self.view_audit(&mut view);
+        self.view_labels(&mut view);
+        view
+    }
+
+    fn view_identity(&self, view: &mut Vec<SettingView>) {
+        let profile = self.profile.as_deref();
+        view.push(SettingView {
+            name: "profile",
+            value: json!(profile),
+            origin: if profile.is_some() { Origin::Tool } else { Origin::Builtin }.to_string(),
+        });
+        view.push(one("classification", &self.classification, |class| json!(class.name())));
+        view.push(flag("destructive", &self.destructive));
+        // No host classes exist; there is nothing that could switch this on.
+        view.push(flag("javaInterop", &Setting::new(false, Origin::Builtin)));
+        view.push(list("classes.allow", &self.classes.allow, text));
+        view.push(list("classes.deny", &self.classes.deny, text));
+    }
+
+    fn view_network(&self, view: &mut Vec<SettingView>) {
+        let network = &self.network;
+        let host = |host: &HostPattern| json!(host_text(host));
+        view.push(one("network.mode", &network.mode, |mode| json!(mode.name())));
+        view.push(list("network.hosts", &network.hosts, host));
+        view.push(flag("network.askForUnknownHosts", &network.ask_for_unknown_hosts));
+        view.push(list("network.blockedHosts", &network.blocked_hosts, host));
+        view.push(list("network.blockedPorts", &network.blocked_ports, |port| json!(port)));
+        view.push(flag("network.blockPrivateIPs", &network.block_private_ips));
+        view.push(flag("network.blockMetadata", &network.block_metadata));
+        view.push(flag("network.proxyOnApproval", &network.proxy_on_approval));
+    }
+
+    fn view_files(&self, view: &mut Vec<SettingView>) {
+        let files = &self.files;
+        view.push(flag("files.read", &files.read));
+        view.push(flag("files.write", &files.write));
+        view.push(one("files.basePath", &files.base_path, text));
+        view.push(list("files.allowedPaths", &files.allowed_paths, |path| json!(path.text())));
+        view.push(list("files.blockedPaths", &files.blocked_paths, |path| json!(path.text())));
+    }
+
+    fn view_approval(&self, view: &mut Vec<SettingView>) {
+        let approval = &self.approval;
+        view.push(one("approval.level", &approval.level, |level| json!(level.name())));
+        view.push(list("approval.dangerPatterns", &approval.danger_patterns, text));
+        view.push(list("approval.askForMethods", &approval.ask_for_methods, text));
+        view.push(flag("approval.trustAfterApproval", &approval.trust_after_approval));
+    }
+
+    fn view_data(&self, view: &mut Vec<SettingView>) {
+        let data = &self.data;
+        view.push(one("data.sensitivity", &data.sensitivity, |sensitivity| json!(sensitivity.name())));
+        view.push(flag("data.canReadSecrets", &data.can_read_secrets));
+        view.push(flag("data.canLeakData", &data.can_leak_data));
+        view.push(flag("data.sanitizeOutput", &data.sanitize_output));
+    }
+
+    fn view_execution(&self, view: &mut Vec<SettingView>) {
+        let execution = &self.execution;
+        view.push(one("execution.sandbox", &execution.sandbox, |sandbox| json!(sandbox.name())));
+        view.push(one("execution.timeoutMs", &execution.timeout_ms, |ms| json!(ms)));
+        view.push(one("execution.maxOutputBytes", &execution.max_output_bytes, |bytes| json!(bytes)));
+        view.push(one("execution.maxStatements", &execution.max_statements, |most| json!(most)));
+        view.push(one("execution.memoryBytes", &execution.memory_bytes, |bytes| json!(bytes)));
+        view.push(one("execution.env", &execution.env, |env| json!(env.name())));
+        view.push(list("execution.allowedEnvVars", &execution.allowed_env_vars, text));
+    }
+
+    fn view_audit(&self, view: &mut Vec<SettingView>) {
+        let audit = &self.audit;
+        view.push(flag("audit.logArgs", &audit.log_args));
+        view.push(flag("audit.logOutput", &audit.log_output));
+        view.push(list("audit.redactPatterns", &audit.redact_patterns, text));
+        view.push(list("audit.alertOn", &audit.alert_on, text));
+        view.push(flag("audit.useSharedSecretDetector", &audit.use_shared_secret_detector));
+    }
+
+    fn view_labels(&self, view: &mut Vec<SettingView>) {
+        let labels = &self.labels;
+        view.push(one("labels.outputTrust", &labels.output_trust, |trust| json!(trust.name())));
+        view.push(one("labels.outputDataClass", &labels.output_data_class, |class| json!(class.name())));
+        view.push(flag("labels.acceptsUntrusted", &labels.accepts_untrusted));
+    }
+}
+
+/// SHA-256 over the canonical JSON (RFC 8785) of every setting's value. Origins are left out: a profile that is
+/// renamed, or a value that moves from one layer to another, enforces the same.
+pub fn policy_digest(policy: &EffectivePolicy) -> String {
+    let values: Map<String, Value> = policy
+        .settings()
+        .into_iter()
+        .filter(|setting| setting.name != "profile")
+        .map(|setting| (setting.name.to_owned(), setting.value))
+        .collect();
+    // Strings, booleans and integers far below 2^53 always have a canonical form; an empty text would match no record.
+    let canonical = serde_json_canonicalizer::to_vec(&Value::Object(values)).unwrap_or_default();
+    let mut digest = String::from("sha256:");
+    for byte in Sha256::digest(&canonical) {
+        // Writing to a string cannot fail.
+        let _ = write!(digest, "{byte:02x}");
+    }
+    digest
+}
+
+/// As a document writes it, in the one spelling that all spellings of it share.
+pub(crate) fn host_text(host: &HostPattern) -> String {
+    match host {
+        HostPattern::Any => "*".into(),
+        HostPattern::Exact(name) => name.clone(),
+        HostPattern::Below(suffix) => format!("*.{suffix}"),
+        HostPattern::Above(prefix) => format!("{prefix}.*"),
+    }
+}
+
+fn one<T>(name: &'static str, setting: &Setting<T>, show: impl Fn(&T) -> Value) -> SettingView {
+    SettingView { name, value: show(&setting.value), origin: setting.origin.to_string() }
+}
+
+fn text(text: &Arc<str>) -> Value {
+    Value::from(text.as_ref())
+}
+
+fn flag(name: &'static str, setting: &Setting<bool>) -> SettingView {
+    one(name, setting, |value| json!(value))
+}
+
+fn list<T>(name: &'static str, listing: &Listing<T>, show: impl Fn(&T) -> Value) -> SettingView {
+    let mut origins: Vec<String> = Vec::new();
+    for entry in listing.entries.iter() {
+        let origin = entry.origin.to_string();
+        if !origins.contains(&origin) {
+            origins.push(origin);
+        }
+    }
+    if origins.is_empty() {
+        origins.push(listing.origin.to_string());
+    }
+    SettingView { name, value: listing.values().map(show).collect(), origin: origins.join("+") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Capability blocks that stand outside a tool document: shipped defaults and an operator's overrides.
+
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+
+use crate::{
+    Code, Finding, Format, Pointer, Schema, decode::capability::capability, model::CapabilityPatch, read,
+    schema,
+};
+
+/// Reads a capability block held to the same schema as in a document; every violation is reported.
+pub fn capability_from_value(value: &Value) -> Result<CapabilityPatch, Vec<Finding>> {
+    static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| schema::compile(&alone()).ok());
+    let Some(validator) = VALIDATOR.as_ref() else {
+        return Err(vec![refuse("our own schema does not compile", "report this; it is our fault")]);
+    };
+    let mut findings: Vec<Finding> =
+        validator.iter_errors(value).flat_map(|error| schema::explain(&error)).collect();
+    let Value::Object(declared) = value else {
+        findings.push(refuse("a capability is an object", "write `capability: {approval: …}`"));
+        return Err(findings);
+    };
+    let patch = capability(declared, &Pointer::root(), &mut findings);
+    if findings.is_empty() { Ok(patch) } else { Err(findings) }
+}
+
+/// The value of a file in either format, with the limits of a tool document and no key twice.
+pub fn value_from_text(text: &str, format: Format) -> Result<Value, Finding> {
+    read::read(text, format).map(|tree| tree.value)
+}
+
+/// The manifest's schema, narrowed to its capability block; the definitions come along for the references.
+fn alone() -> Value {
+    let definitions = Schema::ToolManifest.document().get("$defs").cloned().unwrap_or_default();
+    let mut schema = Map::new();
+    schema.insert("$ref".into(), "#/$defs/capability".into());
+    schema.insert("$defs".into(), definitions);
+    Value::Object(schema)
+}
+
+fn refuse(message: &str, remedy: &str) -> Finding {
+    Finding::new(Code::SpecParse, Pointer::root(), message, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let value = value_from_text(text, Format::Json).unwrap();
+        let shown = match capability_from_value(&value) {
+            Ok(patch) => format!("{:?}", patch.approval.level),
+            Err(findings) => findings
+                .iter()
+                .map(|finding| format!("{} {} ({})", finding.at, finding.message, finding.remedy))
+                .collect::<Vec<_>>()
+                .join("; "),
+        };
+        assert_eq!(shown, expect);
+    }
+
+    #[test]
+    fn a_block_alone_is_held_to_the_same_shape() {
+        check(r#"{"approval": {"level": "always"}}"#, "Some(Always)");
+        check(
+            r#"{"approval": {"levle": "always"}}"#,
+            "/approval/levle unknown key `levle` (did you mean `level`?)",
+        );
+        check(
+            r#"{"execution": {"allowedPaths": ["~"]}}"#,
+            "/execution/allowedPaths/0 not a path pattern: `~` is not expanded; write `$HOME` (write an absolute path, or one below `$WORKSPACE` or `$HOME`)",
+        );
+        check("null", "(document) a capability is an object (write `capability: {approval: …}`)");
+    }
+}
