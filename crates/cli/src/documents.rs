@@ -3,10 +3,11 @@
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::Value;
-use toolgate_spec::{FileKind, Finding, Format, Pointer, ToolCheck, split_bundle, to_yaml_text};
+use toolgate_spec::{FileKind, Finding, Format, ToolCheck, split_bundle, to_yaml_text};
 
 use crate::{
     Failure,
@@ -23,7 +24,7 @@ pub struct Loaded {
     pub tools: Vec<Document>,
     pub checked: Checked,
     pub kind: FileKind,
-    pub text: String,
+    pub text: Arc<str>,
     pub format: Format,
 }
 
@@ -35,6 +36,8 @@ pub struct Document {
     pub check: ToolCheck,
     pub text: String,
     pub format: Format,
+    /// The whole file.
+    source: Arc<str>,
 }
 
 impl Document {
@@ -53,16 +56,22 @@ pub fn load(input: &Input, rules: &Rules) -> Result<Loaded, Failure> {
     let format = input.format(rules.stdin_format);
     let file = toolgate_spec::check(&bytes, format);
     let checked = judge(&input.label(), &bytes, format, &file, rules);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let texts = texts_of(&file.tools, file.kind, &text, format)
+    let source: Arc<str> = String::from_utf8_lossy(&bytes).into();
+    let texts = texts_of(&file.tools, file.kind, &source, format)
         .map_err(|problem| Failure::new(format!("`{}`: {}", visible(&input.label()), visible(&problem))))?;
     let tools = file
         .tools
         .into_iter()
         .zip(texts)
-        .map(|(check, text)| Document { file: input.label(), check, text, format })
+        .map(|(check, text)| Document {
+            file: input.label(),
+            check,
+            text,
+            format,
+            source: Arc::clone(&source),
+        })
         .collect();
-    Ok(Loaded { tools, checked, kind: file.kind, text, format })
+    Ok(Loaded { tools, checked, kind: file.kind, text: source, format })
 }
 
 /// What `TOOL` on a command line means: a file, or `FILE#NAME` for one tool of a bundle.
@@ -97,19 +106,11 @@ pub fn all(path: &Path, rules: &Rules) -> Result<Vec<Document>, Failure> {
     Ok(loaded.tools)
 }
 
-/// As `complain`, for findings of one tool.
+/// As `complain`, for findings of one tool; their pointers lead into the file.
 pub fn complain_of(document: &Document, findings: Vec<Finding>, terminal: &Terminal) -> Result<(), Failure> {
     let name = &document.check.name;
-    let findings = findings
-        .into_iter()
-        .map(|finding| {
-            // Pointers into a bundle's file mean nothing in the tool's own text.
-            let at = finding.at.as_str();
-            let at = Pointer::new(at.strip_prefix(document.check.at.as_str()).unwrap_or(at));
-            (Some(name.clone()), Finding { at, span: None, ..finding })
-        })
-        .collect();
-    let findings = placed(&document.file, document.text.as_bytes(), document.format, findings);
+    let findings = findings.into_iter().map(|finding| (Some(name.clone()), finding)).collect();
+    let findings = placed(&document.file, document.source.as_bytes(), document.format, findings);
     complain(&Checked { findings, ..Checked::default() }, terminal)
 }
 

@@ -25,7 +25,6 @@ pub fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         summary: Summary::default(),
         duplicates: Duplicates::default(),
         progress: progress(args, inputs.len()),
-        format: args.format,
     };
     run.report.begin(terminal)?;
     for problem in &unreadable {
@@ -54,7 +53,6 @@ struct Run {
     summary: Summary,
     duplicates: Duplicates,
     progress: ProgressBar,
-    format: ReportFormat,
 }
 
 impl Run {

@@ -1,6 +1,6 @@
 //! What does a change to a tool mean for its reach and risk?
 
-use std::{io::Write, path::Path};
+use std::io::Write;
 
 use serde_json::{Value, json};
 use toolgate_policy::{Change, Direction, Version, compare};

@@ -71,7 +71,7 @@ fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {
     let texts: Vec<(&str, Format)> = tools.iter().map(|tool| (tool.text.as_str(), tool.format)).collect();
     // A bundle that is exported by itself keeps its own settings, as written.
     let frame = match files {
-        [only] if only.kind == FileKind::Bundle && only.format == Format::Json => only.text.clone(),
+        [only] if only.kind == FileKind::Bundle && only.format == Format::Json => only.text.to_string(),
         _ => to_json_text(&settings(&tools)),
     };
     let text =

@@ -66,8 +66,11 @@ impl<'a> Resolved<'a> {
         };
         let policy = match toolgate_policy::resolve(spec, &rules.set, rules.overrides.as_ref()) {
             Ok(policy) => policy,
-            Err(findings) => {
+            Err(mut findings) => {
                 let count = findings.len();
+                for finding in &mut findings {
+                    finding.at = finding.at.within(&check.at);
+                }
                 documents::complain_of(document, findings, terminal)?;
                 return Err(refused(count));
             }
