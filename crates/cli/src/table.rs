@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn breaks_after_commas_and_nowhere_else() {
-        assert_eq!(broken("aa, bb, cc", 6), ["aa, bb, ", "cc"]);
+        assert_eq!(broken("aa, bb, cc", 7), ["aa, bb, ", "cc"]);
         assert_eq!(broken("a-long-word", 4), ["a-long-word"]);
         assert_eq!(broken("", 4), [""]);
     }
