@@ -23,6 +23,7 @@ pub mod model;
 mod path_pattern;
 mod placeholder;
 mod pointer;
+pub mod project;
 mod read;
 mod schema;
 mod similar;

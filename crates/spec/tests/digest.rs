@@ -1,4 +1,5 @@
 //! What changes a digest, and what does not.
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use std::fmt::Write as _;
 
@@ -85,7 +86,6 @@ fn full_manifest() -> Value {
 
 #[test]
 fn defaults_may_be_written_out_or_be_null() {
-    let derived = "59ed9eee-ca1d-5d4f-96b2-3a6e0bb2d8f3";
     for (pointer, values) in [
         ("/toolId", vec![json!(null), json!("")]),
         ("/description", vec![json!(null), json!("")]),
@@ -118,7 +118,6 @@ fn defaults_may_be_written_out_or_be_null() {
             check_same(&minimal(), pointer, value);
         }
     }
-    assert_ne!(of(&minimal()), of(&with(&minimal(), "/toolId", json!(derived))));
     check_same(&full_spec(), "/x-toolgate-capability/approval/trustAfterApproval", json!(null));
     check_same(&full_spec(), "/x-toolgate-capability/network", json!(null));
     check_same(&full_manifest(), "/handler/http/timeout", json!(null));

@@ -1,4 +1,5 @@
 //! Saving a document changes what was asked for and not one byte more.
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
@@ -178,5 +179,17 @@ proptest! {
         let back: Value = serde_saphyr::from_str(&edited).expect("YAML");
         prop_assert_eq!(back, expected);
         prop_assert!(edited.starts_with(&comment));
+    }
+    /// Refused or edited, whatever the text is.
+    #[test]
+    fn no_text_breaks_the_editor(
+        text in prop_oneof!["\\PC{0,60}", "([-a-c1\"'{}\\[\\],&*|>?#é]|: |\n|\r\n|  ){0,24}", "([a-c]: [a-c1|>#\"{}é -]{0,6}(\n  ?[a-c#:-]{0,3})?\n){1,4}"],
+        changes in changes()
+    ) {
+        for format in [Format::Json, Format::Yaml] {
+            let _ = edit(&text, format, &changes);
+        }
+        let _ = edit_in_bundle(&text, 0, &changes);
+        let _ = split_bundle(&text);
     }
 }

@@ -1,4 +1,5 @@
 //! Files in real folders: what is read, what is written, what is found.
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use std::{
     fs,
@@ -94,7 +95,7 @@ fn what_may_not_be_read_is_said_so() {
     }
     let folder = folder();
     fs::write(folder.path().join("a"), "x").unwrap();
-    fs::set_permissions(folder.path().join("a"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(folder.path().join("a"), fs::Permissions::from_mode(0o000)).unwrap();
     assert_eq!(read(&folder, "a", 9), "`a` may not be read by this user");
 }
 
@@ -260,7 +261,7 @@ fn an_unreadable_folder_is_an_item_and_not_the_end() {
     fs::create_dir(path("a")).unwrap();
     fs::create_dir(path("b")).unwrap();
     fs::write(path("b/x.json"), "{}").unwrap();
-    fs::set_permissions(path("a"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(path("a"), fs::Permissions::from_mode(0o000)).unwrap();
     let shown = found(&folder, &["."]).replace("./", "");
     fs::set_permissions(path("a"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(shown, "`a` cannot be looked at: Permission denied (os error 13)\nb/x.json");

@@ -1,7 +1,7 @@
 //! A value as text. YAML is checked by reading it back, entry by entry; what its writer gets wrong is written as JSON,
 //! which is YAML too.
 
-use std::io;
+use std::{fmt::Write as _, io};
 
 use serde::Serialize;
 use serde_json::{Map, Value, ser::Formatter};
@@ -47,7 +47,8 @@ pub(crate) fn flow_yaml(value: &Value) -> String {
     }
     text.chars().fold(String::with_capacity(text.len() + 16), |mut escaped, c| {
         if needs_escape(&c) {
-            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+            // Writing to a `String` cannot fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
         } else {
             escaped.push(c);
         }

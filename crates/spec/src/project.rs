@@ -1,0 +1,177 @@
+//! What of a tool does a model get to see, in the words of each wire format? Name, description and the shape of the
+//! arguments; nothing else is ever read here. The choices are explained in `docs/projections.md`.
+
+mod expand;
+mod google;
+mod name;
+
+use std::{error::Error, fmt};
+
+use serde_json::{Map, Value, json};
+
+pub use name::wire_name;
+
+use crate::model::{Param, ParamType, ToolSpec};
+
+/// Who the tool is described to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WireTarget {
+    Mcp,
+    OpenAi,
+    Anthropic,
+    Google,
+}
+
+impl WireTarget {
+    pub const ALL: [Self; 4] = [Self::Mcp, Self::OpenAi, Self::Anthropic, Self::Google];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Google => "google",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|target| target.name() == name)
+    }
+}
+
+/// Why a tool cannot be described in a format, and where in its schema the reason lies.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ProjectError {
+    /// `input` or `output`, with a pointer into it.
+    pub at: String,
+    pub message: String,
+}
+
+impl fmt::Display for ProjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.at, self.message)
+    }
+}
+
+impl Error for ProjectError {}
+
+/// The tool as `target` wants it.
+pub fn project(spec: &ToolSpec, target: WireTarget) -> Result<Value, ProjectError> {
+    match target {
+        WireTarget::Mcp => mcp(spec),
+        WireTarget::OpenAi => openai(spec),
+        WireTarget::Anthropic => anthropic(spec),
+        WireTarget::Google => google(spec),
+    }
+}
+
+/// An entry of `tools/list`.
+pub fn mcp(spec: &ToolSpec) -> Result<Value, ProjectError> {
+    let mut tool = head(spec, WireTarget::Mcp);
+    tool.insert("inputSchema".into(), input_schema(spec)?);
+    if let Some(output) = output_schema(spec)? {
+        tool.insert("outputSchema".into(), output);
+    }
+    Ok(Value::Object(tool))
+}
+
+/// An entry of `tools` for function calling.
+pub fn openai(spec: &ToolSpec) -> Result<Value, ProjectError> {
+    let mut function = head(spec, WireTarget::OpenAi);
+    function.insert("parameters".into(), input_schema(spec)?);
+    Ok(json!({ "type": "function", "function": function }))
+}
+
+/// An entry of `tools` for tool use.
+pub fn anthropic(spec: &ToolSpec) -> Result<Value, ProjectError> {
+    let schema = input_schema(spec)?;
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if let Some(key) = properties.and_then(|properties| properties.keys().find(|key| !is_plain_key(key))) {
+        return Err(ProjectError {
+            at: format!("input/properties/{key}"),
+            message: "a name here has at most 64 letters, digits, `_`, `.` and `-`".into(),
+        });
+    }
+    let mut tool = head(spec, WireTarget::Anthropic);
+    tool.insert("input_schema".into(), schema);
+    Ok(Value::Object(tool))
+}
+
+/// A function declaration. Without parameters there is no `parameters`: an empty object is refused there.
+pub fn google(spec: &ToolSpec) -> Result<Value, ProjectError> {
+    let schema = input_schema(spec)?;
+    let mut tool = head(spec, WireTarget::Google);
+    // The one format that insists on a description.
+    tool.entry("description").or_insert_with(|| spec.name.as_str().into());
+    let has_properties =
+        schema.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
+    if has_properties {
+        tool.insert("parameters".into(), google::restrict(&schema)?);
+    }
+    Ok(Value::Object(tool))
+}
+
+fn head(spec: &ToolSpec, target: WireTarget) -> Map<String, Value> {
+    let mut tool = Map::new();
+    tool.insert("name".into(), wire_name(&spec.name, target).into());
+    insert_text(&mut tool, &spec.description);
+    tool
+}
+
+/// Flat, self-contained, an object: what the strictest clients accept.
+fn input_schema(spec: &ToolSpec) -> Result<Value, ProjectError> {
+    match &spec.governance.input {
+        Some(input) => expand::input(input),
+        None => Ok(of_params(&spec.params)),
+    }
+}
+
+/// Left out where results are no objects, for MCP knows no other structured content; and where an output policy takes
+/// fields away, for a client would refuse a result that lacks what the schema promises.
+fn output_schema(spec: &ToolSpec) -> Result<Option<Value>, ProjectError> {
+    let declared = spec.governance.output.as_ref().filter(|_| spec.governance.output_policy.is_none());
+    match declared {
+        Some(schema) if schema.get("type").and_then(Value::as_str) == Some("object") => {
+            expand::output(schema).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn of_params(params: &[Param]) -> Value {
+    let properties: Map<String, Value> =
+        params.iter().map(|param| (param.name.clone(), of_param(param))).collect();
+    let required: Vec<Value> =
+        params.iter().filter(|param| param.required).map(|param| param.name.as_str().into()).collect();
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    schema.insert("properties".into(), properties.into());
+    if !required.is_empty() {
+        schema.insert("required".into(), required.into());
+    }
+    schema.insert("additionalProperties".into(), false.into());
+    Value::Object(schema)
+}
+
+fn of_param(param: &Param) -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".into(), param.kind.schema_name().into());
+    insert_text(&mut schema, &param.description);
+    match param.kind {
+        ParamType::Array => drop(schema.insert("items".into(), json!({}))),
+        ParamType::Object => drop(schema.insert("additionalProperties".into(), true.into())),
+        ParamType::String | ParamType::Integer | ParamType::Number | ParamType::Boolean => {}
+    }
+    Value::Object(schema)
+}
+
+fn insert_text(map: &mut Map<String, Value>, description: &str) {
+    if !description.trim().is_empty() {
+        map.insert("description".into(), description.into());
+    }
+}
+
+fn is_plain_key(key: &str) -> bool {
+    (1..=64).contains(&key.len())
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+}

@@ -1,0 +1,218 @@
+//! A schema without references, identifiers and private remarks. References are followed inside the document only, with
+//! a budget, so that a small schema cannot grow into a large one.
+
+use serde_json::{Map, Value};
+
+use super::ProjectError;
+use crate::Pointer;
+
+/// Arguments: always an object, closed unless it says otherwise.
+pub(super) fn input(schema: &Value) -> Result<Value, ProjectError> {
+    let mut flat = Expander::new("input", schema).root()?;
+    if let Some(keyword) = NOT_AT_TOP.into_iter().find(|keyword| flat.contains_key(*keyword)) {
+        return Err(ProjectError {
+            at: format!("input/{keyword}"),
+            message: format!("models' interfaces take no `{keyword}` at the top of a schema"),
+        });
+    }
+    let properties = flat.shift_remove("properties").unwrap_or_else(|| Map::new().into());
+    let required = flat.shift_remove("required").filter(|required| required != &Value::Array(Vec::new()));
+    let open = flat.shift_remove("additionalProperties").unwrap_or(Value::Bool(false));
+    let mut object = Map::new();
+    object.insert("type".into(), "object".into());
+    object.insert("properties".into(), properties);
+    if let Some(required) = required {
+        object.insert("required".into(), required);
+    }
+    object.insert("additionalProperties".into(), open);
+    flat.shift_remove("type");
+    object.extend(flat);
+    Ok(Value::Object(object))
+}
+
+pub(super) fn output(schema: &Value) -> Result<Value, ProjectError> {
+    Expander::new("output", schema).root().map(Value::Object)
+}
+
+struct Expander<'schema> {
+    block: &'static str,
+    root: &'schema Value,
+    /// The references that are being followed, outermost first.
+    following: Vec<String>,
+    bytes_left: usize,
+}
+
+impl<'schema> Expander<'schema> {
+    fn new(block: &'static str, root: &'schema Value) -> Self {
+        Self { block, root, following: Vec::new(), bytes_left: MAX_BYTES }
+    }
+
+    fn root(mut self) -> Result<Map<String, Value>, ProjectError> {
+        let at = Pointer::root();
+        let Value::Object(flat) = self.schema(self.root, &at, 0)? else {
+            return Err(self.error(&at, "the schema is not an object"));
+        };
+        match flat.get("type") {
+            None => Ok(flat),
+            Some(Value::String(kind)) if kind == "object" => Ok(flat),
+            Some(Value::Array(kinds)) if kinds.as_slice() == [Value::from("object")] => Ok(flat),
+            Some(other) => Err(self.error(&at.key("type"), &format!("`{other}` where \"object\" is needed"))),
+        }
+    }
+
+    fn schema(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Result<Value, ProjectError> {
+        if depth > MAX_DEPTH {
+            return Err(self.error(at, &format!("nested deeper than {MAX_DEPTH} levels")));
+        }
+        let Value::Object(members) = schema else { return self.charge(schema, at) };
+        let mut flat = Map::new();
+        for (keyword, value) in members {
+            if is_private(keyword) || keyword == "$ref" {
+                continue;
+            }
+            let at = at.key(keyword);
+            self.spend(keyword.len() + 4, &at)?;
+            flat.insert(keyword.clone(), self.keyword(keyword, value, &at, depth + 1)?);
+        }
+        match members.get("$ref") {
+            Some(reference) => self.follow(reference, flat, at, depth),
+            None => Ok(Value::Object(flat)),
+        }
+    }
+
+    /// Only where a keyword holds schemas do names in it mean anything; a property may well be called `$defs`.
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        at: &Pointer,
+        depth: usize,
+    ) -> Result<Value, ProjectError> {
+        match (keyword, value) {
+            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
+                let mut flat = Map::new();
+                for (name, schema) in schemas {
+                    self.spend(name.len() + 4, at)?;
+                    flat.insert(name.clone(), self.schema(schema, &at.key(name), depth)?);
+                }
+                Ok(Value::Object(flat))
+            }
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
+                let schemas = schemas.iter().enumerate();
+                schemas.map(|(index, schema)| self.schema(schema, &at.index(index), depth)).collect()
+            }
+            (keyword, _) if HOLDS_ONE_SCHEMA.contains(&keyword) => self.schema(value, at, depth),
+            ("$dynamicRef" | "$recursiveRef", _) => {
+                Err(self.error(at, "only `$ref` within the document can be followed"))
+            }
+            _ => self.charge(value, at),
+        }
+    }
+
+    /// The schema behind a reference, with what stands beside the reference.
+    fn follow(
+        &mut self,
+        reference: &Value,
+        beside: Map<String, Value>,
+        at: &Pointer,
+        depth: usize,
+    ) -> Result<Value, ProjectError> {
+        let at = at.key("$ref");
+        let pointer = reference.as_str().and_then(|reference| reference.strip_prefix('#'));
+        let Some(pointer) = pointer.filter(|pointer| pointer.is_empty() || pointer.starts_with('/')) else {
+            return Err(self.error(&at, &format!("{reference} does not point into this schema")));
+        };
+        if self.following.iter().any(|open| open == pointer) || pointer.is_empty() {
+            return Err(self.error(&at, &format!("`#{pointer}` contains itself")));
+        }
+        let Some(target) = self.root.pointer(pointer) else {
+            return Err(self.error(&at, &format!("there is no `#{pointer}` in this schema")));
+        };
+        self.following.push(pointer.to_owned());
+        let flat = self.schema(target, &Pointer::new(pointer), depth + 1)?;
+        self.following.pop();
+        Ok(combined(flat, beside))
+    }
+
+    fn charge(&mut self, value: &Value, at: &Pointer) -> Result<Value, ProjectError> {
+        self.spend(value.to_string().len(), at)?;
+        Ok(value.clone())
+    }
+
+    fn spend(&mut self, bytes: usize, at: &Pointer) -> Result<(), ProjectError> {
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => {
+                self.bytes_left = left;
+                Ok(())
+            }
+            None => {
+                Err(self.error(at, &format!("the schema without references has more than {MAX_BYTES} bytes")))
+            }
+        }
+    }
+
+    fn error(&self, at: &Pointer, message: &str) -> ProjectError {
+        ProjectError { at: format!("{}{}", self.block, at.as_str()), message: message.to_owned() }
+    }
+}
+
+/// Remarks beside a reference win over the target's; anything that constrains holds together with the target.
+fn combined(target: Value, beside: Map<String, Value>) -> Value {
+    if beside.keys().all(|keyword| REMARKS.contains(&keyword.as_str())) {
+        return match target {
+            Value::Object(mut members) => {
+                members.extend(beside);
+                Value::Object(members)
+            }
+            other => other,
+        };
+    }
+    let mut both = beside;
+    match both.get_mut("allOf") {
+        Some(Value::Array(all)) => all.push(target),
+        _ => drop(both.insert("allOf".into(), Value::Array(vec![target]))),
+    }
+    Value::Object(both)
+}
+
+/// For authors and validators; a model learns nothing from it, and it may say what it should not.
+fn is_private(keyword: &str) -> bool {
+    NOT_FOR_MODELS.contains(&keyword) || keyword.starts_with("x-")
+}
+
+const NOT_FOR_MODELS: [&str; 10] = [
+    "$defs",
+    "definitions",
+    "$schema",
+    "$id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$comment",
+    "$vocabulary",
+    "examples",
+    "example",
+];
+
+const REMARKS: [&str; 6] = ["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
+
+const HOLDS_ONE_SCHEMA: [&str; 11] = [
+    "items",
+    "additionalProperties",
+    "additionalItems",
+    "contains",
+    "not",
+    "if",
+    "then",
+    "else",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Anthropic and OpenAI refuse these there; some MCP clients drop the tool without a word.
+const NOT_AT_TOP: [&str; 6] = ["oneOf", "anyOf", "allOf", "not", "enum", "const"];
+
+const MAX_BYTES: usize = 64 * 1024;
+
+/// Levels of schemas, references included.
+const MAX_DEPTH: usize = 32;
