@@ -42,7 +42,7 @@ impl Ground {
             file_write: Setting::new(file.file_write, from()),
             base_path: Setting::new(file.fs_base_path.text(), from()),
             base_paths: Listing::of([file.fs_base_path.0.clone()], from()),
-            max_statements: Setting::new(file.max_statements.get(), from()),
+            max_statements: Setting::new(file.max_statements.0, from()),
             timeout_ms: Setting::new(file.timeout_ms.0, from()),
             memory_bytes: Setting::new(u64::from(file.memory_mib.get()) * 1024 * 1024, from()),
         }
@@ -69,7 +69,7 @@ impl Ground {
             next.base_paths = Listing::of([base.0.clone()], from.clone());
         }
         if let Some(most) = profile.max_statements {
-            next.max_statements = Setting::new(most.get(), from.clone());
+            next.max_statements = Setting::new(most.0, from.clone());
         }
         if let Some(timeout) = profile.timeout_ms {
             next.timeout_ms = Setting::new(timeout.0, from);

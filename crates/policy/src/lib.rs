@@ -17,6 +17,8 @@ mod resolve;
 mod safety;
 mod set;
 mod setting;
+#[cfg(test)]
+mod testing;
 mod tool_policy;
 mod user;
 mod verdict;

@@ -1,9 +1,6 @@
 //! Baseline and profile files: closed shapes, every value checked as it is read.
 
-use std::{
-    num::{NonZeroU32, NonZeroU64},
-    sync::Arc,
-};
+use std::{num::NonZeroU32, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
@@ -28,7 +25,7 @@ pub(crate) struct BaselineFile {
     pub file_read: bool,
     pub file_write: bool,
     pub fs_base_path: BasePath,
-    pub max_statements: NonZeroU64,
+    pub max_statements: Statements,
     pub timeout_ms: Timeout,
     pub memory_mib: NonZeroU32,
 }
@@ -47,7 +44,7 @@ pub(crate) struct ProfileFile {
     pub hosts_allow: Vec<Host>,
     pub file_mode: Option<FileMode>,
     pub fs_base_path: Option<BasePath>,
-    pub max_statements: Option<NonZeroU64>,
+    pub max_statements: Option<Statements>,
     pub timeout_ms: Option<Timeout>,
 }
 
@@ -127,6 +124,20 @@ impl<'de> Deserialize<'de> for Timeout {
     }
 }
 
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Statements(pub u64);
+
+impl<'de> Deserialize<'de> for Statements {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u64::deserialize(deserializer)? {
+            most @ 1..=MAX_STATEMENTS => Ok(Self(most)),
+            most => Err(D::Error::custom(format_args!(
+                "maxStatements `{most}` is not within 1 and {MAX_STATEMENTS}"
+            ))),
+        }
+    }
+}
+
 fn null_is_empty<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -135,3 +146,6 @@ fn null_is_empty<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 
 /// As in the document's schema.
 const MAX_TIMEOUT_MS: u64 = 600_000;
+
+/// Days of work; and far below the integers that the canonical form of the digest rounds.
+const MAX_STATEMENTS: u64 = 1_000_000_000_000;

@@ -124,8 +124,11 @@ pub fn policy_digest(policy: &EffectivePolicy) -> String {
         .filter(|setting| setting.name != "profile")
         .map(|setting| (setting.name.to_owned(), setting.value))
         .collect();
-    // Strings, booleans and integers far below 2^53 always have a canonical form; an empty text would match no record.
-    let canonical = serde_json_canonicalizer::to_vec(&Value::Object(values)).unwrap_or_default();
+    let values = Value::Object(values);
+    // Texts, booleans and bounded integers always have a canonical form; if not, the plain one still tells two
+    // policies apart.
+    let canonical =
+        serde_json_canonicalizer::to_vec(&values).unwrap_or_else(|_| values.to_string().into_bytes());
     let mut digest = String::from("sha256:");
     for byte in Sha256::digest(&canonical) {
         // Writing to a string cannot fail.

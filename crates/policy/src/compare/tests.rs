@@ -1,1 +1,127 @@
+use super::*;
+use crate::{PolicySet, rate, resolve, testing};
 
+#[track_caller]
+fn check(before: &str, after: &str, expect: &[&str]) {
+    let set = PolicySet::shipped().unwrap();
+    let [before, after] = [before, after].map(|document| {
+        let spec = testing::spec(document);
+        let policy = resolve(&spec, &set, None).unwrap();
+        let risk = rate(&policy, &spec, &set);
+        (spec, policy, risk)
+    });
+    let shown: Vec<String> = compare(side(&before), side(&after))
+        .iter()
+        .filter(|change| !change.setting.starts_with("labels.") && !change.setting.starts_with("data."))
+        .map(|change| {
+            format!("{} {}: {} -> {}", change.setting, change.direction, change.before, change.after)
+        })
+        .collect();
+    assert_eq!(shown, expect);
+}
+
+fn side((spec, policy, risk): &(ToolSpec, EffectivePolicy, Risk)) -> Version<'_> {
+    Version { spec, policy, risk }
+}
+
+fn overrides(text: &str) -> String {
+    testing::js(&format!("sandboxOverrides: {{{text}}}"))
+}
+
+#[test]
+fn hosts_are_compared_by_what_they_cover() {
+    let listed = |hosts: &str| overrides(&format!("networkMode: allowlist, hostsAllow: [{hosts}]"));
+    check(&listed("a.org"), &listed("A.org"), &[]);
+    check(&listed("a.org"), &listed("'*.a.org'"), &["network.hosts widened: a.org -> *.a.org"]);
+    check(
+        &listed("'*.a.org', b.org"),
+        &listed("x.a.org"),
+        &["network.hosts narrowed: *.a.org, b.org -> x.a.org"],
+    );
+    check(&listed("a.org"), &listed("b.org"), &["network.hosts changed: a.org -> b.org"]);
+    check(
+        &listed("a.org"),
+        &listed("a.org, '*'"),
+        &["network.hosts widened: a.org -> a.org, *", "risk widened: L3 -> L4"],
+    );
+}
+
+#[test]
+fn modes_are_compared_by_reach() {
+    let star = overrides("networkMode: allowlist, hostsAllow: ['*']");
+    check(
+        &overrides("networkMode: strict"),
+        &star,
+        &[
+            "network.mode changed: strict -> allowlist",
+            "network.hosts changed: (none) -> *",
+            "risk widened: L3 -> L4",
+        ],
+    );
+    check(
+        testing::PLAIN,
+        &overrides("networkMode: allowlist"),
+        &["network.mode changed: blocked -> allowlist"],
+    );
+    check(
+        &overrides("networkMode: open"),
+        &overrides("networkMode: strict"),
+        &[
+            "network.mode narrowed: open -> strict",
+            "network.blockPrivateIPs narrowed: false -> true",
+            "risk narrowed: L4 -> L3",
+        ],
+    );
+    // A private address is outside of what `strict` reaches.
+    check(
+        &overrides("networkMode: allowlist, hostsAllow: [10.0.0.1]"),
+        &overrides("networkMode: strict"),
+        &["network.mode changed: allowlist -> strict", "network.hosts changed: 10.0.0.1 -> (none)"],
+    );
+}
+
+#[test]
+fn paths_and_prohibitions() {
+    let tool = |paths: &str, blocked: &str| {
+        testing::manifest(
+            "cli: {command: cat}",
+            &format!("capability: {{execution: {{allowedPaths: [{paths}], blockedPaths: [{blocked}]}}}}"),
+        )
+    };
+    check(
+        &tool("$WORKSPACE/a", ""),
+        &tool("$WORKSPACE", ""),
+        &["files.allowedPaths widened: $WORKSPACE/a -> $WORKSPACE"],
+    );
+    check(&tool("/", ""), &tool("$HOME/x", ""), &["files.allowedPaths narrowed: / -> $HOME/x"]);
+    check(&tool("$HOME", ""), &tool("/home/x", ""), &["files.allowedPaths changed: $HOME -> /home/x"]);
+    check(&tool("/a", "/a/b"), &tool("/a", ""), &["files.blockedPaths widened: /a/b -> (none)"]);
+}
+
+#[test]
+fn the_document_itself() {
+    check(
+        testing::PLAIN,
+        "{name: t, code: return 2, codeType: Javascript, description: other, params: [{name: x, type: STRING, required: false}], humanInTheLoop: {mode: REQUIRED}}",
+        &[
+            "approval.level narrowed: auto -> always",
+            "description changed:  -> description changed",
+            "params changed:  -> params changed",
+            "code changed:  -> code changed",
+            "humanInTheLoop changed:  -> humanInTheLoop changed",
+        ],
+    );
+}
+
+#[test]
+fn every_setting_with_a_direction_has_one() {
+    let set = PolicySet::shipped().unwrap();
+    let policy = resolve(&testing::spec(testing::PLAIN), &set, None).unwrap();
+    let without: Vec<&str> = policy
+        .settings()
+        .iter()
+        .map(|setting| setting.name)
+        .filter(|name| Reach::of(name, &policy).is_none())
+        .collect();
+    assert_eq!(without, ["profile", "javaInterop", "files.basePath", "data.sensitivity", "audit.logOutput"]);
+}

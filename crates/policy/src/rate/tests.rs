@@ -1,1 +1,274 @@
+use proptest::prelude::*;
+use toolgate_spec::Format;
 
+use super::*;
+use crate::{UserOverrides, resolve, testing};
+
+#[track_caller]
+fn check(document: &str, expect: &str) {
+    check_with(document, "tools: {}", &[], expect);
+}
+
+#[track_caller]
+fn check_with(document: &str, user: &str, profiles: &[(&str, &str)], expect: &str) {
+    let set = PolicySet::new(PolicySet::SHIPPED_BASELINE, profiles.iter().copied()).unwrap();
+    let user = UserOverrides::parse(user, Format::Yaml).unwrap();
+    let spec = testing::spec(document);
+    let risk = rate(&resolve(&spec, &set, Some(&user)).unwrap(), &spec, &set);
+    let reasons: Vec<String> = risk
+        .because
+        .iter()
+        .map(|reason| format!("{} {} ({})", reason.level.name(), reason.code, reason.origin))
+        .collect();
+    assert_eq!(format!("{}: {}", risk.level.name(), reasons.join(", ")), expect, "\n{document}");
+}
+
+#[test]
+fn network() {
+    let overrides = |text: &str| testing::js(&format!("sandboxOverrides: {{{text}}}"));
+    check(&overrides(""), "L0: ");
+    check(&overrides("networkMode: blocked, hostsAllow: ['*']"), "L0: ");
+    check(&overrides("networkMode: allowlist"), "L0: ");
+    check(&overrides("networkMode: allowlist, hostsAllow: [a.org]"), "L3: L3 network-allowlist (tool)");
+    check(&overrides("networkMode: allowlist, hostsAllow: [a.org, '*']"), "L4: L4 network-any-host (tool)");
+    check(&overrides("networkMode: strict"), "L3: L3 network-strict (tool)");
+    check(&overrides("networkMode: open"), "L4: L4 network-open (tool)");
+    let capability = |text: &str| testing::js(&format!("x-toolgate-capability: {{network: {{{text}}}}}"));
+    check(
+        &capability("access: limited, allowedHosts: [a.org], blockPrivateIPs: false, blockMetadata: false"),
+        "L4: L3 network-allowlist (tool), L4 network-private (tool), L4 network-metadata (tool)",
+    );
+    check(
+        &capability("access: limited, requireApprovalForUnknownHosts: true"),
+        "L3: L3 network-unknown-hosts (tool)",
+    );
+    check(&capability("access: none, blockPrivateIPs: false, blockMetadata: false"), "L0: ");
+}
+
+#[test]
+fn files_and_consequence() {
+    check(&testing::js("sandboxOverrides: {fileRead: true}"), "L3: L3 file-read (tool)");
+    check(&testing::js("sandboxOverrides: {fileWrite: true}"), "L4: L4 file-write (tool)");
+    check(&testing::js("sandboxOverrides: {destructive: true}"), "L5: L5 destructive (tool)");
+    check(&testing::js("x-toolgate-classification: destructive"), "L5: L5 destructive (tool)");
+}
+
+#[test]
+fn classes_are_judged_by_what_was_removed_and_added() {
+    let overrides = |text: &str| testing::js(&format!("sandboxOverrides: {{{text}}}"));
+    check(&overrides("removeDenyClasses: [java.lang.Thread]"), "L3: L3 deny-removed (tool)");
+    check(
+        &overrides("removeDenyClasses: [java.lang.Thread, java.lang.ThreadGroup, java.util.spi.*]"),
+        "L4: L4 deny-many-removed (tool)",
+    );
+    check(&overrides("removeDenyClasses: [java.lang.Runtime]"), "L5: L5 deny-critical-removed (tool)");
+    check(&overrides("removeDenyClasses: [no.such.Entry]"), "L0: ");
+    check(&overrides("addDenyClasses: [x.Y], removeAllowClasses: [java.util.*]"), "L0: ");
+    check(&overrides("addAllowClasses: [java.util.*]"), "L0: ");
+    check(
+        &overrides("addAllowClasses: [java.lang.Runtime*, java.io.FileWriter, java.net.URL, x.Y]"),
+        "L5: L5 allow-critical (tool), L5 allow-file-write (tool), L4 allow-network (tool), L3 allow-other (tool)",
+    );
+    check(&overrides("addAllowClasses: [x.Y], removeAllowClasses: [x.Y]"), "L0: ");
+}
+
+#[test]
+fn a_permissive_profile_or_baseline_shows() {
+    let profile = [("wide", "{network: open, fileMode: read, addAllowClasses: [java.io.*]}")];
+    check_with(
+        &testing::js("x-toolgate-profile: wide"),
+        "tools: {}",
+        &profile,
+        "L5: L4 network-open (profile:wide), L3 file-read (profile:wide), L5 allow-file-write (profile:wide)",
+    );
+    let baseline = PolicySet::SHIPPED_BASELINE
+        .replace("  - java.lang.System\n", "")
+        .replace("fileRead: false", "fileRead: true");
+    let set = PolicySet::new::<&str, &str>(&baseline, []).unwrap();
+    let spec = testing::spec(testing::PLAIN);
+    let risk = rate(&resolve(&spec, &set, None).unwrap(), &spec, &set);
+    let codes: Vec<_> = risk.because.iter().map(|reason| reason.code).collect();
+    assert_eq!((risk.level, codes), (RiskLevel::L5, vec!["file-read", "deny-critical-removed"]));
+}
+
+#[test]
+fn handlers_sandbox_and_environment() {
+    check(&testing::manifest("cli: {command: date}", "{}"), "L3: L3 native-command (tool)");
+    check(&testing::manifest("mcp: {tool: x, command: server}", "{}"), "L3: L3 native-command (tool)");
+    check(&testing::manifest("http: {url: 'https://a.org/'}", "{}"), "L3: L3 network-allowlist (tool)");
+    let user = "tools: {t: {capability: {execution: {sandbox: none, env: inherit}}}}";
+    check_with(
+        &testing::manifest("cli: {command: date}", "{}"),
+        user,
+        &[],
+        "L5: L3 native-command (tool), L5 no-sandbox (user), L4 env-inherit (user)",
+    );
+}
+
+#[test]
+fn approval_lowers_by_one_band_and_never_below_l1() {
+    let set = PolicySet::shipped().unwrap();
+    let level_of = |document: &str, wording: Wording| {
+        let spec = testing::spec(document);
+        let policy = resolve(&spec, &set, None).unwrap();
+        effective_level(&rate(&policy, &spec, &set), &policy.approval, wording).name()
+    };
+    let asked = |text: &str| {
+        testing::js(&format!("{{humanInTheLoop: {{mode: REQUIRED}}, sandboxOverrides: {{{text}}}}}"))
+    };
+    assert_eq!(level_of(&asked("fileWrite: true"), Wording::Clean), "L3");
+    assert_eq!(level_of(&asked("fileWrite: true"), Wording::Poisoned), "L4");
+    assert_eq!(level_of(&asked(""), Wording::Clean), "L0");
+    assert_eq!(level_of(&testing::js("sandboxOverrides: {fileRead: true}"), Wording::Clean), "L3");
+    // Asked once and then trusted is not asked every time.
+    let trusted = "{classification: write, capability: {approval: {trustAfterApproval: true}}}";
+    assert_eq!(level_of(&testing::manifest("cli: {command: date}", trusted), Wording::Clean), "L3");
+    assert_eq!(level_of(&testing::manifest("cli: {command: date}", "{}"), Wording::Clean), "L2");
+}
+
+/// What a document can ask for, as far as it can be ordered.
+#[derive(Clone, Debug)]
+struct Asked {
+    network: Net,
+    file_read: bool,
+    file_write: bool,
+    destructive: bool,
+    no_sandbox: bool,
+    inherits_env: bool,
+    added_allow: Vec<&'static str>,
+    removed_deny: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Net {
+    Blocked,
+    Listed { hosts: Vec<&'static str>, private: bool },
+    Strict,
+    Open,
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let net = prop_oneof![
+        Just(Net::Blocked),
+        (prop::sample::subsequence(vec!["a.org", "*.b.org", "*", "docs.*"], 0..=4), any::<bool>())
+            .prop_map(|(hosts, private)| Net::Listed { hosts, private }),
+        Just(Net::Strict),
+        Just(Net::Open),
+    ];
+    let allow =
+        vec!["x.Y", "java.io.File", "java.io.FileWriter", "java.net.*", "java.*", "java.lang.reflect.Field"];
+    let deny = vec![
+        "java.lang.System",
+        "java.lang.Thread",
+        "java.lang.Class",
+        "java.util.spi.*",
+        "java.lang.ClassLoader",
+    ];
+    (net, any::<[bool; 5]>(), prop::sample::subsequence(allow, 0..=6), prop::sample::subsequence(deny, 0..=5))
+        .prop_map(
+            |(
+                network,
+                [file_read, file_write, destructive, no_sandbox, inherits_env],
+                added_allow,
+                removed_deny,
+            )| {
+                Asked {
+                    network,
+                    file_read,
+                    file_write,
+                    destructive,
+                    no_sandbox,
+                    inherits_env,
+                    added_allow,
+                    removed_deny,
+                }
+            },
+        )
+}
+
+impl Asked {
+    fn level(&self, set: &PolicySet) -> RiskLevel {
+        let mut spec = testing::spec(testing::PLAIN);
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<String>>();
+        let capability = &mut spec.governance.capability;
+        match &self.network {
+            Net::Blocked => spec.overrides.network_mode = Some(NetworkMode::Blocked),
+            Net::Listed { hosts, private } => {
+                spec.overrides.network_mode = Some(NetworkMode::Allowlist);
+                spec.overrides.hosts_allow = owned(hosts);
+                capability.network.block_private_ips = Some(!private);
+            }
+            Net::Strict => spec.overrides.network_mode = Some(NetworkMode::Strict),
+            Net::Open => spec.overrides.network_mode = Some(NetworkMode::Open),
+        }
+        spec.overrides.file_read = Some(self.file_read);
+        spec.overrides.file_write = Some(self.file_write);
+        spec.overrides.destructive = self.destructive;
+        capability.execution.sandbox = self.no_sandbox.then_some(SandboxKind::None);
+        capability.execution.env = self.inherits_env.then_some(EnvironmentMode::Inherit);
+        spec.overrides.add_allow_classes = owned(&self.added_allow);
+        spec.overrides.remove_deny_classes = owned(&self.removed_deny);
+        rate(&resolve(&spec, set, None).unwrap(), &spec, set).level
+    }
+
+    /// The least that is at least as wide as both.
+    fn join(&self, other: &Self) -> Self {
+        let union = |a: &[&'static str], b: &[&'static str]| {
+            let more = b.iter().filter(|text| !a.contains(text));
+            a.iter().chain(more).copied().collect::<Vec<_>>()
+        };
+        let network = match (&self.network, &other.network) {
+            (Net::Blocked, net) | (net, Net::Blocked) => net.clone(),
+            (Net::Listed { hosts: a, private: p }, Net::Listed { hosts: b, private: q }) => {
+                Net::Listed { hosts: union(a, b), private: *p || *q }
+            }
+            // `*` is scored above `strict`, which reaches the same; private addresses lie outside both.
+            (Net::Listed { private, hosts }, Net::Strict) | (Net::Strict, Net::Listed { private, hosts }) => {
+                if *private || hosts.contains(&"*") {
+                    Net::Open
+                } else {
+                    Net::Strict
+                }
+            }
+            (Net::Strict, Net::Strict) => Net::Strict,
+            (Net::Open, _) | (_, Net::Open) => Net::Open,
+        };
+        Self {
+            network,
+            file_read: self.file_read || other.file_read,
+            file_write: self.file_write || other.file_write,
+            destructive: self.destructive || other.destructive,
+            no_sandbox: self.no_sandbox || other.no_sandbox,
+            inherits_env: self.inherits_env || other.inherits_env,
+            added_allow: union(&self.added_allow, &other.added_allow),
+            removed_deny: union(&self.removed_deny, &other.removed_deny),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Read from left to right, widening never lowers; from right to left, narrowing never raises.
+    #[test]
+    fn the_level_follows_the_reach(first in asked(), second in asked()) {
+        let set = PolicySet::shipped().unwrap();
+        let both = first.join(&second).level(&set);
+        prop_assert!(first.level(&set) <= both);
+        prop_assert!(second.level(&set) <= both);
+    }
+
+    /// More prohibitions only narrow.
+    #[test]
+    fn prohibitions_never_raise(mut asked in asked(), denied in "[a-z]{1,8}\\.[A-Z][a-z]{0,6}", keeps_deny in any::<bool>()) {
+        let set = PolicySet::shipped().unwrap();
+        let before = asked.level(&set);
+        if keeps_deny { asked.removed_deny.clear(); }
+        let narrowed = asked.level(&set);
+        prop_assert!(narrowed <= before);
+        let mut spec = testing::spec(testing::PLAIN);
+        spec.overrides.add_deny_classes = vec![denied];
+        spec.overrides.remove_allow_classes = vec!["java.util.*".into()];
+        prop_assert_eq!(rate(&resolve(&spec, &set, None).unwrap(), &spec, &set).level, RiskLevel::L0);
+    }
+}

@@ -1,1 +1,125 @@
+use super::*;
 
+#[track_caller]
+fn check(baseline: &str, profiles: &[(&str, &str)], expect: &str) {
+    let shown = match PolicySet::new(baseline, profiles.iter().copied()) {
+        Ok(set) => set.profile_names().collect::<Vec<_>>().join(" "),
+        Err(errors) => errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "),
+    };
+    assert_eq!(shown, expect);
+}
+
+fn with(line: &str) -> String {
+    let key = line.split(':').next().unwrap();
+    let kept: Vec<&str> =
+        PolicySet::SHIPPED_BASELINE.lines().filter(|kept| !kept.starts_with(&format!("{key}:"))).collect();
+    format!("{}\n{line}\n", kept.join("\n"))
+}
+
+#[test]
+fn what_we_ship_is_sound() {
+    let set = PolicySet::shipped().unwrap();
+    assert_eq!(
+        set.profile_names().collect::<Vec<_>>(),
+        ["files-editor", "offline", "read-only-files", "web-reader"]
+    );
+    assert_eq!(
+        set.defaults_names().collect::<Vec<_>>(),
+        ["read", "web_fetch", "write", "bash", "send_message"]
+    );
+    let baseline = set.baseline();
+    assert_eq!((baseline.classes.allow.entries.len(), baseline.classes.deny.entries.len()), (5, 12));
+    assert_eq!(baseline.memory_bytes.value, 64 * 1024 * 1024);
+}
+
+#[test]
+fn a_baseline_is_complete_closed_and_consistent() {
+    check(
+        &with("networks: blocked"),
+        &[],
+        "baseline: unknown field `networks`, expected one of `allowClasses`, `denyClasses`, `network`, `hostsAllow`, `fileRead`, `fileWrite`, `fsBasePath`, `maxStatements`, `timeoutMs`, `memoryMib`",
+    );
+    check("network: blocked", &[], "baseline: missing field `allowClasses`");
+    check(
+        &with("network: limited"),
+        &[],
+        "baseline: unknown variant `limited`, expected one of `blocked`, `allowlist`, `strict`, `open`",
+    );
+    check(&with("timeoutMs: 0"), &[], "baseline: timeoutMs `0` is not within 1 and 600000");
+    check(
+        &with("fsBasePath: ../up"),
+        &[],
+        "baseline: path `../up`: a path is absolute, or begins with `$WORKSPACE` or `$HOME`",
+    );
+    check(
+        &with("fsBasePath: $WORKSPACE/*"),
+        &[],
+        "baseline: path `$WORKSPACE/*`: a base path is one folder, without `*`",
+    );
+    check(
+        &with("hostsAllow: ['http://x.org']"),
+        &[],
+        "baseline: host `http://x.org`: a host has no scheme and no path",
+    );
+    check(
+        &PolicySet::SHIPPED_BASELINE.replace("- java.math.*", "- java.math.*\n  - java.util.spi.*"),
+        &[],
+        "baseline: `java.util.spi.*` is both allowed and denied",
+    );
+    let twice = format!("{}network: open\n", PolicySet::SHIPPED_BASELINE);
+    let errors = PolicySet::new(&twice, PolicySet::SHIPPED_PROFILES).unwrap_err();
+    assert!(errors[0].message.starts_with("duplicate mapping key: network"), "{errors:?}");
+}
+
+#[test]
+fn profiles_are_checked_together_and_all_errors_are_gathered() {
+    let profiles = [
+        ("a", "extends: b"),
+        ("b", "extends: a"),
+        ("c", "extends: nowhere"),
+        ("d", "fileMode: write"),
+        ("e", "hostAllow: [x.org]"),
+        (" f", "{}"),
+    ];
+    check(
+        PolicySet::SHIPPED_BASELINE,
+        &profiles,
+        "profile:d: unknown variant `write`, expected one of `off`, `read`, `readwrite` | profile:e: unknown field \
+         `hostAllow`, expected one of `extends`, `addAllowClasses`, `addDenyClasses`, `network`, `hostsAllow`, \
+         `fileMode`, `fsBasePath`, `maxStatements`, `timeoutMs` | profile: f: a profile's name is not empty and has \
+         no spaces around it | profile:a: extends itself by way of `a` | profile:b: extends itself by way of `b` | \
+         profile:c: extends `nowhere`, which does not exist",
+    );
+}
+
+#[test]
+fn a_name_given_twice_and_a_profile_of_itself_are_refused() {
+    check(
+        PolicySet::SHIPPED_BASELINE,
+        &[("a", "{}"), ("a", "{}")],
+        "profile:a: there are two profiles of this name",
+    );
+    check(PolicySet::SHIPPED_BASELINE, &[("a", "extends: a")], "profile:a: extends itself by way of `a`");
+}
+
+#[test]
+fn eight_deep_is_the_end() {
+    let texts: Vec<(String, String)> = (0..9)
+        .map(|depth| {
+            (format!("p{depth}"), if depth == 0 { "{}".into() } else { format!("extends: p{}", depth - 1) })
+        })
+        .collect();
+    let borrowed: Vec<(&str, &str)> =
+        texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    check(PolicySet::SHIPPED_BASELINE, &borrowed[..8], "p0 p1 p2 p3 p4 p5 p6 p7");
+    check(PolicySet::SHIPPED_BASELINE, &borrowed, "profile:p8: extends more than 8 profiles deep");
+}
+
+#[test]
+fn null_inherits() {
+    check(
+        PolicySet::SHIPPED_BASELINE,
+        &[("a", "{network: null, hostsAllow: null, fileMode: null, extends: null}")],
+        "a",
+    );
+}

@@ -1,1 +1,89 @@
+use super::*;
+use crate::{PolicySet, resolve, testing};
 
+#[track_caller]
+fn policy(document: &str) -> EffectivePolicy {
+    let set = PolicySet::shipped().unwrap();
+    resolve(&testing::spec(document), &set, None).unwrap()
+}
+
+#[track_caller]
+fn check(one: &str, other: &str, expect_same: bool) {
+    let same = policy_digest(&policy(&testing::js(one))) == policy_digest(&policy(&testing::js(other)));
+    assert_eq!(same, expect_same, "{one} / {other}");
+}
+
+/// Scripts depend on these names and on their order; add, never rename.
+#[test]
+fn names_are_stable() {
+    let names: Vec<&str> = policy(testing::PLAIN).settings().iter().map(|setting| setting.name).collect();
+    assert_eq!(names, NAMES);
+}
+
+#[test]
+fn the_digest_is_of_what_is_enforced() {
+    check("{}", "sandboxOverrides: {networkMode: blocked, fileRead: false}", true);
+    check("{}", "x-toolgate-profile: offline", true);
+    check(
+        "sandboxOverrides: {networkMode: allowlist, hostsAllow: [a.org]}",
+        "sandboxOverrides: {networkMode: allowlist, hostsAllow: [A.ORG]}",
+        true,
+    );
+    check("{}", "sandboxOverrides: {fileRead: true}", false);
+    check("{}", "x-toolgate-capability: {labels: {acceptsUntrusted: false}}", false);
+    check("{}", "x-toolgate-capability: {execution: {blockedPaths: [/x]}}", false);
+}
+
+#[test]
+fn the_digest_of_a_plain_tool_is_known() {
+    let digest = policy_digest(&policy(testing::PLAIN));
+    assert!(digest.starts_with("sha256:") && digest.len() == 7 + 64, "{digest}");
+    assert_eq!(digest, PLAIN_DIGEST, "a change here sends every tool back to its test run");
+}
+
+const PLAIN_DIGEST: &str = "sha256:8319fe036bc5cdeba05fa9949dbdc18f29e21d944cdcaf73f053106f198c7abe";
+
+const NAMES: [&str; 42] = [
+    "profile",
+    "classification",
+    "destructive",
+    "javaInterop",
+    "classes.allow",
+    "classes.deny",
+    "network.mode",
+    "network.hosts",
+    "network.askForUnknownHosts",
+    "network.blockedHosts",
+    "network.blockedPorts",
+    "network.blockPrivateIPs",
+    "network.blockMetadata",
+    "network.proxyOnApproval",
+    "files.read",
+    "files.write",
+    "files.basePath",
+    "files.allowedPaths",
+    "files.blockedPaths",
+    "approval.level",
+    "approval.dangerPatterns",
+    "approval.askForMethods",
+    "approval.trustAfterApproval",
+    "data.sensitivity",
+    "data.canReadSecrets",
+    "data.canLeakData",
+    "data.sanitizeOutput",
+    "execution.sandbox",
+    "execution.timeoutMs",
+    "execution.maxOutputBytes",
+    "execution.maxStatements",
+    "execution.memoryBytes",
+    "execution.env",
+    "execution.allowedEnvVars",
+    "audit.logArgs",
+    "audit.logOutput",
+    "audit.redactPatterns",
+    "audit.alertOn",
+    "audit.useSharedSecretDetector",
+    "labels.outputTrust",
+    "labels.outputDataClass",
+    "labels.acceptsUntrusted",
+];

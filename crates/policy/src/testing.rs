@@ -1,0 +1,27 @@
+//! Documents for this crate's tests, written as what they add to a plain one.
+
+use toolgate_spec::{Format, check_text, model::ToolSpec};
+
+#[track_caller]
+pub(crate) fn spec(document: &str) -> ToolSpec {
+    let file = check_text(document, Format::Yaml);
+    let tool = file.tools.into_iter().next().unwrap_or_else(|| panic!("{:?}\n{document}", file.findings));
+    let errors: Vec<_> = tool.findings.iter().filter(|finding| finding.is_error()).collect();
+    tool.spec.clone().unwrap_or_else(|| panic!("{errors:?}\n{document}"))
+}
+
+/// A JavaScript tool named `t`, with more fields.
+pub(crate) fn js(more: &str) -> String {
+    format!("{{name: t, code: return 1, codeType: Javascript, {}}}", fields(more))
+}
+
+/// A manifest named `t`, with more fields.
+pub(crate) fn manifest(handler: &str, more: &str) -> String {
+    format!("{{name: t, handler: {{{handler}}}, {}}}", fields(more))
+}
+
+fn fields(more: &str) -> &str {
+    more.strip_prefix('{').and_then(|more| more.strip_suffix('}')).unwrap_or(more)
+}
+
+pub(crate) const PLAIN: &str = "{name: t, code: return 1, codeType: Javascript}";
