@@ -36,8 +36,9 @@ impl ArgTemplate {
                         }
                     }
                     if !crate::identifier::is_identifier(&name) {
+                        let shown: String = name.escape_debug().take(MOST_SHOWN).collect();
                         return Err(format!(
-                            "`{{{name}}}` does not name a parameter; write `{{{{` for a brace"
+                            "`{{{shown}}}` does not name a parameter; write `{{{{` for a brace"
                         ));
                     }
                     if !literal.is_empty() {
@@ -62,10 +63,69 @@ impl ArgTemplate {
         &self.parts
     }
 
+    /// The name, where the template is one variable and nothing else.
+    pub fn whole(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [ArgPart::Variable(name)] => Some(name),
+            _ => None,
+        }
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             ArgPart::Variable(name) => Some(name.as_str()),
             ArgPart::Literal(_) => None,
         })
+    }
+}
+
+const MOST_SHOWN: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let shown = match ArgTemplate::parse(text) {
+            Ok(template) => template
+                .parts()
+                .iter()
+                .map(|part| match part {
+                    ArgPart::Literal(text) => format!("'{text}'"),
+                    ArgPart::Variable(name) => name.clone(),
+                })
+                .collect::<Vec<_>>()
+                .join(" "),
+            Err(why) => format!("bad: {why}"),
+        };
+        assert!(shown.starts_with(expect) && (shown == expect || expect.starts_with("bad")), "{shown}");
+    }
+
+    #[test]
+    fn whole_embedded_and_escaped() {
+        check("", "");
+        check("{x}", "x");
+        check("--max={n}", "'--max=' n");
+        check("{a}{b}", "a b");
+        check("{{x}}", "'{x}'");
+        check("{{{x}}}", "'{' x '}'");
+        check("$(id) `id` ;", "'$(id) `id` ;'");
+    }
+
+    #[test]
+    fn what_is_half_a_template_is_refused() {
+        for text in ["{", "}", "{x", "{x}}", "{}", "{ x}", "{x y}", "{a{b}", "{x;}", "{class}"] {
+            check(text, "bad: `");
+        }
+        check("a\0b", "bad: a template has no NUL");
+    }
+
+    #[test]
+    fn only_one_variable_alone_is_whole() {
+        assert_eq!(ArgTemplate::parse("{x}").unwrap().whole(), Some("x"));
+        for text in ["", "x", "{x}{y}", "-{x}", "{{x}}"] {
+            assert_eq!(ArgTemplate::parse(text).unwrap().whole(), None, "{text}");
+        }
     }
 }

@@ -28,7 +28,14 @@ impl HostPattern {
         if let Some(prefix) = lower.strip_suffix(".*") {
             return host_name(prefix).map(Self::Above);
         }
-        if let Ok(address) = lower.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        let bracketed = lower.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if let Some(inside) = bracketed {
+            let address = inside.parse::<std::net::Ipv6Addr>();
+            return address
+                .map(|address| Self::Exact(address.to_string()))
+                .map_err(|_| "brackets hold an IPv6 address".into());
+        }
+        if let Ok(address) = lower.parse::<IpAddr>() {
             return Ok(Self::Exact(address.to_string()));
         }
         host_name(&lower).map(Self::Exact)
@@ -36,7 +43,7 @@ impl HostPattern {
 
     /// Does this entry cover a host? The host is a name or an address without brackets, port or trailing dot.
     pub fn covers(&self, host: &str) -> bool {
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
         match self {
             Self::Any => !host.is_empty(),
             Self::Exact(name) => *name == host,
@@ -149,6 +156,12 @@ mod tests {
             "127.1",
             "2130706433",
             "1.2.3.4.5",
+            "[[::1]]",
+            "::1]",
+            "[1.2.3.4]",
+            "a.com\u{3002}evil.org",
+            "\u{ff45}vil.com",
+            "a.com%00.evil.org",
         ] {
             assert!(HostPattern::parse(bad).is_err(), "{bad}");
         }

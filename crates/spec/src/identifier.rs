@@ -10,9 +10,10 @@ pub fn is_identifier(name: &str) -> bool {
         && !RESERVED.contains(&name)
 }
 
-/// ECMAScript's reserved words in sloppy, strict and module code, literals that read like names, and the two names
-/// that cannot be variables of an async function. Names of globals such as `name` or `location` are fine.
-const RESERVED: [&str; 50] = [
+/// ECMAScript's reserved words in sloppy, strict and module code, literals that read like names, the two names
+/// that cannot be variables of an async function, and the one key that objects treat as their prototype. Names of globals such as `name` or `location` are fine.
+const RESERVED: [&str; 51] = [
+    "__proto__",
     "arguments",
     "async",
     "await",
@@ -86,6 +87,7 @@ mod tests {
             "é",
             "a\u{200b}",
             "undefined",
+            "__proto__",
             "__proto__\0",
         ] {
             assert!(!is_identifier(bad), "{bad}");

@@ -18,7 +18,7 @@ pub(crate) fn check(document: &Map<String, Value>, spec: &ToolSpec, findings: &m
     our_own_namespace(document, findings);
     params::check(spec, findings);
     reach::check(spec, findings);
-    manifest::check(spec, findings);
+    manifest::check(document, spec, findings);
 }
 
 fn one_body(document: &Map<String, Value>, findings: &mut Vec<Finding>) {

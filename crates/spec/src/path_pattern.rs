@@ -1,7 +1,8 @@
 //! Paths that a document may name: absolute, or below `$WORKSPACE` or `$HOME`. Nothing else is expanded.
 //!
 //! In a path, `*` stands for any characters but `/`; `**` as a whole segment for any number of segments.
-//! A pattern covers the path it names and everything below it.
+//! A pattern covers the path it names and everything below it. Letter case counts. Signs that are wildcards
+//! elsewhere (`?`, `[a]`, `{a,b}`) are refused: read as plain text they would make a rule that never matches.
 
 use std::fmt;
 
@@ -35,8 +36,14 @@ pub struct PathRoots<'a> {
 
 impl PathPattern {
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.contains('\0') || text.chars().any(char::is_control) {
+        if text.chars().any(char::is_control) {
             return Err("a path has no control characters".into());
+        }
+        if text != text.trim() {
+            return Err("a path has no spaces around it".into());
+        }
+        if text.contains(['?', '[', ']', '{', '}', '\\']) {
+            return Err("only `*` and `**` are wildcards, and `\\` is no separator".into());
         }
         let (root, rest) = split_root(text)?;
         let mut segments = Vec::new();
@@ -44,9 +51,9 @@ impl PathPattern {
             segments.push(match segment {
                 ".." => return Err("`..` would climb out of the named folder".into()),
                 "**" => Segment::AnyDepth,
+                variable if variable.contains('$') => return Err(unknown_variable(variable)),
                 glob if glob.contains("**") => return Err("`**` stands alone between slashes".into()),
                 glob if glob.contains('*') => Segment::Glob(glob.to_owned()),
-                variable if variable.contains('$') => return Err(unknown_variable(variable)),
                 literal => Segment::Literal(literal.to_owned()),
             });
         }
@@ -79,8 +86,8 @@ impl PathPattern {
     fn strip_root<'p>(&self, path: &'p str, roots: PathRoots<'_>) -> Option<&'p str> {
         let base = match self.root {
             Root::Filesystem => "",
-            Root::Workspace => roots.workspace.trim_end_matches('/'),
-            Root::Home => roots.home?.trim_end_matches('/'),
+            Root::Workspace => absolute(roots.workspace)?,
+            Root::Home => absolute(roots.home?)?,
         };
         let below = path.strip_prefix(base)?;
         below.starts_with('/').then_some(below).or((below.is_empty() && !base.is_empty()).then_some(below))
@@ -91,6 +98,12 @@ impl fmt::Display for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// A root that is empty, relative or climbing would cover more than anybody meant, so it covers nothing.
+fn absolute(root: &str) -> Option<&str> {
+    let is_sound = root.starts_with('/') && !root.split('/').any(|part| matches!(part, "." | ".."));
+    is_sound.then(|| root.trim_end_matches('/'))
 }
 
 fn split_root(text: &str) -> Result<(Root, &str), String> {
@@ -146,5 +159,86 @@ fn matches_segment(segment: &Segment, part: &str) -> bool {
         Segment::Literal(name) => name == part,
         Segment::Glob(glob) => crate::glob::matches(glob, part),
         Segment::AnyDepth => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOTS: PathRoots<'_> = PathRoots { workspace: "/work", home: Some("/home/ann") };
+
+    #[track_caller]
+    fn check(pattern: &str, covers: &[&str], misses: &[&str]) {
+        let parsed = PathPattern::parse(pattern).unwrap();
+        for path in covers {
+            assert!(parsed.covers(path, ROOTS), "{pattern} should cover {path}");
+        }
+        for path in misses {
+            assert!(!parsed.covers(path, ROOTS), "{pattern} should not cover {path}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_covers_what_it_names_and_what_is_below() {
+        check("$WORKSPACE", &["/work", "/work/", "/work/a/b"], &["/workx", "/", "work", "/home/ann"]);
+        check("/etc/", &["/etc", "/etc/shadow"], &["/etcetera", "/ETC/shadow"]);
+        check(
+            "$HOME/.ssh/id_*",
+            &["/home/ann/.ssh/id_rsa", "/home/ann/.ssh/id_/x"],
+            &["/home/ann/.ssh/known"],
+        );
+        check(
+            "$HOME/.gnupg/private-keys*",
+            &["/home/ann/.gnupg/private-keys-v1.d/k"],
+            &["/home/ann/.gnupg/p"],
+        );
+        check("/a/**/z", &["/a/z", "/a/b/c/z/below"], &["/a", "/a/b", "/b/z"]);
+        check("/**", &["/", "/x"], &["", "x"]);
+        check("/a//./b/", &["/a/b", "/a//b"], &["/a"]);
+    }
+
+    #[test]
+    fn a_climbing_path_is_never_covered() {
+        check("/", &["/a"], &["/a/../b", "/..", "/a/./b", "a/b", "../a"]);
+    }
+
+    #[test]
+    fn a_root_that_is_not_absolute_covers_nothing() {
+        let pattern = PathPattern::parse("$WORKSPACE").unwrap();
+        for workspace in ["", "work", "/work/..", "."] {
+            assert!(!pattern.covers("/work/a", PathRoots { workspace, home: None }), "{workspace}");
+        }
+        assert!(!PathPattern::parse("$HOME").unwrap().covers("/x", PathRoots { workspace: "/", home: None }));
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for bad in [
+            "",
+            "a",
+            "./a",
+            "~",
+            "~/a",
+            "$WORKSPACEx",
+            "$FOO/a",
+            "/a/$HOME",
+            "/a/$X*",
+            "/a/../b",
+            "$HOME/..",
+            "/a/x**",
+            "/a\0",
+            "/a\n",
+            " /a",
+            "/a ",
+            "/a?",
+            "/[a]",
+            "/{a,b}",
+            "C:\\x",
+            "${HOME}/a",
+            "file:///a",
+        ] {
+            assert!(PathPattern::parse(bad).is_err(), "{bad}");
+        }
     }
 }

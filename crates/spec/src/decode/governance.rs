@@ -18,7 +18,7 @@ pub(super) fn governance(document: &Map<String, Value>, findings: &mut Vec<Findi
         classification: text(document, &names.of("classification")).and_then(Classification::from_name),
         profile: text(document, &names.of("profile")).map(str::to_owned),
         permissions: object(document, &names.of("permissions")).map(permissions).unwrap_or_default(),
-        input: given(document, "input").filter(|_| names.is_manifest),
+        input: given(document, "input").filter(|_| names.is_manifest).map(closed),
         test_input: given(document, "testInput").filter(|_| names.is_manifest),
         output: given(document, &names.of("output")),
         output_policy: object(document, &names.of("outputPolicy"))
@@ -41,6 +41,14 @@ impl Names {
 
 fn given(document: &Map<String, Value>, key: &str) -> Option<Value> {
     document.get(key).filter(|value| !value.is_null()).cloned()
+}
+
+/// Arguments that nobody declared are refused, not passed on in silence.
+fn closed(mut input: Value) -> Value {
+    if let Value::Object(schema) = &mut input {
+        schema.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
+    input
 }
 
 fn permissions(declared: &Map<String, Value>) -> Permissions {

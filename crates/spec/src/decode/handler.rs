@@ -42,7 +42,7 @@ impl Reader<'_> {
         let args = list(declared, "args")
             .iter()
             .enumerate()
-            .filter_map(|(index, written)| self.argument_group(written, &at.index(index)))
+            .map(|(index, written)| self.argument_group(written, &at.index(index)))
             .collect();
         CliHandler {
             command: text(declared, "command").unwrap_or_default().to_owned(),
@@ -62,8 +62,9 @@ impl Reader<'_> {
         }
     }
 
-    fn argument_group(&mut self, written: &Value, at: &Pointer) -> Option<ArgumentGroup> {
-        let Value::Object(group) = written else { return self.argument(written, at).map(ArgumentGroup::One) };
+    /// What cannot be read becomes an empty argument, so that the others keep their places.
+    fn argument_group(&mut self, written: &Value, at: &Pointer) -> ArgumentGroup {
+        let Value::Object(group) = written else { return ArgumentGroup::One(self.argument(written, at)) };
         let forms = ["value", "when", "each"].into_iter().filter(|key| group.contains_key(*key)).count();
         if forms != 1 {
             self.findings.push(Finding::new(
@@ -72,36 +73,35 @@ impl Reader<'_> {
                 "an argument is a text, a `value`, or `args` under one of `when` and `each`",
                 "write `{when: param, args: [...]}`, `{each: param, args: [...]}` or `{value: \"{param}\"}`",
             ));
-            return None;
+            return ArgumentGroup::One(Argument::default());
         }
         let args = |reader: &mut Self| {
             let at = at.key("args");
             list(group, "args")
                 .iter()
                 .enumerate()
-                .filter_map(|(index, one)| reader.argument(one, &at.index(index)))
+                .map(|(index, one)| reader.argument(one, &at.index(index)))
                 .collect()
         };
         if let Some(param) = text(group, "when") {
-            Some(ArgumentGroup::When { param: param.to_owned(), args: args(self) })
+            ArgumentGroup::When { param: param.to_owned(), args: args(self) }
         } else if let Some(param) = text(group, "each") {
-            Some(ArgumentGroup::Each { param: param.to_owned(), args: args(self) })
+            ArgumentGroup::Each { param: param.to_owned(), args: args(self) }
         } else {
-            self.argument(written, at).map(ArgumentGroup::One)
+            ArgumentGroup::One(self.argument(written, at))
         }
     }
 
-    fn argument(&mut self, written: &Value, at: &Pointer) -> Option<Argument> {
-        match written {
-            Value::String(template) => {
-                Some(Argument { template: self.template(template, at.clone())?, may_be_option: false })
-            }
-            Value::Object(declared) => Some(Argument {
-                template: self.template(text(declared, "value")?, at.key("value"))?,
-                may_be_option: super::flag(declared, "allowOption").unwrap_or_default(),
-            }),
-            _ => None,
-        }
+    fn argument(&mut self, written: &Value, at: &Pointer) -> Argument {
+        let (template, may_be_option) = match written {
+            Value::String(template) => (self.template(template, at.clone()), false),
+            Value::Object(declared) => (
+                text(declared, "value").and_then(|template| self.template(template, at.key("value"))),
+                super::flag(declared, "allowOption").unwrap_or_default(),
+            ),
+            _ => (None, false),
+        };
+        Argument { template: template.unwrap_or_default(), may_be_option }
     }
 
     fn http(&mut self, declared: &Map<String, Value>) -> HttpHandler {

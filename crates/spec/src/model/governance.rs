@@ -11,7 +11,8 @@ pub struct Governance {
     /// A named profile between baseline and overrides.
     pub profile: Option<String>,
     pub permissions: Permissions,
-    /// A JSON Schema for the arguments, instead of `params`.
+    /// A JSON Schema for the arguments, instead of `params`. Closed: `additionalProperties` is false at the top,
+    /// also where the document leaves it out.
     pub input: Option<Value>,
     /// What the Local Pass sends when `input` is used.
     pub test_input: Option<Value>,
@@ -64,6 +65,18 @@ pub struct Elevation {
 pub struct OutputRule {
     pub pattern: FieldPattern,
     pub action: OutputAction,
+}
+
+impl OutputRule {
+    /// The rule that decides about a field: the most specific that covers it, and of equals the strictest.
+    /// `None` means that the field does not leave.
+    pub fn deciding<'r, S: AsRef<str>>(rules: &'r [Self], path: &[S]) -> Option<&'r Self> {
+        rules
+            .iter()
+            .filter_map(|rule| Some((rule.pattern.specificity_at(path)?, rule.action, rule)))
+            .max_by_key(|(specificity, action, _)| (*specificity, *action))
+            .map(|(_, _, rule)| rule)
+    }
 }
 
 /// What happens to a field; the order is the order of strictness.

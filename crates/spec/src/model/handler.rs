@@ -38,7 +38,7 @@ pub struct CliHandler {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentGroup {
     One(Argument),
-    /// Present only when the parameter was given.
+    /// Present only when the parameter was given; a BOOLEAN must also be true.
     When {
         param: String,
         args: Vec<Argument>,
@@ -51,7 +51,7 @@ pub enum ArgumentGroup {
 }
 
 /// One element of argv.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Argument {
     pub template: ArgTemplate,
     /// A value that begins with `-` is refused unless the template says that one is meant.
@@ -77,11 +77,12 @@ pub struct NamedTemplate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpHandler {
     pub method: String,
-    /// Scheme and host are literal; parameters fill path segments and are percent-encoded.
+    /// Scheme and host are literal; parameters fill path segments and query values and are percent-encoded.
     pub url: ArgTemplate,
+    /// An entry that is one optional parameter and nothing else is left out when the parameter is.
     pub query: Vec<NamedTemplate>,
     pub headers: Vec<NamedTemplate>,
-    /// JSON whose strings are templates.
+    /// JSON whose strings are templates; one that is `{x}` and nothing else becomes the value of `x`, of any type.
     pub body: Option<Value>,
     pub timeout_ms: Option<u64>,
 }

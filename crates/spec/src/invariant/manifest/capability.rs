@@ -1,0 +1,97 @@
+//! The capability block: patterns that compile, hosts and names that are some, settings that have an effect.
+
+use serde_json::Value;
+
+use super::{environment, regular_expression, report::Report};
+use crate::{
+    HostPattern, Pointer,
+    model::{EnvironmentMode, NetworkAccess, ToolSpec},
+};
+
+pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
+    let at = report.block("capability");
+    for list in [at.key("approval").key("dangerPatterns"), at.key("audit").key("redactPatterns")] {
+        for (at, pattern) in report.texts(&list) {
+            if let Some(why) = regular_expression::refuse(pattern) {
+                report.say(
+                    &at,
+                    format!("not a regular expression that is understood: {why}"),
+                    "patterns are linear: no look-around and no backreferences; `(?i)` ignores letter case",
+                );
+            }
+        }
+    }
+    let network_at = at.key("network");
+    for list in [network_at.key("allowedHosts"), network_at.key("blockedHosts")] {
+        for (at, host) in report.texts(&list) {
+            if let Err(why) = HostPattern::parse(host) {
+                report.say(
+                    &at,
+                    why,
+                    "write `api.example.com`, `*.example.com`, `docs.*`, an IP address, or `*`",
+                );
+            }
+        }
+    }
+    network(spec, &network_at, report);
+    execution(spec, &at.key("execution"), report);
+}
+
+/// The shorter of two limits always counts; a handler that asks for more than it can get says something untrue.
+pub(super) fn timeouts_agree(handler_ms: u64, at: &Pointer, report: &mut Report<'_>) {
+    let limit = report.at(&Pointer::new("/capability/execution/timeout")).and_then(Value::as_u64);
+    if let Some(limit) = limit.filter(|limit| *limit < handler_ms) {
+        report.say(
+            at,
+            format!(
+                "the handler may take {handler_ms} ms, but `capability.execution.timeout` stops it at {limit}"
+            ),
+            "lower the handler's timeout, or raise the other",
+        );
+    }
+}
+
+/// Settings that count with `access: limited` only. A shipped capability may bring that along.
+fn network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+    let patch = &spec.governance.capability;
+    let is_limited = match patch.network.access {
+        Some(access) => access == NetworkAccess::Limited,
+        None => patch.extends.is_some(),
+    };
+    let asks = patch.network.require_approval_for_unknown_hosts == Some(true);
+    let lists = patch.network.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
+    for (key, is_given) in [("allowedHosts", lists), ("requireApprovalForUnknownHosts", asks)] {
+        if is_given && !is_limited {
+            report.say_of_key(
+                &at.key(key),
+                format!("`{key}` counts with `access: limited` only"),
+                "write `access: limited`, or remove it",
+            );
+        }
+    }
+}
+
+fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+    let patch = &spec.governance.capability;
+    let list_at = at.key("allowedEnvVars");
+    let is_explicit = match patch.execution.env {
+        Some(mode) => mode == EnvironmentMode::Explicit,
+        None => patch.extends.is_some(),
+    };
+    if patch.execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty()) && !is_explicit {
+        report.say_of_key(
+            &list_at,
+            "`allowedEnvVars` counts with `env: explicit` only",
+            "write `env: explicit`, or remove it",
+        );
+    }
+    for (at, name) in report.texts(&list_at) {
+        if !environment::is_name(name) {
+            report.say(
+                &at,
+                format!("`{}` is not an environment variable", name.escape_debug()),
+                "use letters, digits and `_`, not beginning with a digit; there are no wildcards",
+            );
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A command: a fixed program, arguments that stay arguments, values that are there when they are needed.
+
+use super::{
+    command::{self, Arguments},
+    environment,
+    interpreter::Interpreter,
+    report::Report,
+    scope::{Scope, Shape},
+    templates::{self, Absent, ITEM, Place, Used, Whole},
+};
+use crate::{
+    Pointer,
+    arg_template::ArgPart,
+    model::{Argument, ArgumentGroup, CliHandler},
+    path_pattern::PathPattern,
+};
+
+pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+    if !cli.command.is_empty()
+        && let Some((message, remedy)) = command::refuse(&cli.command, Arguments::Filled)
+    {
+        report.say(&at.key("command"), message, remedy);
+    }
+    let used = &mut Used::default();
+    let mut interpreter = Interpreter::of_family(&command::family(&cli.command));
+    for (index, group) in cli.args.iter().enumerate() {
+        let group_at = at.key("args").index(index);
+        self::group(group, &group_at, scope, used, report);
+        if let Some(interpreter) = &mut interpreter {
+            interpreter.group(group, &group_at, report);
+        }
+    }
+    if let Some(stdin) = &cli.stdin {
+        let place = Place { absent: Absent::LeftOut, whole: Whole::Text, item_of: None };
+        templates::check(stdin, &at.key("stdin"), place, scope, used, report);
+        if let Some(interpreter) = &interpreter
+            && templates::chosen_by_caller(stdin, scope).next().is_some()
+        {
+            interpreter.stdin(&at.key("stdin"), report);
+        }
+    }
+    let env_at = at.key("env");
+    for variable in &cli.env {
+        let place = Place { absent: Absent::LeftOut, whole: Whole::Text, item_of: None };
+        templates::check(&variable.value, &env_at.key(&variable.name), place, scope, used, report);
+    }
+    environment::check(&cli.env, &env_at, scope, report);
+    if let Some(cwd) = &cli.cwd {
+        folder(cwd, &at.key("cwd"), report);
+    }
+    used.report_unused(scope, report);
+}
+
+fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, report: &mut Report<'_>) {
+    match group {
+        ArgumentGroup::One(one) => {
+            argument(one, at, Absent::Refused { guarded: None }, None, scope, used, report);
+        }
+        ArgumentGroup::When { param, args } => {
+            used.add(param);
+            if scope.variable(param).is_none() {
+                no_such_parameter(param, &at.key("when"), scope, report);
+            }
+            let guarded = Absent::Refused { guarded: Some(param) };
+            for (index, one) in args.iter().enumerate() {
+                argument(one, &at.key("args").index(index), guarded, None, scope, used, report);
+            }
+        }
+        ArgumentGroup::Each { param, args } => {
+            used.add(param);
+            each(param, &at.key("each"), scope, report);
+            let absent = Absent::Refused { guarded: None };
+            for (index, one) in args.iter().enumerate() {
+                argument(one, &at.key("args").index(index), absent, Some(param), scope, used, report);
+            }
+            if !args.iter().any(|one| one.template.names().any(|name| name == ITEM)) {
+                report.say(
+                    &at.key("args"),
+                    "nothing in here uses `{item}`",
+                    "put `{item}` where an element belongs",
+                );
+            }
+        }
+    }
+}
+
+fn each(param: &str, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+    match scope.variable(param) {
+        None => no_such_parameter(param, at, scope, report),
+        Some(variable) if variable.shape != Shape::Array => {
+            report.say(at, format!("`{param}` is not an ARRAY"), "use `when`, or make it an ARRAY");
+        }
+        Some(variable) if !variable.has_plain_items => report.say(
+            at,
+            format!("the elements of `{param}` are of no certain type, or no plain values"),
+            "give its `items` one plain `type` in `input`",
+        ),
+        Some(_) if scope.variable(ITEM).is_some() => report.say(
+            at,
+            "a parameter is called `item`, which inside `each` is the element",
+            "rename the parameter",
+        ),
+        Some(_) => {}
+    }
+}
+
+fn argument(
+    argument: &Argument,
+    at: &Pointer,
+    absent: Absent<'_>,
+    item_of: Option<&str>,
+    scope: &Scope,
+    used: &mut Used,
+    report: &mut Report<'_>,
+) {
+    let template = &argument.template;
+    let text_at = report.text_of(at);
+    templates::check(template, &text_at, Place { absent, whole: Whole::Text, item_of }, scope, used, report);
+    if templates::has_secret(template, scope) {
+        report.say(
+            &text_at,
+            "a secret in an argument can be read by every process on the machine",
+            "pass it in `env` or `stdin`",
+        );
+    }
+    if let [ArgPart::Literal(start), ArgPart::Variable(name), ..] = template.parts()
+        && chooses_option(start)
+    {
+        report.say(
+            &text_at,
+            format!("`{name}` would choose the option, not its value"),
+            "write the option out: `--name={value}`, or as two arguments",
+        );
+    }
+    if argument.may_be_option && !may_carry_option(template.parts()) {
+        report.say(
+            &at.key("allowOption"),
+            "`allowOption` has no meaning here",
+            "it belongs to a `value` that is `{param}` or `name={param}`",
+        );
+    }
+}
+
+/// `-{x}` and `--{x}` are options of the caller's choice, and so is `--upload{x}` with `-pack=…`.
+fn chooses_option(start: &str) -> bool {
+    start == "-" || (start.starts_with("--") && !start.contains('='))
+}
+
+fn may_carry_option(parts: &[ArgPart]) -> bool {
+    match parts {
+        [ArgPart::Variable(_)] => true,
+        [ArgPart::Literal(start), ArgPart::Variable(_)] => start.ends_with('='),
+        _ => false,
+    }
+}
+
+fn no_such_parameter(name: &str, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+    let remedy = match crate::similar::closest(name, scope.variables.iter().map(|known| known.name.as_str()))
+    {
+        Some(close) => format!("did you mean `{close}`?"),
+        None => "name one of the parameters".into(),
+    };
+    report.say(at, format!("`{}` names no parameter", name.escape_debug()), remedy);
+}
+
+fn folder(cwd: &str, at: &Pointer, report: &mut Report<'_>) {
+    let problem = match PathPattern::parse(cwd) {
+        Err(why) => Some(why),
+        Ok(_) if cwd.contains('*') => Some("a working folder is one folder, without `*`".into()),
+        Ok(_) => None,
+    };
+    if let Some(why) = problem {
+        report.say(
+            at,
+            why,
+            "write an absolute path, or one below `$WORKSPACE` or `$HOME`; nothing is filled in",
+        );
+    }
+}

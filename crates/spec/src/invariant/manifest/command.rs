@@ -1,0 +1,159 @@
+//! Which program runs? One the author fixed, that does not itself run what it is told to.
+
+/// Who writes the arguments?
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Arguments {
+    /// Callers fill some of them in.
+    Filled,
+    /// The author wrote all of them, as for an upstream server.
+    Literal,
+}
+
+/// Why a command cannot be run, and what to do instead.
+pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'static str)> {
+    let form = "write an absolute path such as `/usr/bin/git`, or a bare name such as `git`";
+    if command.contains(['{', '}', '$']) {
+        return Some(("the command is fixed; nothing is filled in".into(), form));
+    }
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-' | '@' | '/');
+    if let Some(bad) = command.chars().find(|c| !is_allowed(*c)) {
+        let shown = bad.escape_debug().to_string();
+        let message = if bad.is_whitespace() {
+            format!("the command contains a space (`{shown}`); there is no shell to split it")
+        } else {
+            format!("`{shown}` has no place in a command; there is no shell to read it")
+        };
+        return Some((message, "write the program alone; its arguments go into `args`"));
+    }
+    if command.starts_with('-') || matches!(command, "." | "..") {
+        return Some((format!("`{command}` is not a program"), form));
+    }
+    if let Some(below) = command.strip_prefix('/') {
+        if below.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Some(("the path is not in its plain form".into(), form));
+        }
+        if let Some(folder) = OPEN_FOLDERS.iter().find(|folder| command.starts_with(*folder)) {
+            let message = format!("what lies in `{folder}` can be replaced by others");
+            return Some((message, "install the program where only the operator can write"));
+        }
+    } else if command.contains('/') {
+        return Some(("a relative path depends on where the gateway was started".into(), form));
+    }
+    let program = family(command);
+    if LAUNCHERS.contains(&program.as_str()) {
+        let why = match arguments {
+            Arguments::Filled => "it would run what the agent writes",
+            Arguments::Literal => "it would hide what runs",
+        };
+        return Some((
+            format!("`{command}` starts other programs: {why}"),
+            "name the program itself; `env`, `cwd` and `timeout` are settings of the handler",
+        ));
+    }
+    None
+}
+
+/// `/usr/bin/python3.12` is a `python`.
+pub(super) fn family(command: &str) -> String {
+    let name = command.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(&name);
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')).to_owned()
+}
+
+const OPEN_FOLDERS: [&str; 5] = ["/dev/", "/proc/", "/run/user/", "/tmp/", "/var/tmp/"];
+
+const LAUNCHERS: [&str; 46] = [
+    "ash",
+    "bash",
+    "busybox",
+    "capsh",
+    "chroot",
+    "chrt",
+    "cmd",
+    "csh",
+    "dash",
+    "doas",
+    "elvish",
+    "env",
+    "expect",
+    "firejail",
+    "fish",
+    "flock",
+    "ionice",
+    "ksh",
+    "mksh",
+    "nice",
+    "nohup",
+    "nsenter",
+    "nu",
+    "parallel",
+    "pkexec",
+    "powershell",
+    "pwsh",
+    "rbash",
+    "runuser",
+    "script",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "sh",
+    "start-stop-daemon",
+    "stdbuf",
+    "su",
+    "sudo",
+    "systemd-run",
+    "tcsh",
+    "time",
+    "timeout",
+    "toybox",
+    "unshare",
+    "xargs",
+    "zsh",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, expect: Option<&str>) {
+        let why = refuse(command, Arguments::Filled).map(|(message, _)| message);
+        match (why, expect) {
+            (None, None) => {}
+            (Some(why), Some(part)) if why.contains(part) => {}
+            (why, _) => panic!("{command:?}: {why:?}, not {expect:?}"),
+        }
+    }
+
+    #[test]
+    fn a_program_is_a_plain_name_or_path() {
+        for good in ["git", "/usr/bin/git", "g++", "python3.12", "x86_64-linux-gnu-gcc", "/opt/a-b_c/bin/d@2"]
+        {
+            check(good, None);
+        }
+        check("git log", Some("space"));
+        check("git\u{a0}log", Some("space"));
+        check("git\u{200b}", Some("no place"));
+        check("git;id", Some("no place"));
+        check("g\u{456}t", Some("no place"));
+        check("{cmd}", Some("fixed"));
+        check("$HOME/bin/x", Some("fixed"));
+        check("./x", Some("relative"));
+        check("bin/x", Some("relative"));
+        check("/usr/../bin/x", Some("plain form"));
+        check("/usr//bin/x", Some("plain form"));
+        check("/usr/bin/", Some("plain form"));
+        check("-x", Some("not a program"));
+        check("/tmp/x", Some("replaced by others"));
+        check("/proc/self/exe", Some("replaced by others"));
+    }
+
+    #[test]
+    fn what_starts_other_programs_is_refused_under_every_spelling() {
+        for command in
+            ["sh", "/bin/sh", "bash5", "BASH", "/usr/bin/env", "sudo", "busybox", "bash-5.2", "pwsh.exe"]
+        {
+            check(command, Some("starts other programs"));
+        }
+    }
+}

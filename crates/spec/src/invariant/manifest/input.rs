@@ -1,0 +1,86 @@
+//! The arguments: one description of them, that clients can read, tested with a value that fits.
+
+use serde_json::Value;
+
+use super::{json_schema, report::Report};
+use crate::{Pointer, identifier::is_identifier, model::ToolSpec};
+
+pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
+    let (input_at, test_at) = (Pointer::new("/input"), Pointer::new("/testInput"));
+    let test_input = spec.governance.test_input.as_ref().filter(|value| value.is_object());
+    let Some(input) = report.at(&input_at).filter(|input| input.is_object()) else {
+        if test_input.is_some() {
+            report.say_of_key(
+                &test_at,
+                "`testInput` belongs to `input`, which is missing",
+                "give each parameter its `testValue` instead",
+            );
+        }
+        return;
+    };
+    if report.at(&Pointer::new("/params")).is_some_and(|params| !params.is_null()) {
+        report.say_of_key(
+            &input_at,
+            "`params` and `input` both describe the arguments",
+            "keep one of the two",
+        );
+    }
+    top(input, &input_at, report);
+    // What is compiled is the closed form, in which undeclared arguments are refused.
+    let closed = spec.governance.input.as_ref().unwrap_or(input);
+    let validator = json_schema::check(closed, &input_at, report);
+    let has_required = input.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+    match (test_input, validator) {
+        (None, _) if has_required => report.say(
+            &input_at.key("required"),
+            "`testInput` is missing, and there are required properties",
+            "write the arguments that the test run shall use as `testInput`",
+        ),
+        (Some(value), Some(validator)) => {
+            for error in validator.iter_errors(value) {
+                report.say(
+                    &Pointer::new(error.instance_path().as_str()).within(&test_at),
+                    format!(
+                        "the test input does not fit `input`: {}",
+                        json_schema::shorten(&error.to_string())
+                    ),
+                    "write arguments that a caller could send",
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Clients read the top level as a plain list of named arguments, and drop tools that have anything else there.
+fn top(input: &Value, at: &Pointer, report: &mut Report<'_>) {
+    super::output::object_at_top(input, at, "arguments are an object; list them under `properties`", report);
+    for keyword in COMBINATORS.into_iter().filter(|keyword| input.get(keyword).is_some()) {
+        report.say_of_key(
+            &at.key(keyword),
+            format!("`{keyword}` at the top level makes clients drop the tool"),
+            "move it into a property, or write the cases as separate tools",
+        );
+    }
+    if input.get("additionalProperties").is_some_and(|value| *value != Value::Bool(false)) {
+        report.say(
+            &at.key("additionalProperties"),
+            "arguments that are not declared cannot be judged",
+            "remove it or write `false`; a property of type `object` can hold free content",
+        );
+    }
+    for name in input.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name)
+    {
+        // `__proto__` is reported wherever it stands.
+        if !is_identifier(name) && name != "__proto__" {
+            report.say_of_key(
+                &at.key("properties").key(name),
+                format!("`{}` cannot be named in a template", json_schema::shorten(name)),
+                "use letters, digits and `_`, not beginning with a digit, and no reserved word",
+            );
+        }
+    }
+}
+
+const COMBINATORS: [&str; 10] =
+    ["$ref", "allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "patternProperties", "then"];

@@ -1,0 +1,84 @@
+//! Are the permissions names, and can each condition ever hold?
+
+use serde_json::Value;
+
+use super::{json_schema, report::Report, scope::Scope};
+use crate::Pointer;
+
+pub(super) fn check(scope: &Scope, report: &mut Report<'_>) {
+    let at = report.block("permissions");
+    names(&at.key("required"), report);
+    let elevated_at = at.key("elevated");
+    let elevated = report.at(&elevated_at).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for (index, entry) in elevated.iter().enumerate() {
+        let at = elevated_at.index(index);
+        names(&at.key("require"), report);
+        let when_at = at.key("when");
+        match entry.get("when") {
+            Some(Value::Null) => report.say(
+                &when_at,
+                "there is no condition",
+                "write a schema, or move the permissions to `required`",
+            ),
+            Some(when) if when.is_object() => condition(when, &when_at, scope, report),
+            _ => {}
+        }
+    }
+}
+
+fn names(at: &Pointer, report: &mut Report<'_>) {
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, name) in report.texts(at) {
+        if name.trim().is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            report.say(
+                &at,
+                format!("`{}` is not a permission", name.escape_debug()),
+                "write one word such as `customers:read`",
+            );
+        } else if seen.contains(&name) {
+            report.say(&at, format!("`{name}` stands twice"), "remove one of the two");
+        }
+        seen.push(name);
+    }
+}
+
+fn condition(when: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+    if json_schema::check(when, at, report).is_some() {
+        parameters(when, at, scope, report);
+    }
+}
+
+/// A condition that names no parameter never holds, or always: either way it is not what was meant.
+fn parameters(when: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+    let mut named: Vec<(Pointer, &str)> = Vec::new();
+    for keyword in ["properties", "dependentRequired", "dependentSchemas"] {
+        let members = when.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        named.extend(members.map(|(name, _)| (at.key(keyword).key(name), name.as_str())));
+    }
+    let required = when.get("required").and_then(Value::as_array).into_iter().flatten().enumerate();
+    named
+        .extend(required.filter_map(|(index, name)| Some((at.key("required").index(index), name.as_str()?))));
+    for (at, name) in named {
+        if scope.variable(name).is_none() {
+            let remedy = match crate::similar::closest(name, scope.variables.iter().map(|v| v.name.as_str()))
+            {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => "name a parameter; such a condition would never hold".into(),
+            };
+            report.say(&at, format!("`{}` names no parameter", json_schema::shorten(name)), remedy);
+        }
+    }
+    if when.get("$ref").is_some() {
+        report.say(&at.key("$ref"), "a condition stands by itself", "write the condition out");
+    }
+    for (place, child) in json_schema::children(when, at) {
+        let below = place.as_str().strip_prefix(at.as_str()).unwrap_or_default();
+        if SAME_OBJECT.iter().any(|keyword| below.starts_with(keyword)) {
+            parameters(child, &place, scope, report);
+        }
+    }
+}
+
+/// Where a schema inside a condition is about the arguments as a whole, and not about one of them.
+const SAME_OBJECT: [&str; 8] =
+    ["/allOf/", "/anyOf/", "/oneOf/", "/not", "/if", "/then", "/else", "/dependentSchemas/"];

@@ -1,0 +1,60 @@
+//! Where is it written, and what is wrong with it?
+
+use serde_json::{Map, Value};
+
+use crate::{Code, Finding, Pointer};
+
+/// The document under judgement and what has been found so far.
+pub(super) struct Report<'d> {
+    document: &'d Map<String, Value>,
+    findings: &'d mut Vec<Finding>,
+}
+
+impl<'d> Report<'d> {
+    pub fn new(document: &'d Map<String, Value>, findings: &'d mut Vec<Finding>) -> Self {
+        Self { document, findings }
+    }
+
+    pub fn is_manifest(&self) -> bool {
+        self.document.contains_key("handler")
+    }
+
+    /// Where a block stands: under its own name in a manifest, under `x-toolgate-…` in a Safe Tool Spec.
+    pub fn block(&self, name: &str) -> Pointer {
+        let root = Pointer::root();
+        if self.is_manifest() { root.key(name) } else { root.key(&format!("x-toolgate-{name}")) }
+    }
+
+    pub fn at(&self, at: &Pointer) -> Option<&'d Value> {
+        let mut tokens = at.tokens().into_iter();
+        let mut here = self.document.get(&tokens.next()?)?;
+        for token in tokens {
+            here = match here {
+                Value::Object(members) => members.get(&token)?,
+                Value::Array(items) => items.get(token.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(here)
+    }
+
+    /// The texts of a list, each with its place; what is no text is the schema's business.
+    pub fn texts(&self, at: &Pointer) -> Vec<(Pointer, &'d str)> {
+        let items = self.at(at).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let placed = items.iter().enumerate();
+        placed.filter_map(|(index, item)| Some((at.index(index), item.as_str()?))).collect()
+    }
+
+    /// An argument is a text, or an object with the text under `value`.
+    pub fn text_of(&self, at: &Pointer) -> Pointer {
+        if self.at(at).is_some_and(Value::is_object) { at.key("value") } else { at.clone() }
+    }
+
+    pub fn say(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
+        self.findings.push(Finding::new(Code::SpecInvariant, at.clone(), message, remedy));
+    }
+
+    pub fn say_of_key(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
+        self.findings.push(Finding::new(Code::SpecInvariant, at.clone(), message, remedy).at_key());
+    }
+}
