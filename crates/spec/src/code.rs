@@ -118,6 +118,10 @@ codes! {
     LintHelperUndeclared "LINT_HELPER_UNDECLARED" Warning "helper used but not declared"
         "The code uses a helper that `toolSafety.runtime.helpers` does not list, or lists one it never uses. The list \
          says which helper versions the code was written against.";
+    LintHelperNotGranted "LINT_HELPER_NOT_GRANTED" Warning "helper used but not granted"
+        "The code calls `fetch` or `safety.fs`, but nothing in the document asks for the network or for files. What is \
+         not granted is not installed, so the call would find nothing there. Set `networkMode`, `fileRead` or \
+         `fileWrite` in `sandboxOverrides`, or remove the call.";
     LintSafetyMismatch "LINT_SAFETY_MISMATCH" Warning "toolSafety claims something else than the policy"
         "`toolSafety` is a record that some earlier writer left in the document. It is never trusted: the policy was \
          resolved again from `sandboxOverrides`, and the two differ. What was resolved is what is enforced.";

@@ -1,7 +1,31 @@
 //! What is allowed and yet probably not meant. Warnings only; see `Code` for what each one watches for.
+//!
+//! Every document passes through here, so each lint begins with a cheap look and works only where that look found
+//! something. `docs/lints.md` lists them all.
+
+mod helpers;
+mod names;
+mod poison;
+mod prose;
+mod reach;
+mod report;
+mod secret;
+mod show;
+mod test_value;
+mod trail;
 
 use serde_json::{Map, Value};
 
 use crate::{Finding, model::ToolSpec};
 
-pub(crate) fn lint(_document: &Map<String, Value>, _spec: &ToolSpec, _findings: &mut Vec<Finding>) {}
+pub(crate) fn lint(document: &Map<String, Value>, spec: &ToolSpec, findings: &mut Vec<Finding>) {
+    let mut report = report::Report::new(findings);
+    secret::check(document, &mut report);
+    poison::check(document, &mut report);
+    prose::check(document, spec, &mut report);
+    names::check(document, spec, &mut report);
+    test_value::check(spec, &mut report);
+    reach::check(document, spec, &mut report);
+    helpers::check(document, spec, &mut report);
+    report.close();
+}

@@ -1,0 +1,248 @@
+//! Does the code use what the document declares, and is it granted what it uses?
+
+use serde_json::{Map, Value};
+
+use super::{report::Report, show::listed};
+use crate::{
+    Code, Pointer,
+    model::{Body, NetworkMode, ToolSpec},
+};
+
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+    let Body::JavaScript { code } = &spec.body else { return };
+    let declares = has_helper_list(document);
+    if !declares && !code.contains("fetch") && !code.contains("safety.fs") {
+        return;
+    }
+    let code = bare(code);
+    if declares {
+        undeclared(&code, spec, report);
+    }
+    not_granted(&code, spec, report);
+}
+
+fn undeclared(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
+    let runtime = spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
+    let declared = runtime.map_or(&[][..], |runtime| runtime.helpers.as_slice());
+    let (mut missing, mut unused) = (Vec::new(), Vec::new());
+    for group in GROUPS {
+        let is_declared = declared.iter().any(|helper| {
+            group.names.iter().any(|name| helper.contains(name)) || helper.ends_with(group.anchor)
+        });
+        let is_used = group.uses.iter().any(|word| uses(code, word));
+        match (is_used, is_declared) {
+            (true, false) => missing.push(format!("`{}`", group.write)),
+            (false, true) => unused.push(format!("`{}`", group.write)),
+            _ => {}
+        }
+    }
+    let at = || Pointer::new("/toolSafety/runtime/helpers");
+    let mut say = Vec::new();
+    if !missing.is_empty() {
+        say.push(format!("the code uses {}, which the list does not name", listed(&missing)));
+    }
+    if !unused.is_empty() {
+        say.push(format!("the list names {}, which the code does not use", listed(&unused)));
+    }
+    if !say.is_empty() {
+        let remedy = "list the helpers that the code uses, no more and no fewer";
+        report.add(Code::LintHelperUndeclared, at(), say.join("; "), remedy);
+    }
+}
+
+fn not_granted(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
+    let wanted = &spec.overrides;
+    // A profile or a capability block may grant what the overrides are silent about.
+    let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.extends.is_some();
+    let network_may_come = may_inherit || spec.governance.capability.network.access.is_some();
+    let mut lacks = Vec::new();
+    let is_offline = match wanted.network_mode {
+        Some(mode) => mode == NetworkMode::Blocked,
+        None => !network_may_come,
+    };
+    if is_offline && uses(code, "fetch(") {
+        lacks.push(("`fetch`", "networkMode", "allowlist"));
+    }
+    let denies = |flag: Option<bool>| flag.map_or(!may_inherit, |granted| !granted);
+    if denies(wanted.file_write) && uses(code, "safety.fs.writeText") {
+        lacks.push(("`safety.fs.writeText`", "fileWrite", "true"));
+    }
+    let reads = READS.iter().any(|call| uses(code, call));
+    if denies(wanted.file_read) && reads {
+        lacks.push(("`safety.fs`", "fileRead", "true"));
+    }
+    for (call, field, value) in lacks {
+        report.add(
+            Code::LintHelperNotGranted,
+            Pointer::new("/code"),
+            format!("the code calls {call}, but `{field}` does not grant it"),
+            format!("set `sandboxOverrides.{field}` to `{value}`, or remove the call"),
+        );
+    }
+}
+
+fn has_helper_list(document: &Map<String, Value>) -> bool {
+    document
+        .get("toolSafety")
+        .and_then(|safety| safety.get("runtime"))
+        .and_then(|runtime| runtime.get("helpers"))
+        .is_some_and(Value::is_array)
+}
+
+/// Does the word stand in the code by itself, and not as the end of a longer name or as a member of something else?
+fn uses(code: &str, word: &str) -> bool {
+    code.match_indices(word).any(|(at, _)| {
+        code.get(..at)
+            .and_then(|before| before.chars().next_back())
+            .is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '$' | '.' | '#'))
+            && (word.ends_with(['.', '(']) || {
+                let after = code.get(at + word.len()..).and_then(|after| after.chars().next());
+                after.is_none_or(|after| !after.is_alphanumeric() && !matches!(after, '_' | '$'))
+            })
+    })
+}
+
+/// The code without its comments and quoted strings; templates stay, for they contain code. White space before a
+/// bracket goes, so that `fetch (` is found.
+fn bare(code: &str) -> String {
+    let mut bare = String::with_capacity(code.len());
+    let mut characters = code.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '/' if characters.peek() == Some(&'/') => {
+                for skipped in characters.by_ref() {
+                    if skipped == '\n' {
+                        break;
+                    }
+                }
+                bare.push('\n');
+            }
+            '/' if characters.peek() == Some(&'*') => {
+                let mut last = ' ';
+                characters.next();
+                for skipped in characters.by_ref() {
+                    if last == '*' && skipped == '/' {
+                        break;
+                    }
+                    last = skipped;
+                }
+                bare.push(' ');
+            }
+            '"' | '\'' => {
+                // A string ends with its line at the latest, so a quote inside a regular expression hides one line.
+                while let Some(skipped) = characters.next_if(|next| *next != '\n') {
+                    if skipped == '\\' {
+                        characters.next();
+                    } else if skipped == character {
+                        break;
+                    }
+                }
+                bare.push('"');
+            }
+            '(' => {
+                bare.truncate(bare.trim_end().len());
+                bare.push('(');
+            }
+            plain => bare.push(plain),
+        }
+    }
+    bare
+}
+
+struct Group {
+    uses: &'static [&'static str],
+    names: &'static [&'static str],
+    anchor: &'static str,
+    write: &'static str,
+}
+
+const GROUPS: &[Group] = &[
+    Group { uses: &["safety.fs."], names: &["safety.fs/"], anchor: "#fs", write: "safety.fs/v1" },
+    Group {
+        uses: &["safety.parser."],
+        names: &["safety.parser/"],
+        anchor: "#parser",
+        write: "safety.parser/v1",
+    },
+    Group { uses: &["fetch("], names: &["safety.http/"], anchor: "#http", write: "safety.http/v1" },
+    Group {
+        uses: &["crypto."],
+        names: &["safety.crypto/"],
+        anchor: "#crypto",
+        write: "tool-safety-helpers/v1#crypto",
+    },
+    Group {
+        uses: &["atob(", "btoa(", "TextEncoder", "TextDecoder"],
+        names: &["safety.encoding/"],
+        anchor: "#encoding",
+        write: "tool-safety-helpers/v1#encoding",
+    },
+];
+
+/// The read group of `safety.fs/v1`.
+const READS: [&str; 11] = [
+    "safety.fs.readText",
+    "safety.fs.list",
+    "safety.fs.exists",
+    "safety.fs.stat",
+    "safety.fs.grep",
+    "safety.fs.lineCount",
+    "safety.fs.slice",
+    "safety.fs.cut",
+    "safety.fs.sort",
+    "safety.fs.find",
+    "safety.fs.searchInFiles",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(document: &Value, expect: &[&str]) {
+        let document = document.as_object().unwrap();
+        let spec = crate::decode::tool(document, &mut Vec::new());
+        let mut findings = Vec::new();
+        super::check(document, &spec, &mut Report::new(&mut findings));
+        let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(messages, expect);
+    }
+
+    fn tool(code: &str, overrides: &Value, helpers: &[&str]) -> Value {
+        serde_json::json!({
+            "name": "t", "code": code, "sandboxOverrides": overrides,
+            "toolSafety": { "runtime": { "helpers": helpers } },
+        })
+    }
+
+    #[test]
+    fn the_list_and_the_code_agree() {
+        let online = serde_json::json!({ "networkMode": "strict" });
+        check(&tool("return fetch (url).text()", &online, &["safety.http/v1"]), &[]);
+        check(
+            &tool("return btoa(fetch(url).text())", &online, &["safety.parser/v1"]),
+            &[
+                "the code uses `safety.http/v1`, `tool-safety-helpers/v1#encoding`, which the list does not name; the list \
+               names `safety.parser/v1`, which the code does not use",
+            ],
+        );
+        check(
+            &tool("// fetch(x)\nreturn 'fetch(x)' + prefetch(1) + my.fetch(2)", &serde_json::json!({}), &[]),
+            &[],
+        );
+    }
+
+    #[test]
+    fn what_is_not_granted_would_not_be_there() {
+        let silent = serde_json::json!({ "name": "t", "code": "return fetch(u)" });
+        check(&silent, &["the code calls `fetch`, but `networkMode` does not grant it"]);
+        let reader = serde_json::json!({
+            "name": "t", "code": "safety.fs.writeText(a, safety.fs.readText(b))",
+            "sandboxOverrides": { "fileRead": true },
+        });
+        check(&reader, &["the code calls `safety.fs.writeText`, but `fileWrite` does not grant it"]);
+        let profiled =
+            serde_json::json!({ "name": "t", "code": "return fetch(u)", "x-toolgate-profile": "web" });
+        check(&profiled, &[]);
+    }
+}

@@ -1,0 +1,140 @@
+//! Are the names the ones that were meant? Fields, identifiers, and two things of one name.
+
+use serde_json::{Map, Value};
+
+use super::{report::Report, show::shown, trail::elements};
+use crate::{Code, Pointer, model::ToolSpec};
+
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+    unknown_fields(document, report);
+    shadowed_params(document, spec, report);
+    ascii_only(document, report);
+}
+
+fn unknown_fields(document: &Map<String, Value>, report: &mut Report<'_>) {
+    // A manifest is closed: its schema has refused what it does not know.
+    if document.contains_key("handler") {
+        return;
+    }
+    for key in document.keys().filter(|key| !KNOWN.contains(&key.as_str()) && !key.starts_with("x-")) {
+        if let Some(close) = crate::similar::closest(key, KNOWN.into_iter()) {
+            report.add_at_key(
+                Code::LintUnknownField,
+                Pointer::root().key(key),
+                format!("`{}` is no field of a tool and has no effect", shown(key)),
+                format!("did you mean `{close}`? a field of your own begins with `x-`"),
+            );
+        }
+    }
+}
+
+fn shadowed_params(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+    for (index, entry) in elements(document, "staticVariables").iter().enumerate() {
+        for name in entry.as_object().into_iter().flat_map(Map::keys) {
+            if spec.params.iter().any(|param| param.name == *name) {
+                report.add_at_key(
+                    Code::LintShadowedParam,
+                    Pointer::new("/staticVariables").index(index).key(name),
+                    format!("`{}` is a parameter too; the static value wins", shown(name)),
+                    "rename one of the two",
+                );
+            }
+        }
+    }
+}
+
+fn ascii_only(document: &Map<String, Value>, report: &mut Report<'_>) {
+    let mut judge = |text: &str, what: &str, at: &dyn Fn() -> Pointer| {
+        if !text.is_ascii() {
+            report.add(
+                Code::LintLocale,
+                at(),
+                format!("{what} `{}` is not ASCII", shown(text)),
+                "use English letters, digits, `-` and `_`; texts for people may be in any language",
+            );
+        }
+    };
+    for (key, what) in IDENTIFIERS {
+        if let Some(Value::String(text)) = document.get(key) {
+            judge(text, what, &|| Pointer::root().key(key));
+        }
+    }
+    for (index, tag) in elements(document, "tags").iter().enumerate() {
+        judge(tag.as_str().unwrap_or_default(), "the tag", &|| Pointer::new("/tags").index(index));
+    }
+    for (index, param) in elements(document, "params").iter().enumerate() {
+        let name = param.get("name").and_then(Value::as_str).unwrap_or_default();
+        judge(name, "the parameter name", &|| Pointer::new("/params").index(index).key("name"));
+    }
+    for (index, entry) in elements(document, "staticVariables").iter().enumerate() {
+        for name in entry.as_object().into_iter().flat_map(Map::keys) {
+            judge(name, "the variable name", &|| Pointer::new("/staticVariables").index(index).key(name));
+        }
+    }
+}
+
+const IDENTIFIERS: [(&str, &str); 5] = [
+    ("name", "the name"),
+    ("toolId", "the tool id"),
+    ("category", "the category"),
+    ("profile", "the profile"),
+    ("x-toolgate-profile", "the profile"),
+];
+
+/// The top-level fields of a Safe Tool Spec; ours are checked with their `x-toolgate-` prefix elsewhere.
+const KNOWN: [&str; 15] = [
+    "toolId",
+    "name",
+    "description",
+    "category",
+    "tags",
+    "params",
+    "staticVariables",
+    "code",
+    "codeType",
+    "sandboxOverrides",
+    "toolSafety",
+    "humanInTheLoop",
+    "draft",
+    "createTimestamp",
+    "updateTimestamp",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(document: &Value, expect: &[(Code, &str)]) {
+        let document = document.as_object().unwrap();
+        let spec = crate::decode::tool(document, &mut Vec::new());
+        let mut findings = Vec::new();
+        super::check(document, &spec, &mut Report::new(&mut findings));
+        let found: Vec<_> = findings.iter().map(|finding| (finding.code, finding.at.as_str())).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn misspelt_fields_are_noticed_and_foreign_ones_kept() {
+        check(
+            &serde_json::json!({ "name": "t", "sandboxOverides": {}, "humanInTheLop": {}, "x-descriptoin": 1, "icon": 1 }),
+            &[(Code::LintUnknownField, "/sandboxOverides"), (Code::LintUnknownField, "/humanInTheLop")],
+        );
+    }
+
+    #[test]
+    fn a_static_variable_hides_a_parameter() {
+        check(
+            &serde_json::json!({ "name": "t", "params": [{ "name": "q" }], "staticVariables": [{ "a": "1" }, { "q": "2" }] }),
+            &[(Code::LintShadowedParam, "/staticVariables/1/q")],
+        );
+    }
+
+    #[test]
+    fn identifiers_are_ascii() {
+        check(
+            &serde_json::json!({ "name": "검색", "tags": ["korea", "한국"], "category": "WEB", "params": [{ "name": "q", "testValue": "서울" }] }),
+            &[(Code::LintLocale, "/name"), (Code::LintLocale, "/tags/1")],
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! In which ways can a text be read? As it is displayed, folded, joined and decoded; each reading is lower case.
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::{
+    characters::{is_bidi, is_invisible, is_latin},
+    decode,
+};
+
+/// One way to read a text.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// Lower case, one space between words, line breaks kept, punctuation kept.
+    pub flat: String,
+    /// Words and digits only, one space between them; a lone `.` where a sentence ends.
+    pub words: String,
+}
+
+/// What one look at the bytes says about a text.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent observations of one pass over the bytes")]
+pub(super) struct Hint {
+    is_foreign: bool,
+    has_escapes: bool,
+    has_island: bool,
+    has_lone_letters: bool,
+    has_digit_letters: bool,
+}
+
+impl Hint {
+    pub(super) fn of(text: &str) -> Self {
+        let mut hint = Self::default();
+        let (mut run, mut lone, mut word, mut last) = (0_usize, 0_usize, 0_usize, b' ');
+        for &byte in text.as_bytes() {
+            hint.is_foreign |= byte >= 0x7f || (byte < 0x20 && !matches!(byte, b'\n' | b'\t'));
+            hint.has_escapes |= matches!(byte, b'&' | b'%' | b'\\');
+            if byte.is_ascii_alphanumeric() {
+                hint.has_digit_letters |=
+                    byte.is_ascii_alphabetic() && matches!(last, b'0'..=b'9' | b'@' | b'$');
+                word += 1;
+                run += 1;
+                // A word of two or more letters ends a row of single ones.
+                if word == 2 {
+                    lone = 0;
+                }
+            } else {
+                if word == 1 {
+                    lone += 1;
+                    hint.has_lone_letters |= lone >= LEAST_LONE;
+                }
+                word = 0;
+                run = if matches!(byte, b'+' | b'/' | b'_' | b'-') { run + 1 } else { 0 };
+            }
+            hint.has_island |= run >= LEAST_ISLAND;
+            last = byte;
+        }
+        hint.has_lone_letters |= word == 1 && lone + 1 >= LEAST_LONE;
+        hint
+    }
+
+    /// Nothing to decode, fold or join: the text is its own only reading.
+    pub(super) const fn is_plain(self) -> bool {
+        !(self.is_foreign
+            || self.has_escapes
+            || self.has_island
+            || self.has_lone_letters
+            || self.has_digit_letters)
+    }
+}
+
+/// Every reading of a text that differs from the others; the first is the one a person sees.
+pub(super) fn readings(text: &str, hint: Hint) -> Vec<Reading> {
+    let seen = normal(text);
+    let mut texts = Vec::new();
+    if hint.is_foreign {
+        texts.push(folded(&seen));
+        texts.push(normal(&hidden(text)));
+    }
+    if hint.has_escapes {
+        texts.extend(decode::escapes(text).map(|decoded| folded(&normal(&decoded))));
+    }
+    if hint.has_island {
+        texts.extend(decode::islands(text).iter().map(|decoded| folded(&normal(decoded))));
+    }
+    if hint.has_digit_letters || hint.is_foreign {
+        texts.push(undigited(&folded(&seen)));
+    }
+    if hint.has_lone_letters || hint.is_foreign {
+        texts.push(folded(&normal(&joined(text))));
+    }
+    texts.sort_unstable();
+    texts.dedup();
+    texts.retain(|other| !other.is_empty() && *other != seen);
+    std::iter::once(seen).chain(texts).map(|flat| Reading { words: words(&flat), flat }).collect()
+}
+
+/// The ASCII letter that a character of another script is taken for.
+pub(super) fn lookalike(character: char) -> Option<char> {
+    LOOKALIKES
+        .binary_search_by_key(&character, |(from, _)| *from)
+        .ok()
+        .and_then(|at| LOOKALIKES.get(at))
+        .map(|(_, to)| *to)
+}
+
+/// Compatibility forms resolved, invisible characters gone, accents gone from Latin letters, lower case, white space
+/// collapsed.
+fn normal(text: &str) -> String {
+    let mut flat = String::with_capacity(text.len());
+    let visible = text.chars().filter(|c| !is_invisible(*c) && !is_bidi(*c));
+    for character in visible.nfkc().flat_map(char::to_lowercase) {
+        let character = if character.is_ascii() || !is_latin(character) {
+            character
+        } else {
+            std::iter::once(character).nfd().next().unwrap_or(character)
+        };
+        if matches!(character, '\u{300}'..='\u{36f}')
+            || (character.is_control() && !character.is_whitespace())
+        {
+            continue;
+        }
+        if !character.is_whitespace() {
+            flat.push(character);
+        } else if character == '\n' {
+            while flat.ends_with(' ') {
+                flat.pop();
+            }
+            if !flat.ends_with('\n') {
+                flat.push('\n');
+            }
+        } else if !flat.ends_with([' ', '\n']) {
+            flat.push(' ');
+        }
+    }
+    flat
+}
+
+/// Look-alike letters replaced by what they look like.
+fn folded(flat: &str) -> String {
+    flat.chars().map(|character| lookalike(character).unwrap_or(character)).collect()
+}
+
+/// What tag characters spell; nothing else.
+fn hidden(text: &str) -> String {
+    text.chars()
+        .filter_map(|character| u32::from(character).checked_sub(TAG_BLOCK))
+        .filter(|code| (0x20..0x7f).contains(code))
+        .filter_map(char::from_u32)
+        .collect()
+}
+
+/// `i g n o r e` and `i.g.n.o.r.e` as one word; a wider gap ends it.
+fn joined(text: &str) -> String {
+    let characters: Vec<char> = text.chars().filter(|c| !is_invisible(*c) && !is_bidi(*c)).collect();
+    let at = |index: usize| characters.get(index).copied();
+    let is_letter = |index: usize| at(index).is_some_and(char::is_alphanumeric);
+    let is_lone =
+        |index: usize| is_letter(index) && !is_letter(index + 1) && (index == 0 || !is_letter(index - 1));
+    let mut joined = String::with_capacity(text.len());
+    for (index, character) in characters.iter().enumerate() {
+        let is_gap = !character.is_alphanumeric() && index > 0 && is_lone(index - 1) && is_lone(index + 1);
+        if !is_gap {
+            joined.push(*character);
+        }
+    }
+    joined
+}
+
+/// Digits and signs that stand for letters inside words.
+fn undigited(flat: &str) -> String {
+    flat.split_inclusive(char::is_whitespace)
+        .map(|word| {
+            if word.chars().any(|c| c.is_ascii_alphabetic()) {
+                word.chars()
+                    .map(|c| LEET.iter().find(|(from, _)| *from == c).map_or(c, |(_, to)| *to))
+                    .collect()
+            } else {
+                word.to_owned()
+            }
+        })
+        .collect()
+}
+
+fn words(flat: &str) -> String {
+    let mut words = String::with_capacity(flat.len());
+    let mut characters = flat.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            letter if letter.is_alphanumeric() => words.push(letter),
+            // Inside a name; around a word it is emphasis.
+            '_' if words.ends_with(char::is_alphanumeric)
+                && characters.peek().is_some_and(|next| next.is_alphanumeric()) =>
+            {
+                words.push('_');
+            }
+            '\'' | '\u{2019}' => {}
+            '.' | '!' | '?' | ';' if characters.peek().is_none_or(|next| next.is_whitespace()) => {
+                words.push_str(if words.ends_with(' ') { ". " } else { " . " });
+            }
+            _ if words.ends_with(' ') => {}
+            _ => words.push(' '),
+        }
+    }
+    words
+}
+
+const LEAST_LONE: usize = 4;
+const LEAST_ISLAND: usize = 24;
+const TAG_BLOCK: u32 = 0xe0000;
+
+const LEET: [(char, char); 8] =
+    [('0', 'o'), ('1', 'i'), ('3', 'e'), ('4', 'a'), ('5', 's'), ('7', 't'), ('@', 'a'), ('$', 's')];
+
+/// Sorted by the first of each pair. Capitals too: a name is judged before it is made lower case.
+#[rustfmt::skip]
+const LOOKALIKES: &[(char, char)] = &[
+    ('\u{131}', 'i'), ('\u{237}', 'j'), ('\u{251}', 'a'), ('\u{261}', 'g'), ('\u{262}', 'g'),
+    ('\u{269}', 'i'), ('\u{26a}', 'i'), ('\u{274}', 'n'), ('\u{280}', 'r'), ('\u{28f}', 'y'),
+    ('\u{299}', 'b'), ('\u{29c}', 'h'), ('\u{29f}', 'l'), ('\u{391}', 'a'), ('\u{392}', 'b'),
+    ('\u{395}', 'e'), ('\u{396}', 'z'), ('\u{397}', 'h'), ('\u{399}', 'i'), ('\u{39a}', 'k'),
+    ('\u{39c}', 'm'), ('\u{39d}', 'n'), ('\u{39f}', 'o'), ('\u{3a1}', 'p'), ('\u{3a4}', 't'),
+    ('\u{3a5}', 'y'), ('\u{3a7}', 'x'), ('\u{3b1}', 'a'), ('\u{3b5}', 'e'),
+    ('\u{3b9}', 'i'), ('\u{3ba}', 'k'), ('\u{3bd}', 'v'), ('\u{3bf}', 'o'),
+    ('\u{3c1}', 'p'), ('\u{3c5}', 'u'), ('\u{3c7}', 'x'),
+    ('\u{3f2}', 'c'), ('\u{3f3}', 'j'), ('\u{3f9}', 'c'), ('\u{401}', 'e'), ('\u{405}', 's'),
+    ('\u{406}', 'i'), ('\u{407}', 'i'), ('\u{408}', 'j'), ('\u{410}', 'a'), ('\u{412}', 'b'),
+    ('\u{415}', 'e'), ('\u{41a}', 'k'), ('\u{41c}', 'm'), ('\u{41d}', 'h'), ('\u{41e}', 'o'),
+    ('\u{420}', 'p'), ('\u{421}', 'c'), ('\u{422}', 't'), ('\u{423}', 'y'), ('\u{425}', 'x'),
+    ('\u{430}', 'a'), ('\u{432}', 'b'), ('\u{433}', 'r'), ('\u{435}', 'e'), ('\u{43a}', 'k'),
+    ('\u{43c}', 'm'), ('\u{43d}', 'h'), ('\u{43e}', 'o'), ('\u{43f}', 'n'), ('\u{440}', 'p'),
+    ('\u{441}', 'c'), ('\u{442}', 't'), ('\u{443}', 'y'), ('\u{445}', 'x'), ('\u{44c}', 'b'),
+    ('\u{451}', 'e'), ('\u{455}', 's'), ('\u{456}', 'i'), ('\u{457}', 'i'), ('\u{458}', 'j'),
+    ('\u{475}', 'v'), ('\u{4ba}', 'h'), ('\u{4bb}', 'h'), ('\u{4cf}', 'l'), ('\u{4d5}', 'a'),
+    ('\u{501}', 'd'), ('\u{51a}', 'q'), ('\u{51b}', 'q'), ('\u{51c}', 'w'), ('\u{51d}', 'w'),
+    ('\u{53c}', 'l'), ('\u{54d}', 'u'), ('\u{54f}', 's'), ('\u{555}', 'o'), ('\u{561}', 'w'),
+    ('\u{566}', 'q'), ('\u{570}', 'h'), ('\u{578}', 'n'), ('\u{57d}', 'u'), ('\u{581}', 'g'),
+    ('\u{584}', 'p'), ('\u{585}', 'o'), ('\u{13a0}', 'd'), ('\u{13a1}', 'r'), ('\u{13a2}', 'i'),
+    ('\u{13a5}', 'i'), ('\u{13a9}', 'y'), ('\u{13aa}', 'a'), ('\u{13ab}', 'j'), ('\u{13ac}', 'e'),
+    ('\u{13b3}', 'w'), ('\u{13b7}', 'm'), ('\u{13bb}', 'h'), ('\u{13bd}', 'y'), ('\u{13c0}', 'g'),
+    ('\u{13c2}', 'i'), ('\u{13c3}', 'z'), ('\u{13c6}', 'i'), ('\u{13d2}', 'r'), ('\u{13d4}', 'w'),
+    ('\u{13d5}', 's'), ('\u{13d9}', 'v'), ('\u{13da}', 's'), ('\u{13de}', 'l'), ('\u{13df}', 'c'),
+    ('\u{13e2}', 'p'), ('\u{13e6}', 'k'), ('\u{13e7}', 'd'), ('\u{13e9}', 'g'), ('\u{13f3}', 't'),
+    ('\u{13f4}', 'b'), ('\u{1d00}', 'a'), ('\u{1d04}', 'c'), ('\u{1d05}', 'd'), ('\u{1d07}', 'e'),
+    ('\u{1d0a}', 'j'), ('\u{1d0b}', 'k'), ('\u{1d0d}', 'm'), ('\u{1d0f}', 'o'), ('\u{1d18}', 'p'),
+    ('\u{1d1b}', 't'), ('\u{1d1c}', 'u'), ('\u{1d20}', 'v'), ('\u{1d21}', 'w'), ('\u{1d22}', 'z'),
+    ('\u{2113}', 'l'), ('\u{217c}', 'l'), ('\u{a730}', 'f'), ('\u{a731}', 's'), ('\u{1f150}', 'a'),
+    ('\u{1f151}', 'b'), ('\u{1f152}', 'c'), ('\u{1f153}', 'd'), ('\u{1f154}', 'e'), ('\u{1f155}', 'f'),
+    ('\u{1f156}', 'g'), ('\u{1f157}', 'h'), ('\u{1f158}', 'i'), ('\u{1f159}', 'j'), ('\u{1f15a}', 'k'),
+    ('\u{1f15b}', 'l'), ('\u{1f15c}', 'm'), ('\u{1f15d}', 'n'), ('\u{1f15e}', 'o'), ('\u{1f15f}', 'p'),
+    ('\u{1f160}', 'q'), ('\u{1f161}', 'r'), ('\u{1f162}', 's'), ('\u{1f163}', 't'), ('\u{1f164}', 'u'),
+    ('\u{1f165}', 'v'), ('\u{1f166}', 'w'), ('\u{1f167}', 'x'), ('\u{1f168}', 'y'), ('\u{1f169}', 'z'),
+    ('\u{1f170}', 'a'), ('\u{1f171}', 'b'), ('\u{1f172}', 'c'), ('\u{1f173}', 'd'), ('\u{1f174}', 'e'),
+    ('\u{1f175}', 'f'), ('\u{1f176}', 'g'), ('\u{1f177}', 'h'), ('\u{1f178}', 'i'), ('\u{1f179}', 'j'),
+    ('\u{1f17a}', 'k'), ('\u{1f17b}', 'l'), ('\u{1f17c}', 'm'), ('\u{1f17d}', 'n'), ('\u{1f17e}', 'o'),
+    ('\u{1f17f}', 'p'), ('\u{1f180}', 'q'), ('\u{1f181}', 'r'), ('\u{1f182}', 's'), ('\u{1f183}', 't'),
+    ('\u{1f184}', 'u'), ('\u{1f185}', 'v'), ('\u{1f186}', 'w'), ('\u{1f187}', 'x'), ('\u{1f188}', 'y'),
+    ('\u{1f189}', 'z'), ('\u{1f1e6}', 'a'), ('\u{1f1e7}', 'b'), ('\u{1f1e8}', 'c'), ('\u{1f1e9}', 'd'),
+    ('\u{1f1ea}', 'e'), ('\u{1f1eb}', 'f'), ('\u{1f1ec}', 'g'), ('\u{1f1ed}', 'h'), ('\u{1f1ee}', 'i'),
+    ('\u{1f1ef}', 'j'), ('\u{1f1f0}', 'k'), ('\u{1f1f1}', 'l'), ('\u{1f1f2}', 'm'), ('\u{1f1f3}', 'n'),
+    ('\u{1f1f4}', 'o'), ('\u{1f1f5}', 'p'), ('\u{1f1f6}', 'q'), ('\u{1f1f7}', 'r'), ('\u{1f1f8}', 's'),
+    ('\u{1f1f9}', 't'), ('\u{1f1fa}', 'u'), ('\u{1f1fb}', 'v'), ('\u{1f1fc}', 'w'), ('\u{1f1fd}', 'x'),
+    ('\u{1f1fe}', 'y'), ('\u{1f1ff}', 'z'),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &[&str]) {
+        let words: Vec<String> = readings(text, Hint::of(text))
+            .into_iter()
+            .map(|reading| reading.words.trim().to_owned())
+            .collect();
+        assert_eq!(words, expect, "{text:?}");
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(LOOKALIKES.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn a_plain_text_has_one_reading() {
+        for text in ["Adds two numbers. Returns {sum}.", "a b: see utf-8, don't", ""] {
+            assert!(Hint::of(text).is_plain(), "{text}");
+        }
+        check("Adds two numbers.", &["adds two numbers ."]);
+        check("don't\n  stop", &["dont stop"]);
+    }
+
+    #[test]
+    fn disguises_add_readings() {
+        check("g\u{43e} n\u{43e}w", &["g\u{43e} n\u{43e}w", "go now"]);
+        check("x\u{e0068}\u{e0069}", &["x", "hi"]);
+        check("s t o p it", &["s t o p it", "stop it"]);
+        check("st0p", &["st0p", "stop"]);
+        check("&#104;i", &["104 i", "hi"]);
+    }
+}

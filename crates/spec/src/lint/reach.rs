@@ -1,0 +1,151 @@
+//! Does the tool ask for more of the world than it can need?
+
+mod hosts;
+mod paths;
+
+use serde_json::{Map, Value};
+
+use super::report::Report;
+use crate::{
+    Code, Pointer,
+    model::{EnvironmentMode, NetworkMode, SandboxKind, ToolSpec},
+};
+
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+    let capability = if document.contains_key("handler") { "capability" } else { "x-toolgate-capability" };
+    hosts::check(spec, capability, report);
+    paths::check(document, spec, capability, report);
+    unconfined(spec, &Pointer::root().key(capability), report);
+}
+
+fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
+    let patch = &spec.governance.capability;
+    let mut wall = |at: Pointer, say: &str, remedy: &str| report.add(Code::LintUnconfined, at, say, remedy);
+    if spec.overrides.network_mode == Some(NetworkMode::Open) {
+        wall(
+            Pointer::new("/sandboxOverrides/networkMode"),
+            "`open` reaches private networks and skips the address guard",
+            "use `allowlist` and name the hosts, or `strict` for public hosts",
+        );
+    }
+    if patch.execution.sandbox == Some(SandboxKind::None) {
+        wall(
+            capability.key("execution").key("sandbox"),
+            "the tool runs without a sandbox",
+            "use `process` or `container`",
+        );
+    }
+    if patch.execution.env == Some(EnvironmentMode::Inherit) {
+        wall(
+            capability.key("execution").key("env"),
+            "the tool sees the gateway's whole environment, with every secret in it",
+            "use `explicit` and name the variables in `allowedEnvVars`",
+        );
+    }
+    if patch.network.block_private_ips == Some(false) {
+        wall(
+            capability.key("network").key("blockPrivateIPs"),
+            "the tool may reach private networks",
+            "leave the guard on; name an internal host in `allowedHosts` where one is needed",
+        );
+    }
+    if patch.network.block_metadata == Some(false) {
+        wall(
+            capability.key("network").key("blockMetadata"),
+            "the tool may reach the cloud's metadata endpoint, which hands out credentials",
+            "leave the guard on",
+        );
+    }
+    if patch.data.sanitize_output == Some(false) && patch.data.can_read_secrets == Some(true) {
+        wall(
+            capability.key("data").key("sanitizeOutput"),
+            "the tool can read secrets and its output is not redacted",
+            "leave `sanitizeOutput` on",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(document: &Value, expect: &[(Code, &str)]) {
+        let document = document.as_object().unwrap();
+        let spec = crate::decode::tool(document, &mut Vec::new());
+        let mut findings = Vec::new();
+        super::check(document, &spec, &mut Report::new(&mut findings));
+        let found: Vec<_> = findings.iter().map(|finding| (finding.code, finding.at.as_str())).collect();
+        assert_eq!(found, expect);
+    }
+
+    fn overrides(overrides: &Value) -> Value {
+        serde_json::json!({ "name": "t", "code": "", "sandboxOverrides": overrides })
+    }
+
+    #[test]
+    fn hosts() {
+        let of = |mode: &str, hosts: &[&str]| {
+            overrides(&serde_json::json!({ "networkMode": mode, "hostsAllow": hosts }))
+        };
+        check(&of("allowlist", &["api.upbit.com", "*.github.com"]), &[]);
+        check(
+            &of("allowlist", &["*", "*.com", "*.co.uk", "docs.*", "*.github.io"]),
+            &[(Code::LintWildcardHost, "/sandboxOverrides/hostsAllow")],
+        );
+        check(&of("allowlist", &[]), &[(Code::LintHostsUnused, "/sandboxOverrides/networkMode")]);
+        check(&of("strict", &["a.example"]), &[(Code::LintHostsUnused, "/sandboxOverrides/hostsAllow")]);
+        check(
+            &of("open", &[]),
+            &[
+                (Code::LintWildcardHost, "/sandboxOverrides/networkMode"),
+                (Code::LintUnconfined, "/sandboxOverrides/networkMode"),
+            ],
+        );
+        check(
+            &overrides(&serde_json::json!({ "hostsAllow": ["a.example"] })),
+            &[(Code::LintHostsUnused, "/sandboxOverrides/hostsAllow")],
+        );
+    }
+
+    #[test]
+    fn capability_network() {
+        let of = |network: Value| serde_json::json!({ "name": "t", "handler": {}, "capability": { "network": network } });
+        check(&of(serde_json::json!({ "access": "limited", "allowedHosts": ["api.example.com"] })), &[]);
+        check(
+            &of(serde_json::json!({ "access": "limited", "allowedHosts": ["*.net"] })),
+            &[(Code::LintWildcardHost, "/capability/network/allowedHosts")],
+        );
+        check(
+            &of(serde_json::json!({ "access": "limited" })),
+            &[(Code::LintHostsUnused, "/capability/network/access")],
+        );
+        check(
+            &of(serde_json::json!({ "access": "none", "allowedHosts": ["a.example"] })),
+            &[(Code::LintHostsUnused, "/capability/network/allowedHosts")],
+        );
+        check(
+            &of(serde_json::json!({ "blockPrivateIPs": false, "blockMetadata": false })),
+            &[
+                (Code::LintUnconfined, "/capability/network/blockPrivateIPs"),
+                (Code::LintUnconfined, "/capability/network/blockMetadata"),
+            ],
+        );
+    }
+
+    #[test]
+    fn walls() {
+        check(
+            &serde_json::json!({ "name": "t", "code": "", "x-toolgate-capability": {
+                "execution": { "sandbox": "none", "env": "inherit", "allowedPaths": ["$WORKSPACE", "/etc/**"] },
+                "data": { "canReadSecrets": true, "sanitizeOutput": false },
+            } }),
+            &[
+                (Code::LintBroadPath, "/x-toolgate-capability/execution/allowedPaths"),
+                (Code::LintUnconfined, "/x-toolgate-capability/execution/sandbox"),
+                (Code::LintUnconfined, "/x-toolgate-capability/execution/env"),
+                (Code::LintUnconfined, "/x-toolgate-capability/data/sanitizeOutput"),
+            ],
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Are the hosts narrower than the internet, and do they count at all?
+
+use crate::{
+    Code, HostPattern, Pointer,
+    lint::{
+        report::Report,
+        show::{listed, shown},
+    },
+    model::{NetworkAccess, NetworkMode, ToolSpec},
+};
+
+pub(super) fn check(spec: &ToolSpec, capability: &str, report: &mut Report<'_>) {
+    overrides(spec, report);
+    capability_network(spec, &Pointer::root().key(capability).key("network"), report);
+}
+
+fn overrides(spec: &ToolSpec, report: &mut Report<'_>) {
+    let wanted = &spec.overrides;
+    let mode_at = || Pointer::new("/sandboxOverrides/networkMode");
+    let hosts_at = || Pointer::new("/sandboxOverrides/hostsAllow");
+    wide(&wanted.hosts_allow, hosts_at(), report);
+    if wanted.network_mode == Some(NetworkMode::Open) {
+        report.add(
+            Code::LintWildcardHost,
+            mode_at(),
+            "`open` allows every host, private ones included",
+            "use `allowlist` and name the hosts that the tool talks to",
+        );
+    }
+    match (wanted.network_mode, wanted.hosts_allow.is_empty()) {
+        (Some(NetworkMode::Allowlist), true) => report.add(
+            Code::LintHostsUnused,
+            mode_at(),
+            "an allow list without hosts reaches nothing",
+            "name the hosts in `hostsAllow`, or use `blocked`",
+        ),
+        (None | Some(NetworkMode::Blocked | NetworkMode::Strict | NetworkMode::Open), false) => report.add(
+            Code::LintHostsUnused,
+            hosts_at(),
+            "`hostsAllow` counts only with `networkMode: allowlist`",
+            "set `networkMode` to `allowlist`, or remove the hosts",
+        ),
+        _ => {}
+    }
+}
+
+fn capability_network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+    let capability = &spec.governance.capability;
+    let hosts = capability.network.allowed_hosts.as_deref().unwrap_or_default();
+    if !hosts.is_empty() {
+        wide(hosts, at.key("allowedHosts"), report);
+    }
+    // A block that extends another may take its hosts, or its access, from there.
+    match (capability.network.access, hosts.is_empty()) {
+        (Some(NetworkAccess::Limited), true) if capability.extends.is_none() => report.add(
+            Code::LintHostsUnused,
+            at.key("access"),
+            "limited access without hosts reaches nothing",
+            "name the hosts in `allowedHosts`, or use `none`",
+        ),
+        (Some(NetworkAccess::None | NetworkAccess::Full), false) => report.add(
+            Code::LintHostsUnused,
+            at.key("allowedHosts"),
+            "`allowedHosts` counts only with `access: limited`",
+            "set `access` to `limited`, or remove the hosts",
+        ),
+        _ => {}
+    }
+}
+
+fn wide(hosts: &[String], at: Pointer, report: &mut Report<'_>) {
+    let wide: Vec<String> =
+        hosts.iter().filter(|host| is_wide(host)).map(|host| format!("`{}`", shown(host))).collect();
+    if !wide.is_empty() {
+        report.add(
+            Code::LintWildcardHost,
+            at,
+            format!("{} takes in hosts that anybody can own", listed(&wide)),
+            "name the hosts that the tool talks to",
+        );
+    }
+}
+
+fn is_wide(host: &str) -> bool {
+    match HostPattern::parse(host) {
+        Ok(HostPattern::Any | HostPattern::Above(_)) => true,
+        Ok(HostPattern::Below(suffix)) => !suffix.contains('.') || SUFFIXES.contains(&suffix.as_str()),
+        _ => false,
+    }
+}
+
+/// Below these, anybody can register a name or publish a page. The common ones; not the whole Public Suffix List.
+const SUFFIXES: [&str; 54] = [
+    "co.uk",
+    "org.uk",
+    "ac.uk",
+    "gov.uk",
+    "me.uk",
+    "com.au",
+    "net.au",
+    "org.au",
+    "co.jp",
+    "ne.jp",
+    "or.jp",
+    "co.kr",
+    "or.kr",
+    "go.kr",
+    "com.br",
+    "co.in",
+    "com.cn",
+    "net.cn",
+    "org.cn",
+    "co.nz",
+    "co.za",
+    "com.mx",
+    "com.tr",
+    "com.sg",
+    "com.tw",
+    "com.hk",
+    "com.ar",
+    "co.il",
+    "github.io",
+    "gitlab.io",
+    "githubusercontent.com",
+    "herokuapp.com",
+    "vercel.app",
+    "netlify.app",
+    "pages.dev",
+    "workers.dev",
+    "r2.dev",
+    "cloudfront.net",
+    "amazonaws.com",
+    "s3.amazonaws.com",
+    "azurewebsites.net",
+    "blob.core.windows.net",
+    "cloudapp.azure.com",
+    "web.app",
+    "firebaseapp.com",
+    "appspot.com",
+    "run.app",
+    "ngrok.io",
+    "ngrok-free.app",
+    "trycloudflare.com",
+    "onrender.com",
+    "fly.dev",
+    "blogspot.com",
+    "webhook.site",
+];

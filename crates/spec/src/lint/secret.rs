@@ -1,0 +1,237 @@
+//! Does any text of the document look like a credential?
+//!
+//! One pass of an automaton finds the few words that credentials begin with; a rule's expression runs only from
+//! there, anchored, so the cost is linear in the text. No word near a value makes it innocent: such a word is
+//! the first thing that somebody who hides a secret would write.
+
+mod keyed;
+mod rules;
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::{
+    report::Report,
+    show::listed,
+    trail::{Trail, strings},
+};
+use crate::Code;
+use rules::{Before, RULES, Rule, Test};
+
+pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
+    for (key, value) in document.iter().filter(|(key, _)| *key != "toolId") {
+        let language = if key == "code" { Language::Code } else { Language::Prose };
+        strings(value, &Trail::Root.key(key), &mut |text, trail| {
+            let mut hits = find(text, language);
+            hits.extend(trail.name().and_then(|name| keyed::find(name, text, key)));
+            if !hits.is_empty() {
+                report.add(
+                    Code::LintSecretText,
+                    trail.pointer(),
+                    format!("this looks like {}", listed(&hits)),
+                    "revoke it, keep the new one in the environment, and refer to it as `${NAME}` from a static \
+                     variable",
+                );
+            }
+        });
+    }
+}
+
+/// Code quotes its texts; prose and command lines do not.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Language {
+    Code,
+    Prose,
+}
+
+fn find(text: &str, language: Language) -> Vec<String> {
+    let mut hits = Vec::new();
+    if text.len() < SHORTEST {
+        return hits;
+    }
+    let Some(detector) = DETECTOR.as_ref() else { return hits };
+    for found in detector.needles.find_overlapping_iter(text) {
+        if hits.len() >= MOST_HITS {
+            break;
+        }
+        for &at in detector.rules_of.get(found.pattern().as_usize()).map_or(&[][..], Vec::as_slice) {
+            let Some((rule, pattern)) = detector.rules.get(at) else { continue };
+            if let Some(hit) = apply(rule, pattern, text, found.start(), language) {
+                hits.push(hit);
+                break;
+            }
+        }
+    }
+    hits
+}
+
+fn apply(rule: &Rule, pattern: &Regex, text: &str, start: usize, language: Language) -> Option<String> {
+    let (before, from) = text.split_at_checked(start)?;
+    if (rule.test == Test::Unquoted && language == Language::Code) || !rule.before.holds(before) {
+        return None;
+    }
+    let from = from.get(..from.floor_char_boundary(LONGEST)).unwrap_or(from);
+    let found = pattern.captures(from)?;
+    let value = found.name("value").map_or("", |value| value.as_str());
+    let word = found.name("word").map_or("", |word| word.as_str());
+    let holds = match rule.test {
+        Test::Shape => true,
+        Test::Mixed => keyed::is_mixed(value),
+        Test::Assigned | Test::Unquoted => keyed::is_secret_value(word, value),
+        Test::Random => keyed::is_random(value),
+        Test::Password => !keyed::without_placeholders(value).is_empty(),
+        Test::JsonWebToken => super::poison::decode::base64(value)
+            .is_some_and(|header| header.windows(5).any(|piece| piece == b"\"alg\"")),
+    };
+    // Only a public prefix is shown; of a password even four characters would be too many.
+    let prefix: String = found.get(0).map_or("", |all| all.as_str()).chars().take(4).collect();
+    holds.then(|| match rule.before {
+        Before::Edge if matches!(rule.test, Test::Shape) => format!("{} (`{prefix}…`)", rule.name),
+        _ => rule.name.to_owned(),
+    })
+}
+
+struct Detector {
+    needles: AhoCorasick,
+    /// For each needle, the rules that begin with it.
+    rules_of: Vec<Vec<usize>>,
+    rules: Vec<(&'static Rule, Regex)>,
+}
+
+static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
+    let mut needles: Vec<&str> = Vec::new();
+    let mut rules_of: Vec<Vec<usize>> = Vec::new();
+    let mut rules = Vec::new();
+    for (at, rule) in RULES.iter().enumerate() {
+        rules.push((rule, Regex::new(&format!(r"\A(?:{})", rule.pattern)).ok()?));
+        for needle in rule.needles {
+            if let Some(known) = needles.iter().position(|one| one == needle) {
+                rules_of.get_mut(known)?.push(at);
+            } else {
+                needles.push(needle);
+                rules_of.push(vec![at]);
+            }
+        }
+    }
+    let needles = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(needles)
+        .ok()?;
+    Some(Detector { needles, rules_of, rules })
+});
+
+/// No rule matches less.
+const SHORTEST: usize = 12;
+/// No rule looks further than this from where it begins.
+const LONGEST: usize = 4096;
+/// A text that has this many secrets needs no more findings.
+const MOST_HITS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(document: &Value, expect: &[(&str, &str)]) {
+        let mut findings = Vec::new();
+        let mut report = Report::new(&mut findings);
+        super::check(document.as_object().unwrap(), &mut report);
+        let found: Vec<_> =
+            findings.iter().map(|finding| (finding.at.as_str(), finding.message.as_str())).collect();
+        assert_eq!(found, expect);
+    }
+
+    /// Examples carry a `~` so that other people's scanners leave our source alone.
+    fn unbroken(example: &str) -> String {
+        example.replace('~', "")
+    }
+
+    #[test]
+    fn every_rule_compiles_and_keeps_to_its_examples() {
+        assert!(DETECTOR.is_some());
+        for rule in RULES {
+            for hit in rule.hits {
+                let found = find(&unbroken(hit), Language::Prose);
+                assert!(
+                    found.iter().any(|name| name.starts_with(rule.name)),
+                    "{}: {hit}: {found:?}",
+                    rule.name
+                );
+            }
+            for miss in rule.misses {
+                assert_eq!(find(&unbroken(miss), Language::Prose), [""; 0], "{}: {miss}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_looks_random_is_left_alone() {
+        for innocent in [
+            "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+            "commit 9b9a6e92f1c3d4e5a6b7c8d9e0f1a2b3c4d5e6f7",
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+            "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7",
+            "Authorization: Bearer ${GITHUB_TOKEN}",
+            "password: string, at least 12 characters",
+            "Pass the api_key = {key} of the account",
+            "token: the token that the login tool returned",
+            "https://api.example.com/v1/users?token={token}",
+            "sk-learn is a library; task-oriented and risk-averse people use it",
+            "secret: optional",
+            "https://example.com:8080/@user/post",
+        ] {
+            assert_eq!(find(innocent, Language::Prose), [""; 0], "{innocent}");
+        }
+        for innocent in [
+            "const token = await login(user1, pass2)",
+            "const password=input.password2||other1",
+            "headers: { 'X-Token': token, Authorization: `Bearer ${apiKey}` }",
+            "if (!secret) return { error: 'secret', token: \"not_configured\" }",
+            "return { token: 'https://oauth2.googleapis.com/token' }",
+        ] {
+            assert_eq!(find(innocent, Language::Code), [""; 0], "{innocent}");
+        }
+    }
+
+    #[test]
+    fn no_neighbouring_word_is_an_excuse() {
+        let key = unbroken("AKIA~QYLPMN5HXAMPLE7Z");
+        for text in [
+            format!("example {key}"),
+            format!("xxx {key} xxx"),
+            format!("data:image/png;base64, {key}"),
+            format!("not a secret: '{key}'"),
+        ] {
+            let found = find(&text, Language::Prose);
+            assert!(found.iter().any(|name| name == "an AWS access key (`AKIA…`)"), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn looks_everywhere_and_never_repeats_the_value() {
+        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+        check(
+            &serde_json::json!({
+                "description": format!("uses {github}"),
+                "params": [{ "name": "q", "testValue": github }],
+                "staticVariables": [{ "apiKey": "k3jh4k5j6h7" }, { "base": "https://a.example/v2" }, { "token": "${T}" }],
+                "code": format!("fetch(u, {{ headers: {{ a: '{github}' }} }})"),
+                "handler": { "http": { "headers": { "X-Api-Key": "a1b2c3d4e5f6" }, "body": { "clientSecret": "{secret}" } } },
+            }),
+            &[
+                ("/description", "this looks like a GitHub token (`ghp_…`)"),
+                ("/params/0/testValue", "this looks like a GitHub token (`ghp_…`)"),
+                ("/staticVariables/0/apiKey", "this looks like a literal value of `apiKey`"),
+                ("/code", "this looks like a GitHub token (`ghp_…`)"),
+                ("/handler/http/headers/X-Api-Key", "this looks like a literal value of `X-Api-Key`"),
+            ],
+        );
+    }
+}
