@@ -24,9 +24,9 @@ impl<'s> OutputPolicy<'s> {
         let Some(rules) = self.rules else { return OutputAction::Allow };
         rules
             .iter()
-            .filter(|rule| rule.pattern.matches(path))
-            .max_by_key(|rule| (rule.pattern.specificity(), rule.action))
-            .map_or(OutputAction::Redact, |rule| rule.action)
+            .filter_map(|rule| Some((rule.pattern.specificity_at(path)?, rule.action)))
+            .max()
+            .map_or(OutputAction::Redact, |(_, action)| action)
     }
 }
 

@@ -16,8 +16,10 @@ pub fn capability_from_value(value: &Value) -> Result<CapabilityPatch, Vec<Findi
     let Some(validator) = VALIDATOR.as_ref() else {
         return Err(vec![refuse("our own schema does not compile", "report this; it is our fault")]);
     };
-    let mut findings: Vec<Finding> =
-        validator.iter_errors(value).flat_map(|error| schema::explain(&error)).collect();
+    let mut findings: Vec<Finding> = validator
+        .iter_errors(value)
+        .flat_map(|error| schema::explain_violation(Schema::ToolManifest, &error))
+        .collect();
     let Value::Object(declared) = value else {
         findings.push(refuse("a capability is an object", "write `capability: {approval: …}`"));
         return Err(findings);

@@ -62,16 +62,10 @@ pub fn check_text(text: &str, format: Format) -> FileCheck {
     };
     let wide_numbers = tree.has_wide_numbers;
     match tree.value {
-        Value::Object(document) if document.contains_key("toolSpecs") => {
-            check_bundle(&document, wide_numbers)
-        }
+        Value::Object(document) if document.contains_key("toolSpecs") => check_bundle(document, wide_numbers),
         Value::Object(document) => {
-            let kind = if document.contains_key("handler") {
-                FileKind::ToolManifest
-            } else {
-                FileKind::SafeToolSpec
-            };
-            let tool = check_tool(document, kind, Pointer::root(), wide_numbers);
+            let kind = kind_of(&document);
+            let tool = check_tool(document, Pointer::root(), wide_numbers);
             FileCheck { kind, tools: vec![tool], findings: Vec::new() }
         }
         _ => unreadable(Finding::new(
@@ -92,27 +86,57 @@ pub fn locate(text: &str, format: Format, findings: &mut [Finding]) {
     }
 }
 
-fn check_bundle(bundle: &Map<String, Value>, wide_numbers: bool) -> FileCheck {
-    let findings = Schema::ToolBundle.violations(&Value::Object(bundle.clone()));
-    let specs = bundle.get("toolSpecs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck {
+    let specs = match bundle.get_mut("toolSpecs") {
+        Some(Value::Array(specs)) => std::mem::take(specs),
+        _ => Vec::new(),
+    };
+    let mut findings = Schema::ToolBundle.violations(&Value::Object(bundle));
+    let count = specs.len();
     let at = Pointer::new("/toolSpecs");
-    let tools = specs
-        .iter()
-        .enumerate()
-        .filter_map(|(index, spec)| Some((index, spec.as_object()?)))
-        .map(|(index, spec)| {
-            let kind =
-                if spec.contains_key("handler") { FileKind::ToolManifest } else { FileKind::SafeToolSpec };
-            check_tool(spec.clone(), kind, at.index(index), wide_numbers)
-        })
-        .collect();
+    let mut tools = Vec::new();
+    let mut found = 0;
+    for (index, spec) in specs.into_iter().enumerate() {
+        let Value::Object(spec) = spec else {
+            findings.push(Finding::new(
+                Code::SpecParse,
+                at.index(index),
+                "a tool document is an object",
+                "remove the entry",
+            ));
+            found += 1;
+            continue;
+        };
+        let tool = check_tool(spec, at.index(index), wide_numbers);
+        found += tool.findings.len();
+        tools.push(tool);
+        if found > MAX_FINDINGS_PER_FILE {
+            findings.push(Finding::new(
+                Code::SpecParse,
+                at.clone(),
+                format!(
+                    "more than {MAX_FINDINGS_PER_FILE} findings; {} tools were not checked",
+                    count - index - 1
+                ),
+                "mend what is reported and check again",
+            ));
+            break;
+        }
+    }
     let mut file = FileCheck { kind: FileKind::Bundle, tools, findings };
     invariant::bundle(&mut file);
     file
 }
 
-fn check_tool(document: Map<String, Value>, kind: FileKind, at: Pointer, wide_numbers: bool) -> ToolCheck {
-    let schema = if kind == FileKind::ToolManifest { Schema::ToolManifest } else { Schema::SafeToolSpec };
+fn kind_of(document: &Map<String, Value>) -> FileKind {
+    if document.contains_key("handler") { FileKind::ToolManifest } else { FileKind::SafeToolSpec }
+}
+
+fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool) -> ToolCheck {
+    let schema = match kind_of(&document) {
+        FileKind::ToolManifest => Schema::ToolManifest,
+        _ => Schema::SafeToolSpec,
+    };
     let document = Value::Object(document);
     let mut findings = schema.violations(&document);
     let Value::Object(document) = document else {
@@ -124,6 +148,7 @@ fn check_tool(document: Map<String, Value>, kind: FileKind, at: Pointer, wide_nu
         invariant::wide_numbers(&document, &mut findings);
     }
     lint::lint(&document, &spec, &mut findings);
+    limit(&mut findings);
     for finding in &mut findings {
         finding.at = finding.at.within(&at);
     }
@@ -134,3 +159,26 @@ fn check_tool(document: Map<String, Value>, kind: FileKind, at: Pointer, wide_nu
 fn unreadable(finding: Finding) -> FileCheck {
     FileCheck { kind: FileKind::Unreadable, tools: Vec::new(), findings: vec![finding] }
 }
+
+/// A hostile document does not get to print a flood. Errors stay before warnings, and one more says what was left out.
+fn limit(findings: &mut Vec<Finding>) {
+    if findings.len() <= MAX_FINDINGS {
+        return;
+    }
+    findings.sort_by_key(|finding| !finding.is_error());
+    findings.truncate(MAX_FINDINGS);
+    findings.push(Finding::new(
+        Code::SpecParse,
+        Pointer::root(),
+        format!("more than {MAX_FINDINGS} findings; the rest is left out"),
+        "mend what is reported and check again",
+    ));
+}
+
+/// What one tool can be found at fault for before the rest is summed up.
+pub const MAX_FINDINGS: usize = 1_000;
+
+const MAX_FINDINGS_PER_FILE: usize = 10_000;
+
+#[cfg(test)]
+mod tests;

@@ -52,31 +52,50 @@ pub struct Position {
     pub column: usize,
 }
 
-impl Position {
-    pub fn of(text: &str, offset: usize) -> Self {
-        let before = text.get(..offset).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
-        Self { line, column }
+/// Where the lines of a text begin: one pass over the text, then every place is found by bisection.
+#[derive(Clone, Debug)]
+pub struct LineIndex<'text> {
+    text: &'text str,
+    line_starts: Vec<usize>,
+}
+
+impl<'text> LineIndex<'text> {
+    pub fn new(text: &'text str) -> Self {
+        let after_newlines =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, line_starts: std::iter::once(0).chain(after_newlines).collect() }
     }
 
-    /// The byte offset of a position that a parser reported; `column` counts bytes here, from one.
-    pub(crate) fn byte_offset(text: &str, line: usize, byte_column: usize) -> usize {
-        let line_start = match line {
-            0 | 1 => 0,
-            _ => text
-                .bytes()
-                .enumerate()
-                .filter(|(_, byte)| *byte == b'\n')
-                .nth(line - 2)
-                .map_or(text.len(), |(at, _)| at + 1),
-        };
-        let mut offset = (line_start + byte_column.saturating_sub(1)).min(text.len());
-        while !text.is_char_boundary(offset) {
+    pub fn position(&self, offset: usize) -> Position {
+        let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
+        let before = self.text.get(self.start_of(line)..offset).unwrap_or_default();
+        Position { line, column: before.chars().count() + 1 }
+    }
+
+    /// A line without its end, counted from one; empty beyond the last.
+    pub fn line(&self, line: usize) -> &'text str {
+        let rest = self.text.get(self.start_of(line)..).unwrap_or_default();
+        rest.lines().next().unwrap_or_default()
+    }
+
+    /// The byte offset of a place whose column counts bytes.
+    pub(crate) fn byte_offset(&self, line: usize, byte_column: usize) -> usize {
+        let mut offset = (self.start_of(line) + byte_column.saturating_sub(1)).min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
         offset
+    }
+
+    /// The byte offset of a place whose column counts characters.
+    pub(crate) fn char_offset(&self, line: usize, column: usize) -> usize {
+        let start = self.start_of(line);
+        let line = self.line(line);
+        start + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
+    }
+
+    fn start_of(&self, line: usize) -> usize {
+        self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
 }
 
@@ -131,8 +150,12 @@ mod tests {
     #[test]
     fn positions_count_lines_from_one_and_columns_in_characters() {
         let text = "{\n  \"é\": 1\n}";
-        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
-        assert_eq!(Position::of(text, text.find(':').unwrap()), Position { line: 2, column: 6 });
+        let lines = LineIndex::new(text);
+        assert_eq!(lines.position(0), Position { line: 1, column: 1 });
+        assert_eq!(lines.position(text.find(':').unwrap()), Position { line: 2, column: 6 });
+        assert_eq!(lines.position(text.len()), Position { line: 3, column: 2 });
+        assert_eq!((lines.line(2), lines.line(9)), ("  \"é\": 1", ""));
+        assert_eq!(lines.char_offset(2, 6), text.find(':').unwrap());
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn full_spec() -> Value {
         "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "sure?", "x-note": 1 },
         "x-toolgate-classification": "read", "x-toolgate-profile": "p",
         "x-toolgate-permissions": { "required": ["a"], "elevated": [{ "when": { "const": null }, "require": ["b"] }] },
-        "x-toolgate-output": { "type": "string" }, "x-toolgate-outputPolicy": { "*": "allow" },
+        "x-toolgate-output": { "type": "object" }, "x-toolgate-outputPolicy": { "*": "allow" },
         "x-toolgate-piiFields": ["..email"],
         "x-toolgate-capability": { "approval": { "level": "ask" } },
         "x-vendor-note": { "deep": [1, null] }, "input": { "vendor": true },
@@ -76,11 +76,11 @@ fn full_spec() -> Value {
 fn full_manifest() -> Value {
     json!({
         "name": "lookup", "classification": "read", "profile": "p", "permissions": { "required": ["a"] },
-        "input": { "type": "object", "properties": { "id": { "type": "string", "default": null } } },
+        "input": { "type": "object", "required": ["id"], "properties": { "id": { "type": "string", "default": null } } },
         "testInput": { "id": "7" }, "output": { "type": "object" }, "outputPolicy": { "*": "allow" },
         "piiFields": ["..email"], "capability": { "execution": { "timeout": 1000, "networkMode": "none" } },
         "policy": { "approval": "ask" }, "x-mine": 1,
-        "handler": { "http": { "url": "https://example.com/a", "method": "POST", "body": { "a": null } } },
+        "handler": { "http": { "url": "https://example.com/a", "method": "POST", "body": { "a": null, "id": "{id}" } } },
     })
 }
 
@@ -195,7 +195,7 @@ fn every_field_of_a_spec_counts() {
         ("/x-toolgate-permissions/required/0", json!(more)),
         ("/x-toolgate-permissions/elevated/0/when", json!({})),
         ("/x-toolgate-permissions/elevated/0/require/0", json!(more)),
-        ("/x-toolgate-output/type", json!("object")),
+        ("/x-toolgate-output/title", json!("Result")),
         ("/x-toolgate-outputPolicy", json!({})),
         ("/x-toolgate-outputPolicy", json!(null)),
         ("/x-toolgate-piiFields/0", json!("..phone")),
@@ -219,7 +219,7 @@ fn every_field_of_a_manifest_counts() {
         ("/input/title", json!("Input")),
         ("/input/properties/id", json!({ "type": "string" })),
         ("/testInput/id", json!("8")),
-        ("/output/type", json!("array")),
+        ("/output/title", json!("Result")),
         ("/outputPolicy/..email", json!("redact")),
         ("/piiFields/0", json!("..phone")),
         ("/capability/execution/timeout", json!(1001)),
@@ -228,10 +228,10 @@ fn every_field_of_a_manifest_counts() {
         ("/x-mine", json!(2)),
         ("/handler/http/url", json!("https://example.com/b")),
         ("/handler/http/method", json!("PUT")),
-        ("/handler/http/body", json!({})),
+        ("/handler/http/body", json!({ "id": "{id}" })),
         ("/handler/http/body/a", json!(1)),
         ("/handler/http/headers", json!({ "accept": "text/plain" })),
-        ("/handler", json!({ "cli": { "command": "/bin/true" } })),
+        ("/handler", json!({ "cli": { "command": "/bin/echo", "args": ["--", "{id}"] } })),
     ] {
         check_differs(&full_manifest(), pointer, value);
     }
@@ -325,6 +325,6 @@ fn shuffle(value: &Value, seed: &[u32], turn: &mut usize) -> Value {
 
 const GOLDEN: &str = "\
 sha256:d7bb9bdf7c1a2372696735942fcb007f5c2e7c91a2d78c3101029cea99ebf6ea
-sha256:52675425d8a3a884f08d6d2c5e3d927ebca9f1d4018b294668d3a7e6996f3f73
-sha256:b48c925666ddf0708c73909970f13cabf804baa5bef21a5db6cd829431f1cda8
+sha256:a19de60d3a78b3b6373a1a4b289d1ac5a03095a2ea51a68e81dcf21c22051494
+sha256:513bcfe6ad462edfb20b5fe191ea7ecc64e90b926d7729dc992d199cb62597a1
 ";

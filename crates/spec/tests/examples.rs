@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use toolgate_spec::{Finding, Format, Position};
+use toolgate_spec::{Finding, Format, LineIndex};
 
 #[test]
 fn every_example_tool_is_without_errors() {
@@ -57,7 +57,7 @@ fn check(name: &str, text: &str, format: Format) {
 }
 
 fn show(name: &str, text: &str, finding: &Finding) -> String {
-    let line = finding.span.map_or(1, |span| Position::of(text, span.start).line);
+    let line = finding.span.map_or(1, |span| LineIndex::new(text).position(span.start).line);
     format!("{name}:{line}: {} {}: {}", finding.code.name(), finding.at, finding.message)
 }
 

@@ -32,12 +32,13 @@ fn tool(params: &Value) -> Value {
     json!({ "name": "t", "description": "Does it", "code": "return 1", "codeType": "Javascript", "params": params })
 }
 
-fn manifest(input: &Value) -> Value {
-    json!({ "name": "t", "input": input, "handler": { "http": { "url": "https://example.com/" } } })
-}
-
+/// What an input schema becomes. Also schemas that `check` would refuse: a projection defends itself.
 fn input_of(input: &Value, target: WireTarget) -> Value {
-    let shown = projected(&manifest(input), target);
+    let document =
+        json!({ "name": "t", "classification": "read", "handler": { "cli": { "command": "true" } } });
+    let mut spec = spec_of(&document);
+    spec.governance.input = Some(input.clone());
+    let shown = project(&spec, target).unwrap_or_else(|error| error.to_string().into());
     let key = match target {
         WireTarget::Mcp => "/inputSchema",
         WireTarget::OpenAi => "/function/parameters",
@@ -236,7 +237,6 @@ fn an_output_schema_is_told_where_clients_can_rely_on_it() {
         Some(json!({ "type": "object", "properties": { "a": { "type": "string" } } }))
     );
     assert_eq!(with("x-toolgate-outputPolicy", json!({ "a": "redact" })), None);
-    assert_eq!(with("x-toolgate-output", json!({ "type": "string" })), None);
 }
 
 #[test]
@@ -309,7 +309,8 @@ fn leaky_manifest() -> Value {
         "toolId": "CANARY-id", "name": "tell-me", "description": "tell-me more", "category": "CANARY", "tags": ["CANARY"],
         "classification": "write", "profile": "CANARY", "permissions": { "required": ["CANARY"] },
         "input": {
-            "type": "object", "properties": { "a": { "type": "string", "examples": ["CANARY"], "x-CANARY": 1 } }, "$comment": "CANARY",
+            "type": "object", "required": ["a"],
+            "properties": { "a": { "type": "string", "examples": ["CANARY"], "x-CANARY": 1 } }, "$comment": "CANARY",
             "$defs": { "CANARY": { "description": "CANARY" } },
         },
         "testInput": { "a": "CANARY" }, "output": { "type": "object", "examples": ["CANARY"] },

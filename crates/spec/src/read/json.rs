@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Code, Finding, Span,
-    source::{MAX_DEPTH, Position},
+    source::{LineIndex, MAX_DEPTH},
 };
 
 pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
 }
 
 fn explain(text: &str, error: &serde_json::Error) -> Finding {
-    let offset = Position::byte_offset(text, error.line(), error.column());
+    let offset = LineIndex::new(text).byte_offset(error.line(), error.column());
     let raw = error.to_string();
     let said = raw.split(" at line ").next().unwrap_or(&raw);
     let (message, remedy) = match error.classify() {

@@ -1,6 +1,8 @@
 //! Finds places in JSON text. Runs only when there is something to point at, so that clean documents pay nothing.
 //! Tolerant by design: on text that is not JSON it stops early and finds fewer places.
 
+use std::collections::HashMap;
+
 use super::Place;
 use crate::{Pointer, Span};
 
@@ -108,32 +110,23 @@ impl Scanner<'_> {
     ) -> Option<()> {
         self.skip_space();
         let start = self.at;
-        let deeper: Vec<usize> = here
-            .iter()
-            .copied()
-            .filter(|which| wanted.get(*which).is_some_and(|path| path.len() > depth))
-            .collect();
-        let token = |which: usize| wanted.get(which).and_then(|path| path.get(depth)).map(String::as_str);
+        let mut inside: HashMap<&str, Vec<usize>> = HashMap::new();
+        for which in here {
+            if let Some(token) = wanted.get(*which).and_then(|path| path.get(depth)) {
+                inside.entry(token).or_default().push(*which);
+            }
+        }
+        let mut into = |scanner: &mut Self, token: &str, key: Option<Span>| match inside.get(token) {
+            Some(some) => scanner.descend(wanted, some, depth + 1, key, found),
+            None => scanner.skip_value().map(|_| ()),
+        };
         match self.peek()? {
-            b'{' if !deeper.is_empty() => self.each_member(|scanner, name, key| {
-                let inside: Vec<usize> =
-                    deeper.iter().copied().filter(|which| token(*which) == Some(&name)).collect();
-                if inside.is_empty() {
-                    scanner.skip_value().map(|_| ())
-                } else {
-                    scanner.descend(wanted, &inside, depth + 1, Some(key), found)
-                }
-            })?,
-            b'[' if !deeper.is_empty() => self.each_element(|scanner, index| {
-                let index = index.to_string();
-                let inside: Vec<usize> =
-                    deeper.iter().copied().filter(|which| token(*which) == Some(&index)).collect();
-                if inside.is_empty() {
-                    scanner.skip_value().map(|_| ())
-                } else {
-                    scanner.descend(wanted, &inside, depth + 1, None, found)
-                }
-            })?,
+            b'{' if !inside.is_empty() => {
+                self.each_member(|scanner, name, key| into(scanner, &name, Some(key)))?;
+            }
+            b'[' if !inside.is_empty() => {
+                self.each_element(|scanner, index| into(scanner, &index.to_string(), None))?;
+            }
             _ => {
                 self.skip_value()?;
             }

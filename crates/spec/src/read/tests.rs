@@ -2,14 +2,14 @@ use std::fmt::Write as _;
 
 use super::read;
 use crate::{
-    Code, Format, Pointer, Position,
+    Code, Format, LineIndex, Pointer,
     finding::{Finding, Target},
 };
 
 /// Where a text breaks: `line:column pointer message`.
 fn broken(text: &str, format: Format) -> String {
     let finding = read(text, format).map(|tree| tree.value).expect_err("should not parse");
-    let position = Position::of(text, finding.span.expect("a place").start);
+    let position = LineIndex::new(text).position(finding.span.expect("a place").start);
     format!("{}:{} {} {}", position.line, position.column, finding.at.as_str(), finding.message)
 }
 

@@ -1,6 +1,6 @@
 //! YAML by serde-saphyr, held to the JSON data model: no tags, no merge keys, bounded aliases, one document.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned, options};
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Code, Finding, Pointer, Span,
-    source::{MAX_DEPTH, MAX_FILE_BYTES, Position},
+    source::{LineIndex, MAX_DEPTH, MAX_FILE_BYTES},
 };
 
 pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
@@ -28,62 +28,55 @@ pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
     let Ok(root) = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()) else {
         return vec![None; wanted.len()];
     };
-    wanted.iter().map(|path| find(text, &root, path)).collect()
+    let lines = LineIndex::new(text);
+    wanted.iter().map(|path| find(&lines, &root, path)).collect()
 }
 
 pub(super) fn outline(text: &str) -> Option<YamlOutline> {
     let root = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()).ok()?;
-    let Node::Mapping(members) = &root.value else { return None };
-    if text.get(span_of(text, &root).start..)?.starts_with('{') {
+    let Node::Mapping(mapping) = &root.value else { return None };
+    let lines = LineIndex::new(text);
+    if text.get(span_of(&lines, &root).start..)?.starts_with('{') {
         return Some(YamlOutline::Flow);
     }
-    let keys = members.iter().map(|(key, _)| (key.value.clone(), span_of(text, key).start));
+    let keys = mapping.members.iter().map(|(key, _)| (key.value.clone(), span_of(&lines, key).start));
     Some(YamlOutline::Block(keys.collect()))
 }
 
-fn find(text: &str, root: &Spanned<Node>, path: &[String]) -> Option<Place> {
-    let mut place = Place { key: None, value: span_of(text, root) };
+fn find(lines: &LineIndex<'_>, root: &Spanned<Node>, path: &[String]) -> Option<Place> {
+    let mut place = Place { key: None, value: span_of(lines, root) };
     let mut node = root;
     for token in path {
         (place, node) = match &node.value {
             Node::Scalar => return None,
             Node::Sequence(items) => {
                 let item = items.get(token.parse::<usize>().ok()?)?;
-                (Place { key: None, value: span_of(text, item) }, item)
+                (Place { key: None, value: span_of(lines, item) }, item)
             }
-            Node::Mapping(members) => {
-                let (key, value) = members.iter().find(|(key, _)| &key.value == token)?;
-                (Place { key: Some(span_of(text, key)), value: span_of(text, value) }, value)
+            Node::Mapping(mapping) => {
+                let (key, value) = mapping.members.get(*mapping.by_name.get(token)?)?;
+                (Place { key: Some(span_of(lines, key)), value: span_of(lines, value) }, value)
             }
         };
     }
     Some(place)
 }
 
-fn span_of<T>(text: &str, node: &Spanned<T>) -> Span {
+/// From where a node begins to the end of its line; the parser does not say where a node ends.
+fn span_of<T>(lines: &LineIndex<'_>, node: &Spanned<T>) -> Span {
     let line = usize::try_from(node.referenced.line()).unwrap_or(1);
     let column = usize::try_from(node.referenced.column()).unwrap_or(1);
-    let start = offset_of(text, line, column);
-    let rest = text.get(start..).unwrap_or_default();
-    let end = start + rest.find('\n').unwrap_or(rest.len());
-    Span::new(start, text.get(start..end).map_or(end, |line| start + line.trim_end().len()))
-}
-
-/// The parser counts columns in characters.
-fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let start = Position::byte_offset(text, line, 1);
-    let rest = text.get(start..).unwrap_or_default();
-    start + rest.char_indices().nth(column.saturating_sub(1)).map_or(rest.len(), |(at, _)| at)
+    let start = lines.char_offset(line, column);
+    let end = lines.char_offset(line, usize::MAX);
+    Span::new(start, start.max(end))
 }
 
 fn explain(text: &str, error: &serde_saphyr::Error) -> Finding {
     let error = error.without_snippet();
+    let lines = LineIndex::new(text);
     let offset = error.location().map_or(0, |location| {
-        offset_of(
-            text,
-            usize::try_from(location.line()).unwrap_or(1),
-            usize::try_from(location.column()).unwrap_or(1),
-        )
+        let line = usize::try_from(location.line()).unwrap_or(1);
+        lines.char_offset(line, usize::try_from(location.column()).unwrap_or(1))
     });
     let raw = error.to_string();
     let message =
@@ -122,7 +115,13 @@ fn reader_options() -> Options {
 enum Node {
     Scalar,
     Sequence(Vec<Spanned<Self>>),
-    Mapping(Vec<(Spanned<String>, Spanned<Self>)>),
+    Mapping(Mapping),
+}
+
+#[derive(Default)]
+struct Mapping {
+    members: Vec<(Spanned<String>, Spanned<Node>)>,
+    by_name: HashMap<String, usize>,
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -177,9 +176,10 @@ impl<'de> Visitor<'de> for Outline {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
-        let mut mapping = Vec::new();
-        while let Some(member) = members.next_entry()? {
-            mapping.push(member);
+        let mut mapping = Mapping::default();
+        while let Some((key, value)) = members.next_entry::<Spanned<String>, _>()? {
+            mapping.by_name.insert(key.value.clone(), mapping.members.len());
+            mapping.members.push((key, value));
         }
         Ok(Node::Mapping(mapping))
     }

@@ -1,0 +1,33 @@
+# Two commands do everything on a fresh Debian or Ubuntu with a Rust toolchain: `make run` and `make test`.
+CARGO ?= cargo
+
+.PHONY: run test bench lint fmt fuzz setup bless help
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+run: setup ## build, and show the tools of the demo workspace with their posture
+	$(CARGO) build --release --locked --package toolgate
+	@scripts/demo target/release/toolgate
+
+test: setup lint ## everything that must hold before a change lands
+	$(CARGO) test --workspace --locked
+
+bench: setup ## ratios measured side by side in one run
+	$(CARGO) bench --workspace --locked
+
+lint: setup ## formatting and clippy, warnings denied
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+
+fmt: ## format the sources
+	$(CARGO) fmt --all
+
+fuzz: setup ## every fuzz target, FUZZ_RUNS executions each (needs a nightly toolchain)
+	@scripts/fuzz
+
+bless: setup ## accept the generated files and snapshots as they are now
+	TOOLGATE_BLESS=1 $(CARGO) test --workspace --locked
+
+setup:
+	@scripts/setup

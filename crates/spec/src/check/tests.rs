@@ -1,0 +1,221 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    LineIndex,
+    model::{ApprovalMode, Body, NetworkMode},
+};
+
+fn sound() -> Value {
+    json!({ "name": "t", "code": "return 1", "codeType": "Javascript" })
+}
+
+fn with(change: &Value) -> Value {
+    let mut document = sound();
+    for (key, value) in change.as_object().unwrap() {
+        document[key] = value.clone();
+    }
+    document
+}
+
+/// The errors of a document, as `CODE pointer`.
+fn errors(document: &Value) -> Vec<String> {
+    let file = check_text(&document.to_string(), Format::Json);
+    let of_tools = file.tools.iter().flat_map(|tool| &tool.findings);
+    let mut said: Vec<String> = file
+        .findings
+        .iter()
+        .chain(of_tools)
+        .filter(|finding| finding.is_error())
+        .map(|finding| format!("{} {}", finding.code.name(), finding.at.as_str()))
+        .collect();
+    said.sort();
+    said
+}
+
+#[track_caller]
+fn check_errors(change: &Value, expect: &[&str]) {
+    assert_eq!(errors(&with(change)), expect, "{change}");
+}
+
+#[track_caller]
+fn spec_of(document: &Value) -> ToolSpec {
+    let file = check_text(&document.to_string(), Format::Json);
+    file.tools
+        .into_iter()
+        .next()
+        .and_then(|tool| tool.spec)
+        .unwrap_or_else(|| panic!("not sound: {document}"))
+}
+
+#[test]
+fn absent_and_null_take_the_defaults() {
+    let nulls = with(&json!({
+        "toolId": null, "description": null, "category": null, "tags": null, "params": null, "staticVariables": null,
+        "sandboxOverrides": null, "toolSafety": null, "humanInTheLoop": null, "draft": null,
+        "createTimestamp": null, "updateTimestamp": null, "x-toolgate-capability": null,
+    }));
+    let spec = spec_of(&sound());
+    assert_eq!(spec, spec_of(&nulls));
+    assert_eq!(spec.draft, None);
+    assert_eq!(spec.approval.mode, ApprovalMode::Disabled);
+    assert_eq!(spec.overrides, crate::model::SandboxOverrides::default());
+    assert_eq!(spec.body, Body::JavaScript { code: "return 1".into() });
+}
+
+#[test]
+fn tri_states_keep_the_difference_between_no_and_nothing() {
+    let spec = spec_of(&with(
+        &json!({ "sandboxOverrides": { "fileRead": false, "fileWrite": null, "networkMode": "open" } }),
+    ));
+    assert_eq!((spec.overrides.file_read, spec.overrides.file_write), (Some(false), None));
+    assert_eq!(spec.overrides.network_mode, Some(NetworkMode::Open));
+}
+
+#[test]
+fn static_variables_keep_their_order_and_the_later_wins() {
+    let spec =
+        spec_of(&with(&json!({ "staticVariables": [{ "a": "1" }, { "b": "${B} ${A}" }, { "a": "${A}" }] })));
+    let seen: Vec<_> =
+        spec.effective_statics().iter().map(|one| (one.name.as_str(), one.value.text())).collect();
+    assert_eq!(seen, [("b", "${B} ${A}"), ("a", "${A}")]);
+    assert_eq!(spec.statics.len(), 3);
+    assert_eq!(spec.required_environment(), ["B", "A"]);
+}
+
+#[test]
+fn test_values_parse_into_their_types() {
+    let param = |kind: &str, value: &str| json!({ "params": [{ "name": "p", "required": true, "type": kind, "testValue": value }] });
+    for (kind, good, bad) in [
+        ("INTEGER", "-42", "4.2"),
+        ("INTEGER", "0", "12a"),
+        ("NUMBER", "2.5e3", "2,5"),
+        ("NUMBER", "1", "NaN"),
+        ("BOOLEAN", "false", "no"),
+        ("BOOLEAN", "true", "TRUE"),
+        ("OBJECT", "{\"a\": [1]}", "[1]"),
+        ("ARRAY", "[]", "a, b"),
+    ] {
+        check_errors(&param(kind, good), &[]);
+        check_errors(&param(kind, bad), &["SPEC_INVARIANT /params/0/testValue"]);
+    }
+    check_errors(&param("STRING", ""), &[]);
+    check_errors(
+        &json!({ "params": [{ "name": "p", "required": true, "type": "STRING" }] }),
+        &["SPEC_PARSE /params/0"],
+    );
+    check_errors(
+        &json!({ "params": [{ "name": "p", "required": true, "type": "STRING", "testValue": null }] }),
+        &["SPEC_PARSE /params/0/testValue"],
+    );
+    check_errors(&json!({ "params": [{ "name": "p", "required": false, "type": "INTEGER" }] }), &[]);
+}
+
+#[test]
+fn names_can_be_bound_and_stand_once() {
+    let param = |name: &str| json!({ "name": name, "required": false, "type": "STRING" });
+    check_errors(
+        &json!({ "params": [param("a"), param("b"), param("a")] }),
+        &["SPEC_INVARIANT /params/2/name"],
+    );
+    check_errors(
+        &json!({ "params": [param("a; process.exit()"), param("class")] }),
+        &["SPEC_INVARIANT /params/0/name", "SPEC_INVARIANT /params/1/name"],
+    );
+    check_errors(&json!({ "staticVariables": [{ "a-b": "1" }] }), &["SPEC_INVARIANT /staticVariables/0"]);
+}
+
+#[test]
+fn all_findings_are_reported_not_the_first() {
+    check_errors(
+        &json!({
+            "staticVariables": [{ "key": "${lower}" }],
+            "sandboxOverrides": { "hostsAllow": ["ok.example.com", "http://x"], "fsBasePath": "~/x", "filewrite": true },
+            "toolSafety": { "runtime": { "helpers": ["safety.fs/v1", "FS"] } },
+            "tags": ["a", "b", "c"],
+            "humanInTheLoop": { "mod": "REQUIRED" },
+            "x-toolgate-capabilty": {},
+        }),
+        &[
+            "SPEC_INVARIANT /sandboxOverrides/fsBasePath",
+            "SPEC_INVARIANT /sandboxOverrides/hostsAllow/1",
+            "SPEC_INVARIANT /staticVariables/0/key",
+            "SPEC_INVARIANT /toolSafety/runtime/helpers/1",
+            "SPEC_INVARIANT /x-toolgate-capabilty",
+            "SPEC_PARSE /humanInTheLoop/mod",
+            "SPEC_PARSE /sandboxOverrides/filewrite",
+            "SPEC_PARSE /tags",
+        ],
+    );
+}
+
+#[test]
+fn unknown_top_level_fields_are_nobody_s_error() {
+    check_errors(&json!({ "x-vendor": { "deep": [1, null] }, "future": true, "sandboxOverride": {} }), &[]);
+}
+
+#[test]
+fn numbers_that_readers_round_are_refused_where_they_mean_something() {
+    check_errors(
+        &json!({ "createTimestamp": 9_007_199_254_740_993_u64 }),
+        &["SPEC_INVARIANT /createTimestamp"],
+    );
+    check_errors(&json!({ "x-vendor": 9_007_199_254_740_993_u64 }), &[]);
+}
+
+#[test]
+fn a_document_is_an_object_with_one_body() {
+    for text in ["[]", "1", "\"x\"", "null"] {
+        assert_eq!(check_text(text, Format::Json).kind, FileKind::Unreadable, "{text}");
+    }
+    let both = with(&json!({ "handler": { "cli": { "command": "true" } } }));
+    assert!(errors(&both).contains(&"SPEC_INVARIANT /code".to_owned()));
+    assert_eq!(errors(&json!({})), ["SPEC_PARSE ", "SPEC_PARSE ", "SPEC_PARSE "]);
+}
+
+#[test]
+fn bundles_point_into_their_tools() {
+    let broken = with(&json!({ "name": "b", "draft": 1 }));
+    let bundle =
+        json!({ "toolSpecs": [sound(), broken, sound(), 7], "toolMcpServerSetting": { "autoAdd": "yes" } });
+    assert_eq!(
+        errors(&bundle),
+        [
+            "SPEC_INVARIANT /toolSpecs/2",
+            "SPEC_PARSE /toolMcpServerSetting/autoAdd",
+            "SPEC_PARSE /toolSpecs/1/draft",
+            "SPEC_PARSE /toolSpecs/3",
+        ]
+    );
+    let file = check_text(&bundle.to_string(), Format::Json);
+    assert_eq!(file.kind, FileKind::Bundle);
+    let sound: Vec<bool> = file.tools.iter().map(|tool| tool.spec.is_some()).collect();
+    assert_eq!(sound, [true, false, false]);
+}
+
+#[test]
+fn a_flood_of_findings_is_cut_and_said() {
+    let params: Vec<Value> = (0..5_000).map(|_| json!({ "nme": 1 })).collect();
+    let file = check_text(&with(&json!({ "params": params })).to_string(), Format::Json);
+    let findings = &file.tools[0].findings;
+    assert_eq!(findings.len(), MAX_FINDINGS + 1);
+    assert!(findings.last().unwrap().message.contains("the rest is left out"));
+    let bundle = json!({ "toolSpecs": vec![json!({}); 50_000] });
+    let file = check_text(&bundle.to_string(), Format::Json);
+    assert!(file.findings.iter().any(|finding| finding.message.contains("tools were not checked")));
+    assert!(file.tools.len() < 10_000);
+}
+
+#[test]
+fn findings_are_located_in_both_formats() {
+    let json =
+        "{\n  \"name\": \"t\",\n  \"code\": \"1\",\n  \"codeType\": \"Javascript\",\n  \"draft\": 7\n}";
+    let yaml = "name: t\ncode: '1'\ncodeType: Javascript\ndraft: 7\n";
+    for (text, format, expect) in [(json, Format::Json, (5, 12)), (yaml, Format::Yaml, (4, 8))] {
+        let mut findings: Vec<Finding> = check_text(text, format).tools.remove(0).findings;
+        findings.retain(Finding::is_error);
+        locate(text, format, &mut findings);
+        let position = LineIndex::new(text).position(findings[0].span.unwrap().start);
+        assert_eq!((position.line, position.column), expect);
+    }
+}
