@@ -43,7 +43,7 @@ pub struct Document {
 impl Document {
     /// Its number in the bundle; zero in a file of its own.
     pub fn index(&self) -> usize {
-        self.check.at.tokens().last().and_then(|token| token.parse().ok()).unwrap_or_default()
+        index_of(&self.check)
     }
 }
 
@@ -131,15 +131,22 @@ fn texts_of(tools: &[ToolCheck], kind: FileKind, text: &str, format: Format) -> 
     match (kind, format) {
         (FileKind::Bundle, Format::Json) => {
             let entries = split_bundle(text).map_err(|error| error.to_string())?;
-            // A member of the list that is no object has been reported and is no tool.
-            let raws = entries.iter().map(|entry| entry.raw).filter(|raw| raw.trim_start().starts_with('{'));
-            Ok(raws.map(|raw| format!("{raw}\n")).collect())
+            // By number: a member that is no object has been reported and is no tool.
+            let raw = |tool: &ToolCheck| entries.get(index_of(tool)).map(|entry| format!("{}\n", entry.raw));
+            tools
+                .iter()
+                .map(|tool| raw(tool).ok_or_else(|| "the bundle cannot be taken apart".into()))
+                .collect()
         }
         (FileKind::Bundle, Format::Yaml) => {
             Ok(tools.iter().map(|tool| to_yaml_text(&Value::Object(tool.document.clone()))).collect())
         }
         _ => Ok(tools.iter().map(|_| text.to_owned()).collect()),
     }
+}
+
+fn index_of(tool: &ToolCheck) -> usize {
+    tool.at.tokens().last().and_then(|token| token.parse().ok()).unwrap_or_default()
 }
 
 fn split(tool: &Path, name: Option<&str>) -> (PathBuf, Option<String>) {

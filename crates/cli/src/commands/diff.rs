@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use toolgate_policy::{Change, Direction, Version, compare};
+use toolgate_policy::{Change, Direction, EffectivePolicy, Origin, Version, compare};
 
 use super::resolve::Resolved;
 use crate::{
@@ -91,12 +91,21 @@ fn changed(
     let before = Resolved::new(old, rules, terminal)?;
     let after = Resolved::new(new, rules, terminal)?;
     let mut changes = compare(version(&before), version(&after));
+    for change in changes.iter_mut().filter(|change| is_derived(change, &after.policy)) {
+        change.direction = Direction::Changed;
+    }
     changes.sort_by_key(|change| match change.direction {
         Direction::Widened => 0,
         Direction::Changed => 1,
         Direction::Narrowed => 2,
     });
     Ok(Difference { name: new.check.name.clone(), kind: Kind::Changed, changes })
+}
+
+/// A tool that can leak nothing may read anything: where nobody set this label it follows from the other settings,
+/// and what makes the tool narrower would seem to make it wider.
+fn is_derived(change: &Change, after: &EffectivePolicy) -> bool {
+    change.setting == DERIVED && after.labels.accepts_untrusted.origin == Origin::Builtin
 }
 
 fn version<'v>(resolved: &'v Resolved<'v>) -> Version<'v> {
@@ -179,7 +188,9 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(),
 }
 
 /// Parts that a text comparison shows better; what they may reach stands in the settings.
-const OF_NO_REACH: [&str; 6] = ["name", "toolId", "description", "params", "code", "humanInTheLoop"];
+const OF_NO_REACH: [&str; 7] = ["name", "toolId", "description", "params", "code", "humanInTheLoop", DERIVED];
+
+const DERIVED: &str = "labels.acceptsUntrusted";
 
 /// Parts whose texts are not repeated; `compare` leaves them out.
 const OF_THE_DOCUMENT: [&str; 11] = [

@@ -3,7 +3,11 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use toolgate_spec::{FileKind, Format, build_bundle, to_json_text, to_yaml_text};
+use toolgate_spec::{
+    FileKind, Format, build_bundle,
+    project::{WireTarget, project},
+    to_json_text, to_yaml_text,
+};
 
 use crate::{
     Ending, Failure,
@@ -18,7 +22,7 @@ use crate::{
 pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let files = read_all(args, terminal)?;
     let text = match args.wire {
-        Some(wire) => declarations(&files, wire),
+        Some(wire) => declarations(&files, wire)?,
         None => bundle(&files, args.format)?,
     };
     match &args.output {
@@ -100,9 +104,25 @@ fn settings(tools: &[&Document]) -> Value {
     })
 }
 
-fn declarations(files: &[Loaded], wire: Wire) -> String {
-    let specs = files.iter().flat_map(|file| &file.tools).filter_map(|tool| tool.check.spec.as_ref());
-    let declared: Vec<Value> =
-        specs.map(|spec| json!({"name": spec.name, "w": format!("{wire:?}")})).collect();
-    to_json_text(&Value::Array(declared))
+fn declarations(files: &[Loaded], wire: Wire) -> Result<String, Failure> {
+    let target = match wire {
+        Wire::Mcp => WireTarget::Mcp,
+        Wire::Openai => WireTarget::OpenAi,
+        Wire::Anthropic => WireTarget::Anthropic,
+        Wire::Google => WireTarget::Google,
+    };
+    let mut declared = Vec::new();
+    for tool in files.iter().flat_map(|file| &file.tools) {
+        let Some(spec) = &tool.check.spec else { continue };
+        let declaration = project(spec, target).map_err(|error| {
+            Failure::Findings(format!(
+                "`{}` cannot be declared to {}: {}",
+                visible(&spec.name),
+                target.name(),
+                visible(&error.to_string())
+            ))
+        })?;
+        declared.push(declaration);
+    }
+    Ok(to_json_text(&Value::Array(declared)))
 }

@@ -47,7 +47,7 @@ fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize
 
 #[cfg(test)]
 mod tests {
-    use toolgate_spec::Position;
+    use toolgate_spec::{LineIndex, Position};
 
     use super::positions;
 
@@ -56,8 +56,9 @@ mod tests {
         let text = "{\n  \"é\": 1,\r\n\n  \"b\": \"漢字\"\n}";
         let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
         let found = positions(text, offsets.iter().copied());
+        let index = LineIndex::new(text);
         for offset in offsets {
-            assert_eq!(found[&offset], Position::of(text, offset), "at {offset}");
+            assert_eq!(found[&offset], index.position(offset), "at {offset}");
         }
     }
 

@@ -28,7 +28,7 @@ fn colours_only_where_they_are_wanted() {
 fn a_document_cannot_forge_terminal_output() {
     let forged = tool("x").replace(
         "\"name\": \"x\"",
-        "\"name\": \"x\\u001b[2J\\u202e\u{202e}\u{200b}\", \"drfat\": 1, \"params\": 3",
+        "\"name\": \"x\\u001b[2J\\u202e\u{202e}\u{200b}\", \"sandboxOverrides\": 3",
     );
     let run = Bench::with("bad.json", forged).run(&["check", "--color", "always", "bad.json"]).expect(1);
     let plain = run.out.replace("\u{1b}[", "");
@@ -128,7 +128,7 @@ fn tools_of_different_files_must_not_be_mistaken() {
     let run = bench.run(&["check", "."]).expect(1);
     assert!(run.out.contains("`add` has the same name as `add` in `a.json`"), "{}", run.out);
     assert!(run.out.contains("`sum` has the same tool id as `add` in `b.json`"), "{}", run.out);
-    assert!(run.out.contains("--> c.json:12:"), "{}", run.out);
+    assert!(run.out.contains("--> c.json:11:"), "{}", run.out);
     // Drafts are not served, so two of one name are two attempts at it.
     let bench = Bench::with("a.json", tool("add"));
     bench.write("b.json", tool("add"));
@@ -159,7 +159,7 @@ fn a_finding_in_a_bundle_points_into_the_file() {
     let finding = &run.json()["findings"][0];
     assert_eq!(finding["pointer"], "/toolSpecs/1/draft");
     assert_eq!(finding["tool"], "b");
-    assert_eq!(finding["line"], 26);
+    assert_eq!(finding["line"], 25);
 }
 
 #[test]

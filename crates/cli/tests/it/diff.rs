@@ -24,6 +24,17 @@ fn wider_fails_and_narrower_passes() {
     let run = bench.run(&["diff", "a.json", "b.json"]).expect(1);
     snapshot("diff_text.txt", &run.out);
     assert!(!bench.run(&["diff", "b.json", "a.json"]).expect(0).out.contains("widened"));
+    // A label that somebody sets is not derived.
+    bench.write(
+        "c.json",
+        tool_with("add", r#""x-toolgate-capability": { "labels": { "acceptsUntrusted": false } }"#),
+    );
+    bench.run(&["diff", "c.json", "a.json"]).expect(0);
+    bench.write(
+        "d.json",
+        tool_with("add", r#""x-toolgate-capability": { "labels": { "acceptsUntrusted": true } }"#),
+    );
+    bench.run(&["diff", "c.json", "d.json"]).expect(1);
 }
 
 #[test]

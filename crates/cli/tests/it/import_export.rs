@@ -99,3 +99,19 @@ fn nothing_is_exported_if_anything_is_wrong() {
     assert!(run.err.contains("error[SPEC_PARSE]") && run.err.contains("nothing was exported"), "{}", run.err);
     bench.run(&["export", "nowhere"]).expect(2);
 }
+
+#[test]
+fn declarations_say_what_models_see_and_nothing_else() {
+    let bench = Bench::with("t/add.json", tool("add"));
+    for (reader, schema) in [
+        ("mcp", "/0/inputSchema"),
+        ("openai", "/0/function/parameters"),
+        ("anthropic", "/0/input_schema"),
+        ("google", "/0/parameters"),
+    ] {
+        let run = bench.run(&["export", "--as", reader, "t"]).expect(0);
+        assert!(run.json().pointer(schema).unwrap()["properties"]["a"].is_object(), "{reader}: {}", run.out);
+        assert!(!run.out.contains("return a + b"), "{reader}: {}", run.out);
+    }
+    bench.run(&["export", "--as", "mcp", "--format", "yaml", "t"]).expect(2);
+}
