@@ -1,0 +1,107 @@
+//! What stands below each command's flags: exit codes and examples.
+
+pub const TOOLGATE: &str = "\
+Examples:
+  toolgate new word-count          write a document that passes
+  toolgate check tools/            check a folder
+  toolgate resolve tools/a.json    what a tool may touch, and who says so
+  toolgate explain SPEC_PARSE      what a code means";
+
+pub const CHECK: &str = "\
+A folder is walked for *.json, *.yaml and *.yml; a file that parses and holds no tool is passed over there, and
+reported when it is named directly. Only warnings can be allowed; errors always count.
+
+Exit codes:
+  0  nothing found, or warnings only
+  1  errors, or warnings with --deny-warnings
+  2  a path could not be read; wins over 1
+
+Examples:
+  toolgate check tools/ bundle.json
+  toolgate check --deny-warnings --format github tools/
+  toolgate check --format sarif tools/ > toolgate.sarif
+  cat tool.yaml | toolgate check --stdin-format yaml -";
+
+pub const RESOLVE: &str = "\
+Nothing is run. Of the environment only the presence of variables is shown, never a value.
+
+Exit codes:
+  0  resolved
+  1  the document has errors or cannot be resolved
+  2  it could not be read or written
+
+Examples:
+  toolgate resolve tools/word-count.json
+  toolgate resolve bundle.json#word-count --format json
+  toolgate resolve tools/word-count.json --write-safety";
+
+pub const DIFF: &str = "\
+What reaches further comes first. Bundles are compared tool by tool, by name: an added tool reaches further, a
+removed one does not. What can be called neither wider nor narrower, such as one host in place of another, counts
+as wider. Changed code, parameters or descriptions are shown and do not count.
+
+Exit codes:
+  0  the same reach, or less
+  1  more reach or risk, or errors in either version
+  2  a version could not be read
+
+Examples:
+  toolgate diff old.json new.json
+  git show main:tools/a.yaml > /tmp/a.yaml && toolgate diff /tmp/a.yaml tools/a.yaml";
+
+pub const IMPORT: &str = "\
+A pass that somebody else recorded is never trusted: every tool becomes a draft. Fields that toolgate does not know
+are kept as they are written. Nothing is written if a document has errors or a file is there already.
+
+Exit codes:
+  0  all imported
+  1  errors; nothing was written, or with --keep-going only the rest
+  2  something could not be read or written
+
+Examples:
+  toolgate import bundle.json --into tools/
+  toolgate import a.yaml b.json --into tools/ --force";
+
+pub const EXPORT: &str = "\
+Nothing is exported if a document has errors. A bundle names the tools that are not drafts as exposed.
+
+Exit codes:
+  0  exported
+  1  errors; nothing was exported
+  2  something could not be read or written
+
+Examples:
+  toolgate export tools/ -o bundle.json
+  toolgate export tools/ --as mcp";
+
+pub const NEW: &str = "\
+JavaScript tools are written as JSON, the others as YAML with the schema's place in the first line, so that an
+editor completes and checks while you type. An existing file is never overwritten.
+
+Exit codes:
+  0  written
+  2  not written
+
+Examples:
+  toolgate new word-count
+  toolgate new list-branches --kind cli --dir tools/";
+
+pub const SCHEMA: &str = "\
+Examples:
+  toolgate schema --list
+  toolgate schema tool-manifest > tool-manifest.schema.json";
+
+pub const EXPLAIN: &str = "\
+Examples:
+  toolgate explain
+  toolgate explain LINT_WILDCARD_HOST";
+
+pub const COMPLETIONS: &str = "\
+Examples:
+  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
+  toolgate completions zsh > ~/.zfunc/_toolgate";
+
+pub const MAN: &str = "\
+Examples:
+  toolgate man | man -l -
+  toolgate man --out ~/.local/share/man/man1";

@@ -1,0 +1,208 @@
+//! What does a change to a tool mean for its reach and risk?
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use toolgate_policy::{Change, Direction, EffectivePolicy, Origin, Version, compare};
+
+use super::resolve::Resolved;
+use crate::{
+    Ending, Failure,
+    args::{DiffArgs, OutputFormat},
+    check_file::Rules,
+    documents::{self, Document},
+    terminal::{Terminal, visible},
+};
+
+pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let rules = args.policy.rules()?;
+    let before = documents::all(&args.before, &rules)?;
+    let after = documents::all(&args.after, &rules)?;
+    let differences = differences(&before, &after, &rules, terminal)?;
+    match args.format {
+        OutputFormat::Text => print(&differences, terminal)?,
+        OutputFormat::Json => print_json(&differences, terminal)?,
+    }
+    let is_wider = differences.iter().any(Difference::is_wider);
+    Ok(if is_wider { Ending::Findings } else { Ending::Clean })
+}
+
+/// What became of one tool.
+struct Difference {
+    name: String,
+    kind: Kind,
+    changes: Vec<Change>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Added,
+    Removed,
+    Changed,
+}
+
+impl Difference {
+    /// What cannot be ordered counts as wider: it reaches something that it did not reach before.
+    fn is_wider(&self) -> bool {
+        match self.kind {
+            Kind::Added => true,
+            Kind::Removed => false,
+            Kind::Changed => self.changes.iter().any(|change| match change.direction {
+                Direction::Widened => true,
+                Direction::Narrowed => false,
+                Direction::Changed => !OF_NO_REACH.contains(&change.setting),
+            }),
+        }
+    }
+}
+
+fn differences(
+    before: &[Document],
+    after: &[Document],
+    rules: &Rules,
+    terminal: &Terminal,
+) -> Result<Vec<Difference>, Failure> {
+    if let ([old], [new]) = (before, after) {
+        // Two files of one tool each are two versions of it, whatever their names.
+        return Ok(vec![changed(old, new, rules, terminal)?]);
+    }
+    let mut found = Vec::new();
+    for new in after {
+        match before.iter().find(|old| old.check.name == new.check.name) {
+            Some(old) => found.push(changed(old, new, rules, terminal)?),
+            None => {
+                // An added tool must be sound, or nobody knows what was added.
+                Resolved::new(new, rules, terminal)?;
+                found.push(whole(new, Kind::Added));
+            }
+        }
+    }
+    let is_gone = |old: &&Document| !after.iter().any(|new| new.check.name == old.check.name);
+    found.extend(before.iter().filter(is_gone).map(|old| whole(old, Kind::Removed)));
+    Ok(found)
+}
+
+fn changed(
+    old: &Document,
+    new: &Document,
+    rules: &Rules,
+    terminal: &Terminal,
+) -> Result<Difference, Failure> {
+    let before = Resolved::new(old, rules, terminal)?;
+    let after = Resolved::new(new, rules, terminal)?;
+    let mut changes = compare(version(&before), version(&after));
+    for change in changes.iter_mut().filter(|change| is_derived(change, &after.policy)) {
+        change.direction = Direction::Changed;
+    }
+    changes.sort_by_key(|change| match change.direction {
+        Direction::Widened => 0,
+        Direction::Changed => 1,
+        Direction::Narrowed => 2,
+    });
+    Ok(Difference { name: new.check.name.clone(), kind: Kind::Changed, changes })
+}
+
+/// A tool that can leak nothing may read anything: where nobody set this label it follows from the other settings,
+/// and what makes the tool narrower would seem to make it wider.
+fn is_derived(change: &Change, after: &EffectivePolicy) -> bool {
+    change.setting == DERIVED && after.labels.accepts_untrusted.origin == Origin::Builtin
+}
+
+fn version<'v>(resolved: &'v Resolved<'v>) -> Version<'v> {
+    Version { spec: resolved.spec, policy: &resolved.policy, risk: &resolved.risk }
+}
+
+fn whole(document: &Document, kind: Kind) -> Difference {
+    Difference { name: document.check.name.clone(), kind, changes: Vec::new() }
+}
+
+fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Failure> {
+    let palette = terminal.palette;
+    let (bold, error, good) = (palette.bold, palette.error, palette.good);
+    let mut is_silent = true;
+    for difference in differences {
+        let name = visible(&difference.name);
+        match difference.kind {
+            Kind::Added => {
+                writeln!(terminal, "{bold}{name}{bold:#}\n  {error}widened{error:#}   the tool is new")?
+            }
+            Kind::Removed => {
+                writeln!(terminal, "{bold}{name}{bold:#}\n  {good}narrowed{good:#}  the tool is gone")?
+            }
+            Kind::Changed if difference.changes.is_empty() => continue,
+            Kind::Changed => writeln!(terminal, "{bold}{name}{bold:#}")?,
+        }
+        is_silent = false;
+        for change in &difference.changes {
+            let style = match change.direction {
+                Direction::Widened => error,
+                Direction::Narrowed => good,
+                Direction::Changed => palette.warning,
+            };
+            let direction = change.direction.name();
+            write!(terminal, "  {style}{direction:<8}{style:#}  ")?;
+            if OF_THE_DOCUMENT.contains(&change.setting) {
+                writeln!(terminal, "{}", change.setting)?;
+            } else {
+                let (before, after) = (visible(&change.before), visible(&change.after));
+                writeln!(terminal, "{:<28} {before} -> {after}", change.setting)?;
+            }
+        }
+    }
+    if is_silent {
+        writeln!(terminal, "no change in reach or risk")?;
+    }
+    Ok(())
+}
+
+fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Failure> {
+    let tools: Vec<Value> = differences
+        .iter()
+        .map(|difference| {
+            let changes = difference.changes.iter().map(|change| {
+                json!({
+                    "setting": change.setting,
+                    "direction": change.direction.name(),
+                    "before": change.before,
+                    "after": change.after,
+                })
+            });
+            let kind = match difference.kind {
+                Kind::Added => "added",
+                Kind::Removed => "removed",
+                Kind::Changed if difference.changes.is_empty() => "same",
+                Kind::Changed => "changed",
+            };
+            json!({
+                "name": difference.name,
+                "kind": kind,
+                "wider": difference.is_wider(),
+                "changes": changes.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let wider = differences.iter().any(Difference::is_wider);
+    serde_json::to_writer_pretty(&mut *terminal, &json!({ "version": 1, "wider": wider, "tools": tools }))?;
+    writeln!(terminal)?;
+    Ok(())
+}
+
+/// Parts that a text comparison shows better; what they may reach stands in the settings.
+const OF_NO_REACH: [&str; 7] = ["name", "toolId", "description", "params", "code", "humanInTheLoop", DERIVED];
+
+const DERIVED: &str = "labels.acceptsUntrusted";
+
+/// Parts whose texts are not repeated; `compare` leaves them out.
+const OF_THE_DOCUMENT: [&str; 11] = [
+    "name",
+    "toolId",
+    "description",
+    "params",
+    "staticVariables",
+    "code",
+    "humanInTheLoop",
+    "permissions",
+    "output",
+    "outputPolicy",
+    "piiFields",
+];

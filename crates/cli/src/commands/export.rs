@@ -1,0 +1,128 @@
+//! Our files become one bundle, or the declarations that models and clients read.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use toolgate_spec::{
+    FileKind, Format, build_bundle,
+    project::{WireTarget, project},
+    to_json_text, to_yaml_text,
+};
+
+use crate::{
+    Ending, Failure,
+    args::{DocumentFormat, ExportArgs, Wire},
+    documents::{self, Document, Loaded},
+    load::{self, Chosen, Gathered, Input},
+    report::counted,
+    terminal::{Terminal, visible},
+    write::{self, Existing},
+};
+
+pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let files = read_all(args, terminal)?;
+    let text = match args.wire {
+        Some(wire) => declarations(&files, wire)?,
+        None => bundle(&files, args.format)?,
+    };
+    match &args.output {
+        None => terminal.write_all(text.as_bytes())?,
+        Some(path) => {
+            let existing = if args.force { Existing::Replace } else { Existing::Keep };
+            write::write(path, text.as_bytes(), existing)?;
+            let tools = counted(files.iter().map(|file| file.tools.len()).sum(), "tool");
+            terminal.note(&format!("{tools} written to {}", visible(&path.to_string_lossy())));
+        }
+    }
+    Ok(Ending::Clean)
+}
+
+/// INVARIANT: nothing is exported if anything is wrong; half a catalog is worse than none.
+fn read_all(args: &ExportArgs, terminal: &Terminal) -> Result<Vec<Loaded>, Failure> {
+    let rules = args.policy.rules()?;
+    let Gathered { inputs, unreadable } = load::gather(&args.paths);
+    if let Some(problem) = unreadable.first() {
+        return Err(Failure::new(visible(&problem.problem)));
+    }
+    let (mut files, mut errors) = (Vec::new(), 0);
+    for input in &inputs {
+        if is_something_else(input, &rules) {
+            continue;
+        }
+        let loaded = documents::load(input, &rules)?;
+        if loaded.checked.errors > 0 {
+            documents::complain(&loaded.checked, terminal)?;
+            errors += loaded.checked.errors;
+        }
+        files.push(loaded);
+    }
+    if errors > 0 {
+        return Err(Failure::Findings(format!("nothing was exported: {}", counted(errors, "error"))));
+    }
+    if files.is_empty() {
+        return Err(Failure::new("no tool document was found"));
+    }
+    Ok(files)
+}
+
+fn is_something_else(input: &Input, rules: &crate::check_file::Rules) -> bool {
+    matches!(input, Input::File { chosen: Chosen::ByWalking, .. })
+        && matches!(crate::check_file::check_file(input, rules), crate::check_file::Outcome::NotATool)
+}
+
+fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {
+    let tools: Vec<&Document> = files.iter().flat_map(|file| &file.tools).collect();
+    let texts: Vec<(&str, Format)> = tools.iter().map(|tool| (tool.text.as_str(), tool.format)).collect();
+    // A bundle that is exported by itself keeps its own settings, as written.
+    let frame = match files {
+        [only] if only.kind == FileKind::Bundle && only.format == Format::Json => only.text.to_string(),
+        _ => to_json_text(&settings(&tools)),
+    };
+    let text =
+        build_bundle(&texts, Some(&frame)).map_err(|error| Failure::new(visible(&error.to_string())))?;
+    match format {
+        DocumentFormat::Json => Ok(text),
+        DocumentFormat::Yaml => {
+            let value: Value = serde_json::from_str(&text)
+                .map_err(|error| Failure::new(format!("the bundle does not read back: {error}")))?;
+            Ok(to_yaml_text(&value))
+        }
+    }
+}
+
+/// Drafts travel, but are not exposed where the bundle arrives.
+fn settings(tools: &[&Document]) -> Value {
+    let exposed: Vec<&str> = tools
+        .iter()
+        .filter_map(|tool| tool.check.spec.as_ref())
+        .filter(|spec| spec.draft == Some(false))
+        .map(|spec| spec.id.as_str())
+        .collect();
+    json!({
+        "toolSpecs": [],
+        "toolMcpServerSetting": { "autoAdd": false, "exposedToolIds": exposed, "excludedToolIds": [] },
+    })
+}
+
+fn declarations(files: &[Loaded], wire: Wire) -> Result<String, Failure> {
+    let target = match wire {
+        Wire::Mcp => WireTarget::Mcp,
+        Wire::Openai => WireTarget::OpenAi,
+        Wire::Anthropic => WireTarget::Anthropic,
+        Wire::Google => WireTarget::Google,
+    };
+    let mut declared = Vec::new();
+    for tool in files.iter().flat_map(|file| &file.tools) {
+        let Some(spec) = &tool.check.spec else { continue };
+        let declaration = project(spec, target).map_err(|error| {
+            Failure::Findings(format!(
+                "`{}` cannot be declared to {}: {}",
+                visible(&spec.name),
+                target.name(),
+                visible(&error.to_string())
+            ))
+        })?;
+        declared.push(declaration);
+    }
+    Ok(to_json_text(&Value::Array(declared)))
+}

@@ -1,0 +1,183 @@
+//! Foreign documents become files of ours: one a tool, all as drafts, all or none.
+
+use std::{
+    collections::HashMap,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use toolgate_spec::{Format, edit, stamp};
+
+use crate::{
+    Ending, Failure,
+    args::ImportArgs,
+    check_file::Rules,
+    documents::{self, Document},
+    load::{self, Gathered},
+    report::counted,
+    terminal::{Terminal, visible},
+    write::{self, Existing},
+};
+
+pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let rules = args.policy.rules()?;
+    let (documents, faulty) = sound_documents(args, &rules, terminal)?;
+    if faulty > 0 && !args.keep_going {
+        return Err(Failure::Findings(format!(
+            "nothing was imported: {} errors; `--keep-going` imports the rest",
+            counted_have(faulty)
+        )));
+    }
+    if documents.is_empty() && faulty == 0 {
+        return Err(Failure::new("no tool document was found"));
+    }
+    let planned = plan(&documents, args)?;
+    write::create_folder(&args.into)?;
+    write_all(&planned, args)?;
+    for target in &planned {
+        writeln!(terminal, "{} -> {}", visible(&target.name), visible(&target.path.to_string_lossy()))?;
+    }
+    let into = args.into.to_string_lossy();
+    let tools = counted(planned.len(), "tool");
+    writeln!(terminal, "{tools} imported into {} as drafts", visible(&into))?;
+    if faulty > 0 {
+        writeln!(terminal, "{} errors and stayed out", counted_have(faulty))?;
+        return Ok(Ending::Findings);
+    }
+    Ok(Ending::Clean)
+}
+
+struct Target {
+    name: String,
+    path: PathBuf,
+    text: String,
+}
+
+/// The documents without errors, and how many have some; those are shown.
+fn sound_documents(
+    args: &ImportArgs,
+    rules: &Rules,
+    terminal: &Terminal,
+) -> Result<(Vec<Document>, usize), Failure> {
+    let Gathered { inputs, unreadable } = load::gather(&args.files);
+    if let Some(problem) = unreadable.first() {
+        return Err(Failure::new(visible(&problem.problem)));
+    }
+    let (mut sound, mut faulty) = (Vec::new(), 0);
+    for input in &inputs {
+        let loaded = documents::load(input, rules)?;
+        if loaded.checked.errors > 0 {
+            documents::complain(&loaded.checked, terminal)?;
+        }
+        if loaded.tools.is_empty() && loaded.checked.errors > 0 {
+            faulty += 1;
+        }
+        for document in loaded.tools {
+            if loaded.checked.tools.iter().any(|sound| sound.at == document.check.at) {
+                sound.push(document);
+            } else {
+                faulty += 1;
+            }
+        }
+    }
+    Ok((sound, faulty))
+}
+
+/// Every target is known to be free before the first byte is written.
+fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failure> {
+    let mut taken: HashMap<PathBuf, &str> = HashMap::new();
+    let mut targets = Vec::new();
+    for document in documents {
+        let name = &document.check.name;
+        let path = args.into.join(file_name(name, document.format));
+        if let Some(other) = taken.insert(path.clone(), &document.file) {
+            let problem =
+                format!("`{name}` is in `{other}` and in `{}`; nothing was imported", document.file);
+            return Err(Failure::at(&path, problem));
+        }
+        if !args.force && fs::symlink_metadata(&path).is_ok() {
+            let problem = "this file exists; nothing was imported; `--force` overwrites";
+            return Err(Failure::at(&path, problem));
+        }
+        targets.push(Target { name: name.clone(), text: as_draft(document)?, path });
+    }
+    Ok(targets)
+}
+
+/// A pass that somebody else recorded means nothing here; everything else stays as it was written.
+fn as_draft(document: &Document) -> Result<String, Failure> {
+    let mut changes = stamp(&document.check.document, super::new::now_ms());
+    changes.push(("draft", Some(Value::Bool(true))));
+    edit(&document.text, document.format, &changes).map_err(|error| {
+        Failure::at(Path::new(&document.file), format!("`{}`: {error}", document.check.name))
+    })
+}
+
+/// INVARIANT: if one file cannot be written, those that this run has made are gone again.
+fn write_all(targets: &[Target], args: &ImportArgs) -> Result<(), Failure> {
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let mut made: Vec<&Path> = Vec::new();
+    for target in targets {
+        let is_new = fs::symlink_metadata(&target.path).is_err();
+        if let Err(failure) = write::write(&target.path, target.text.as_bytes(), existing) {
+            let left: Vec<_> = made.iter().filter(|path| fs::remove_file(path).is_err()).collect();
+            return Err(match left.first() {
+                None => failure,
+                Some(path) => {
+                    Failure::new(format!("{failure}; `{}` is left behind", visible(&path.to_string_lossy())))
+                }
+            });
+        }
+        if is_new {
+            made.push(&target.path);
+        }
+    }
+    Ok(())
+}
+
+/// A name is anybody's text: what is no plain file name is made one, with a few digits that keep it apart.
+fn file_name(name: &str, format: Format) -> String {
+    let extension = match format {
+        Format::Json => "json",
+        Format::Yaml => "yaml",
+    };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !name.is_empty() && name.len() <= LONGEST && name.bytes().all(is_plain) {
+        return format!("{name}.{extension}");
+    }
+    let plain: String = name
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
+        .take(LONGEST)
+        .collect();
+    let hash = Sha256::digest(name);
+    let digits: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{digits}.{extension}", plain.trim_matches('-')).trim_start_matches('-').to_owned()
+}
+
+fn counted_have(count: usize) -> String {
+    format!("{} {}", counted(count, "document"), if count == 1 { "has" } else { "have" })
+}
+
+const LONGEST: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use toolgate_spec::Format;
+
+    use super::file_name;
+
+    #[test]
+    fn a_name_cannot_choose_its_folder() {
+        assert_eq!(file_name("word-count", Format::Json), "word-count.json");
+        for name in ["../../etc/passwd", "/etc/passwd", "..", ".bashrc", "a/b", "nul\0", "漢字", " "] {
+            let file = file_name(name, Format::Yaml);
+            assert!(file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte)), "{file}");
+            assert!(!file.starts_with('.') && file.ends_with(".yaml") && !file.contains(".."), "{file}");
+        }
+        assert_ne!(file_name("a b", Format::Json), file_name("a/b", Format::Json));
+    }
+}

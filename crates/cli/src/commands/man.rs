@@ -1,0 +1,44 @@
+//! The manual pages, made from the same words as `--help`.
+
+use std::{fs, io::Write, path::Path};
+
+use clap::{Command, CommandFactory};
+
+use crate::{
+    Ending, Failure,
+    args::{Args, ManArgs},
+    terminal::Terminal,
+};
+
+pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let mut command = Args::command();
+    // Also gives the subcommands their full names and the flags they share.
+    command.build();
+    match &args.out {
+        None => terminal.write_all(&page(&command, "toolgate")?)?,
+        Some(folder) => write_all(&command, folder, terminal)?,
+    }
+    Ok(Ending::Clean)
+}
+
+fn write_all(command: &Command, folder: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::at(folder, error))?;
+    write_page(command, "toolgate", folder, terminal)?;
+    for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
+        write_page(subcommand, &format!("toolgate-{}", subcommand.get_name()), folder, terminal)?;
+    }
+    Ok(())
+}
+
+fn write_page(command: &Command, title: &str, folder: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+    let path = folder.join(format!("{title}.1"));
+    fs::write(&path, page(command, title)?).map_err(|error| Failure::at(&path, error))?;
+    writeln!(terminal, "wrote {}", path.display())?;
+    Ok(())
+}
+
+fn page(command: &Command, title: &str) -> Result<Vec<u8>, Failure> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).title(title).render(&mut page)?;
+    Ok(page)
+}

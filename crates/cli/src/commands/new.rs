@@ -1,0 +1,103 @@
+//! A document to start from: complete, commented, and without a finding.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use toolgate_spec::{Schema, model::ToolId};
+
+use crate::{
+    Ending, Failure,
+    args::{NewArgs, ToolKind},
+    terminal::{Terminal, visible},
+    write::{self, Existing},
+};
+
+pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    refuse_bad_name(&args.name)?;
+    let path = args.dir.join(format!("{}.{}", args.name, extension(args.kind)));
+    let document = document(args.kind, &args.name, &schema_reference(args.kind, &args.dir));
+    write::create_folder(&args.dir)?;
+    write::write(&path, document.as_bytes(), Existing::Keep)?;
+    let shown = path.to_string_lossy();
+    let shown = visible(&shown);
+    writeln!(terminal, "wrote {shown}\n\nnext: edit it, then `toolgate check {shown}`")?;
+    Ok(Ending::Clean)
+}
+
+/// Milliseconds since 1970, as documents count. A clock before that is as good as none.
+pub fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|age| u64::try_from(age.as_millis()).ok())
+        .unwrap_or_default()
+}
+
+/// Names become file names, command lines and identifiers elsewhere, so a new one is a plain slug.
+pub fn is_slug(name: &str) -> bool {
+    let starts_well = name.starts_with(|first: char| first.is_ascii_lowercase());
+    let ends_well = name.ends_with(|last: char| last.is_ascii_lowercase() || last.is_ascii_digit());
+    let plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'));
+    starts_well && ends_well && plain && name.len() <= LONGEST_NAME
+}
+
+fn refuse_bad_name(name: &str) -> Result<(), Failure> {
+    if is_slug(name) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "`{}` is no name for a tool; write lower-case letters, digits, `-` and `_`, beginning with a letter, at \
+         most {LONGEST_NAME}, such as `word-count`",
+        visible(name)
+    )))
+}
+
+fn document(kind: ToolKind, name: &str, schema: &str) -> String {
+    template(kind)
+        .replace("@SCHEMA@", schema)
+        .replace("@ID@", ToolId::of_name(name).as_str())
+        .replace("@NAME@", name)
+        .replace("@NOW@", &now_ms().to_string())
+}
+
+/// The schema in the repository if the folder is inside one that has it, so that it works offline; else its address.
+fn schema_reference(kind: ToolKind, dir: &Path) -> String {
+    let schema = if kind == ToolKind::Js { Schema::SafeToolSpec } else { Schema::ToolManifest };
+    let file = format!("{}.schema.json", schema.name());
+    relative_schema(dir, &file).unwrap_or_else(|| format!("https://toolgate.dev/schemas/{file}"))
+}
+
+fn relative_schema(dir: &Path, file: &str) -> Option<String> {
+    let absolute = std::path::absolute(dir).ok()?;
+    let mut up = PathBuf::new();
+    for folder in absolute.ancestors() {
+        if folder.join("schemas").join(file).is_file() {
+            let relative = up.join("schemas").join(file);
+            return Some(relative.to_string_lossy().into_owned());
+        }
+        up.push("..");
+    }
+    None
+}
+
+const fn template(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Js => include_str!("../../templates/js.json"),
+        ToolKind::Cli => include_str!("../../templates/cli.yaml"),
+        ToolKind::Http => include_str!("../../templates/http.yaml"),
+        ToolKind::Grpc => include_str!("../../templates/grpc.yaml"),
+        ToolKind::Mcp => include_str!("../../templates/mcp.yaml"),
+    }
+}
+
+const fn extension(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Js => "json",
+        ToolKind::Cli | ToolKind::Http | ToolKind::Grpc | ToolKind::Mcp => "yaml",
+    }
+}
+
+const LONGEST_NAME: usize = 64;

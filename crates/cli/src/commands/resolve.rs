@@ -1,0 +1,234 @@
+//! What may this tool do, who says so, and how risky is it?
+
+use std::{io::Write, path::Path};
+
+use serde_json::{Value, json};
+use toolgate_policy::{
+    Digests, EffectivePolicy, Lifecycle, Risk, RiskLevel, Wording, effective_level, policy_digest, rate,
+    safety_to_json, state, tool_safety,
+};
+use toolgate_spec::{FileKind, Finding, Format, edit, edit_in_bundle, model::ToolSpec};
+
+use crate::{
+    Ending, Failure,
+    args::{OutputFormat, ResolveArgs},
+    check_file::Rules,
+    documents::{self, Document, Loaded},
+    report::counted,
+    table::Table,
+    terminal::{Terminal, visible},
+    write::{self, Existing},
+};
+
+pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let rules = args.policy.rules()?;
+    let (path, loaded, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
+    let resolved = Resolved::new(&document, &rules, terminal)?;
+    match args.format {
+        OutputFormat::Text => resolved.print(terminal)?,
+        OutputFormat::Json => {
+            serde_json::to_writer_pretty(&mut *terminal, &resolved.json())?;
+            writeln!(terminal)?;
+        }
+    }
+    if args.write_safety {
+        write_safety(&path, &loaded, &document, &resolved)?;
+        terminal.note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
+    }
+    Ok(Ending::Clean)
+}
+
+/// A tool and everything that was worked out about it.
+pub struct Resolved<'a> {
+    file: &'a str,
+    pub spec: &'a ToolSpec,
+    pub policy: EffectivePolicy,
+    pub risk: Risk,
+    met: RiskLevel,
+    digest: String,
+    policy_digest: String,
+    lifecycle: Lifecycle,
+    environment: Vec<(&'a str, bool)>,
+    mismatches: Vec<Finding>,
+}
+
+impl<'a> Resolved<'a> {
+    /// A document with errors has no policy; its findings are shown instead.
+    pub fn new(document: &'a Document, rules: &Rules, terminal: &Terminal) -> Result<Self, Failure> {
+        let check = &document.check;
+        let name = visible(&check.name);
+        let refused = |errors: usize| {
+            Failure::Findings(format!("`{name}` has no policy: {}", counted(errors, "error")))
+        };
+        let Some(spec) = &check.spec else {
+            documents::complain_of(document, check.findings.clone(), terminal)?;
+            return Err(refused(check.findings.iter().filter(|finding| finding.is_error()).count()));
+        };
+        let policy = match toolgate_policy::resolve(spec, &rules.set, rules.overrides.as_ref()) {
+            Ok(policy) => policy,
+            Err(mut findings) => {
+                let count = findings.len();
+                for finding in &mut findings {
+                    finding.at = finding.at.within(&check.at);
+                }
+                documents::complain_of(document, findings, terminal)?;
+                return Err(refused(count));
+            }
+        };
+        let risk = rate(&policy, spec, &rules.set);
+        let digest = toolgate_spec::digest(spec, &check.document).to_string();
+        let policy_digest = policy_digest(&policy);
+        let current = Digests { document: &digest, policy: &policy_digest };
+        // No records are kept yet: what was passed elsewhere does not count here.
+        let lifecycle = state(spec, current, None, &process_environment);
+        Ok(Self {
+            file: &document.file,
+            spec,
+            met: effective_level(&risk, &policy.approval, wording(&check.findings)),
+            environment: environment(spec),
+            mismatches: toolgate_policy::safety_mismatch(spec, &policy),
+            risk,
+            policy,
+            digest,
+            policy_digest,
+            lifecycle,
+        })
+    }
+
+    fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let palette = terminal.palette;
+        let bold = palette.bold;
+        let (name, file) = (visible(&self.spec.name), visible(self.file));
+        writeln!(terminal, "{bold}{name}{bold:#}  {}{file}{:#}\n", palette.dim, palette.dim)?;
+        let mut facts = Table::new([10, 0, 0]);
+        facts.row(["risk", &self.risk_line(), ""]);
+        for reason in &self.risk.because {
+            facts.row([
+                "",
+                &format!("{} {} ({}, {})", reason.level.name(), reason.text, reason.setting, reason.origin),
+                "",
+            ]);
+        }
+        facts.row(["state", &format!("{}: {}", self.lifecycle.state.name(), self.lifecycle.because), ""]);
+        for (at, (variable, is_set)) in self.environment.iter().enumerate() {
+            let label = if at == 0 { "needs" } else { "" };
+            facts.row([label, &format!("{variable} ({})", if *is_set { "set" } else { "missing" }), ""]);
+        }
+        facts.row(["digest", &self.digest, ""]);
+        facts.row(["policy", &self.policy_digest, ""]);
+        for (at, mismatch) in self.mismatches.iter().enumerate() {
+            let label = if at == 0 { "toolSafety" } else { "" };
+            facts.row([label, &format!("{} {}", mismatch.at, mismatch.message), ""]);
+        }
+        facts.print(terminal)?;
+        writeln!(terminal)?;
+        let mut table = Table::new([30, 44, 0]).with_header(["setting", "value", "origin"]);
+        for setting in self.policy.settings() {
+            table.row([setting.name, &shown(&setting.value), &setting.origin]);
+        }
+        table.print(terminal)?;
+        Ok(())
+    }
+
+    fn risk_line(&self) -> String {
+        match (self.risk.level, self.met) {
+            (RiskLevel::L0, _) => "L0: nothing that could do harm".into(),
+            (level, met) if level == met => level.name().into(),
+            (level, met) => {
+                format!("{}, counts as {} because a person confirms every call", level.name(), met.name())
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let because = self.risk.because.iter().map(|reason| {
+            json!({
+                "code": reason.code,
+                "level": reason.level.name(),
+                "text": reason.text,
+                "setting": reason.setting,
+                "origin": reason.origin.to_string(),
+            })
+        });
+        let settings =
+            self.policy.settings().into_iter().map(
+                |setting| json!({ "name": setting.name, "value": setting.value, "origin": setting.origin }),
+            );
+        let mismatches = self
+            .mismatches
+            .iter()
+            .map(|finding| json!({ "pointer": finding.at.as_str(), "message": finding.message }));
+        let missing = self.environment.iter().filter(|(_, is_set)| !is_set).map(|(name, _)| *name);
+        json!({
+            "version": 1,
+            "file": self.file,
+            "name": self.spec.name,
+            "toolId": self.spec.id.as_str(),
+            "digest": self.digest,
+            "policyDigest": self.policy_digest,
+            "risk": {
+                "level": self.risk.level.name(),
+                "effectiveLevel": self.met.name(),
+                "because": because.collect::<Vec<_>>(),
+            },
+            "lifecycle": {
+                "state": self.lifecycle.state.name(),
+                "because": self.lifecycle.because,
+                "missingEnvironment": missing.collect::<Vec<_>>(),
+            },
+            "settings": settings.collect::<Vec<_>>(),
+            "safetyMismatches": mismatches.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Whether the variables are there; their values are nobody's business here.
+fn environment(spec: &ToolSpec) -> Vec<(&str, bool)> {
+    let is_set = |name: &str| process_environment(name).is_some_and(|value| !value.trim().is_empty());
+    spec.required_environment().into_iter().map(|name| (name, is_set(name))).collect()
+}
+
+fn process_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn wording(findings: &[Finding]) -> Wording {
+    let is_poisoned = findings.iter().any(|finding| finding.code.name().starts_with("LINT_POISON_"));
+    if is_poisoned { Wording::Poisoned } else { Wording::Clean }
+}
+
+/// A list as its entries, so that the table can break between them.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".into(),
+        Value::Array(items) if items.is_empty() => "-".into(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn write_safety(
+    path: &Path,
+    loaded: &Loaded,
+    document: &Document,
+    resolved: &Resolved<'_>,
+) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        return Err(Failure::new("standard input cannot be written to"));
+    }
+    // Which helpers the code uses is the author's word; see LINT_HELPER_UNDECLARED.
+    let claimed = resolved.spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
+    let helpers = claimed.map(|runtime| runtime.helpers.clone()).unwrap_or_default();
+    let safety = safety_to_json(&tool_safety(resolved.spec, &resolved.policy, helpers));
+    let changes = [("toolSafety", Some(safety))];
+    let edited = match (loaded.kind, loaded.format) {
+        (FileKind::Bundle, Format::Json) => edit_in_bundle(&loaded.text, document.index(), &changes),
+        (FileKind::Bundle, Format::Yaml) => {
+            return Err(Failure::at(path, "a YAML bundle cannot be edited in place; import it first"));
+        }
+        _ => edit(&loaded.text, loaded.format, &changes),
+    };
+    let edited = edited.map_err(|error| Failure::at(path, error))?;
+    write::write(path, edited.as_bytes(), Existing::Replace)
+}

@@ -1,0 +1,38 @@
+//! Which shape must a document have? Prints what we publish.
+
+use std::io::Write;
+
+use toolgate_spec::Schema;
+
+use crate::{
+    Ending, Failure,
+    args::SchemaArgs,
+    similar,
+    terminal::{Terminal, visible},
+};
+
+pub fn run(args: &SchemaArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    if args.list {
+        return list(terminal);
+    }
+    let Some(schema) = Schema::from_name(&args.name) else {
+        let names = Schema::ALL.map(Schema::name);
+        let hint = match similar::closest(&args.name, names) {
+            Some(close) => format!("did you mean `{close}`?"),
+            None => format!("known: {}", names.join(", ")),
+        };
+        return Err(Failure::new(format!("unknown schema `{}`; {hint}", visible(&args.name))));
+    };
+    serde_json::to_writer_pretty(&mut *terminal, &schema.document())?;
+    writeln!(terminal)?;
+    Ok(Ending::Clean)
+}
+
+fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
+    for schema in Schema::ALL {
+        let document = schema.document();
+        let title = document.get("title").and_then(serde_json::Value::as_str).unwrap_or_default();
+        writeln!(terminal, "{:<16}{title}", schema.name())?;
+    }
+    Ok(Ending::Clean)
+}

@@ -1,0 +1,80 @@
+//! Could two tools of different files be taken for one another? Only known once every file has been read.
+
+use std::collections::HashMap;
+
+use toolgate_spec::{Code, Finding};
+
+use crate::{
+    check_file::{Identity, Rules, placed},
+    load::Input,
+    report::Reported,
+};
+
+#[derive(Debug, Default)]
+pub struct Duplicates {
+    files: Vec<Input>,
+    tools: Vec<(usize, Identity)>,
+}
+
+impl Duplicates {
+    pub fn remember(&mut self, input: &Input, tools: Vec<Identity>) {
+        if tools.is_empty() {
+            return;
+        }
+        let file = self.files.len();
+        self.files.push(input.clone());
+        self.tools.extend(tools.into_iter().map(|tool| (file, tool)));
+    }
+
+    /// One finding for each later tool that repeats an earlier one's id, or its name while both are published.
+    pub fn findings(self, rules: &Rules) -> Vec<Reported> {
+        let mut ids: HashMap<&str, (usize, &Identity)> = HashMap::new();
+        let mut names: HashMap<&str, (usize, &Identity)> = HashMap::new();
+        let mut found = Vec::new();
+        for (file, tool) in &self.tools {
+            let here = (*file, tool);
+            let same_id = tool.given_id.as_deref().and_then(|id| earlier(&mut ids, id, here));
+            let same_name = if tool.is_draft { None } else { earlier(&mut names, tool.name.as_str(), here) };
+            if let Some((other, twin)) = same_id {
+                found.push((*file, tool, "toolId", self.message(tool, "tool id", other, twin)));
+            } else if let Some((other, twin)) = same_name {
+                found.push((*file, tool, "name", self.message(tool, "name", other, twin)));
+            }
+        }
+        let mut reported = Vec::new();
+        for (file, tool, field, message) in found {
+            reported.extend(self.files.get(file).map(|input| place(input, rules, tool, field, message)));
+        }
+        reported.into_iter().flatten().collect()
+    }
+
+    fn message(&self, tool: &Identity, what: &str, other: usize, twin: &Identity) -> String {
+        let file = self.files.get(other).map(Input::label).unwrap_or_default();
+        format!("`{}` has the same {what} as `{}` in `{file}`", tool.name, twin.name)
+    }
+}
+
+/// The first tool under this key, unless it is this one.
+fn earlier<'tool>(
+    seen: &mut HashMap<&'tool str, (usize, &'tool Identity)>,
+    key: &'tool str,
+    here: (usize, &'tool Identity),
+) -> Option<(usize, &'tool Identity)> {
+    let first = *seen.entry(key).or_insert(here);
+    (!std::ptr::eq(first.1, here.1)).then_some(first)
+}
+
+/// The text is read once more, for it was dropped; duplicates are rare. Without it the finding has no line.
+fn place(input: &Input, rules: &Rules, tool: &Identity, field: &str, message: String) -> Vec<Reported> {
+    let finding = Finding::new(
+        Code::SpecInvariant,
+        tool.at.key(field),
+        message,
+        "give each tool an id and a name of its own, or remove one of the two",
+    );
+    let bytes = match input {
+        Input::Stdin => Vec::new(),
+        Input::File { .. } => input.read().unwrap_or_default(),
+    };
+    placed(&input.label(), &bytes, input.format(rules.stdin_format), vec![(Some(tool.name.clone()), finding)])
+}

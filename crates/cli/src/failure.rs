@@ -1,0 +1,58 @@
+//! Why could a command not do its work at all? Findings are not failures; they are the work.
+
+use std::{fmt, io, path::Path};
+
+use crate::{Ending, terminal::visible};
+
+#[derive(Debug)]
+pub enum Failure {
+    /// What the user is told, in house grammar, with user text already made visible.
+    Told(String),
+    /// The documents were read, and what was found in them stops the command.
+    Findings(String),
+    /// Our own output could not be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::Told(message.into())
+    }
+
+    pub fn at(path: &Path, problem: impl fmt::Display) -> Self {
+        Self::Told(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem.to_string())))
+    }
+
+    pub fn ending(&self) -> Ending {
+        match self {
+            Self::Findings(_) => Ending::Findings,
+            Self::Told(_) | Self::Output(_) => Ending::CouldNotRead,
+        }
+    }
+
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told(message) | Self::Findings(message) => f.write_str(message),
+            Self::Output(error) => write!(f, "the output could not be written: {error}"),
+        }
+    }
+}
+
+/// Only output goes through `?` unnamed; whoever reads or writes a file says which one.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Output(error.into())
+    }
+}

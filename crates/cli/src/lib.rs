@@ -1,0 +1,83 @@
+//! The command line: arguments in, documents read, findings and tables out.
+//!
+//! Nothing in here decides what a tool may do; that is `toolgate_policy`. Everything that comes from a document
+//! is untrusted and passes through [`terminal::visible`] before a person sees it.
+#![forbid(unsafe_code)]
+
+mod args;
+pub mod check_file;
+mod commands;
+mod documents;
+mod duplicates;
+mod failure;
+mod load;
+mod policy;
+mod report;
+mod similar;
+mod table;
+mod terminal;
+mod write;
+
+use std::{ffi::OsString, io::Write, process::ExitCode};
+
+use clap::Parser;
+
+use crate::{
+    args::{Args, Command},
+    failure::Failure,
+    terminal::Terminal,
+};
+
+/// Parses, dispatches, and turns whatever happened into an exit code. Never panics, never leaves early.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(arguments) {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let mut terminal = Terminal::new(args.color);
+    let outcome = dispatch(args.command, &mut terminal).and_then(|ending| {
+        terminal.flush()?;
+        Ok(ending)
+    });
+    match outcome {
+        Ok(ending) => ExitCode::from(ending as u8),
+        // Whoever read our output has seen enough, as in `toolgate check | head`.
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            // What was printed before stays in order with what is said now. There is nobody left to tell if this fails.
+            let _ = terminal.flush();
+            terminal.complain(&failure.to_string());
+            ExitCode::from(failure.ending() as u8)
+        }
+    }
+}
+
+/// How a command ended, and its exit code.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[must_use]
+pub enum Ending {
+    Clean = 0,
+    Findings = 1,
+    CouldNotRead = 2,
+}
+
+fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    match command {
+        Command::Check(args) => commands::check::run(&args, terminal),
+        Command::Resolve(args) => commands::resolve::run(&args, terminal),
+        Command::Diff(args) => commands::diff::run(&args, terminal),
+        Command::Import(args) => commands::import::run(&args, terminal),
+        Command::Export(args) => commands::export::run(&args, terminal),
+        Command::New(args) => commands::new::run(&args, terminal),
+        Command::Schema(args) => commands::schema::run(&args, terminal),
+        Command::Explain(args) => commands::explain::run(&args, terminal),
+        Command::Completions(args) => commands::completions::run(&args, terminal),
+        Command::Man(args) => commands::man::run(&args, terminal),
+    }
+}
+
+fn usage(error: &clap::Error) -> ExitCode {
+    // Help asked for is a success, an argument that makes no sense is not; a closed pipe is neither's fault.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(Ending::CouldNotRead as u8) } else { ExitCode::SUCCESS }
+}

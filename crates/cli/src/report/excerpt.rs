@@ -1,0 +1,129 @@
+//! The part of a line that a finding is about, small enough for a screen even if the line has a megabyte.
+
+use toolgate_spec::Span;
+
+use crate::terminal::push_visible;
+
+/// One line in three parts, already visible; the middle one is at fault.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Excerpt {
+    pub before: String,
+    pub marked: String,
+    pub after: String,
+}
+
+impl Excerpt {
+    pub fn new(text: &str, span: Span) -> Self {
+        let start = floor(text, span.start.min(text.len()));
+        let end = floor(text, span.end.clamp(start, text.len()));
+        let (before, rest) = text.split_at(start);
+        let marked = rest.get(..end - start).unwrap_or(rest);
+        let after = text.get(end..).unwrap_or_default();
+        let spans_lines = marked.contains('\n');
+        let (marked, marked_whole) = head(marked, MARKED);
+        // A mark that was cut or goes on below has nothing after it on this line.
+        let after = if spans_lines || !marked_whole { String::new() } else { shown_head(after, AROUND) };
+        Self { before: shown_tail(before, AROUND), marked: shown(marked, marked_whole), after }
+    }
+}
+
+/// The rest of the line from here, up to `most` characters, and whether that was all of it.
+fn head(text: &str, most: usize) -> (&str, bool) {
+    let mut end = 0;
+    for (count, (at, character)) in text.char_indices().enumerate() {
+        if matches!(character, '\n' | '\r') {
+            return (text.get(..at).unwrap_or_default(), true);
+        }
+        if count == most {
+            return (text.get(..at).unwrap_or_default(), false);
+        }
+        end = at + character.len_utf8();
+    }
+    (text.get(..end).unwrap_or_default(), true)
+}
+
+fn shown_head(text: &str, most: usize) -> String {
+    let (text, whole) = head(text, most);
+    shown(text, whole)
+}
+
+/// The end of the line up to here, at most `most` characters.
+fn shown_tail(text: &str, most: usize) -> String {
+    let mut characters: Vec<char> =
+        text.chars().rev().take(most + 1).take_while(|character| !matches!(character, '\n' | '\r')).collect();
+    let cut = characters.len() > most;
+    characters.truncate(most);
+    let mut shown = String::from(if cut { "…" } else { "" });
+    for character in characters.into_iter().rev() {
+        push(&mut shown, character);
+    }
+    shown
+}
+
+fn shown(text: &str, whole: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        push(&mut shown, character);
+    }
+    if !whole {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Tabs are what editors make of them; everything else that a terminal acts upon is spelled out.
+fn push(shown: &mut String, character: char) {
+    match character {
+        '\t' => shown.push_str("    "),
+        other => push_visible(shown, other),
+    }
+}
+
+fn floor(text: &str, mut offset: usize) -> usize {
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+/// Characters kept on either side of the mark.
+const AROUND: usize = 48;
+
+/// Characters kept of the mark itself.
+const MARKED: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use toolgate_spec::Span;
+
+    use super::Excerpt;
+
+    #[track_caller]
+    fn check(text: &str, start: usize, end: usize, expect: (&str, &str, &str)) {
+        let excerpt = Excerpt::new(text, Span::new(start, end));
+        assert_eq!((excerpt.before.as_str(), excerpt.marked.as_str(), excerpt.after.as_str()), expect);
+    }
+
+    #[test]
+    fn keeps_to_the_line() {
+        check("{\n  \"a\": 1,\r\n}", 4, 7, ("  ", "\"a\"", ": 1,"));
+        check("{\n  \"a\": {\n}", 9, 12, ("  \"a\": ", "{", ""));
+        check("", 0, 0, ("", "", ""));
+        check("é", 1, 9, ("", "é", ""));
+    }
+
+    #[test]
+    fn crops_what_no_screen_can_hold() {
+        let text = format!("{}X{}", "a".repeat(10_000), "b".repeat(10_000));
+        let excerpt = Excerpt::new(&text, Span::new(10_000, 10_001));
+        assert_eq!(excerpt.before, format!("…{}", "a".repeat(48)));
+        assert_eq!((excerpt.marked.as_str(), excerpt.after.len()), ("X", 48 + "…".len()));
+        let whole = Excerpt::new(&text, Span::new(0, text.len()));
+        assert_eq!((whole.marked, whole.after), (format!("{}…", "a".repeat(64)), String::new()));
+    }
+
+    #[test]
+    fn a_document_cannot_forge_what_is_around_it() {
+        check("\u{1b}[31m\u{202e}x", 0, 1, ("", "\\u{1b}", "[31m\\u{202e}x"));
+    }
+}

@@ -1,0 +1,69 @@
+//! From byte offsets to lines and columns, in one pass however many findings there are and however long a line is.
+
+use std::collections::BTreeMap;
+
+use toolgate_spec::{Finding, Position};
+
+use super::{Excerpt, Place, Reported};
+
+/// Makes findings independent of the text they were found in. Findings without a span stand for the whole file.
+pub fn report(file: &str, text: &str, findings: Vec<(Option<String>, Finding)>) -> Vec<Reported> {
+    let offsets =
+        findings.iter().filter_map(|(_, finding)| finding.span).flat_map(|span| [span.start, span.end]);
+    let positions = positions(text, offsets);
+    findings
+        .into_iter()
+        .map(|(tool, finding)| {
+            let place = finding.span.and_then(|span| {
+                let start = *positions.get(&span.start)?;
+                let end = *positions.get(&span.end)?;
+                Some(Place { start, end, excerpt: Excerpt::new(text, span) })
+            });
+            Reported { file: file.to_owned(), tool, finding, place }
+        })
+        .collect()
+}
+
+fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize, Position> {
+    let mut positions: BTreeMap<usize, Position> =
+        offsets.map(|offset| (offset, Position { line: 1, column: 1 })).collect();
+    let mut wanted = positions.iter_mut().peekable();
+    let mut here = Position { line: 1, column: 1 };
+    for (offset, character) in text.char_indices() {
+        while let Some((_, position)) = wanted.next_if(|(wanted, _)| **wanted <= offset) {
+            *position = here;
+        }
+        if wanted.peek().is_none() {
+            break;
+        }
+        here = match character {
+            '\n' => Position { line: here.line + 1, column: 1 },
+            _ => Position { line: here.line, column: here.column + 1 },
+        };
+    }
+    wanted.for_each(|(_, position)| *position = here);
+    positions
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_spec::{LineIndex, Position};
+
+    use super::positions;
+
+    #[test]
+    fn counts_as_the_specification_crate_does() {
+        let text = "{\n  \"é\": 1,\r\n\n  \"b\": \"漢字\"\n}";
+        let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let found = positions(text, offsets.iter().copied());
+        let index = LineIndex::new(text);
+        for offset in offsets {
+            assert_eq!(found[&offset], index.position(offset), "at {offset}");
+        }
+    }
+
+    #[test]
+    fn an_offset_beyond_the_text_is_its_end() {
+        assert_eq!(positions("ab", [9].into_iter())[&9], Position { line: 1, column: 3 });
+    }
+}

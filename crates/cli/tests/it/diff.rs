@@ -1,0 +1,73 @@
+//! Wider, narrower, or the same?
+
+use crate::bench::{Bench, snapshot, tool, tool_with};
+
+#[test]
+fn the_same_reach_passes() {
+    let bench = Bench::with("a.json", tool("add"));
+    bench.write("b.json", tool("add").replace("a + b;", "b + a;"));
+    let run = bench.run(&["diff", "a.json", "a.json"]).expect(0);
+    assert_eq!(run.out, "no change in reach or risk\n");
+    assert!(bench.run(&["diff", "a.json", "b.json"]).expect(0).out.contains("code"));
+}
+
+#[test]
+fn wider_fails_and_narrower_passes() {
+    let bench = Bench::with("a.json", tool("add"));
+    bench.write(
+        "b.json",
+        tool_with(
+            "add",
+            r#""sandboxOverrides": { "networkMode": "allowlist", "hostsAllow": ["api.github.com"] }"#,
+        ),
+    );
+    let run = bench.run(&["diff", "a.json", "b.json"]).expect(1);
+    snapshot("diff_text.txt", &run.out);
+    assert!(!bench.run(&["diff", "b.json", "a.json"]).expect(0).out.contains("widened"));
+    // A label that somebody sets is not derived.
+    bench.write(
+        "c.json",
+        tool_with("add", r#""x-toolgate-capability": { "labels": { "acceptsUntrusted": false } }"#),
+    );
+    bench.run(&["diff", "c.json", "a.json"]).expect(0);
+    bench.write(
+        "d.json",
+        tool_with("add", r#""x-toolgate-capability": { "labels": { "acceptsUntrusted": true } }"#),
+    );
+    bench.run(&["diff", "c.json", "d.json"]).expect(1);
+}
+
+#[test]
+fn another_host_is_no_narrower_one() {
+    let reach = |host: &str| {
+        tool_with(
+            "add",
+            &format!(r#""sandboxOverrides": {{ "networkMode": "allowlist", "hostsAllow": ["{host}"] }}"#),
+        )
+    };
+    let bench = Bench::with("a.json", reach("a.example.com"));
+    bench.write("b.json", reach("b.example.com"));
+    let report = bench.run(&["diff", "--format", "json", "a.json", "b.json"]).expect(1).json();
+    assert_eq!(report["wider"], true);
+}
+
+#[test]
+fn bundles_are_compared_tool_by_tool() {
+    let bundle = |names: &[&str]| {
+        let tools: Vec<String> = names.iter().map(|name| tool(name)).collect();
+        format!("{{\"toolSpecs\": [{}]}}", tools.join(","))
+    };
+    let bench = Bench::with("a.json", bundle(&["add", "sum"]));
+    bench.write("b.json", bundle(&["add"]));
+    assert!(bench.run(&["diff", "a.json", "b.json"]).expect(0).out.contains("the tool is gone"));
+    assert!(bench.run(&["diff", "b.json", "a.json"]).expect(1).out.contains("the tool is new"));
+    bench.run(&["diff", "a.json#add", "b.json#add"]).expect(0);
+}
+
+#[test]
+fn what_cannot_be_read_or_resolved_never_passes() {
+    let bench = Bench::with("a.json", tool("add"));
+    bench.write("bad.json", crate::check::BAD);
+    bench.run(&["diff", "a.json", "nowhere.json"]).expect(2);
+    bench.run(&["diff", "a.json", "bad.json"]).expect(1);
+}

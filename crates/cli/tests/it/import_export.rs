@@ -1,0 +1,117 @@
+//! Documents come in as drafts and go out as bundles, whole or not at all.
+
+use crate::bench::{Bench, tool, tool_with};
+
+fn bundle(tools: &[String]) -> String {
+    format!(
+        "{{\n  \"toolSpecs\": [{}],\n  \"toolMcpServerSetting\": {{\"autoAdd\": true}}\n}}\n",
+        tools.join(", ")
+    )
+}
+
+#[test]
+fn every_tool_becomes_a_draft_and_keeps_the_rest() {
+    let foreign = tool_with("add", "\"draft\":   false,\n  \"x-vendor\": {\"z\": 1.50, \"a\":  [ 1 ]}");
+    let bench = Bench::with("b.json", bundle(&[foreign, tool("sum")]));
+    let run = bench.run(&["import", "b.json", "--into", "tools"]).expect(0);
+    assert!(run.out.contains("2 tools imported into tools as drafts"), "{}", run.out);
+    let text = bench.read("tools/add.json");
+    assert!(text.contains("\"x-vendor\": {\"z\": 1.50, \"a\":  [ 1 ]}"), "{text}");
+    let added = bench.json("tools/add.json");
+    assert_eq!(added["draft"], true);
+    assert!(added["createTimestamp"].is_u64() && added["updateTimestamp"].is_u64());
+    bench.run(&["check", "tools"]).expect(0);
+}
+
+#[test]
+fn yaml_stays_yaml_with_its_comments() {
+    let bench = Bench::new();
+    bench.run(&["new", "count", "--kind", "cli", "--dir", "from"]).expect(0);
+    bench.run(&["import", "from/count.yaml", "--into", "to"]).expect(0);
+    let text = bench.read("to/count.yaml");
+    assert!(text.contains("# A fixed command, never a shell."), "{text}");
+    bench.run(&["check", "--deny-warnings", "to"]).expect(0);
+}
+
+#[test]
+fn nothing_is_written_if_anything_is_wrong() {
+    let broken = tool_with("bad", "\"draft\": 7");
+    let bench = Bench::with("b.json", bundle(&[tool("add"), broken]));
+    let run = bench.run(&["import", "b.json", "--into", "tools"]).expect(1);
+    assert!(run.err.contains("nothing was imported"), "{}", run.err);
+    assert!(!bench.path("tools").exists());
+    bench.run(&["import", "b.json", "--into", "tools", "--keep-going"]).expect(1);
+    assert!(bench.path("tools/add.json").exists() && !bench.path("tools/bad.json").exists());
+}
+
+#[test]
+fn an_existing_file_stops_everything_unless_forced() {
+    let bench = Bench::with("b.json", bundle(&[tool("add"), tool("sum")]));
+    bench.write("tools/sum.json", "mine");
+    let run = bench.run(&["import", "b.json", "--into", "tools"]).expect(2);
+    assert!(run.err.contains("tools/sum.json"), "{}", run.err);
+    assert!(!bench.path("tools/add.json").exists());
+    assert_eq!(bench.read("tools/sum.json"), "mine");
+    bench.run(&["import", "b.json", "--into", "tools", "--force"]).expect(0);
+    assert_eq!(bench.json("tools/sum.json")["name"], "sum");
+}
+
+#[test]
+fn a_name_cannot_leave_the_folder() {
+    let bench = Bench::with("b.json", bundle(&[tool("../../evil"), tool("/etc/evil")]));
+    bench.run(&["import", "b.json", "--into", "a/b/tools"]).expect(0);
+    let names: Vec<_> =
+        std::fs::read_dir(bench.path("a/b/tools")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(!bench.path("evil.json").exists() && !bench.path("a/evil.json").exists());
+}
+
+#[test]
+fn a_folder_becomes_a_bundle_and_comes_back() {
+    let bench = Bench::with("tools/add.json", tool_with("add", "\"draft\": false, \"x-vendor\": 1.50"));
+    bench.run(&["new", "count", "--kind", "cli", "--dir", "tools"]).expect(0);
+    bench.run(&["export", "tools", "-o", "bundle.json"]).expect(0);
+    let out = bench.json("bundle.json");
+    assert_eq!(out["toolSpecs"].as_array().unwrap().len(), 2);
+    assert_eq!(out["toolMcpServerSetting"]["exposedToolIds"].as_array().unwrap().len(), 1);
+    assert!(bench.read("bundle.json").contains("1.50"));
+    bench.run(&["check", "bundle.json"]).expect(0);
+    bench.run(&["import", "bundle.json", "--into", "back"]).expect(0);
+    bench.run(&["diff", "tools/add.json", "back/add.json"]).expect(0);
+}
+
+#[test]
+fn export_overwrites_only_when_told() {
+    let bench = Bench::with("add.json", tool("add"));
+    bench.write("out.json", "mine");
+    bench.run(&["export", "add.json", "-o", "out.json"]).expect(2);
+    assert_eq!(bench.read("out.json"), "mine");
+    bench.run(&["export", "add.json", "-o", "out.json", "--force"]).expect(0);
+    assert!(bench.run(&["export", "add.json", "--format", "yaml"]).expect(0).out.starts_with("toolSpecs:"));
+}
+
+#[test]
+fn nothing_is_exported_if_anything_is_wrong() {
+    let bench = Bench::with("t/add.json", tool("add"));
+    bench.write("t/bad.json", crate::check::BAD);
+    let run = bench.run(&["export", "t"]).expect(1);
+    assert_eq!(run.out, "");
+    assert!(run.err.contains("error[SPEC_PARSE]") && run.err.contains("nothing was exported"), "{}", run.err);
+    bench.run(&["export", "nowhere"]).expect(2);
+}
+
+#[test]
+fn declarations_say_what_models_see_and_nothing_else() {
+    let bench = Bench::with("t/add.json", tool("add"));
+    for (reader, schema) in [
+        ("mcp", "/0/inputSchema"),
+        ("openai", "/0/function/parameters"),
+        ("anthropic", "/0/input_schema"),
+        ("google", "/0/parameters"),
+    ] {
+        let run = bench.run(&["export", "--as", reader, "t"]).expect(0);
+        assert!(run.json().pointer(schema).unwrap()["properties"]["a"].is_object(), "{reader}: {}", run.out);
+        assert!(!run.out.contains("return a + b"), "{reader}: {}", run.out);
+    }
+    bench.run(&["export", "--as", "mcp", "--format", "yaml", "t"]).expect(2);
+}

@@ -1,0 +1,92 @@
+//! The effective policy, its origins, its risk.
+
+use crate::bench::{Bench, snapshot, tool, tool_with};
+
+#[test]
+fn the_whole_policy_is_shown_with_its_origins() {
+    let bench = Bench::with("add.json", tool_with("add", READS));
+    let run = bench.run(&["resolve", "add.json"]).expect(0);
+    snapshot("resolve_text.txt", &run.out);
+}
+
+#[test]
+fn json_says_the_same() {
+    let bench = Bench::with("add.json", tool_with("add", READS));
+    let policy = bench.run(&["resolve", "--format", "json", "add.json"]).expect(0).json();
+    assert_eq!(policy["risk"]["level"], "L3");
+    assert_eq!(policy["lifecycle"]["state"], "DRAFT");
+    let read = policy["settings"].as_array().unwrap().iter().find(|s| s["name"] == "files.read").unwrap();
+    assert_eq!((read["value"].as_bool(), read["origin"].as_str()), (Some(true), Some("tool")));
+}
+
+#[test]
+fn the_environment_is_looked_at_and_never_shown() {
+    let bench = Bench::with(
+        "add.json",
+        tool_with("add", r#""staticVariables": [{"k": "${PATH}"}, {"t": "${TOOLGATE_TEST_TOKEN}"}]"#),
+    );
+    let run = bench.run(&["resolve", "add.json"]).expect(0);
+    assert!(
+        run.out.contains("PATH (set)") && run.out.contains("TOOLGATE_TEST_TOKEN (missing)"),
+        "{}",
+        run.out
+    );
+    let path = std::env::var("PATH").unwrap();
+    assert!(!run.out.contains(&path));
+    let json = bench.run(&["resolve", "--format", "json", "add.json"]).expect(0);
+    assert_eq!(json.json()["lifecycle"]["missingEnvironment"], serde_json::json!(["TOOLGATE_TEST_TOKEN"]));
+    assert!(!json.out.contains(&path));
+}
+
+#[test]
+fn one_tool_of_a_bundle_is_named() {
+    let bundle = format!("{{\"toolSpecs\": [{},{}]}}", tool("add"), tool("sum"));
+    let bench = Bench::with("b.json", bundle);
+    bench.run(&["resolve", "b.json#sum"]).expect(0);
+    bench.run(&["resolve", "b.json", "--tool", "add"]).expect(0);
+    assert!(bench.run(&["resolve", "b.json"]).expect(2).err.contains("`b.json#add`"));
+    assert!(bench.run(&["resolve", "b.json#ad"]).expect(2).err.contains("did you mean `add`?"));
+    bench.run(&["resolve", "nowhere.json"]).expect(2);
+}
+
+#[test]
+fn overrides_have_the_last_word() {
+    let bench = Bench::with("add.json", tool("add"));
+    bench.write("over.yaml", "tools: {add: {capability: {approval: {level: always}}}}\n");
+    let run = bench.run(&["resolve", "--overrides", "over.yaml", "add.json"]).expect(0);
+    let level = run.out.lines().find(|line| line.starts_with("approval.level")).unwrap();
+    assert!(level.contains("always") && level.ends_with("user"), "{level}");
+}
+
+#[test]
+fn a_document_with_errors_has_no_policy() {
+    let run = Bench::with("bad.json", crate::check::BAD).run(&["resolve", "bad.json"]).expect(1);
+    assert!(run.err.contains("error[SPEC_PARSE]") && run.err.contains("`bad` has no policy"), "{}", run.err);
+    assert_eq!(run.out, "");
+}
+
+#[test]
+fn safety_is_written_and_nothing_else_changes() {
+    let before = tool_with("add", READS);
+    let bench = Bench::with("add.json", &before);
+    bench.run(&["resolve", "--write-safety", "add.json"]).expect(0);
+    let after = bench.json("add.json");
+    assert_eq!(after["toolSafety"]["capabilities"]["fileRead"], true);
+    let mut without = after.clone();
+    without.as_object_mut().unwrap().remove("toolSafety");
+    assert_eq!(without, serde_json::from_str::<serde_json::Value>(&before).unwrap());
+    bench.run(&["check", "--deny-warnings", "add.json"]).expect(0);
+}
+
+#[test]
+fn safety_is_written_into_a_bundle() {
+    let bundle = format!("{{\"toolSpecs\": [{},{}], \"x\": 1}}", tool("add"), tool("sum"));
+    let bench = Bench::with("b.json", bundle);
+    bench.run(&["resolve", "--write-safety", "b.json#sum"]).expect(0);
+    let after = bench.json("b.json");
+    assert!(after["toolSpecs"][0]["toolSafety"].is_null());
+    assert_eq!(after["toolSpecs"][1]["toolSafety"]["capabilities"]["fileRead"], false);
+    assert_eq!(after["x"], 1);
+}
+
+const READS: &str = r#""sandboxOverrides": { "fileRead": true }, "draft": true"#;
