@@ -1,10 +1,12 @@
 //! What each fuzz target does with its bytes. Shared with the test that replays the seeds, so that both mean the same.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
+use std::sync::LazyLock;
+
 use toolgate_policy::{PolicySet, rate, resolve};
 use toolgate_spec::{
-    ArgTemplate, FieldPattern, FileCheck, Format, HostPattern, PathPattern, PathRoots, Template, ToolCheck, check, digest,
-    locate,
+    ArgTemplate, FieldPattern, FileCheck, Format, HostPattern, PathPattern, PathRoots, Template, ToolCheck,
+    check, digest, locate,
 };
 
 pub fn document_json(data: &[u8]) {
@@ -23,7 +25,8 @@ pub fn manifest(data: &[u8]) {
         { "name": "path", "required": true, "type": "STRING", "testValue": "a" },
         { "name": "list", "required": false, "type": "ARRAY", "testValue": "[1]" },
     ]);
-    let document = serde_json::json!({ "name": "t", "classification": "read", "params": params, "handler": handler });
+    let document =
+        serde_json::json!({ "name": "t", "classification": "read", "params": params, "handler": handler });
     judge(document.to_string().as_bytes(), Format::Json);
 }
 
@@ -43,7 +46,10 @@ pub fn path_pattern(data: &[u8]) {
         let covered = pattern.covers(path, roots);
         assert!(!covered || !path.split('/').any(|part| part == ".."), "a climbing path is never covered");
         assert!(!covered || path.starts_with('/'), "a relative path is never covered");
-        assert!(!covered || pattern.covers(&format!("{}/below", path.trim_end_matches('/')), roots), "what is below is covered too");
+        assert!(
+            !covered || pattern.covers(&format!("{}/below", path.trim_end_matches('/')), roots),
+            "what is below is covered too"
+        );
     }
 }
 
@@ -88,10 +94,17 @@ pub fn edit(data: &[u8]) {
         let change = [("draft", Some(serde_json::Value::Bool(true)))];
         if let Ok(after) = toolgate_spec::edit(text, format, &change) {
             let again = toolgate_spec::edit(&after, format, &change);
-            assert_eq!(again.as_deref().ok(), Some(after.as_str()), "an edit that is in place changes nothing");
+            assert_eq!(
+                again.as_deref().ok(),
+                Some(after.as_str()),
+                "an edit that is in place changes nothing"
+            );
         }
     }
 }
+
+static SHIPPED: LazyLock<PolicySet> =
+    LazyLock::new(|| PolicySet::shipped().expect("what is shipped is sound"));
 
 fn judge(data: &[u8], format: Format) {
     let FileCheck { tools, mut findings, .. } = check(data, format);
@@ -99,9 +112,8 @@ fn judge(data: &[u8], format: Format) {
         if let Some(spec) = spec {
             assert!(!of_tool.iter().any(toolgate_spec::Finding::is_error), "a sound spec has no errors");
             let _ = digest(&spec, &document);
-            let set = PolicySet::shipped();
-            if let Ok(policy) = resolve(&spec, set, None) {
-                let _ = rate(&policy, &spec, set);
+            if let Ok(policy) = resolve(&spec, &SHIPPED, None) {
+                let _ = rate(&policy, &spec, &SHIPPED);
             }
         }
         findings.extend(of_tool);

@@ -1,10 +1,14 @@
 //! The real binary on real folders, as a user meets it.
 #![forbid(unsafe_code)]
 
+mod architecture;
 mod bench;
 mod check;
+mod corpus;
 mod diff;
+mod documents;
 mod formats;
+mod generated;
 mod help;
 mod import_export;
 mod malformed;

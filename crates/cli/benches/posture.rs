@@ -1,0 +1,157 @@
+//! What deciding costs, as ratios against parsing the same bytes with `serde_json`. Both sides of a ratio run
+//! interleaved in one loop, and the median of many rounds counts, so that a noisy machine disturbs both alike.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use toolgate_policy::{PolicySet, rate, resolve};
+use toolgate_spec::{Format, check_text, locate, model::ToolSpec};
+
+fn main() {
+    let corpus = corpus(10_000);
+    let bytes: usize = corpus.iter().map(String::len).sum();
+    println!("corpus: {} specs, {} bytes, {} a spec", corpus.len(), bytes, bytes / corpus.len());
+    resolve_and_rate(&corpus);
+    check_all(&corpus);
+    flat_cost(&corpus);
+}
+
+fn resolve_and_rate(corpus: &[String]) {
+    let sample: Vec<(&str, ToolSpec)> =
+        corpus.iter().take(200).map(|text| (text.as_str(), sound(text))).collect();
+    let set = &PolicySet::shipped().expect("what is shipped is sound");
+    let parse = || sample.iter().for_each(|(text, _)| drop(black_box(parse(text))));
+    let decide = || {
+        for (_, spec) in &sample {
+            let policy = resolve(spec, set, None).expect("the corpus resolves");
+            black_box(rate(&policy, spec, set));
+        }
+    };
+    let (parse, decide) = interleaved(200, parse, decide);
+    report("resolve + rate of one tool / one parse of its document", decide, parse, sample.len(), 1.0);
+}
+
+fn check_all(corpus: &[String]) {
+    let (parse, check) = interleaved(15, || parse_all(corpus), || check_documents(corpus));
+    report("check of 10,000 specs / parse of the same bytes, one core each", check, parse, corpus.len(), 4.0);
+}
+
+fn flat_cost(corpus: &[String]) {
+    let few: Vec<String> = corpus.iter().take(100).cloned().collect();
+    let (few_time, all_time) = interleaved(15, || check_documents(&few), || check_documents(corpus));
+    let per_spec = |time: Duration, count: usize| {
+        time.as_secs_f64() / f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+    };
+    let ratio = per_spec(all_time, corpus.len()) / per_spec(few_time, few.len());
+    println!("{:<66} {ratio:>6.2}", "cost a spec at 10,000 / cost a spec at 100");
+}
+
+/// What the command does with each file, without the disk and the terminal.
+fn check_documents(corpus: &[String]) {
+    let set = &PolicySet::shipped().expect("what is shipped is sound");
+    for text in corpus {
+        let file = check_text(text, Format::Json);
+        for mut tool in file.tools {
+            if let Some(spec) = &tool.spec {
+                match resolve(spec, set, None) {
+                    Ok(policy) => tool.findings.extend(toolgate_policy::safety_mismatch(spec, &policy)),
+                    Err(findings) => tool.findings.extend(findings),
+                }
+            }
+            locate(text, Format::Json, &mut tool.findings);
+            black_box(&tool);
+        }
+    }
+}
+
+fn parse_all(corpus: &[String]) {
+    for text in corpus {
+        black_box(parse(text));
+    }
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).expect("the corpus parses")
+}
+
+fn sound(text: &str) -> ToolSpec {
+    check_text(text, Format::Json).tools.remove(0).spec.expect("the corpus is sound")
+}
+
+/// The medians of two pieces of work that take turns.
+fn interleaved(rounds: usize, one: impl Fn(), other: impl Fn()) -> (Duration, Duration) {
+    let time = |work: &dyn Fn()| {
+        let start = Instant::now();
+        work();
+        start.elapsed()
+    };
+    let mut times: (Vec<Duration>, Vec<Duration>) = (0..rounds).map(|_| (time(&one), time(&other))).unzip();
+    (median(&mut times.0), median(&mut times.1))
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn report(what: &str, ours: Duration, theirs: Duration, count: usize, goal: f64) {
+    let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
+    let micros =
+        |time: Duration| time.as_secs_f64() * 1e6 / f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    println!("{what:<66} {ratio:>6.2}   (goal ≤ {goal}; {:.2} µs / {:.2} µs)", micros(ours), micros(theirs));
+}
+
+/// Documents of the size and make of a real catalog: about two kilobytes, most of it code; no two alike.
+fn corpus(count: usize) -> Vec<String> {
+    (0..count)
+        .map(|number| serde_json::to_string_pretty(&document(number)).expect("a value is text"))
+        .collect()
+}
+
+fn document(number: usize) -> Value {
+    let network = [
+        json!({}),
+        json!({ "networkMode": "allowlist", "hostsAllow": [format!("api{number}.example.com"), "cdn.example.com"] }),
+        json!({ "networkMode": "strict" }),
+        json!({ "fileRead": true, "fsBasePath": "$WORKSPACE/data" }),
+    ];
+    let param = |index: usize, kind: &str, value: &str| {
+        json!({
+            "name": format!("argument{index}"),
+            "description": format!("The value number {index} that the calculation starts from, in the unit of the table"),
+            "required": index == 0,
+            "type": kind,
+            "testValue": value,
+        })
+    };
+    json!({
+        "name": format!("convert_table_{number}"),
+        "description": format!("Converts the rows of table {number} into the requested unit and sums them up. Returns {{rows, total, unit}}."),
+        "category": "DATA",
+        "tags": ["util"],
+        "params": [param(0, "STRING", "metres"), param(1, "INTEGER", "12"), param(2, "BOOLEAN", "true")],
+        "staticVariables": [{ "endpoint": "https://cdn.example.com/tables" }, { "apiKey": "${TABLE_API_KEY}" }],
+        "code": code(number),
+        "codeType": "Javascript",
+        "sandboxOverrides": network[number % network.len()],
+        "draft": true,
+        "createTimestamp": 1_760_000_000_000_u64 + number as u64,
+        "updateTimestamp": 1_760_000_000_000_u64 + number as u64,
+    })
+}
+
+fn code(number: usize) -> String {
+    let mut code = format!(
+        "// Conversion factors of table {number}, per unit of length.\nconst factors = {{ metres: 1, feet: 0.3048, miles: 1609.344 }};\n"
+    );
+    for step in 0..14 {
+        code += &format!(
+            "const row{step} = {{ label: 'row {step} of {number}', value: Number(argument1 || 0) * {step} + {number} }};\n"
+        );
+    }
+    code + "const rows = [row0, row1, row2, row3, row4, row5, row6].map((row) => ({ ...row, value: row.value * (factors[argument0] ?? 1) }));\nreturn { rows, total: rows.reduce((sum, row) => sum + row.value, 0), unit: argument0 };\n"
+}

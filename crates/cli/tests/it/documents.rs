@@ -1,0 +1,132 @@
+//! Every command that the documents show is run, and prints what they say it prints.
+//!
+//! In a ```console block, `$ toolgate …` is a command and what follows is its output; a line `…` stands for any lines,
+//! `(exit N)` at the end for an exit code other than 0. Each document gets a scratch folder with the repository's
+//! `examples` in it, and its commands run there in order.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+#[test]
+fn documents_show_what_happens() {
+    let mut shown = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        let examples = examples(&text);
+        if examples.is_empty() {
+            continue;
+        }
+        let scratch = scratch();
+        for example in &examples {
+            example.run(&path, scratch.path());
+        }
+        shown += examples.len();
+    }
+    assert!(shown >= 10, "the documents show only {shown} commands");
+}
+
+struct Example {
+    line: usize,
+    command: String,
+    output: Vec<String>,
+    exit: i32,
+}
+
+impl Example {
+    fn run(&self, document: &Path, folder: &Path) {
+        let binary = Path::new(env!("CARGO_BIN_EXE_toolgate"));
+        let path =
+            format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
+        let output = Command::new("sh")
+            .args(["-c", &self.command])
+            .current_dir(folder)
+            .env("PATH", path)
+            .env("NO_COLOR", "1")
+            .env_remove("RATES_API_KEY")
+            .output()
+            .expect("a shell runs");
+        let printed =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let place = format!("{}:{}: `{}`", document.display(), self.line, self.command);
+        assert_eq!(output.status.code(), Some(self.exit), "{place} ended otherwise:\n{printed}");
+        let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
+        assert!(
+            self.output.is_empty() || fits(&self.output, &printed),
+            "{place} prints otherwise:\n{}",
+            printed.join("\n")
+        );
+    }
+}
+
+/// Do the lines fit, where `…` stands for any number of them?
+fn fits(expected: &[String], printed: &[&str]) -> bool {
+    match expected.split_first() {
+        None => printed.is_empty(),
+        Some((any, rest)) if any.trim() == "…" => {
+            (0..=printed.len()).any(|skip| fits(rest, &printed[skip..]))
+        }
+        Some((line, rest)) => {
+            printed.split_first().is_some_and(|(first, after)| first == line && fits(rest, after))
+        }
+    }
+}
+
+fn examples(text: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut inside = false;
+    for (index, line) in text.lines().enumerate() {
+        match line.trim_start() {
+            "```console" => inside = true,
+            "```" => inside = false,
+            command if inside && command.starts_with("$ ") => {
+                let command = command.trim_start_matches("$ ").to_owned();
+                examples.push(Example { line: index + 1, command, output: Vec::new(), exit: 0 });
+            }
+            output if inside => {
+                let Some(example) = examples.last_mut() else { continue };
+                match output.strip_prefix("(exit ").and_then(|rest| rest.strip_suffix(')')) {
+                    Some(code) => example.exit = code.parse().unwrap(),
+                    None => example.output.push(line.trim_end().to_owned()),
+                }
+            }
+            _ => {}
+        }
+    }
+    examples.retain(|example| example.command.starts_with("toolgate"));
+    examples
+}
+
+fn documents() -> Vec<PathBuf> {
+    let mut found = vec![root().join("README.md")];
+    let pages = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    found.extend(pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    found.sort();
+    found
+}
+
+fn scratch() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["examples", "profiles", "schemas"] {
+        copy(&root().join(part), &folder.path().join(part));
+    }
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_dir() {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            copy(&entry.path(), &to.join(entry.file_name()));
+        }
+    } else {
+        fs::copy(from, to).unwrap();
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
