@@ -36,7 +36,7 @@ impl Terminal {
     }
 
     /// A line on standard error, for what a person wants to know and a pipe does not.
-    pub fn note(&self, message: &str) {
+    pub fn note(message: &str) {
         let _ = writeln!(io::stderr(), "{message}");
     }
 }

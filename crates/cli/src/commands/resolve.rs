@@ -33,7 +33,7 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     }
     if args.write_safety {
         write_safety(&path, &loaded, &document, &resolved)?;
-        terminal.note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
+        Terminal::note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
     }
     Ok(Ending::Clean)
 }

@@ -20,11 +20,19 @@ impl Excerpt {
         let marked = rest.get(..end - start).unwrap_or(rest);
         let after = text.get(end..).unwrap_or_default();
         let spans_lines = marked.contains('\n');
-        let (marked, marked_whole) = head(marked, MARKED);
+        // A line that fits is shown whole.
+        let (around, most) = if line_fits(before, rest) { (SCREEN, SCREEN) } else { (AROUND, MARKED) };
+        let (marked, marked_whole) = head(marked, most);
         // A mark that was cut or goes on below has nothing after it on this line.
-        let after = if spans_lines || !marked_whole { String::new() } else { shown_head(after, AROUND) };
-        Self { before: shown_tail(before, AROUND), marked: shown(marked, marked_whole), after }
+        let after = if spans_lines || !marked_whole { String::new() } else { shown_head(after, around) };
+        Self { before: shown_tail(before, around), marked: shown(marked, marked_whole), after }
     }
+}
+
+fn line_fits(before: &str, rest: &str) -> bool {
+    let is_inside = |character: &char| !matches!(character, '\n' | '\r');
+    let left = before.chars().rev().take(SCREEN + 1).take_while(is_inside).count();
+    left + rest.chars().take(SCREEN + 1).take_while(is_inside).count() <= SCREEN
 }
 
 /// The rest of the line from here, up to `most` characters, and whether that was all of it.
@@ -85,6 +93,9 @@ fn floor(text: &str, mut offset: usize) -> usize {
     }
     offset
 }
+
+/// Characters of a line that need no cropping.
+const SCREEN: usize = 112;
 
 /// Characters kept on either side of the mark.
 const AROUND: usize = 48;
