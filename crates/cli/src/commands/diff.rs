@@ -11,7 +11,7 @@ use crate::{
     args::{DiffArgs, OutputFormat},
     check_file::Rules,
     documents::{self, Document},
-    terminal::{Terminal, visible},
+    terminal::{Terminal, json_pretty, visible},
 };
 
 pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -181,8 +181,8 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(),
         })
         .collect();
     let wider = differences.iter().any(Difference::is_wider);
-    serde_json::to_writer_pretty(&mut *terminal, &json!({ "version": 1, "wider": wider, "tools": tools }))?;
-    writeln!(terminal)?;
+    let report = json!({ "version": 1, "wider": wider, "tools": tools });
+    writeln!(terminal, "{}", json_pretty(&report))?;
     Ok(())
 }
 
