@@ -45,7 +45,7 @@ impl Defaults {
         let patch = capability_from_value(&value).map_err(|findings| {
             findings.iter().map(|finding| format!("{}: {}", finding.at, finding.message)).collect::<Vec<_>>()
         })?;
-        let mut problems = pattern_problems(&patch);
+        let mut problems = Vec::new();
         let blocked_hosts = hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default(), &mut problems);
         let allowed_hosts = patch.network.allowed_hosts.as_deref().map(|list| hosts(list, &mut problems));
         if !problems.is_empty() {
@@ -98,17 +98,6 @@ pub(crate) fn shipped(errors: &mut Vec<PolicyError>) -> Vec<Arc<Defaults>> {
         }
     }
     defaults
-}
-
-/// Patterns are compiled here to be refused early; those who match keep their own compiled form.
-pub(crate) fn pattern_problems(patch: &CapabilityPatch) -> Vec<String> {
-    let danger = patch.approval.danger_patterns.iter().flatten();
-    let redact = patch.audit.redact_patterns.iter().flatten();
-    danger
-        .chain(redact)
-        .filter(|pattern| regex::Regex::new(pattern).is_err())
-        .map(|pattern| format!("`{pattern}` is not a regular expression"))
-        .collect()
 }
 
 pub(crate) fn hosts(written: &[String], problems: &mut Vec<String>) -> Vec<HostPattern> {

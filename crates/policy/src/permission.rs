@@ -75,23 +75,23 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(held: &[&str], when: Value, args: Value, class: Classification, expect: &[&str]) {
+    fn check(held: &[&str], when: Value, args: &Value, class: Classification, expect: &[&str]) {
         let permissions = Permissions {
             required: vec!["read".into(), "list".into()],
             elevated: vec![Elevation { when, require: vec!["admin".into(), "read".into()] }],
         };
         let held: BTreeSet<String> = held.iter().map(|&name| name.to_owned()).collect();
-        assert_eq!(missing_permissions(&held, &permissions, &args, class), expect);
+        assert_eq!(missing_permissions(&held, &permissions, args, class), expect);
     }
 
     #[test]
     fn required_elevated_and_destructive() {
         let force = || json!({"required": ["force"], "properties": {"force": {"const": true}}});
-        check(&["read", "list"], force(), json!({"force": false}), Classification::Read, &[]);
-        check(&["read", "list"], force(), json!({"force": true}), Classification::Read, &["admin"]);
-        check(&[], force(), json!({"force": true}), Classification::Write, &["read", "list", "admin"]);
-        check(&["read", "list"], force(), json!({}), Classification::Destructive, &["allow_destructive"]);
-        check(&["read", "list", "allow_destructive"], force(), json!({}), Classification::Destructive, &[]);
+        check(&["read", "list"], force(), &json!({"force": false}), Classification::Read, &[]);
+        check(&["read", "list"], force(), &json!({"force": true}), Classification::Read, &["admin"]);
+        check(&[], force(), &json!({"force": true}), Classification::Write, &["read", "list", "admin"]);
+        check(&["read", "list"], force(), &json!({}), Classification::Destructive, &["allow_destructive"]);
+        check(&["read", "list", "allow_destructive"], force(), &json!({}), Classification::Destructive, &[]);
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         for broken in
             [json!({"type": "nonsense"}), json!({"pattern": "("}), json!({"$ref": "https://example.com/x"})]
         {
-            check(&["read", "list"], broken, json!({}), Classification::Read, &["admin"]);
+            check(&["read", "list"], broken, &json!({}), Classification::Read, &["admin"]);
         }
     }
 }

@@ -15,9 +15,10 @@ pub(crate) fn js(more: &str) -> String {
     format!("{{name: t, code: return 1, codeType: Javascript, {}}}", fields(more))
 }
 
-/// A manifest named `t`, with more fields.
+/// A manifest named `t` that reads, unless the fields say otherwise.
 pub(crate) fn manifest(handler: &str, more: &str) -> String {
-    format!("{{name: t, handler: {{{handler}}}, {}}}", fields(more))
+    let classification = if more.contains("classification:") { "" } else { "classification: read, " };
+    format!("{{name: t, {classification}handler: {{{handler}}}, {}}}", fields(more))
 }
 
 fn fields(more: &str) -> &str {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use toolgate_spec::{Format, capability_from_value, model::CapabilityPatch, value_from_text};
 
-use crate::{PolicyError, defaults};
+use crate::PolicyError;
 
 /// Overrides by tool name, held to the same schema as a document's capability block.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,13 +86,9 @@ fn patch(capability: &Value, at: &str, errors: &mut Vec<PolicyError>) -> Option<
             return None;
         }
     };
-    let mut problems = defaults::pattern_problems(&patch);
-    defaults::hosts(patch.network.allowed_hosts.as_deref().unwrap_or_default(), &mut problems);
-    defaults::hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default(), &mut problems);
     if patch.extends.is_some() {
-        problems.push("`extends` belongs into the document; an override states settings".into());
+        errors.push(refuse(at, "`extends` belongs into the document; an override states settings"));
     }
-    errors.extend(problems.iter().map(|problem| refuse(at, problem)));
     Some(patch)
 }
 

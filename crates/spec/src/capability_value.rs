@@ -6,8 +6,8 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use crate::{
-    Code, Finding, Format, Pointer, Schema, decode::capability::capability, model::CapabilityPatch, read,
-    schema,
+    Code, Finding, Format, Pointer, Schema, decode::capability::capability, invariant,
+    model::CapabilityPatch, read, schema,
 };
 
 /// Reads a capability block held to the same schema as in a document; every violation is reported.
@@ -25,6 +25,7 @@ pub fn capability_from_value(value: &Value) -> Result<CapabilityPatch, Vec<Findi
         return Err(findings);
     };
     let patch = capability(declared, &Pointer::root(), &mut findings);
+    invariant::check_capability(declared, &mut findings);
     if findings.is_empty() { Ok(patch) } else { Err(findings) }
 }
 

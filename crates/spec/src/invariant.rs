@@ -9,6 +9,7 @@ mod reach;
 use serde_json::{Map, Value};
 
 pub(crate) use file::bundle;
+pub(crate) use manifest::check_capability;
 pub(crate) use numbers::wide_numbers;
 
 use crate::{Code, Finding, Pointer, model::ToolSpec};

@@ -297,7 +297,7 @@ fn leaky_spec() -> Value {
         "x-toolgate-outputPolicy": { ".CANARY": "redact" }, "x-toolgate-piiFields": [".CANARY"],
         "x-toolgate-output": { "type": "object", "$comment": "CANARY" },
         "x-toolgate-capability": {
-            "approval": { "dangerPatterns": ["CANARY"] }, "network": { "allowedHosts": ["CANARY.example.com"] },
+            "approval": { "dangerPatterns": ["CANARY"] }, "network": { "access": "limited", "allowedHosts": ["CANARY.example.com"] },
             "execution": { "allowedPaths": ["/CANARY"] }, "audit": { "alertOn": ["CANARY"] },
         },
         "x-vendor": { "CANARY": "CANARY" }, "CANARY": "CANARY",

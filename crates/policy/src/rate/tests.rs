@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use toolgate_spec::Format;
 
@@ -130,13 +132,23 @@ fn approval_lowers_by_one_band_and_never_below_l1() {
 #[derive(Clone, Debug)]
 struct Asked {
     network: Net,
-    file_read: bool,
-    file_write: bool,
-    destructive: bool,
-    no_sandbox: bool,
-    inherits_env: bool,
+    switches: Vec<Switch>,
     added_allow: Vec<&'static str>,
     removed_deny: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Switch {
+    FileRead,
+    FileWrite,
+    Destructive,
+    NoSandbox,
+    InheritEnv,
+}
+
+impl Switch {
+    const ALL: [Self; 5] =
+        [Self::FileRead, Self::FileWrite, Self::Destructive, Self::NoSandbox, Self::InheritEnv];
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -164,26 +176,15 @@ fn asked() -> impl Strategy<Value = Asked> {
         "java.util.spi.*",
         "java.lang.ClassLoader",
     ];
-    (net, any::<[bool; 5]>(), prop::sample::subsequence(allow, 0..=6), prop::sample::subsequence(deny, 0..=5))
-        .prop_map(
-            |(
-                network,
-                [file_read, file_write, destructive, no_sandbox, inherits_env],
-                added_allow,
-                removed_deny,
-            )| {
-                Asked {
-                    network,
-                    file_read,
-                    file_write,
-                    destructive,
-                    no_sandbox,
-                    inherits_env,
-                    added_allow,
-                    removed_deny,
-                }
-            },
-        )
+    let switches = prop::sample::subsequence(Switch::ALL.to_vec(), 0..=5);
+    (net, switches, prop::sample::subsequence(allow, 0..=6), prop::sample::subsequence(deny, 0..=5)).prop_map(
+        |(network, switches, added_allow, removed_deny)| Asked {
+            network,
+            switches,
+            added_allow,
+            removed_deny,
+        },
+    )
 }
 
 impl Asked {
@@ -201,11 +202,12 @@ impl Asked {
             Net::Strict => spec.overrides.network_mode = Some(NetworkMode::Strict),
             Net::Open => spec.overrides.network_mode = Some(NetworkMode::Open),
         }
-        spec.overrides.file_read = Some(self.file_read);
-        spec.overrides.file_write = Some(self.file_write);
-        spec.overrides.destructive = self.destructive;
-        capability.execution.sandbox = self.no_sandbox.then_some(SandboxKind::None);
-        capability.execution.env = self.inherits_env.then_some(EnvironmentMode::Inherit);
+        let is_on = |switch: Switch| self.switches.contains(&switch);
+        spec.overrides.file_read = Some(is_on(Switch::FileRead));
+        spec.overrides.file_write = Some(is_on(Switch::FileWrite));
+        spec.overrides.destructive = is_on(Switch::Destructive);
+        capability.execution.sandbox = is_on(Switch::NoSandbox).then_some(SandboxKind::None);
+        capability.execution.env = is_on(Switch::InheritEnv).then_some(EnvironmentMode::Inherit);
         spec.overrides.add_allow_classes = owned(&self.added_allow);
         spec.overrides.remove_deny_classes = owned(&self.removed_deny);
         rate(&resolve(&spec, set, None).unwrap(), &spec, set).level
@@ -213,10 +215,6 @@ impl Asked {
 
     /// The least that is at least as wide as both.
     fn join(&self, other: &Self) -> Self {
-        let union = |a: &[&'static str], b: &[&'static str]| {
-            let more = b.iter().filter(|text| !a.contains(text));
-            a.iter().chain(more).copied().collect::<Vec<_>>()
-        };
         let network = match (&self.network, &other.network) {
             (Net::Blocked, net) | (net, Net::Blocked) => net.clone(),
             (Net::Listed { hosts: a, private: p }, Net::Listed { hosts: b, private: q }) => {
@@ -235,16 +233,18 @@ impl Asked {
         };
         Self {
             network,
-            file_read: self.file_read || other.file_read,
-            file_write: self.file_write || other.file_write,
-            destructive: self.destructive || other.destructive,
-            no_sandbox: self.no_sandbox || other.no_sandbox,
-            inherits_env: self.inherits_env || other.inherits_env,
+            switches: union(&self.switches, &other.switches),
             added_allow: union(&self.added_allow, &other.added_allow),
             removed_deny: union(&self.removed_deny, &other.removed_deny),
         }
     }
 }
+
+fn union<T: Copy + PartialEq>(a: &[T], b: &[T]) -> Vec<T> {
+    a.iter().chain(b.iter().filter(|item| !a.contains(item))).copied().collect()
+}
+
+static SHIPPED: LazyLock<PolicySet> = LazyLock::new(|| PolicySet::shipped().unwrap());
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
@@ -252,23 +252,21 @@ proptest! {
     /// Read from left to right, widening never lowers; from right to left, narrowing never raises.
     #[test]
     fn the_level_follows_the_reach(first in asked(), second in asked()) {
-        let set = PolicySet::shipped().unwrap();
-        let both = first.join(&second).level(&set);
-        prop_assert!(first.level(&set) <= both);
-        prop_assert!(second.level(&set) <= both);
+        let both = first.join(&second).level(&SHIPPED);
+        prop_assert!(first.level(&SHIPPED) <= both);
+        prop_assert!(second.level(&SHIPPED) <= both);
     }
 
     /// More prohibitions only narrow.
     #[test]
     fn prohibitions_never_raise(mut asked in asked(), denied in "[a-z]{1,8}\\.[A-Z][a-z]{0,6}", keeps_deny in any::<bool>()) {
-        let set = PolicySet::shipped().unwrap();
-        let before = asked.level(&set);
+        let before = asked.level(&SHIPPED);
         if keeps_deny { asked.removed_deny.clear(); }
-        let narrowed = asked.level(&set);
+        let narrowed = asked.level(&SHIPPED);
         prop_assert!(narrowed <= before);
         let mut spec = testing::spec(testing::PLAIN);
         spec.overrides.add_deny_classes = vec![denied];
         spec.overrides.remove_allow_classes = vec!["java.util.*".into()];
-        prop_assert_eq!(rate(&resolve(&spec, &set, None).unwrap(), &spec, &set).level, RiskLevel::L0);
+        prop_assert_eq!(rate(&resolve(&spec, &SHIPPED, None).unwrap(), &spec, &SHIPPED).level, RiskLevel::L0);
     }
 }

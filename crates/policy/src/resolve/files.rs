@@ -31,6 +31,13 @@ pub(super) fn resolve(
     };
     let read = explicit(spec.overrides.file_read, read);
     let write = explicit(spec.overrides.file_write, write);
+    // Nowhere to read is no reading, whoever emptied the list.
+    let nowhere = paths.as_ref().filter(|paths| paths.is_empty()).map(|paths| paths.origin.clone());
+    let unless_nowhere = |setting: Setting<bool>| match &nowhere {
+        Some(origin) if setting.value => Setting::new(false, origin.clone()),
+        _ => setting,
+    };
+    let (read, write) = (unless_nowhere(read), unless_nowhere(write));
     let (base_path, base_paths) = base(spec, ground, findings);
     let allowed_paths = if read.value || write.value {
         paths.unwrap_or(base_paths)

@@ -412,10 +412,22 @@ fn manifests_speak_by_their_paths() {
 }
 
 #[test]
+fn the_operator_takes_files_away_by_emptying_the_list() {
+    for document in [
+        testing::manifest("cli: {command: cat}", "capability: {execution: {allowedPaths: [/a]}}"),
+        testing::manifest("cli: {command: cat}", "sandboxOverrides: {fileRead: true, fileWrite: true}"),
+    ] {
+        check_with(&document, "tools: {t: {capability: {execution: {allowedPaths: []}}}}", &[], &[]);
+    }
+}
+
+#[test]
 fn a_timeout_is_stated_once() {
     check(
-        &testing::manifest("cli: {command: date, timeout: 5000}", "capability: {extends: bash}")
-            .replace("extends: bash", "extends: send_message, network: {access: none}"),
+        &testing::manifest(
+            "cli: {command: date, timeout: 5000}",
+            "capability: {extends: send_message, network: {access: none}}",
+        ),
         &[
             r#"approval.level = "always" (defaults:send_message)"#,
             r#"data.sensitivity = "high" (defaults:send_message)"#,
@@ -434,6 +446,52 @@ fn a_timeout_is_stated_once() {
 }
 
 #[test]
+fn an_address_is_meant_only_where_it_is_named() {
+    let set = PolicySet::shipped().unwrap();
+    let names = |hosts: &str, address: &str| {
+        let document =
+            testing::js(&format!("sandboxOverrides: {{networkMode: allowlist, hostsAllow: [{hosts}]}}"));
+        let policy = resolve(&testing::spec(&document), &set, None).unwrap();
+        policy.network.names_address(address.parse().unwrap())
+    };
+    assert!(names("10.0.0.7", "10.0.0.7"));
+    assert!(names("localhost", "127.0.0.1") && names("localhost", "::1"));
+    assert!(!names("'*', internal.corp, '*.corp'", "10.0.0.7"));
+    assert!(!names("10.0.0.7", "10.0.0.8"));
+}
+
+#[test]
+fn a_profile_cannot_smuggle_hosts_past_the_reader() {
+    let profiles = [("quiet", "{extends: quieter}"), ("quieter", "{hostsAllow: ['evil.example']}")];
+    check_with(
+        &testing::js(
+            "{x-toolgate-profile: quiet, sandboxOverrides: {networkMode: allowlist, hostsAllow: [good.org]}}",
+        ),
+        "",
+        &profiles,
+        &[
+            r#"profile = "quiet" (tool)"#,
+            r#"network.mode = "allowlist" (tool)"#,
+            r#"network.hosts = ["evil.example","good.org"] (profile:quieter+tool)"#,
+            "data.canLeakData = true (tool)",
+            "labels.acceptsUntrusted = false (built-in)",
+        ],
+    );
+    // A profile's hosts without a mode give a handler nothing beyond its own host.
+    check_with(
+        &testing::manifest("http: {url: 'https://good.org/'}", "profile: quiet"),
+        "",
+        &profiles,
+        &[
+            r#"profile = "quiet" (tool)"#,
+            r#"network.mode = "allowlist" (tool)"#,
+            r#"network.hosts = ["good.org"] (tool)"#,
+            "data.canLeakData = true (tool)",
+        ],
+    );
+}
+
+#[test]
 fn lists_are_shared_where_nothing_changes_them() {
     let set = PolicySet::shipped().unwrap();
     let policy = resolve(&testing::spec(testing::PLAIN), &set, None).unwrap();
@@ -448,4 +506,4 @@ fn the_plain_documents_are_sound() {
     }
 }
 
-const CLI: &str = "{name: t, description: d, handler: {cli: {command: date}}}";
+const CLI: &str = "{name: t, description: d, classification: read, handler: {cli: {command: date}}}";

@@ -41,6 +41,14 @@ fn the_digest_of_a_plain_tool_is_known() {
     assert_eq!(digest, PLAIN_DIGEST, "a change here sends every tool back to its test run");
 }
 
+#[test]
+fn every_setting_is_documented() {
+    let page = include_str!("../../../../docs/policy.md");
+    for name in NAMES {
+        assert!(page.contains(&format!("| `{name}` |")), "{name}");
+    }
+}
+
 const PLAIN_DIGEST: &str = "sha256:8319fe036bc5cdeba05fa9949dbdc18f29e21d944cdcaf73f053106f198c7abe";
 
 const NAMES: [&str; 42] = [

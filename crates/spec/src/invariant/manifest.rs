@@ -23,6 +23,8 @@ mod url;
 
 use serde_json::{Map, Value};
 
+pub(crate) use capability::check_alone as check_capability;
+
 use self::{report::Report, scope::Scope};
 use crate::{
     Finding, Pointer,

@@ -1,15 +1,30 @@
 //! The capability block: patterns that compile, hosts and names that are some, settings that have an effect.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{environment, regular_expression, report::Report};
 use crate::{
-    HostPattern, Pointer,
+    Finding, HostPattern, Pointer,
     model::{EnvironmentMode, NetworkAccess, ToolSpec},
 };
 
 pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     let at = report.block("capability");
+    if report.at(&at).is_none() {
+        return;
+    }
+    values(&at, report);
+    network(spec, &at.key("network"), report);
+    execution(spec, &at.key("execution"), report);
+}
+
+/// The values of a block that stands outside a document, as shipped defaults and an operator's overrides do. Whether
+/// a setting has an effect there depends on what it is laid over.
+pub(crate) fn check_alone(block: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    values(&Pointer::root(), &mut Report::new(block, findings));
+}
+
+fn values(at: &Pointer, report: &mut Report<'_>) {
     for list in [at.key("approval").key("dangerPatterns"), at.key("audit").key("redactPatterns")] {
         for (at, pattern) in report.texts(&list) {
             if let Some(why) = regular_expression::refuse(pattern) {
@@ -33,8 +48,15 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
             }
         }
     }
-    network(spec, &network_at, report);
-    execution(spec, &at.key("execution"), report);
+    for (at, name) in report.texts(&at.key("execution").key("allowedEnvVars")) {
+        if !environment::is_name(name) {
+            report.say(
+                &at,
+                format!("`{}` is not an environment variable", name.escape_debug()),
+                "use letters, digits and `_`, not beginning with a digit; there are no wildcards",
+            );
+        }
+    }
 }
 
 /// The shorter of two limits always counts; a handler that asks for more than it can get says something untrue.
@@ -84,14 +106,5 @@ fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
             "`allowedEnvVars` counts with `env: explicit` only",
             "write `env: explicit`, or remove it",
         );
-    }
-    for (at, name) in report.texts(&list_at) {
-        if !environment::is_name(name) {
-            report.say(
-                &at,
-                format!("`{}` is not an environment variable", name.escape_debug()),
-                "use letters, digits and `_`, not beginning with a digit; there are no wildcards",
-            );
-        }
     }
 }
