@@ -108,8 +108,17 @@ pub fn judge(label: &str, bytes: &[u8], format: Format, file: &FileCheck, rules:
         checked.not_shown = findings.len() - MOST_FINDINGS;
         findings.truncate(MOST_FINDINGS);
     }
-    checked.findings = placed(label, bytes, format, findings);
+    checked.findings = placed(label, bytes, format, findings, secrets(file.tools.iter()));
     checked
+}
+
+/// What an excerpt must not repeat, whether or not the warning about it is reported.
+pub fn secrets<'t>(tools: impl Iterator<Item = &'t ToolCheck>) -> Vec<Finding> {
+    tools
+        .flat_map(|tool| &tool.findings)
+        .filter(|finding| finding.code == Code::LintSecretText)
+        .cloned()
+        .collect()
 }
 
 /// Gives findings their lines, columns and excerpts, in the order of the text.
@@ -118,7 +127,11 @@ pub fn placed(
     bytes: &[u8],
     format: Format,
     findings: Vec<(Option<String>, Finding)>,
+    mut secrets: Vec<Finding>,
 ) -> Vec<Reported> {
+    if findings.is_empty() {
+        return Vec::new();
+    }
     // A file that is not text still has a beginning that is; its one finding says where that ends.
     let text = std::str::from_utf8(bytes).unwrap_or_else(|error| {
         bytes.get(..error.valid_up_to()).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default()
@@ -130,7 +143,9 @@ pub fn placed(
         let key = |finding: &Finding| finding.span.map_or((0, 0), |span| (span.start, span.end));
         key(a).cmp(&key(b)).then_with(|| a.at.cmp(&b.at)).then_with(|| a.code.cmp(&b.code))
     });
-    report::report(label, text, findings)
+    toolgate_spec::locate(text, format, &mut secrets);
+    let secrets: Vec<Span> = secrets.iter().filter_map(|secret| secret.span).collect();
+    report::report(label, text, findings, &secrets)
 }
 
 /// What only shows once the policy is resolved: that it cannot be, or that the document claims another.
@@ -187,7 +202,7 @@ fn too_large(input: &Input) -> Checked {
         "split the bundle, or move data out of the document",
     )
     .at_span(Span::new(0, 0));
-    let findings = report::report(&input.label(), "", vec![(None, finding)]);
+    let findings = report::report(&input.label(), "", vec![(None, finding)], &[]);
     Checked { findings, errors: 1, ..Checked::default() }
 }
 

@@ -11,7 +11,7 @@ use toolgate_spec::{FileKind, Finding, Format, ToolCheck, split_bundle, to_yaml_
 
 use crate::{
     Failure,
-    check_file::{Checked, Rules, judge, placed},
+    check_file::{Checked, Rules, judge, placed, secrets},
     load::{Input, ReadError},
     report::{Report, Text},
     similar,
@@ -110,7 +110,8 @@ pub fn all(path: &Path, rules: &Rules) -> Result<Vec<Document>, Failure> {
 pub fn complain_of(document: &Document, findings: Vec<Finding>, terminal: &Terminal) -> Result<(), Failure> {
     let name = &document.check.name;
     let findings = findings.into_iter().map(|finding| (Some(name.clone()), finding)).collect();
-    let findings = placed(&document.file, document.source.as_bytes(), document.format, findings);
+    let secrets = secrets(std::iter::once(&document.check));
+    let findings = placed(&document.file, document.source.as_bytes(), document.format, findings, secrets);
     complain(&Checked { findings, ..Checked::default() }, terminal)
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use toolgate_spec::{Code, Finding};
 
 use crate::{
-    check_file::{Identity, Rules, placed},
+    check_file::{Identity, Rules, placed, secrets},
     load::Input,
     report::Reported,
 };
@@ -76,5 +76,7 @@ fn place(input: &Input, rules: &Rules, tool: &Identity, field: &str, message: St
         Input::Stdin => Vec::new(),
         Input::File { .. } => input.read().unwrap_or_default(),
     };
-    placed(&input.label(), &bytes, input.format(rules.stdin_format), vec![(Some(tool.name.clone()), finding)])
+    let format = input.format(rules.stdin_format);
+    let secrets = secrets(toolgate_spec::check(&bytes, format).tools.iter());
+    placed(&input.label(), &bytes, format, vec![(Some(tool.name.clone()), finding)], secrets)
 }

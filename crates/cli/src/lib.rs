@@ -22,6 +22,8 @@ use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use clap::Parser;
 
+pub use crate::load::{Chosen, Input};
+
 use crate::{
     args::{Args, Command},
     failure::Failure,

@@ -9,6 +9,7 @@ use std::{
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
+use serde_json::Value;
 use unicode_width::UnicodeWidthChar;
 
 /// Standard output, buffered. Styles come from [`Palette`], so that machine formats pass through untouched.
@@ -36,7 +37,7 @@ impl Terminal {
     }
 
     /// A line on standard error, for what a person wants to know and a pipe does not.
-    pub fn note(&self, message: &str) {
+    pub fn note(message: &str) {
         let _ = writeln!(io::stderr(), "{message}");
     }
 }
@@ -98,6 +99,31 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// JSON that means the same and that a terminal cannot act upon: the characters in question stand in strings only,
+/// where `\u` says the same.
+pub fn json(value: &Value) -> String {
+    json_safe(&value.to_string())
+}
+
+pub fn json_pretty(value: &Value) -> String {
+    json_safe(&format!("{value:#}"))
+}
+
+fn json_safe(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character >= '\u{7f}' && is_deceptive(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a `String` cannot fail.
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
 pub fn push_visible(shown: &mut String, character: char) {
     match character {
         '\n' => shown.push_str("\\n"),
@@ -139,6 +165,15 @@ mod tests {
         assert_eq!(visible("a\nb\r\tc"), "a\\nb\\r\\tc");
         assert_eq!(visible("\u{202e}gpj.exe\u{200b}\u{e0041}"), "\\u{202e}gpj.exe\\u{200b}\\u{e0041}");
         assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
+    }
+
+    #[test]
+    fn json_means_the_same_and_is_harmless() {
+        let value = serde_json::json!({ "a\u{202e}": "\u{9b}31m\u{7f}\u{e0041} 漢\n" });
+        for text in [super::json(&value), super::json_pretty(&value)] {
+            assert!(!text.contains(['\u{202e}', '\u{9b}', '\u{7f}', '\u{e0041}']), "{text}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ reported when it is named directly. Only warnings can be allowed; errors always 
 Exit codes:
   0  nothing found, or warnings only
   1  errors, or warnings with --deny-warnings
-  2  a path could not be read; wins over 1
+  2  a path could not be read, or no tool was found; wins over 1
 
 Examples:
   toolgate check tools/ bundle.json

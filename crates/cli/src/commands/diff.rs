@@ -11,7 +11,7 @@ use crate::{
     args::{DiffArgs, OutputFormat},
     check_file::Rules,
     documents::{self, Document},
-    terminal::{Terminal, visible},
+    terminal::{Terminal, json_pretty, visible},
 };
 
 pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -68,13 +68,12 @@ fn differences(
     }
     let mut found = Vec::new();
     for new in after {
-        match before.iter().find(|old| old.check.name == new.check.name) {
-            Some(old) => found.push(changed(old, new, rules, terminal)?),
-            None => {
-                // An added tool must be sound, or nobody knows what was added.
-                Resolved::new(new, rules, terminal)?;
-                found.push(whole(new, Kind::Added));
-            }
+        if let Some(old) = before.iter().find(|old| old.check.name == new.check.name) {
+            found.push(changed(old, new, rules, terminal)?);
+        } else {
+            // An added tool must be sound, or nobody knows what was added.
+            Resolved::new(new, rules, terminal)?;
+            found.push(whole(new, Kind::Added));
         }
     }
     let is_gone = |old: &&Document| !after.iter().any(|new| new.check.name == old.check.name);
@@ -124,10 +123,10 @@ fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Fail
         let name = visible(&difference.name);
         match difference.kind {
             Kind::Added => {
-                writeln!(terminal, "{bold}{name}{bold:#}\n  {error}widened{error:#}   the tool is new")?
+                writeln!(terminal, "{bold}{name}{bold:#}\n  {error}widened{error:#}   the tool is new")?;
             }
             Kind::Removed => {
-                writeln!(terminal, "{bold}{name}{bold:#}\n  {good}narrowed{good:#}  the tool is gone")?
+                writeln!(terminal, "{bold}{name}{bold:#}\n  {good}narrowed{good:#}  the tool is gone")?;
             }
             Kind::Changed if difference.changes.is_empty() => continue,
             Kind::Changed => writeln!(terminal, "{bold}{name}{bold:#}")?,
@@ -182,8 +181,8 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(),
         })
         .collect();
     let wider = differences.iter().any(Difference::is_wider);
-    serde_json::to_writer_pretty(&mut *terminal, &json!({ "version": 1, "wider": wider, "tools": tools }))?;
-    writeln!(terminal)?;
+    let report = json!({ "version": 1, "wider": wider, "tools": tools });
+    writeln!(terminal, "{}", json_pretty(&report))?;
     Ok(())
 }
 

@@ -31,7 +31,7 @@ pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
             let existing = if args.force { Existing::Replace } else { Existing::Keep };
             write::write(path, text.as_bytes(), existing)?;
             let tools = counted(files.iter().map(|file| file.tools.len()).sum(), "tool");
-            terminal.note(&format!("{tools} written to {}", visible(&path.to_string_lossy())));
+            Terminal::note(&format!("{tools} written to {}", visible(&path.to_string_lossy())));
         }
     }
     Ok(Ending::Clean)

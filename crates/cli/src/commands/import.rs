@@ -2,8 +2,9 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
     fs,
-    io::Write,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -153,8 +154,11 @@ fn file_name(name: &str, format: Format) -> String {
         .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
         .take(LONGEST)
         .collect();
-    let hash = Sha256::digest(name);
-    let digits: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let digits = Sha256::digest(name).iter().take(4).fold(String::new(), |mut digits, byte| {
+        // Writing to a `String` cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    });
     format!("{}-{digits}.{extension}", plain.trim_matches('-')).trim_start_matches('-').to_owned()
 }
 
@@ -176,7 +180,7 @@ mod tests {
         for name in ["../../etc/passwd", "/etc/passwd", "..", ".bashrc", "a/b", "nul\0", "漢字", " "] {
             let file = file_name(name, Format::Yaml);
             assert!(file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte)), "{file}");
-            assert!(!file.starts_with('.') && file.ends_with(".yaml") && !file.contains(".."), "{file}");
+            assert!(file.strip_suffix(".yaml").is_some_and(|stem| !stem.contains('.')), "{file}");
         }
         assert_ne!(file_name("a b", Format::Json), file_name("a/b", Format::Json));
     }

@@ -16,7 +16,7 @@ use crate::{
     documents::{self, Document, Loaded},
     report::counted,
     table::Table,
-    terminal::{Terminal, visible},
+    terminal::{Terminal, json_pretty, visible},
     write::{self, Existing},
 };
 
@@ -26,14 +26,11 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     let resolved = Resolved::new(&document, &rules, terminal)?;
     match args.format {
         OutputFormat::Text => resolved.print(terminal)?,
-        OutputFormat::Json => {
-            serde_json::to_writer_pretty(&mut *terminal, &resolved.json())?;
-            writeln!(terminal)?;
-        }
+        OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&resolved.json()))?,
     }
     if args.write_safety {
         write_safety(&path, &loaded, &document, &resolved)?;
-        terminal.note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
+        Terminal::note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
     }
     Ok(Ending::Clean)
 }

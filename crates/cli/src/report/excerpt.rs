@@ -13,18 +13,73 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    pub fn new(text: &str, span: Span) -> Self {
+    /// What lies inside `secrets` is not shown: a report ends up in logs that more people read than the document.
+    pub fn new(text: &str, span: Span, secrets: &[Span]) -> Self {
         let start = floor(text, span.start.min(text.len()));
         let end = floor(text, span.end.clamp(start, text.len()));
         let (before, rest) = text.split_at(start);
         let marked = rest.get(..end - start).unwrap_or(rest);
         let after = text.get(end..).unwrap_or_default();
+        let shown = Shown { secrets };
         let spans_lines = marked.contains('\n');
-        let (marked, marked_whole) = head(marked, MARKED);
+        // A line that fits is shown whole.
+        let (around, most) = if line_fits(before, rest) { (SCREEN, SCREEN) } else { (AROUND, MARKED) };
+        let (_, marked_whole) = head(marked, most);
         // A mark that was cut or goes on below has nothing after it on this line.
-        let after = if spans_lines || !marked_whole { String::new() } else { shown_head(after, AROUND) };
-        Self { before: shown_tail(before, AROUND), marked: shown(marked, marked_whole), after }
+        let after = if spans_lines || !marked_whole { String::new() } else { shown.head(after, end, around) };
+        Self { before: shown.tail(before, around), marked: shown.head(marked, start, most), after }
     }
+}
+
+/// Turns text into what may be shown of it.
+struct Shown<'s> {
+    secrets: &'s [Span],
+}
+
+impl Shown<'_> {
+    /// The beginning of a text that stands at `offset`, up to the end of its line.
+    fn head(&self, text: &str, offset: usize, most: usize) -> String {
+        let (text, whole) = head(text, most);
+        let mut shown = String::with_capacity(text.len());
+        for (at, character) in text.char_indices() {
+            self.push(&mut shown, offset + at, character);
+        }
+        if !whole {
+            shown.push('…');
+        }
+        shown
+    }
+
+    /// The end of the line up to here, at most `most` characters.
+    fn tail(&self, text: &str, most: usize) -> String {
+        let in_line = |(_, character): &(usize, char)| !matches!(character, '\n' | '\r');
+        let mut characters: Vec<(usize, char)> =
+            text.char_indices().rev().take(most + 1).take_while(in_line).collect();
+        let cut = characters.len() > most;
+        characters.truncate(most);
+        let mut shown = String::from(if cut { "…" } else { "" });
+        for (at, character) in characters.into_iter().rev() {
+            self.push(&mut shown, at, character);
+        }
+        shown
+    }
+
+    /// Tabs are what editors make of them; everything else that a terminal acts upon is spelled out.
+    fn push(&self, shown: &mut String, at: usize, character: char) {
+        match character {
+            '\t' => shown.push_str("    "),
+            // Quotes around a secret are not part of it, and show where it begins and ends.
+            '"' => shown.push('"'),
+            _ if self.secrets.iter().any(|secret| secret.range().contains(&at)) => shown.push('*'),
+            other => push_visible(shown, other),
+        }
+    }
+}
+
+fn line_fits(before: &str, rest: &str) -> bool {
+    let is_inside = |character: &char| !matches!(character, '\n' | '\r');
+    let left = before.chars().rev().take(SCREEN + 1).take_while(is_inside).count();
+    left + rest.chars().take(SCREEN + 1).take_while(is_inside).count() <= SCREEN
 }
 
 /// The rest of the line from here, up to `most` characters, and whether that was all of it.
@@ -42,49 +97,15 @@ fn head(text: &str, most: usize) -> (&str, bool) {
     (text.get(..end).unwrap_or_default(), true)
 }
 
-fn shown_head(text: &str, most: usize) -> String {
-    let (text, whole) = head(text, most);
-    shown(text, whole)
-}
-
-/// The end of the line up to here, at most `most` characters.
-fn shown_tail(text: &str, most: usize) -> String {
-    let mut characters: Vec<char> =
-        text.chars().rev().take(most + 1).take_while(|character| !matches!(character, '\n' | '\r')).collect();
-    let cut = characters.len() > most;
-    characters.truncate(most);
-    let mut shown = String::from(if cut { "…" } else { "" });
-    for character in characters.into_iter().rev() {
-        push(&mut shown, character);
-    }
-    shown
-}
-
-fn shown(text: &str, whole: bool) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        push(&mut shown, character);
-    }
-    if !whole {
-        shown.push('…');
-    }
-    shown
-}
-
-/// Tabs are what editors make of them; everything else that a terminal acts upon is spelled out.
-fn push(shown: &mut String, character: char) {
-    match character {
-        '\t' => shown.push_str("    "),
-        other => push_visible(shown, other),
-    }
-}
-
 fn floor(text: &str, mut offset: usize) -> usize {
     while !text.is_char_boundary(offset) {
         offset -= 1;
     }
     offset
 }
+
+/// Characters of a line that need no cropping.
+const SCREEN: usize = 112;
 
 /// Characters kept on either side of the mark.
 const AROUND: usize = 48;
@@ -100,7 +121,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, start: usize, end: usize, expect: (&str, &str, &str)) {
-        let excerpt = Excerpt::new(text, Span::new(start, end));
+        let excerpt = Excerpt::new(text, Span::new(start, end), &[]);
         assert_eq!((excerpt.before.as_str(), excerpt.marked.as_str(), excerpt.after.as_str()), expect);
     }
 
@@ -115,11 +136,21 @@ mod tests {
     #[test]
     fn crops_what_no_screen_can_hold() {
         let text = format!("{}X{}", "a".repeat(10_000), "b".repeat(10_000));
-        let excerpt = Excerpt::new(&text, Span::new(10_000, 10_001));
+        let excerpt = Excerpt::new(&text, Span::new(10_000, 10_001), &[]);
         assert_eq!(excerpt.before, format!("…{}", "a".repeat(48)));
         assert_eq!((excerpt.marked.as_str(), excerpt.after.len()), ("X", 48 + "…".len()));
-        let whole = Excerpt::new(&text, Span::new(0, text.len()));
+        let whole = Excerpt::new(&text, Span::new(0, text.len()), &[]);
         assert_eq!((whole.marked, whole.after), (format!("{}…", "a".repeat(64)), String::new()));
+    }
+
+    #[test]
+    fn a_secret_is_not_repeated() {
+        let text = "{\"key\": \"hunter2\", \"b\": 1}";
+        let secret = Span::new(8, 17);
+        let itself = Excerpt::new(text, secret, &[secret]);
+        assert_eq!((itself.before.as_str(), itself.marked.as_str()), ("{\"key\": ", "\"*******\""));
+        let neighbour = Excerpt::new(text, Span::new(19, 22), &[secret]);
+        assert_eq!(neighbour.before, "{\"key\": \"*******\", ");
     }
 
     #[test]

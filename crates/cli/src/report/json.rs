@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::{Report, Reported, Summary};
-use crate::{commands::explain::severity_name, load::Unreadable};
+use crate::{commands::explain::severity_name, load::Unreadable, terminal};
 
 #[derive(Debug, Default)]
 pub struct Json {
@@ -20,7 +20,7 @@ impl Report for Json {
 
     fn finding(&mut self, out: &mut dyn Write, reported: &Reported) -> io::Result<()> {
         let comma = if self.written == 0 { "" } else { "," };
-        write!(out, "{comma}\n{}", object(reported))?;
+        write!(out, "{comma}\n{}", terminal::json(&object(reported)))?;
         self.written += 1;
         Ok(())
     }
@@ -31,7 +31,7 @@ impl Report for Json {
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-        let unreadable = Value::Array(std::mem::take(&mut self.unreadable));
+        let unreadable = terminal::json(&Value::Array(std::mem::take(&mut self.unreadable)));
         let counts = json!({
             "tools": summary.tools,
             "errors": summary.errors,

@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_spec::{Finding, Position};
+use toolgate_spec::{Finding, Position, Span};
 
 use super::{Excerpt, Place, Reported};
 
-/// Makes findings independent of the text they were found in. Findings without a span stand for the whole file.
-pub fn report(file: &str, text: &str, findings: Vec<(Option<String>, Finding)>) -> Vec<Reported> {
+/// Makes findings independent of the text they were found in. Findings without a span stand for the whole file;
+/// what lies in the spans of `secrets` is not shown.
+pub fn report(
+    file: &str,
+    text: &str,
+    findings: Vec<(Option<String>, Finding)>,
+    secrets: &[Span],
+) -> Vec<Reported> {
     let offsets =
         findings.iter().filter_map(|(_, finding)| finding.span).flat_map(|span| [span.start, span.end]);
     let positions = positions(text, offsets);
@@ -17,11 +23,17 @@ pub fn report(file: &str, text: &str, findings: Vec<(Option<String>, Finding)>) 
             let place = finding.span.and_then(|span| {
                 let start = *positions.get(&span.start)?;
                 let end = *positions.get(&span.end)?;
-                Some(Place { start, end, excerpt: Excerpt::new(text, span) })
+                Some(Place { start, end, excerpt: Excerpt::new(text, span, &near(span, secrets)) })
             });
             Reported { file: file.to_owned(), tool, finding, place }
         })
         .collect()
+}
+
+/// The few secrets that an excerpt could reach.
+fn near(span: Span, secrets: &[Span]) -> Vec<Span> {
+    let (from, to) = (span.start.saturating_sub(REACH), span.start.saturating_add(REACH));
+    secrets.iter().copied().filter(|secret| secret.start < to && from < secret.end).collect()
 }
 
 fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize, Position> {
@@ -44,6 +56,9 @@ fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize
     wanted.for_each(|(_, position)| *position = here);
     positions
 }
+
+/// Bytes, and more than an excerpt shows on either side.
+const REACH: usize = 2048;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use toolgate_spec::{Code, Severity};
 
 use super::{Report, Reported, Summary};
-use crate::load::Unreadable;
+use crate::{load::Unreadable, terminal};
 
 #[derive(Debug, Default)]
 pub struct Sarif {
@@ -36,7 +36,7 @@ impl Report for Sarif {
 
     fn finding(&mut self, out: &mut dyn Write, reported: &Reported) -> io::Result<()> {
         let comma = if self.written == 0 { "" } else { "," };
-        write!(out, "{comma}\n{}", result(reported))?;
+        write!(out, "{comma}\n{}", terminal::json(&result(reported)))?;
         self.written += 1;
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Report for Sarif {
             "executionSuccessful": summary.unreadable == 0,
             "toolExecutionNotifications": std::mem::take(&mut self.notifications),
         }]);
-        writeln!(out, "\n],\"invocations\":{invocation}}}]}}")
+        writeln!(out, "\n],\"invocations\":{}}}]}}", terminal::json(&invocation))
     }
 }
 

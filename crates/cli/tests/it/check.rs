@@ -38,6 +38,21 @@ fn a_document_cannot_forge_terminal_output() {
 }
 
 #[test]
+fn a_secret_is_reported_and_not_repeated() {
+    const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let fields = format!(r#""staticVariables": [{{"token": "{SECRET}"}}], "draft": 7"#);
+    let bench = Bench::with("a.json", tool_with("add", &fields));
+    for format in ["text", "json", "sarif", "github"] {
+        let run = bench.run(&["check", "--format", format, "a.json"]).expect(1);
+        assert!(run.out.contains("LINT_SECRET_TEXT") && !run.out.contains(SECRET), "{}", run.out);
+    }
+    let run = bench.run(&["check", "--allow", "LINT_SECRET_TEXT", "a.json"]).expect(1);
+    assert!(run.out.contains("draft") && !run.out.contains(&SECRET[5..20]), "{}", run.out);
+    let run = bench.run(&["resolve", "a.json"]).expect(1);
+    assert!(run.err.contains("draft") && !run.err.contains(&SECRET[5..20]), "{}", run.err);
+}
+
+#[test]
 fn a_long_line_is_cropped_around_the_mark() {
     let long = tool("x").replace("return a + b;", &"a".repeat(100_000)).replace('\n', "");
     let long = long.replace("\"draft\": true", "\"draft\": 7");

@@ -1,4 +1,4 @@
-//! The real binary on real folders, as a user meets it.
+//! The real binary on real folders, as a user meets it; and the rules of the repository.
 #![forbid(unsafe_code)]
 
 mod architecture;

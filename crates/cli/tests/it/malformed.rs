@@ -1,6 +1,6 @@
 //! Whatever a file contains, the answer is a finding at the right place, in bounded time and memory.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{fmt::Write, fs, os::unix::fs::PermissionsExt, process::Command};
 
 use crate::bench::{Bench, Run, tool};
 
@@ -83,7 +83,7 @@ fn a_yaml_bomb_does_not_go_off() {
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..20 {
         let inner = vec![format!("*a{}", level - 1); 10].join(", ");
-        bomb += &format!("a{level}: &a{level} [{inner}]\n");
+        writeln!(bomb, "a{level}: &a{level} [{inner}]").unwrap();
     }
     let run = Bench::with("a.yaml", bomb).run(&["check", "a.yaml"]).expect(1);
     assert!(run.out.contains("error[SPEC_PARSE]"), "{}", run.out);
@@ -134,4 +134,11 @@ fn what_may_not_be_read_is_told() {
     }
     let run = bench.run(&["check", "t"]).expect(2);
     assert!(run.err.contains("secret.json"), "{}", run.err);
+}
+
+#[test]
+fn a_bundle_of_nothings_fills_no_memory() {
+    let content = format!("{{\"toolSpecs\": [{}]}}", vec!["{}"; 1_000_000].join(","));
+    let run = Bench::with("b.json", content).run(&["check", "--quiet", "b.json"]).expect(1);
+    assert!(run.out.contains("error[SPEC_PARSE]"), "{}", run.out);
 }
