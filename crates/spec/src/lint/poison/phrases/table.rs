@@ -248,7 +248,7 @@ pub(super) const PHRASES: &[Phrase] = &[
         Role,
         "assigns a role",
         "act behave roleplay role-play pretend impersonate respond",
-        r"(?:(?:^|\.|now|please|must|should|will|shall|and|then|you) (?:act|behave|respond|answer) as (?:a|an|the|if|my|root|admin|administrator|system|though|dan)|(?:pretend|imagine|act as if)@1 (?:to be|you are|you have|youre|that you|there are no)|(?:roleplay|role play) as|act as an? (?:unrestricted|uncensored|unfiltered|evil|different|new))@1",
+        r"(?:(?:^|(?:\.|now|please|must|should|will|shall|and|then|you) )(?:act|behave|respond|answer) as (?:a|an|the|if|my|root|admin|administrator|system|though|dan)|(?:pretend|imagine|act as if)@1 (?:to be|you are|you have|youre|that you|there are no)|(?:roleplay|role play) as|act as an? (?:unrestricted|uncensored|unfiltered|evil|different|new))@1",
     ),
     words(
         Role,
@@ -296,7 +296,7 @@ pub(super) const PHRASES: &[Phrase] = &[
         Exfiltration,
         "sends private data away",
         "send post upload forward email mail transmit exfiltrate leak relay submit report deliver push share sending posting uploading forwarding emailing transmitting ship curl copy pipe",
-        "(?:send|post|upload|forward|email|mail|transmit|exfiltrate|leak|relay|submit|report|deliver|push|share|sending|posting|uploading|forwarding|emailing|transmitting|ship|curl|copy|pipe)@8 (?:conversations?|chat|history|system prompt|credentials?|passwords|api keys?|apikey|secrets|secret keys?|private keys?|ssh keys?|env vars?|environment variables?|environment|(?:access|auth|session|api|bearer|refresh) tokens?|cookies|session data|user data|users? data|personal data|messages so far|transcript|tool outputs?|tool results?|clipboard|context window|contents? of|keystrokes|prompts?|private data|sensitive data|mailbox|contacts)@9 (?:to|at|via|through|using) (?:[^ .]+ ){0,4}(?:https?|www|webhook|server|endpoint|address|attacker|attackers|us|me|author|following|external|remote|gateway|url|com|net|org|io|example|analytics|collector|dev|xyz|site|domain|ftp|host|proxy|inbox|mailbox|bucket|channel|service)",
+        "(?:send|post|upload|forward|email|mail|transmit|exfiltrate|leak|relay|submit|report|deliver|push|share|sending|posting|uploading|forwarding|emailing|transmitting|ship|curl|copy|pipe)@8 (?:conversations?|chat|history|system prompt|credentials?|passwords|api keys?|apikey|secrets|secret keys?|private keys?|ssh keys?|env vars?|environment variables?|environment|(?:access|auth|session|api|bearer|refresh) tokens?|cookies|session data|user data|users? data|personal data|messages so far|transcript|tool outputs?|tool results?|clipboard|context window|contents? of|keystrokes|prompts?|private data|sensitive data|mailbox|contacts)@9 (?:to|at|via|through|using|with) (?:[^ .]+ ){0,4}(?:https?|www|webhook|server|endpoint|address|attacker|attackers|us|me|author|following|external|remote|gateway|url|com|net|org|io|example|analytics|collector|dev|xyz|site|domain|ftp|host|proxy|inbox|mailbox|bucket|channel|service)",
     ),
     flat(
         Exfiltration,
