@@ -49,17 +49,14 @@ impl<'f> Report<'f> {
     }
 
     fn push(&mut self, finding: Finding) {
-        let count = match self.counts.iter_mut().find(|(code, _)| *code == finding.code) {
-            Some((_, count)) => {
-                *count += 1;
-                *count
-            }
-            None => {
-                self.counts.push((finding.code, 1));
-                1
-            }
-        };
-        if count <= MOST_OF_A_CODE {
+        let known =
+            self.counts.iter().position(|(code, _)| *code == finding.code).unwrap_or(self.counts.len());
+        if known == self.counts.len() {
+            self.counts.push((finding.code, 0));
+        }
+        let Some((_, count)) = self.counts.get_mut(known) else { return };
+        *count += 1;
+        if *count <= MOST_OF_A_CODE {
             self.findings.push(finding);
         }
     }

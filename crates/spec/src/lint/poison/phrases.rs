@@ -1,5 +1,7 @@
-//! Which phrases give a model orders? The table is in `phrases/table.rs`.
+//! Which phrases give a model orders? The rows are in `phrases/instruction.rs` and `phrases/steering.rs`.
 
+mod instruction;
+mod steering;
 mod table;
 
 use std::sync::LazyLock;
@@ -9,7 +11,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::reading::Reading;
 use crate::{Code, lint::show::shown};
-use table::{In, PHRASES, Phrase};
+use table::{In, Phrase};
 
 /// In the order in which findings are reported.
 pub(super) const CODES: [Code; 5] = [
@@ -62,7 +64,7 @@ static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
     let mut needles: Vec<&str> = Vec::new();
     let mut phrases_of: Vec<Vec<usize>> = Vec::new();
     let mut phrases = Vec::new();
-    for (at, phrase) in PHRASES.iter().enumerate() {
+    for (at, phrase) in table::all().enumerate() {
         phrases.push((phrase, compile(phrase)?));
         for needle in phrase.needles.split(' ') {
             if let Some(known) = needles.iter().position(|one| *one == needle) {
