@@ -1,8 +1,10 @@
 //! What deciding costs, as ratios against parsing the same bytes with `serde_json`. Both sides of a ratio run
 //! interleaved in one loop, and the median of many rounds counts, so that a noisy machine disturbs both alike.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark that cannot run shall say so")]
 
 use std::{
+    fmt::Write as _,
     hint::black_box,
     time::{Duration, Instant},
 };
@@ -149,8 +151,9 @@ fn code(number: usize) -> String {
         "// Conversion factors of table {number}, per unit of length.\nconst factors = {{ metres: 1, feet: 0.3048, miles: 1609.344 }};\n"
     );
     for step in 0..14 {
-        code += &format!(
-            "const row{step} = {{ label: 'row {step} of {number}', value: Number(argument1 || 0) * {step} + {number} }};\n"
+        let _ = writeln!(
+            code,
+            "const row{step} = {{ label: 'row {step} of {number}', value: Number(argument1 || 0) * {step} + {number} }};"
         );
     }
     code + "const rows = [row0, row1, row2, row3, row4, row5, row6].map((row) => ({ ...row, value: row.value * (factors[argument0] ?? 1) }));\nreturn { rows, total: rows.reduce((sum, row) => sum + row.value, 0), unit: argument0 };\n"

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use jsonschema::Validator;
 use serde_json::Value;
 use toolgate_spec::{
-    compile_schema,
+    CompiledSchema,
     model::{Classification, Permissions},
 };
 
@@ -19,7 +18,7 @@ pub struct PermissionRules {
 #[derive(Debug)]
 struct Elevated {
     /// `None` where the condition cannot be evaluated, which counts as met.
-    when: Option<Validator>,
+    when: Option<CompiledSchema>,
     require: Vec<String>,
 }
 
@@ -33,7 +32,7 @@ impl PermissionRules {
             .elevated
             .iter()
             .map(|elevation| Elevated {
-                when: compile_schema(&elevation.when).ok(),
+                when: CompiledSchema::new(&elevation.when).ok(),
                 require: elevation.require.clone(),
             })
             .collect();
@@ -42,7 +41,7 @@ impl PermissionRules {
 
     /// Each missing permission once, in the order of the document.
     pub fn missing(&self, held: &BTreeSet<String>, args: &Value) -> Vec<String> {
-        let is_met = |elevated: &&Elevated| elevated.when.as_ref().is_none_or(|when| when.is_valid(args));
+        let is_met = |elevated: &&Elevated| elevated.when.as_ref().is_none_or(|when| when.accepts(args));
         let elevated = self.elevated.iter().filter(is_met).flat_map(|elevated| &elevated.require);
         let mut missing: Vec<String> = Vec::new();
         for permission in self.always.iter().chain(elevated) {

@@ -44,6 +44,6 @@ pub use identifier::is_identifier;
 pub use path_pattern::{PathPattern, PathRoots};
 pub use placeholder::{Part, Template};
 pub use pointer::Pointer;
-pub use schema::{Schema, compile as compile_schema};
+pub use schema::{CompiledSchema, Schema};
 pub use source::{Format, LineIndex, MAX_FILE_BYTES, Position, Span};
 pub use test_value::parse as parse_test_value;

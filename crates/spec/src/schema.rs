@@ -95,8 +95,22 @@ impl Schema {
     }
 }
 
+/// A schema of a document, ready to judge values.
+#[derive(Debug)]
+pub struct CompiledSchema(Validator);
+
+impl CompiledSchema {
+    pub fn new(schema: &Value) -> Result<Self, String> {
+        compile(schema).map(Self).map_err(|error| error.to_string())
+    }
+
+    pub fn accepts(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
+    }
+}
+
 /// Compiles a schema without ever reading another document, and with regular expressions that cannot run away.
-pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+pub(crate) fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
         .with_pattern_options(PatternOptions::regex())

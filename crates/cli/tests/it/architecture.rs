@@ -130,7 +130,9 @@ fn unsafe_code_lives_in_its_files() {
 fn nothing_unfinished_is_committed() {
     for path in sources() {
         let text = fs::read_to_string(&path).unwrap();
-        for mark in [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX:")] {
+        for mark in
+            [concat!("// TO", "DO"), concat!("// FIX", "ME"), concat!("todo", "!("), concat!("#[ig", "nore")]
+        {
             assert!(!text.contains(mark), "{} contains {mark}", relative(&path));
         }
     }
