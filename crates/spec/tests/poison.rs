@@ -26,6 +26,16 @@ fn the_corpus_is_told_apart() {
     assert!(false_positives <= 0.03, "false positives {false_positives:.3}; suspected: {suspected:#?}");
 }
 
+/// Paraphrases that avoid every usual word, and that the phrases were never fitted to. A phrase list misses most of
+/// them; the number is printed so that nobody takes the one above for the chance of being caught.
+#[test]
+fn evasive_wording_is_measured_and_not_promised() {
+    let evasive = texts(include_str!("poison/evasive.txt"));
+    let found = evasive.iter().filter(|text| !poison_codes(text).is_empty()).count();
+    println!("evasive wording: {found} of {}", evasive.len());
+    assert!(found >= 3, "found {found} of {}; it was 4 when this was written", evasive.len());
+}
+
 /// The poisoning findings of a tool with this description.
 fn poison_codes(description: &str) -> Vec<String> {
     let document = serde_json::json!({

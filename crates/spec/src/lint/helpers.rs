@@ -10,18 +10,36 @@ use crate::{
 
 pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
     let Body::JavaScript { code } = &spec.body else { return };
-    let declares = has_helper_list(document);
-    if !declares && !code.contains("fetch") && !code.contains("safety.fs") {
+    let judge = |code: &str| {
+        let undeclared = if has_helper_list(document) { undeclared(code, spec) } else { None };
+        (undeclared, not_granted(code, spec))
+    };
+    // Most tools are in order, comments and all; only the others are worth the stripping.
+    let (undeclared, lacks) = judge(code);
+    if undeclared.is_none() && lacks.is_empty() {
         return;
     }
-    let code = bare(code);
-    if declares {
-        undeclared(&code, spec, report);
+    let (undeclared, lacks) = judge(&bare(code));
+    if let Some(say) = undeclared {
+        report.add(
+            Code::LintHelperUndeclared,
+            Pointer::new("/toolSafety/runtime/helpers"),
+            say,
+            "list the helpers that the code uses, no more and no fewer",
+        );
     }
-    not_granted(&code, spec, report);
+    for (call, field, value) in lacks {
+        report.add(
+            Code::LintHelperNotGranted,
+            Pointer::new("/code"),
+            format!("the code calls {call}, but `{field}` does not grant it"),
+            format!("set `sandboxOverrides.{field}` to `{value}`, or remove the call"),
+        );
+    }
 }
 
-fn undeclared(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
+/// How the list of helpers and the code differ.
+fn undeclared(code: &str, spec: &ToolSpec) -> Option<String> {
     let runtime = spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
     let declared = runtime.map_or(&[][..], |runtime| runtime.helpers.as_slice());
     let (mut missing, mut unused) = (Vec::new(), Vec::new());
@@ -36,7 +54,6 @@ fn undeclared(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
             _ => {}
         }
     }
-    let at = || Pointer::new("/toolSafety/runtime/helpers");
     let mut say = Vec::new();
     if !missing.is_empty() {
         say.push(format!("the code uses {}, which the list does not name", listed(&missing)));
@@ -44,41 +61,32 @@ fn undeclared(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
     if !unused.is_empty() {
         say.push(format!("the list names {}, which the code does not use", listed(&unused)));
     }
-    if !say.is_empty() {
-        let remedy = "list the helpers that the code uses, no more and no fewer";
-        report.add(Code::LintHelperUndeclared, at(), say.join("; "), remedy);
-    }
+    (!say.is_empty()).then(|| say.join("; "))
 }
 
-fn not_granted(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
+/// What the code calls, the field that would grant it, and the value to write there.
+fn not_granted(code: &str, spec: &ToolSpec) -> Vec<(&'static str, &'static str, &'static str)> {
     let wanted = &spec.overrides;
     // A profile or a capability block may grant what the overrides are silent about.
     let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.extends.is_some();
     let network_may_come = may_inherit || spec.governance.capability.network.access.is_some();
-    let mut lacks = Vec::new();
     let is_offline = match wanted.network_mode {
         Some(mode) => mode == NetworkMode::Blocked,
         None => !network_may_come,
     };
+    let denies = |flag: Option<bool>| flag.map_or(!may_inherit, |granted| !granted);
+    let mut lacks = Vec::new();
     if is_offline && uses(code, "fetch(") {
         lacks.push(("`fetch`", "networkMode", "allowlist"));
     }
-    let denies = |flag: Option<bool>| flag.map_or(!may_inherit, |granted| !granted);
-    if denies(wanted.file_write) && uses(code, "safety.fs.writeText") {
+    let uses_files = code.contains("safety.fs.");
+    if uses_files && denies(wanted.file_write) && uses(code, "safety.fs.writeText") {
         lacks.push(("`safety.fs.writeText`", "fileWrite", "true"));
     }
-    let reads = READS.iter().any(|call| uses(code, call));
-    if denies(wanted.file_read) && reads {
+    if uses_files && denies(wanted.file_read) && READS.iter().any(|call| uses(code, call)) {
         lacks.push(("`safety.fs`", "fileRead", "true"));
     }
-    for (call, field, value) in lacks {
-        report.add(
-            Code::LintHelperNotGranted,
-            Pointer::new("/code"),
-            format!("the code calls {call}, but `{field}` does not grant it"),
-            format!("set `sandboxOverrides.{field}` to `{value}`, or remove the call"),
-        );
-    }
+    lacks
 }
 
 fn has_helper_list(document: &Map<String, Value>) -> bool {
@@ -90,20 +98,23 @@ fn has_helper_list(document: &Map<String, Value>) -> bool {
 }
 
 /// Does the word stand in the code by itself, and not as the end of a longer name or as a member of something else?
+/// A word that ends with a bracket may have space before it.
 fn uses(code: &str, word: &str) -> bool {
-    code.match_indices(word).any(|(at, _)| {
-        code.get(..at)
-            .and_then(|before| before.chars().next_back())
-            .is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '$' | '.' | '#'))
-            && (word.ends_with(['.', '(']) || {
-                let after = code.get(at + word.len()..).and_then(|after| after.chars().next());
-                after.is_none_or(|after| !after.is_alphanumeric() && !matches!(after, '_' | '$'))
-            })
+    let (name, is_call) = word.strip_suffix('(').map_or((word, false), |name| (name, true));
+    code.match_indices(name).any(|(at, _)| {
+        let before = code.get(..at).and_then(|before| before.chars().next_back());
+        let after = code.get(at + name.len()..).unwrap_or_default();
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        before.is_none_or(|before| !is_part(before) && !matches!(before, '.' | '#'))
+            && if is_call {
+                after.trim_start().starts_with('(')
+            } else {
+                name.ends_with('.') || !after.starts_with(is_part)
+            }
     })
 }
 
-/// The code without its comments and quoted strings; templates stay, for they contain code. White space before a
-/// bracket goes, so that `fetch (` is found.
+/// The code without its comments and quoted strings; templates stay, for they contain code.
 fn bare(code: &str) -> String {
     let mut bare = String::with_capacity(code.len());
     let mut characters = code.chars().peekable();
@@ -138,10 +149,6 @@ fn bare(code: &str) -> String {
                     }
                 }
                 bare.push('"');
-            }
-            '(' => {
-                bare.truncate(bare.trim_end().len());
-                bare.push('(');
             }
             plain => bare.push(plain),
         }

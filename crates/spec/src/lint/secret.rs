@@ -74,6 +74,9 @@ fn apply(rule: &Rule, pattern: &Regex, text: &str, start: usize, language: Langu
         return None;
     }
     let from = from.get(..from.floor_char_boundary(LONGEST)).unwrap_or(from);
+    if !is_worth_a_try(rule.test, from) {
+        return None;
+    }
     let found = pattern.captures(from)?;
     let value = found.name("value").map_or("", |value| value.as_str());
     let word = found.name("word").map_or("", |word| word.as_str());
@@ -92,6 +95,38 @@ fn apply(rule: &Rule, pattern: &Regex, text: &str, start: usize, language: Langu
         Before::Edge if matches!(rule.test, Test::Shape) => format!("{} (`{prefix}…`)", rule.name),
         _ => rule.name.to_owned(),
     })
+}
+
+/// A glance at the bytes that follow; most words for secrets are followed by nothing of the kind.
+fn is_worth_a_try(test: Test, from: &str) -> bool {
+    let bytes = from.as_bytes();
+    match test {
+        Test::Shape | Test::Mixed | Test::JsonWebToken => true,
+        Test::Password => {
+            let ends = |byte: &u8| {
+                matches!(byte, b'/' | b'@' | b'"' | b'\'' | b'`' | b'?' | b'#') || byte.is_ascii_whitespace()
+            };
+            bytes.iter().skip("://".len()).take(PASSWORD_WINDOW).find(|byte| ends(byte)) == Some(&b'@')
+        }
+        Test::Assigned | Test::Unquoted => {
+            let is_word = |byte: &&u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
+            let is_between =
+                |byte: &&u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\') || byte.is_ascii_whitespace();
+            let word = bytes.iter().take(WORD_WINDOW).take_while(is_word).count();
+            let sign = word + bytes.iter().skip(word).take(WORD_WINDOW).take_while(is_between).count();
+            matches!(bytes.get(sign), Some(b'=' | b':'))
+        }
+        Test::Random => {
+            // A run of 32 covers one of every 32 bytes; from there it is counted both ways.
+            let window = bytes.get(..RANDOM_WINDOW).unwrap_or(bytes);
+            let is_part = |byte: &&u8| keyed::is_token_byte(**byte);
+            (RANDOM_RUN - 1..window.len()).step_by(RANDOM_RUN).any(|at| {
+                let (before, after) = window.split_at_checked(at).unwrap_or_default();
+                before.iter().rev().take_while(is_part).count() + after.iter().take_while(is_part).count()
+                    >= RANDOM_RUN
+            })
+        }
+    }
 }
 
 struct Detector {
@@ -125,6 +160,11 @@ static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
     Some(Detector { needles, rules_of, rules })
 });
 
+/// How far behind a rule's beginning its telling characters can stand.
+const PASSWORD_WINDOW: usize = 220;
+const WORD_WINDOW: usize = 32;
+const RANDOM_WINDOW: usize = 110;
+const RANDOM_RUN: usize = 32;
 /// No rule matches less.
 const SHORTEST: usize = 12;
 /// No rule looks further than this from where it begins.

@@ -22,58 +22,89 @@ pub(super) const CODES: [Code; 5] = [
     Code::LintPoisonCrossTool,
 ];
 
-/// Does a plain text contain any of the words that the phrases begin with?
+/// Does a plain text contain the words that some phrase needs?
 pub(super) fn is_suspect(text: &str) -> bool {
-    MATCHER.as_ref().is_none_or(|matcher| matcher.needles.is_match(text))
+    MATCHER.as_ref().is_none_or(|matcher| {
+        let mut seen = vec![0; matcher.phrases.len()];
+        matcher.look(text, &mut seen);
+        matcher.phrases.iter().zip(seen).any(|(phrase, seen)| seen == phrase.groups)
+    })
 }
 
 /// What was found in one reading, as "why (`where`)".
 pub(super) fn find(reading: &Reading, hits: &mut Vec<(Code, String)>) {
     let Some(matcher) = MATCHER.as_ref() else { return };
-    let mut wanted = vec![false; matcher.phrases.len()];
-    // The words are a thinned copy of the flat text, so its needles are looked up in both.
-    for text in [&reading.flat, &reading.words] {
-        for found in matcher.needles.find_overlapping_iter(text.as_str()) {
-            for at in matcher.phrases_of.get(found.pattern().as_usize()).into_iter().flatten() {
-                if let Some(wanted) = wanted.get_mut(*at) {
-                    *wanted = true;
-                }
-            }
-        }
-    }
-    for ((phrase, pattern), _) in matcher.phrases.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
-        let text = if phrase.place == In::Words { &reading.words } else { &reading.flat };
-        let is_new = |hits: &[(Code, String)]| {
-            !hits.iter().any(|(code, what)| *code == phrase.code && what.starts_with(phrase.why))
-        };
-        if is_new(hits)
-            && let Some(found) = pattern.find(text)
-        {
-            hits.push((phrase.code, format!("{} (`{}`)", phrase.why, shown(found.as_str().trim()))));
+    let mut seen = vec![0; matcher.phrases.len()];
+    // The words are a thinned copy of the flat text, so needles are looked up in both.
+    matcher.look(&reading.flat, &mut seen);
+    matcher.look(&reading.words, &mut seen);
+    for (phrase, _) in matcher.phrases.iter().zip(seen).filter(|(phrase, seen)| phrase.groups == *seen) {
+        let row = phrase.row;
+        let is_known = hits.iter().any(|(code, what)| *code == row.code && what.starts_with(row.why));
+        if !is_known && let Some(found) = phrase.find(reading) {
+            hits.push((row.code, format!("{} (`{}`)", row.why, shown(found.trim()))));
         }
     }
 }
 
 struct Matcher {
     needles: AhoCorasick,
-    phrases_of: Vec<Vec<usize>>,
-    phrases: Vec<(&'static Phrase, Regex)>,
+    /// For each needle: does it begin a word, and in which group of which phrase is it?
+    uses: Vec<(bool, Vec<(usize, u8)>)>,
+    phrases: Vec<Compiled>,
+}
+
+struct Compiled {
+    row: &'static Phrase,
+    pattern: Regex,
+    /// One bit for each group of needles.
+    groups: u8,
+}
+
+impl Matcher {
+    /// Notes for each phrase which groups of its needles the text has.
+    fn look(&self, text: &str, seen: &mut [u8]) {
+        for found in self.needles.find_overlapping_iter(text) {
+            let Some((begins_word, uses)) = self.uses.get(found.pattern().as_usize()) else { continue };
+            let before = found.start().checked_sub(1).and_then(|at| text.as_bytes().get(at));
+            if *begins_word && before.is_some_and(u8::is_ascii_alphanumeric) {
+                continue;
+            }
+            for (phrase, group) in uses {
+                if let Some(seen) = seen.get_mut(*phrase) {
+                    *seen |= group;
+                }
+            }
+        }
+    }
+}
+
+impl Compiled {
+    fn find<'r>(&self, reading: &'r Reading) -> Option<&'r str> {
+        let text = if self.row.place == In::Words { &reading.words } else { &reading.flat };
+        self.pattern.find(text).map(|found| found.as_str())
+    }
 }
 
 static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
     let mut needles: Vec<&str> = Vec::new();
-    let mut phrases_of: Vec<Vec<usize>> = Vec::new();
+    let mut uses: Vec<(bool, Vec<(usize, u8)>)> = Vec::new();
     let mut phrases = Vec::new();
-    for (at, phrase) in table::all().enumerate() {
-        phrases.push((phrase, compile(phrase)?));
-        for needle in phrase.needles.split(' ') {
-            if let Some(known) = needles.iter().position(|one| *one == needle) {
-                phrases_of.get_mut(known)?.push(at);
-            } else {
-                needles.push(needle);
-                phrases_of.push(vec![at]);
+    for (at, row) in table::all().enumerate() {
+        let mut groups = 0;
+        for (bit, group) in row.needles.split(" + ").enumerate() {
+            let bit = 1_u8.checked_shl(u32::try_from(bit).ok()?)?;
+            groups |= bit;
+            for needle in group.split(' ') {
+                let known = needles.iter().position(|one| *one == needle).unwrap_or(needles.len());
+                if known == needles.len() {
+                    needles.push(needle);
+                    uses.push((needle.starts_with(|first: char| first.is_ascii_alphabetic()), Vec::new()));
+                }
+                uses.get_mut(known)?.1.push((at, bit));
             }
         }
+        phrases.push(Compiled { row, pattern: compile(row)?, groups });
     }
     let needles = AhoCorasick::builder()
         .ascii_case_insensitive(true)
@@ -81,7 +112,7 @@ static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
         .kind(Some(AhoCorasickKind::DFA))
         .build(needles)
         .ok()?;
-    Some(Matcher { needles, phrases_of, phrases })
+    Some(Matcher { needles, uses, phrases })
 });
 
 /// In word patterns `@4` stands for up to four words of the same sentence.
@@ -111,10 +142,29 @@ const SIZE_LIMIT: usize = 4 << 20;
 
 #[cfg(test)]
 mod tests {
-    use super::MATCHER;
+    use super::{super::reading, MATCHER, find};
 
     #[test]
     fn every_phrase_compiles() {
         assert!(MATCHER.is_some());
+    }
+
+    #[test]
+    fn needles_lose_nothing() {
+        let matcher = MATCHER.as_ref().unwrap();
+        let corpus = concat!(
+            include_str!("../../../tests/poison/poisoned.txt"),
+            include_str!("../../../tests/poison/benign.txt")
+        );
+        for text in corpus.lines() {
+            for reading in reading::readings(text, reading::Hint::of(text)) {
+                let mut hits = Vec::new();
+                find(&reading, &mut hits);
+                for phrase in &matcher.phrases {
+                    let is_found = hits.iter().any(|(_, what)| what.starts_with(phrase.row.why));
+                    assert!(is_found || phrase.find(&reading).is_none(), "{}: {text}", phrase.row.pattern);
+                }
+            }
+        }
     }
 }

@@ -107,6 +107,12 @@ pub(super) fn lookalike(character: char) -> Option<char> {
 /// collapsed.
 fn normal(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());
+    if text.is_ascii() {
+        text.chars()
+            .map(|character| character.to_ascii_lowercase())
+            .for_each(|character| push(&mut flat, character));
+        return flat;
+    }
     let visible = text.chars().filter(|c| !is_invisible(*c) && !is_bidi(*c));
     for character in visible.nfkc().flat_map(char::to_lowercase) {
         let character = if character.is_ascii() || !is_latin(character) {
@@ -114,25 +120,25 @@ fn normal(text: &str) -> String {
         } else {
             std::iter::once(character).nfd().next().unwrap_or(character)
         };
-        if matches!(character, '\u{300}'..='\u{36f}')
-            || (character.is_control() && !character.is_whitespace())
-        {
-            continue;
-        }
-        if !character.is_whitespace() {
-            flat.push(character);
-        } else if character == '\n' {
-            while flat.ends_with(' ') {
-                flat.pop();
-            }
-            if !flat.ends_with('\n') {
-                flat.push('\n');
-            }
-        } else if !flat.ends_with([' ', '\n']) {
-            flat.push(' ');
-        }
+        push(&mut flat, character);
     }
     flat
+}
+
+/// Keeps what is visible and collapses white space; of a gap with a line break the line break stays.
+fn push(flat: &mut String, character: char) {
+    if character == '\n' {
+        flat.truncate(flat.trim_end_matches(' ').len());
+        if !flat.ends_with('\n') {
+            flat.push('\n');
+        }
+    } else if character.is_whitespace() {
+        if !flat.ends_with([' ', '\n']) {
+            flat.push(' ');
+        }
+    } else if !character.is_control() && !matches!(character, '\u{300}'..='\u{36f}') {
+        flat.push(character);
+    }
 }
 
 /// Look-alike letters replaced by what they look like.

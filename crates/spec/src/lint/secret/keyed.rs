@@ -20,6 +20,11 @@ pub(super) fn is_secret_value(word: &str, value: &str) -> bool {
     if is_password { !is_word_like(&value) } else { is_mixed(&value) }
 }
 
+/// What tokens are written with.
+pub(super) const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'=' | b'-')
+}
+
 /// Letters and digits both, as random text has and words have not.
 pub(super) fn is_mixed(value: &str) -> bool {
     value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic())

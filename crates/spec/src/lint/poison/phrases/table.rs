@@ -1,4 +1,4 @@
-//! What is a phrase? One row each in `instruction` and `steering`. A pattern is tried only on texts that contain one of its needles.
+//! What is a phrase? One row each in `instruction` and `steering`. A pattern is tried only on texts that have its needles.
 //!
 //! Patterns ask for the imperative ("send"), not for what a tool does ("sends"), and for an order together with
 //! its object, because either alone is found in honest descriptions. `crates/spec/tests/poison` measures both.
@@ -15,7 +15,8 @@ pub(super) struct Phrase {
     pub code: Code,
     pub why: &'static str,
     pub place: In,
-    /// Separated by spaces; one of them is in every text that the pattern matches.
+    /// Separated by spaces; every text that the pattern matches has one of them. `+` begins another such group, of
+    /// which it has one too. A needle that begins with a letter begins a word.
     pub needles: &'static str,
     pub pattern: &'static str,
 }
