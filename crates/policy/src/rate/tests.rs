@@ -125,7 +125,8 @@ fn approval_lowers_by_one_band_and_never_below_l1() {
     // Asked once and then trusted is not asked every time.
     let trusted = "{classification: write, capability: {approval: {trustAfterApproval: true}}}";
     assert_eq!(level_of(&testing::manifest("cli: {command: date}", trusted), Wording::Clean), "L3");
-    assert_eq!(level_of(&testing::manifest("cli: {command: date}", "{}"), Wording::Clean), "L2");
+    let asked_each_time = testing::manifest("cli: {command: date}", "classification: write");
+    assert_eq!(level_of(&asked_each_time, Wording::Clean), "L2");
 }
 
 /// What a document can ask for, as far as it can be ordered.

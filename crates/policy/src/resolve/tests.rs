@@ -224,7 +224,7 @@ fn two_vocabularies_must_agree() {
     );
     check(
         &testing::js(
-            "{sandboxOverrides: {networkMode: allowlist, hostsAllow: [a.org]}, x-toolgate-capability: {network: {allowedHosts: [a.org, b.org]}}}",
+            "{sandboxOverrides: {networkMode: allowlist, hostsAllow: [a.org]}, x-toolgate-capability: {network: {access: limited, allowedHosts: [a.org, b.org]}}}",
         ),
         &[
             "RESOLVER_REJECT /x-toolgate-capability/network/allowedHosts: `hostsAllow` and `allowedHosts` list different hosts",
@@ -255,11 +255,39 @@ fn capability_words_are_network_modes() {
         &testing::js("x-toolgate-capability: {network: {access: limited, allowedHosts: [a.org]}}"),
         &[r#"network.mode = "allowlist" (tool)"#, r#"network.hosts = ["a.org"] (tool)"#, reach[0], reach[1]],
     );
-    check(
-        &testing::js("x-toolgate-capability: {network: {access: limited, allowedHosts: ['\u{430}.org']}}"),
-        &[
-            "RESOLVER_REJECT /x-toolgate-capability/network/allowedHosts/0: a host is written in ASCII; use its `xn--` form",
-        ],
+}
+
+/// `check` lets no such document through; a model that came another way must not get past `resolve` either.
+#[test]
+fn a_host_that_is_none_is_refused_twice() {
+    let network = |hosts: &str| {
+        testing::js(&format!("x-toolgate-capability: {{network: {{access: limited, {hosts}}}}}"))
+    };
+    testing::refused(
+        &network("allowedHosts: ['\u{430}.org']"),
+        "/x-toolgate-capability/network/allowedHosts/0: a host is written in ASCII; use its `xn--` form",
+    );
+    let refused = |change: fn(&mut ToolSpec, Vec<String>)| {
+        let mut spec = testing::spec(&network("allowedHosts: [a.org]"));
+        change(&mut spec, vec!["a.org".into(), "\u{430}.org".into()]);
+        let findings = resolve(&spec, &PolicySet::shipped().unwrap(), None).unwrap_err();
+        findings.iter().map(|finding| format!("{}: {}", finding.at, finding.message)).collect::<Vec<_>>()
+    };
+    let ascii = "a host is written in ASCII; use its `xn--` form";
+    assert_eq!(
+        refused(|spec, hosts| spec.governance.capability.network.allowed_hosts = Some(hosts)),
+        [format!("/x-toolgate-capability/network/allowedHosts/1: {ascii}")]
+    );
+    assert_eq!(
+        refused(|spec, hosts| spec.governance.capability.network.blocked_hosts = Some(hosts)),
+        [format!("/x-toolgate-capability/network/blockedHosts/1: {ascii}")]
+    );
+    assert_eq!(
+        refused(|spec, hosts| {
+            spec.governance.capability.network.allowed_hosts = None;
+            spec.overrides.hosts_allow = hosts;
+        }),
+        [format!("/sandboxOverrides/hostsAllow/1: {ascii}")]
     );
 }
 
@@ -273,11 +301,9 @@ fn prohibitions_only_grow_and_other_lists_are_replaced() {
         "tools: {t: {capability: {approval: {dangerPatterns: [theirs]}, execution: {allowedPaths: [/data], blockedPaths: []}}}}",
         &[],
         &[
-            r#"classification = "read" (tool)"#,
             "files.read = true (user)",
             r#"files.allowedPaths = ["/data"] (user)"#,
             r#"files.blockedPaths = ["/etc/shadow","$HOME/.ssh/id_*","$HOME/.gnupg/private-keys*","$HOME/.aws/credentials","/srv"] (defaults:read+tool)"#,
-            r#"approval.level = "auto" (defaults:read)"#,
             r#"approval.dangerPatterns = ["/etc/passwd","/etc/shadow","\\.ssh/","\\.gnupg/","\\.aws/","\\.env$","(?i)credentials","(?i)secret","mine","theirs"] (defaults:read+tool+user)"#,
             "approval.trustAfterApproval = true (defaults:read)",
             r#"data.sensitivity = "high" (defaults:read)"#,
@@ -291,16 +317,25 @@ fn prohibitions_only_grow_and_other_lists_are_replaced() {
 
 #[test]
 fn approval_follows_what_a_call_can_do() {
-    let level = |handler: &str, rest: &str, user: &str| {
-        let set = PolicySet::shipped().unwrap();
+    let set = PolicySet::shipped().unwrap();
+    let level_of = |spec: &ToolSpec, user: &str| {
         let user = UserOverrides::parse(user, Format::Yaml).unwrap();
-        let document = if handler.is_empty() { testing::js(rest) } else { testing::manifest(handler, rest) };
-        let policy = resolve(&testing::spec(&document), &set, Some(&user)).unwrap();
+        let policy = resolve(spec, &set, Some(&user)).unwrap();
         format!("{} {}", policy.approval.level.value.name(), policy.approval.level.origin)
+    };
+    let level = |handler: &str, rest: &str, user: &str| {
+        let document = if handler.is_empty() { testing::js(rest) } else { testing::manifest(handler, rest) };
+        level_of(&testing::spec(&document), user)
     };
     let cli = "cli: {command: date}";
     let silent = "tools: {}";
-    assert_eq!(level(cli, "{}", silent), "ask built-in");
+    // Silence is refused; a model that is silent all the same is taken to change something.
+    testing::refused("{name: t, handler: {cli: {command: date}}}", "(document): `classification` is missing");
+    let mut unclassified = testing::spec(CLI);
+    unclassified.governance.classification = None;
+    assert_eq!(level_of(&unclassified, silent), "ask built-in");
+    assert_eq!(level(cli, "capability: {extends: read}", silent), "auto defaults:read");
+    assert_eq!(level(cli, "classification: write", silent), "ask tool");
     assert_eq!(level(cli, "classification: read", silent), "auto tool");
     assert_eq!(level(cli, "classification: destructive", silent), "always tool");
     assert_eq!(level(cli, "{classification: read, sandboxOverrides: {fileWrite: true}}", silent), "ask tool");
@@ -321,7 +356,10 @@ fn a_handler_reaches_its_own_host_and_no_other() {
         r#"network.hosts = ["api.example.com"] (tool)"#,
         "data.canLeakData = true (tool)",
     ];
-    check(&testing::manifest(http, "params: [{name: id, type: STRING, required: false}]"), &own);
+    check(
+        &testing::manifest(http, "params: [{name: id, type: STRING, required: true, testValue: '7'}]"),
+        &own,
+    );
     check(&testing::manifest("mcp: {tool: x, url: 'https://api.example.com/mcp'}", "{}"), &own);
     check(
         &testing::manifest("grpc: {endpoint: 'https://api.example.com:443', service: a.B, method: C}", "{}"),
@@ -345,7 +383,10 @@ fn declared_network_must_cover_the_handlers_host() {
             "sandboxOverrides: {networkMode: allowlist, hostsAllow: [example.com]}",
             "it is not among the allowed hosts (tool)",
         ),
-        ("capability: {network: {allowedHosts: [other.org]}}", "it is not among the allowed hosts (tool)"),
+        (
+            "capability: {network: {access: limited, allowedHosts: [other.org]}}",
+            "it is not among the allowed hosts (tool)",
+        ),
         ("capability: {network: {blockedHosts: ['*.example.com']}}", "it is among the blocked hosts (tool)"),
         ("capability: {network: {blockedPorts: [8443]}}", "port 8443 is blocked (tool)"),
         ("sandboxOverrides: {networkMode: allowlist}", "it is not among the allowed hosts (baseline)"),
@@ -399,7 +440,13 @@ fn manifests_speak_by_their_paths() {
     check(&testing::manifest(cli, paths), &read);
     check(
         &testing::manifest(cli, &format!("{{classification: write, {paths}}}")),
-        &[read[0], "files.write = true (tool)", read[1]],
+        &[
+            r#"classification = "write" (tool)"#,
+            read[0],
+            "files.write = true (tool)",
+            read[1],
+            r#"approval.level = "ask" (tool)"#,
+        ],
     );
     check(
         &testing::manifest(cli, "profile: files-editor"),
