@@ -1,4 +1,5 @@
 mod network;
+mod older_form;
 
 use toolgate_spec::{Format, check_text};
 

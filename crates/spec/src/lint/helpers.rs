@@ -53,7 +53,7 @@ fn undeclared(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
 fn not_granted(code: &str, spec: &ToolSpec, report: &mut Report<'_>) {
     let wanted = &spec.overrides;
     // A profile or a capability block may grant what the overrides are silent about.
-    let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.extends.is_some();
+    let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.may_inherit();
     let network_may_come = may_inherit || spec.governance.capability.network.access.is_some();
     let mut lacks = Vec::new();
     let is_offline = match wanted.network_mode {
