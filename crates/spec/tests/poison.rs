@@ -56,8 +56,9 @@ fn unescape(line: &str) -> String {
             text.push('\t');
             after
         } else if let Some((digits, after)) = from.strip_prefix("u{").and_then(|hex| hex.split_once('}')) {
-            let code = u32::from_str_radix(digits, 16).unwrap();
-            text.push(char::from_u32(code).unwrap());
+            let written = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+            assert!(written.is_some(), "`{digits}` is no character");
+            text.extend(written);
             after
         } else {
             text.push('\\');

@@ -83,13 +83,11 @@ fn locale(description: &str, report: &mut Report<'_>) {
 
 /// "Korean tool — …", "Simplified Chinese tool: …"
 fn names_its_locale(description: &str) -> bool {
-    let mut before = 0;
-    for word in description.split_whitespace().take(4) {
+    for (before, word) in description.split_whitespace().take(4).enumerate() {
         let word = word.trim_end_matches([':', ',', '.', '-', '—', '–']);
         if word.eq_ignore_ascii_case("tool") || word.eq_ignore_ascii_case("tools") {
             return before > 0;
         }
-        before += 1;
     }
     false
 }

@@ -49,15 +49,12 @@ impl<'f> Report<'f> {
     }
 
     fn push(&mut self, finding: Finding) {
-        let count = match self.counts.iter_mut().find(|(code, _)| *code == finding.code) {
-            Some((_, count)) => {
-                *count += 1;
-                *count
-            }
-            None => {
-                self.counts.push((finding.code, 1));
-                1
-            }
+        let count = if let Some((_, count)) = self.counts.iter_mut().find(|(code, _)| *code == finding.code) {
+            *count += 1;
+            *count
+        } else {
+            self.counts.push((finding.code, 1));
+            1
         };
         if count <= MOST_OF_A_CODE {
             self.findings.push(finding);

@@ -56,10 +56,8 @@ fn why_broad(path: &str) -> Option<&'static str> {
             path.starts_with('/').then_some("the whole file system").or((path == "*").then_some("everything"))
         }
         [drive] if drive.len() == 2 && drive.ends_with(':') => Some("a whole drive"),
-        ["$HOME" | "~"] | ["home" | "Users", _] | ["root"] => Some("a whole home directory"),
-        ["$HOME" | "~", below @ ..] | ["home" | "Users", _, below @ ..] | ["root", below @ ..] => {
-            credentials(below)
-        }
+        ["$HOME" | "~" | "root"] | ["home" | "Users", _] => Some("a whole home directory"),
+        ["$HOME" | "~" | "root", below @ ..] | ["home" | "Users", _, below @ ..] => credentials(below),
         ["proc" | "sys", ..] if path.starts_with('/') => Some("the kernel's own view of the machine"),
         ["private", "etc" | "var"] => Some("a system directory"),
         [one] if path.starts_with('/') && SYSTEM.contains(one) => Some("a system directory"),
@@ -70,9 +68,9 @@ fn why_broad(path: &str) -> Option<&'static str> {
 /// Folders of a home directory in which programs keep keys and tokens.
 fn credentials(below: &[&str]) -> Option<&'static str> {
     let found = match below {
-        [".config" | ".local" | "Library"] => true,
-        [".config", "gcloud" | "gh" | "op" | "hub" | "rclone", ..] => true,
-        ["Library", "Keychains" | "Application Support", ..] => true,
+        [".config" | ".local" | "Library"]
+        | [".config", "gcloud" | "gh" | "op" | "hub" | "rclone", ..]
+        | ["Library", "Keychains" | "Application Support", ..] => true,
         [first, ..] => KEYS.contains(first),
         [] => false,
     };
