@@ -45,12 +45,8 @@ impl Defaults {
         let patch = capability_from_value(&value).map_err(|findings| {
             findings.iter().map(|finding| format!("{}: {}", finding.at, finding.message)).collect::<Vec<_>>()
         })?;
-        let mut problems = Vec::new();
-        let blocked_hosts = hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default(), &mut problems);
-        let allowed_hosts = patch.network.allowed_hosts.as_deref().map(|list| hosts(list, &mut problems));
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let blocked_hosts = hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default())?;
+        let allowed_hosts = patch.network.allowed_hosts.as_deref().map(hosts).transpose()?;
         Ok(Self::of(patch, Origin::Defaults(Arc::from(name)), blocked_hosts, allowed_hosts))
     }
 
@@ -100,21 +96,19 @@ pub(crate) fn shipped(errors: &mut Vec<PolicyError>) -> Vec<Arc<Defaults>> {
     defaults
 }
 
-pub(crate) fn hosts(written: &[String], problems: &mut Vec<String>) -> Vec<HostPattern> {
-    let mut parsed = Vec::new();
-    for text in written {
-        match HostPattern::parse(text) {
-            Ok(host) => parsed.push(host),
-            Err(why) => problems.push(format!("host `{text}`: {why}")),
-        }
-    }
-    parsed
+/// `capability_from_value` has let them through; one that does not parse all the same is an error, and not left out.
+fn hosts(written: &[String]) -> Result<Vec<HostPattern>, Vec<String>> {
+    written.iter().map(|host| HostPattern::parse(host)).collect::<Result<_, _>>().map_err(|why| vec![why])
 }
 
-const SHIPPED: [(&str, &str); 5] = [
+const SHIPPED: [(&str, &str); 6] = [
     ("read", include_str!("../../../profiles/capability/read.yaml")),
     ("web_fetch", include_str!("../../../profiles/capability/web_fetch.yaml")),
     ("write", include_str!("../../../profiles/capability/write.yaml")),
     ("bash", include_str!("../../../profiles/capability/bash.yaml")),
     ("send_message", include_str!("../../../profiles/capability/send_message.yaml")),
+    (CapabilityPatch::POLICY_APPROVAL, include_str!("../../../profiles/capability/policy-approval.yaml")),
 ];
+
+#[cfg(test)]
+mod tests;

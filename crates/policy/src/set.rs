@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use toolgate_spec::model::CapabilityPatch;
+
 use crate::{
     defaults::{self, Defaults},
     effective::ClassPolicy,
@@ -87,9 +89,10 @@ impl PolicySet {
         self.profiles.keys().map(AsRef::as_ref)
     }
 
-    /// The names that `capability.extends` may give.
+    /// The names that `capability.extends` may give: all but that of the older form, which is not for new documents.
     pub fn defaults_names(&self) -> impl Iterator<Item = &str> {
-        self.defaults.iter().filter_map(|defaults| defaults.name())
+        let names = self.defaults.iter().filter_map(|defaults| defaults.name());
+        names.filter(|name| *name != CapabilityPatch::POLICY_APPROVAL)
     }
 
     pub const SHIPPED_BASELINE: &str = include_str!("../../../profiles/baseline.yaml");

@@ -10,6 +10,16 @@ pub(crate) fn spec(document: &str) -> ToolSpec {
     tool.spec.clone().unwrap_or_else(|| panic!("{errors:?}\n{document}"))
 }
 
+/// Asserts that `check` lets no tool through, for this reason: `pointer: message`.
+#[track_caller]
+pub(crate) fn refused(document: &str, expect: &str) {
+    let file = check_text(document, Format::Yaml);
+    let tool = file.tools.into_iter().next().unwrap_or_else(|| panic!("{:?}\n{document}", file.findings));
+    let errors = tool.findings.iter().filter(|finding| finding.is_error());
+    let shown: Vec<String> = errors.map(|finding| format!("{}: {}", finding.at, finding.message)).collect();
+    assert_eq!((shown, tool.spec.is_none()), (vec![expect.to_owned()], true), "\n{document}");
+}
+
 /// A JavaScript tool named `t`, with more fields.
 pub(crate) fn js(more: &str) -> String {
     format!("{{name: t, code: return 1, codeType: Javascript, {}}}", fields(more))

@@ -116,13 +116,13 @@ impl EffectivePolicy {
 }
 
 /// SHA-256 over the canonical JSON (RFC 8785) of every setting's value. Origins are left out: a profile that is
-/// renamed, or a value that moves from one layer to another, enforces the same.
+/// renamed, or a value that moves from one layer to another, enforces the same. So is the order of lists.
 pub fn policy_digest(policy: &EffectivePolicy) -> String {
     let values: Map<String, Value> = policy
         .settings()
         .into_iter()
         .filter(|setting| setting.name != "profile")
-        .map(|setting| (setting.name.to_owned(), setting.value))
+        .map(|setting| (setting.name.to_owned(), as_set(setting.value)))
         .collect();
     let values = Value::Object(values);
     // Texts, booleans and bounded integers always have a canonical form; if not, the plain one still tells two
@@ -135,6 +135,18 @@ pub fn policy_digest(policy: &EffectivePolicy) -> String {
         let _ = write!(digest, "{byte:02x}");
     }
     digest
+}
+
+/// Every list here is a set: each entry allows, forbids or watches for something, wherever in the list it stands.
+fn as_set(value: Value) -> Value {
+    match value {
+        Value::Array(mut entries) => {
+            entries.sort_by_cached_key(Value::to_string);
+            entries.dedup();
+            Value::Array(entries)
+        }
+        single => single,
+    }
 }
 
 /// As a document writes it, in the one spelling that all spellings of it share.

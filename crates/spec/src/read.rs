@@ -4,6 +4,7 @@ mod json;
 mod json_locate;
 mod value;
 mod yaml;
+mod yaml_error;
 
 pub(crate) use json_locate::Member;
 use serde_json::Value;

@@ -316,7 +316,7 @@ fn leaky_manifest() -> Value {
         "testInput": { "a": "CANARY" }, "output": { "type": "object", "examples": ["CANARY"] },
         "outputPolicy": { ".CANARY": "mask" }, "piiFields": [".CANARY"],
         "staticVariables": [{ "CANARY_KEY": "${CANARY_ENV}" }],
-        "capability": { "audit": { "redactPatterns": ["CANARY"] }, "execution": { "allowedEnvVars": ["CANARY"] } },
+        "capability": { "audit": { "redactPatterns": ["CANARY"] }, "execution": { "env": "explicit", "allowedEnvVars": ["CANARY"] } },
         "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "CANARY" },
         "handler": { "http": {
             "url": "https://example.com/CANARY", "method": "POST", "headers": { "x-CANARY": "CANARY {CANARY_KEY}" },

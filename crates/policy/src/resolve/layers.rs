@@ -70,7 +70,7 @@ impl<'a> Layers<'a> {
 pub(super) trait Item: Clone + PartialEq + Sized {
     type Written: 'static;
 
-    /// `None` for what is not well-formed; whoever parses hosts reports that beforehand.
+    /// `None` for what is not well-formed. Only a document's model can hold such a thing, and `network` refuses it.
     fn read(written: &Self::Written) -> Option<Self>;
 }
 

@@ -62,7 +62,11 @@ pub(super) fn resolve(
         findings.push(reject(
             destination.at,
             format!("the handler's host `{}` is out of reach: {why}", destination.name),
-            "declare network that covers the handler's own host, or none at all",
+            format!(
+                "write `network: {{access: limited, allowedHosts: [{}]}}`; where nobody speaks of the network, a \
+                 handler reaches its own host",
+                destination.name
+            ),
         ));
     }
     policy

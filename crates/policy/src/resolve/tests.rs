@@ -1,3 +1,6 @@
+mod network;
+mod older_form;
+
 use toolgate_spec::{Format, check_text};
 
 use super::*;
@@ -133,133 +136,10 @@ fn what_is_allowed_and_denied_is_refused() {
 }
 
 #[test]
-fn network_and_files_are_three_valued() {
-    let profiles = [("wide", "{network: open, fileMode: readwrite, fsBasePath: /srv, hostsAllow: [h.org]}")];
-    check_with(
-        &testing::js(
-            "{x-toolgate-profile: wide, sandboxOverrides: {networkMode: blocked, fileRead: false, fileWrite: false}}",
-        ),
-        "",
-        &profiles,
-        &[r#"profile = "wide" (tool)"#, r#"files.basePath = "/srv" (profile:wide)"#],
-    );
-    check_with(
-        &testing::js(
-            "{x-toolgate-profile: wide, sandboxOverrides: {networkMode: null, fileRead: null, fileWrite: false, fsBasePath: null}}",
-        ),
-        "",
-        &profiles,
-        &[
-            r#"profile = "wide" (tool)"#,
-            r#"network.mode = "open" (profile:wide)"#,
-            "network.blockPrivateIPs = false (profile:wide)",
-            "files.read = true (profile:wide)",
-            r#"files.basePath = "/srv" (profile:wide)"#,
-            r#"files.allowedPaths = ["/srv"] (profile:wide)"#,
-            "data.canLeakData = true (profile:wide)",
-            "labels.acceptsUntrusted = false (built-in)",
-        ],
-    );
-}
-
-#[test]
-fn hosts_join_in_allowlist_mode_only() {
-    let profiles = [
-        ("root", "{network: allowlist, hostsAllow: [root.org]}"),
-        ("leaf", "{extends: root, hostsAllow: [leaf.org, ROOT.org]}"),
-    ];
-    check_with(
-        &testing::js(
-            "{x-toolgate-profile: leaf, sandboxOverrides: {networkMode: allowlist, hostsAllow: [tool.org, Leaf.ORG]}}",
-        ),
-        "",
-        &profiles,
-        &[
-            r#"profile = "leaf" (tool)"#,
-            r#"network.mode = "allowlist" (tool)"#,
-            r#"network.hosts = ["root.org","leaf.org","tool.org"] (profile:root+profile:leaf+tool)"#,
-            "data.canLeakData = true (tool)",
-            "labels.acceptsUntrusted = false (built-in)",
-        ],
-    );
-    check_with(
-        &testing::js("{x-toolgate-profile: leaf, sandboxOverrides: {networkMode: strict}}"),
-        "",
-        &profiles,
-        &[
-            r#"profile = "leaf" (tool)"#,
-            r#"network.mode = "strict" (tool)"#,
-            "data.canLeakData = true (tool)",
-            "labels.acceptsUntrusted = false (built-in)",
-        ],
-    );
-    check(&testing::js("sandboxOverrides: {hostsAllow: [x.org]}"), &[]);
-}
-
-#[test]
 fn an_unknown_profile_is_refused() {
     check(
         &testing::js("x-toolgate-profile: ofline"),
         &["RESOLVER_REJECT /x-toolgate-profile: there is no profile `ofline`"],
-    );
-}
-
-#[test]
-fn two_vocabularies_must_agree() {
-    check(
-        &testing::js(
-            "{sandboxOverrides: {networkMode: strict}, x-toolgate-capability: {network: {access: none}}}",
-        ),
-        &[
-            "RESOLVER_REJECT /x-toolgate-capability/network/access: `networkMode` is `strict`, `access` is `none`",
-        ],
-    );
-    check(
-        &testing::js(
-            "{sandboxOverrides: {networkMode: open}, x-toolgate-capability: {network: {access: full, blockPrivateIPs: true}}}",
-        ),
-        &[
-            "RESOLVER_REJECT /x-toolgate-capability/network/blockPrivateIPs: `networkMode` and `blockPrivateIPs` disagree",
-        ],
-    );
-    check(
-        &testing::js(
-            "{sandboxOverrides: {networkMode: allowlist, hostsAllow: [a.org]}, x-toolgate-capability: {network: {allowedHosts: [a.org, b.org]}}}",
-        ),
-        &[
-            "RESOLVER_REJECT /x-toolgate-capability/network/allowedHosts: `hostsAllow` and `allowedHosts` list different hosts",
-        ],
-    );
-    check(
-        &testing::js(
-            "{sandboxOverrides: {fileRead: false}, x-toolgate-capability: {execution: {allowedPaths: [$WORKSPACE]}}}",
-        ),
-        &[
-            "RESOLVER_REJECT /x-toolgate-capability/execution/allowedPaths: `sandboxOverrides` and `allowedPaths` disagree about files",
-        ],
-    );
-}
-
-#[test]
-fn capability_words_are_network_modes() {
-    let reach = ["data.canLeakData = true (tool)", "labels.acceptsUntrusted = false (built-in)"];
-    check(
-        &testing::js("x-toolgate-capability: {network: {access: full}}"),
-        &[r#"network.mode = "strict" (tool)"#, reach[0], reach[1]],
-    );
-    check(
-        &testing::js("x-toolgate-capability: {network: {access: full, blockPrivateIPs: false}}"),
-        &[r#"network.mode = "open" (tool)"#, "network.blockPrivateIPs = false (tool)", reach[0], reach[1]],
-    );
-    check(
-        &testing::js("x-toolgate-capability: {network: {access: limited, allowedHosts: [a.org]}}"),
-        &[r#"network.mode = "allowlist" (tool)"#, r#"network.hosts = ["a.org"] (tool)"#, reach[0], reach[1]],
-    );
-    check(
-        &testing::js("x-toolgate-capability: {network: {access: limited, allowedHosts: ['\u{430}.org']}}"),
-        &[
-            "RESOLVER_REJECT /x-toolgate-capability/network/allowedHosts/0: a host is written in ASCII; use its `xn--` form",
-        ],
     );
 }
 
@@ -273,11 +153,9 @@ fn prohibitions_only_grow_and_other_lists_are_replaced() {
         "tools: {t: {capability: {approval: {dangerPatterns: [theirs]}, execution: {allowedPaths: [/data], blockedPaths: []}}}}",
         &[],
         &[
-            r#"classification = "read" (tool)"#,
             "files.read = true (user)",
             r#"files.allowedPaths = ["/data"] (user)"#,
             r#"files.blockedPaths = ["/etc/shadow","$HOME/.ssh/id_*","$HOME/.gnupg/private-keys*","$HOME/.aws/credentials","/srv"] (defaults:read+tool)"#,
-            r#"approval.level = "auto" (defaults:read)"#,
             r#"approval.dangerPatterns = ["/etc/passwd","/etc/shadow","\\.ssh/","\\.gnupg/","\\.aws/","\\.env$","(?i)credentials","(?i)secret","mine","theirs"] (defaults:read+tool+user)"#,
             "approval.trustAfterApproval = true (defaults:read)",
             r#"data.sensitivity = "high" (defaults:read)"#,
@@ -291,16 +169,25 @@ fn prohibitions_only_grow_and_other_lists_are_replaced() {
 
 #[test]
 fn approval_follows_what_a_call_can_do() {
-    let level = |handler: &str, rest: &str, user: &str| {
-        let set = PolicySet::shipped().unwrap();
+    let set = PolicySet::shipped().unwrap();
+    let level_of = |spec: &ToolSpec, user: &str| {
         let user = UserOverrides::parse(user, Format::Yaml).unwrap();
-        let document = if handler.is_empty() { testing::js(rest) } else { testing::manifest(handler, rest) };
-        let policy = resolve(&testing::spec(&document), &set, Some(&user)).unwrap();
+        let policy = resolve(spec, &set, Some(&user)).unwrap();
         format!("{} {}", policy.approval.level.value.name(), policy.approval.level.origin)
+    };
+    let level = |handler: &str, rest: &str, user: &str| {
+        let document = if handler.is_empty() { testing::js(rest) } else { testing::manifest(handler, rest) };
+        level_of(&testing::spec(&document), user)
     };
     let cli = "cli: {command: date}";
     let silent = "tools: {}";
-    assert_eq!(level(cli, "{}", silent), "ask built-in");
+    // Silence is refused; a model that is silent all the same is taken to change something.
+    testing::refused("{name: t, handler: {cli: {command: date}}}", "(document): `classification` is missing");
+    let mut unclassified = testing::spec(CLI);
+    unclassified.governance.classification = None;
+    assert_eq!(level_of(&unclassified, silent), "ask built-in");
+    assert_eq!(level(cli, "capability: {extends: read}", silent), "auto defaults:read");
+    assert_eq!(level(cli, "classification: write", silent), "ask tool");
     assert_eq!(level(cli, "classification: read", silent), "auto tool");
     assert_eq!(level(cli, "classification: destructive", silent), "always tool");
     assert_eq!(level(cli, "{classification: read, sandboxOverrides: {fileWrite: true}}", silent), "ask tool");
@@ -311,79 +198,6 @@ fn approval_follows_what_a_call_can_do() {
     assert_eq!(level(cli, "classification: destructive", lower), "auto user");
     assert_eq!(level(cli, "humanInTheLoop: {mode: REQUIRED}", lower), "always tool");
     assert_eq!(level("", "humanInTheLoop: {mode: REQUIRED}", lower), "always tool");
-}
-
-#[test]
-fn a_handler_reaches_its_own_host_and_no_other() {
-    let http = "http: {url: 'https://API.example.com/v1/{id}'}";
-    let own = [
-        r#"network.mode = "allowlist" (tool)"#,
-        r#"network.hosts = ["api.example.com"] (tool)"#,
-        "data.canLeakData = true (tool)",
-    ];
-    check(&testing::manifest(http, "params: [{name: id, type: STRING, required: false}]"), &own);
-    check(&testing::manifest("mcp: {tool: x, url: 'https://api.example.com/mcp'}", "{}"), &own);
-    check(
-        &testing::manifest("grpc: {endpoint: 'https://api.example.com:443', service: a.B, method: C}", "{}"),
-        &own,
-    );
-}
-
-#[test]
-fn declared_network_must_cover_the_handlers_host() {
-    let http = "http: {url: 'https://api.example.com:8443/v1'}";
-    let refused = |why: &str| {
-        format!(
-            "RESOLVER_REJECT /handler/http/url: the handler's host `api.example.com` is out of reach: {why}"
-        )
-    };
-    for (rest, why) in [
-        ("sandboxOverrides: {networkMode: blocked}", "the network is blocked (tool)"),
-        ("profile: offline", "the network is blocked (profile:offline)"),
-        ("capability: {extends: read}", "the network is blocked (defaults:read)"),
-        (
-            "sandboxOverrides: {networkMode: allowlist, hostsAllow: [example.com]}",
-            "it is not among the allowed hosts (tool)",
-        ),
-        ("capability: {network: {allowedHosts: [other.org]}}", "it is not among the allowed hosts (tool)"),
-        ("capability: {network: {blockedHosts: ['*.example.com']}}", "it is among the blocked hosts (tool)"),
-        ("capability: {network: {blockedPorts: [8443]}}", "port 8443 is blocked (tool)"),
-        ("sandboxOverrides: {networkMode: allowlist}", "it is not among the allowed hosts (baseline)"),
-    ] {
-        check(&testing::manifest(http, rest), &[&refused(why)]);
-    }
-    check_with(
-        &testing::manifest(http, "{}"),
-        "tools: {t: {capability: {network: {access: none}}}}",
-        &[],
-        &[&refused("the network is blocked (user)")],
-    );
-}
-
-#[test]
-fn the_operator_may_narrow_open_and_widen_strict() {
-    let open = testing::js("sandboxOverrides: {networkMode: open}");
-    check_with(
-        &open,
-        "tools: {t: {capability: {network: {blockPrivateIPs: true}}}}",
-        &[],
-        &[
-            r#"network.mode = "strict" (user)"#,
-            "data.canLeakData = true (user)",
-            "labels.acceptsUntrusted = false (built-in)",
-        ],
-    );
-    check_with(
-        &testing::js("sandboxOverrides: {networkMode: allowlist, hostsAllow: [a.org, b.org]}"),
-        "tools: {t: {capability: {network: {allowedHosts: [c.org]}}}}",
-        &[],
-        &[
-            r#"network.mode = "allowlist" (tool)"#,
-            r#"network.hosts = ["c.org"] (user)"#,
-            "data.canLeakData = true (tool)",
-            "labels.acceptsUntrusted = false (built-in)",
-        ],
-    );
 }
 
 #[test]
@@ -399,7 +213,13 @@ fn manifests_speak_by_their_paths() {
     check(&testing::manifest(cli, paths), &read);
     check(
         &testing::manifest(cli, &format!("{{classification: write, {paths}}}")),
-        &[read[0], "files.write = true (tool)", read[1]],
+        &[
+            r#"classification = "write" (tool)"#,
+            read[0],
+            "files.write = true (tool)",
+            read[1],
+            r#"approval.level = "ask" (tool)"#,
+        ],
     );
     check(
         &testing::manifest(cli, "profile: files-editor"),
@@ -442,52 +262,6 @@ fn a_timeout_is_stated_once() {
     check(
         &testing::manifest("cli: {command: date, timeout: 5000}", "capability: {execution: {timeout: 6000}}"),
         &["RESOLVER_REJECT /handler/cli/timeout: the handler's timeout is 5000 ms, the capability's 6000 ms"],
-    );
-}
-
-#[test]
-fn an_address_is_meant_only_where_it_is_named() {
-    let set = PolicySet::shipped().unwrap();
-    let names = |hosts: &str, address: &str| {
-        let document =
-            testing::js(&format!("sandboxOverrides: {{networkMode: allowlist, hostsAllow: [{hosts}]}}"));
-        let policy = resolve(&testing::spec(&document), &set, None).unwrap();
-        policy.network.names_address(address.parse().unwrap())
-    };
-    assert!(names("10.0.0.7", "10.0.0.7"));
-    assert!(names("localhost", "127.0.0.1") && names("localhost", "::1"));
-    assert!(!names("'*', internal.corp, '*.corp'", "10.0.0.7"));
-    assert!(!names("10.0.0.7", "10.0.0.8"));
-}
-
-#[test]
-fn a_profile_cannot_smuggle_hosts_past_the_reader() {
-    let profiles = [("quiet", "{extends: quieter}"), ("quieter", "{hostsAllow: ['evil.example']}")];
-    check_with(
-        &testing::js(
-            "{x-toolgate-profile: quiet, sandboxOverrides: {networkMode: allowlist, hostsAllow: [good.org]}}",
-        ),
-        "",
-        &profiles,
-        &[
-            r#"profile = "quiet" (tool)"#,
-            r#"network.mode = "allowlist" (tool)"#,
-            r#"network.hosts = ["evil.example","good.org"] (profile:quieter+tool)"#,
-            "data.canLeakData = true (tool)",
-            "labels.acceptsUntrusted = false (built-in)",
-        ],
-    );
-    // A profile's hosts without a mode give a handler nothing beyond its own host.
-    check_with(
-        &testing::manifest("http: {url: 'https://good.org/'}", "profile: quiet"),
-        "",
-        &profiles,
-        &[
-            r#"profile = "quiet" (tool)"#,
-            r#"network.mode = "allowlist" (tool)"#,
-            r#"network.hosts = ["good.org"] (tool)"#,
-            "data.canLeakData = true (tool)",
-        ],
     );
 }
 

@@ -68,7 +68,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
     );
     let twice = format!("{}network: open\n", PolicySet::SHIPPED_BASELINE);
     let errors = PolicySet::new(&twice, PolicySet::SHIPPED_PROFILES).unwrap_err();
-    assert!(errors[0].message.starts_with("duplicate mapping key: network"), "{errors:?}");
+    assert_eq!(errors[0].to_string(), "baseline: duplicate key `network` in one mapping");
 }
 
 #[test]

@@ -34,6 +34,40 @@ fn the_digest_is_of_what_is_enforced() {
     check("{}", "x-toolgate-capability: {execution: {blockedPaths: [/x]}}", false);
 }
 
+/// Two ways to write the same sets, and one that differs.
+#[test]
+fn the_digest_does_not_depend_on_the_order_of_lists() {
+    for (one, other) in [
+        ("sandboxOverrides: {networkMode: allowlist, hostsAllow: [A, B]}", "a.org b.org"),
+        ("sandboxOverrides: {addAllowClasses: [A, B]}", "x.Y z.W"),
+        ("sandboxOverrides: {addDenyClasses: [A, B]}", "x.Y z.W"),
+        ("x-toolgate-capability: {network: {blockedHosts: [A, B]}}", "a.org b.org"),
+        ("x-toolgate-capability: {network: {blockedPorts: [A, B]}}", "25 443"),
+        ("x-toolgate-capability: {approval: {dangerPatterns: [A, B]}}", "one two"),
+        ("x-toolgate-capability: {approval: {askForMethods: [A, B]}}", "PUT POST"),
+        ("x-toolgate-capability: {execution: {blockedPaths: [A, B]}}", "/x /y"),
+        ("x-toolgate-capability: {execution: {env: explicit, allowedEnvVars: [A, B]}}", "HOME LANG"),
+        ("x-toolgate-capability: {audit: {redactPatterns: [A, B], alertOn: [A, B]}}", "one two"),
+        (
+            "{sandboxOverrides: {fileRead: true}, x-toolgate-capability: {execution: {allowedPaths: [A, B]}}}",
+            "/x /y",
+        ),
+    ] {
+        let (first, second) = other.split_once(' ').unwrap();
+        let written = |a: &str, b: &str| one.replace("[A, B]", &format!("[{a}, {b}]"));
+        check(&written(first, second), &written(second, first), true);
+        check(&written(first, second), &written(first, first), false);
+    }
+}
+
+#[test]
+fn settings_keep_the_order_in_which_they_were_resolved() {
+    let policy =
+        policy(&testing::js("sandboxOverrides: {networkMode: allowlist, hostsAllow: [b.org, a.org]}"));
+    let hosts = policy.settings().into_iter().find(|setting| setting.name == "network.hosts").unwrap();
+    assert_eq!(hosts.value, json!(["b.org", "a.org"]));
+}
+
 #[test]
 fn the_digest_of_a_plain_tool_is_known() {
     let digest = policy_digest(&policy(testing::PLAIN));
@@ -49,7 +83,7 @@ fn every_setting_is_documented() {
     }
 }
 
-const PLAIN_DIGEST: &str = "sha256:8319fe036bc5cdeba05fa9949dbdc18f29e21d944cdcaf73f053106f198c7abe";
+const PLAIN_DIGEST: &str = "sha256:1a1cdb39620011b21689767b64ec323667d5d65bcb36d70fa06c7d12370e5066";
 
 const NAMES: [&str; 42] = [
     "profile",

@@ -100,7 +100,8 @@ fn bad_field_path(at: Pointer, why: &str) -> Finding {
     )
 }
 
-/// The capability block; the older `policy.approval` counts where the newer word is absent.
+/// The capability block; the older `policy.approval` counts where the newer word is absent, and brings the defaults
+/// of its time along where the block names none.
 fn capability_of(
     document: &Map<String, Value>,
     names: &Names,
@@ -122,7 +123,7 @@ fn capability_of(
             ));
         }
         patch.approval.level.get_or_insert(level);
-        patch.approval.trust_after_approval.get_or_insert(true);
+        patch.extends.get_or_insert_with(|| CapabilityPatch::POLICY_APPROVAL.to_owned());
     }
     patch
 }

@@ -68,7 +68,7 @@ fn undeclared(code: &str, spec: &ToolSpec) -> Option<String> {
 fn not_granted(code: &str, spec: &ToolSpec) -> Vec<(&'static str, &'static str, &'static str)> {
     let wanted = &spec.overrides;
     // A profile or a capability block may grant what the overrides are silent about.
-    let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.extends.is_some();
+    let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.may_inherit();
     let network_may_come = may_inherit || spec.governance.capability.network.access.is_some();
     let is_offline = match wanted.network_mode {
         Some(mode) => mode == NetworkMode::Blocked,

@@ -4,7 +4,8 @@ use crate::path_pattern::PathPattern;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapabilityPatch {
-    /// A shipped set of defaults to start from: `read`, `web_fetch`, `write`, `bash` or `send_message`.
+    /// A shipped set of defaults to start from: `read`, `web_fetch`, `write`, `bash` or `send_message`; or
+    /// `POLICY_APPROVAL`, which no document can write.
     pub extends: Option<String>,
     pub approval: ApprovalPatch,
     pub data: DataPatch,
@@ -12,6 +13,16 @@ pub struct CapabilityPatch {
     pub execution: ExecutionPatch,
     pub audit: AuditPatch,
     pub labels: LabelsPatch,
+}
+
+impl CapabilityPatch {
+    /// The defaults of a manifest in the older form, with `policy.approval` and without `extends`.
+    pub const POLICY_APPROVAL: &str = "policy-approval";
+
+    /// Does the author start from shipped settings, which may bring hosts, paths and variables along?
+    pub fn may_inherit(&self) -> bool {
+        self.extends.as_deref().is_some_and(|name| name != Self::POLICY_APPROVAL)
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

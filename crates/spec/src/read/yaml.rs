@@ -8,9 +8,10 @@ use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Opt
 use super::{
     Parsed, Place, YamlOutline,
     value::{Notes, UniqueKeys},
+    yaml_error::explain,
 };
 use crate::{
-    Code, Finding, Pointer, Span,
+    Finding, Span,
     source::{LineIndex, MAX_DEPTH, MAX_FILE_BYTES},
 };
 
@@ -69,25 +70,6 @@ fn span_of<T>(lines: &LineIndex<'_>, node: &Spanned<T>) -> Span {
     let start = lines.char_offset(line, column);
     let end = lines.char_offset(line, usize::MAX);
     Span::new(start, start.max(end))
-}
-
-fn explain(text: &str, error: &serde_saphyr::Error) -> Finding {
-    let error = error.without_snippet();
-    let lines = LineIndex::new(text);
-    let offset = error.location().map_or(0, |location| {
-        let line = usize::try_from(location.line()).unwrap_or(1);
-        lines.char_offset(line, usize::try_from(location.column()).unwrap_or(1))
-    });
-    let raw = error.to_string();
-    let message =
-        raw.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default().to_owned();
-    Finding::new(
-        Code::SpecParse,
-        Pointer::root(),
-        message,
-        "write one YAML 1.2 document within the JSON data model: string keys, no tags, no merge keys",
-    )
-    .at_span(Span::new(offset, offset))
 }
 
 fn reader_options() -> Options {

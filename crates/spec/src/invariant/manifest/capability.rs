@@ -78,7 +78,7 @@ fn network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
     let patch = &spec.governance.capability;
     let is_limited = match patch.network.access {
         Some(access) => access == NetworkAccess::Limited,
-        None => patch.extends.is_some(),
+        None => patch.may_inherit(),
     };
     let asks = patch.network.require_approval_for_unknown_hosts == Some(true);
     let lists = patch.network.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
@@ -98,7 +98,7 @@ fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
     let list_at = at.key("allowedEnvVars");
     let is_explicit = match patch.execution.env {
         Some(mode) => mode == EnvironmentMode::Explicit,
-        None => patch.extends.is_some(),
+        None => patch.may_inherit(),
     };
     if patch.execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty()) && !is_explicit {
         report.say_of_key(

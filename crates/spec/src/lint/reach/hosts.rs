@@ -52,7 +52,7 @@ fn capability_network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
     }
     // A block that extends another may take its hosts, or its access, from there.
     match (capability.network.access, hosts.is_empty()) {
-        (Some(NetworkAccess::Limited), true) if capability.extends.is_none() => report.add(
+        (Some(NetworkAccess::Limited), true) if !capability.may_inherit() => report.add(
             Code::LintHostsUnused,
             at.key("access"),
             "limited access without hosts reaches nothing",
