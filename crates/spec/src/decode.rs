@@ -7,6 +7,8 @@ mod handler;
 
 use serde_json::{Map, Value};
 
+pub(crate) use governance::has_blocks;
+
 use crate::{
     Code, Finding, Pointer,
     model::{

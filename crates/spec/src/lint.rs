@@ -5,6 +5,7 @@
 
 mod helpers;
 mod names;
+mod needles;
 mod poison;
 mod prose;
 mod reach;

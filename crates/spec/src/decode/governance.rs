@@ -13,6 +13,9 @@ use crate::{
 };
 
 pub(super) fn governance(document: &Map<String, Value>, findings: &mut Vec<Finding>) -> Governance {
+    if !has_blocks(document) {
+        return Governance::default();
+    }
     let names = Names { is_manifest: document.contains_key("handler") };
     Governance {
         classification: text(document, &names.of("classification")).and_then(Classification::from_name),
@@ -26,6 +29,11 @@ pub(super) fn governance(document: &Map<String, Value>, findings: &mut Vec<Findi
         pii_fields: field_patterns(document, &names.of("piiFields"), findings),
         capability: capability_of(document, &names, findings),
     }
+}
+
+/// Most Safe Tool Specs have none of these blocks.
+pub(crate) fn has_blocks(document: &Map<String, Value>) -> bool {
+    document.contains_key("handler") || document.keys().any(|key| key.starts_with("x-toolgate-"))
 }
 
 /// Where a block stands in this kind of document.

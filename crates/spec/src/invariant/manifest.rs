@@ -27,11 +27,14 @@ pub(crate) use capability::check_alone as check_capability;
 
 use self::{report::Report, scope::Scope};
 use crate::{
-    Finding, Pointer,
+    Finding, Pointer, decode,
     model::{Body, Handler, ToolSpec},
 };
 
 pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, findings: &mut Vec<Finding>) {
+    if !decode::has_blocks(document) {
+        return;
+    }
     let report = &mut Report::new(document, findings);
     let scope = &Scope::of(document, spec);
     if report.is_manifest() {

@@ -49,14 +49,25 @@ pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
 }
 
 fn scan(text: &str, trail: &Trail<'_>, report: &mut Report<'_>) {
-    let hint = reading::Hint::of(text);
-    if hint.is_plain() && !phrases::is_suspect(text) {
+    // One word of plain letters is no phrase, and most names are that.
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && text.len() < LONGEST_NAME {
         return;
     }
-    report_characters(text, trail, report);
+    let hint = reading::Hint::of(text);
     let mut hits: Vec<(Code, String)> = Vec::new();
-    for reading in reading::readings(text, hint) {
-        phrases::find(&reading, &mut hits);
+    if hint.is_plain() {
+        let suspects = phrases::suspects(text);
+        if suspects.is_empty() {
+            return;
+        }
+        for reading in reading::readings(text, hint) {
+            phrases::find(&reading, &suspects, &mut hits);
+        }
+    } else {
+        report_characters(text, trail, report);
+        for reading in reading::readings(text, hint) {
+            phrases::find_anew(&reading, &mut hits);
+        }
     }
     for code in phrases::CODES {
         let found: Vec<String> =
@@ -90,6 +101,9 @@ const fn remedy(code: Code) -> &'static str {
         _ => "describe this tool only; how tools work together is for the model and the operator",
     }
 }
+
+/// Longer ones may be encoded text.
+const LONGEST_NAME: usize = 24;
 
 #[cfg(test)]
 mod tests {

@@ -7,13 +7,16 @@
 mod keyed;
 mod rules;
 
-use std::sync::LazyLock;
+use std::{
+    ops::ControlFlow,
+    sync::{LazyLock, OnceLock},
+};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::{
+    needles::Needles,
     report::Report,
     show::listed,
     trail::{Trail, strings},
@@ -52,23 +55,15 @@ fn find(text: &str, language: Language) -> Vec<String> {
     if text.len() < SHORTEST {
         return hits;
     }
-    let Some(detector) = DETECTOR.as_ref() else { return hits };
-    for found in detector.needles.find_overlapping_iter(text) {
-        if hits.len() >= MOST_HITS {
-            break;
-        }
-        for &at in detector.rules_of.get(found.pattern().as_usize()).map_or(&[][..], Vec::as_slice) {
-            let Some((rule, pattern)) = detector.rules.get(at) else { continue };
-            if let Some(hit) = apply(rule, pattern, text, found.start(), language) {
-                hits.push(hit);
-                break;
-            }
-        }
-    }
+    let _ = DETECTOR.needles.each(text, |needle, start| {
+        let rules = DETECTOR.rules_of.get(needle).map_or(&[][..], Vec::as_slice);
+        hits.extend(rules.iter().find_map(|rule| apply(RULES.get(*rule)?, *rule, text, start, language)));
+        if hits.len() < MOST_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
     hits
 }
 
-fn apply(rule: &Rule, pattern: &Regex, text: &str, start: usize, language: Language) -> Option<String> {
+fn apply(rule: &Rule, number: usize, text: &str, start: usize, language: Language) -> Option<String> {
     let (before, from) = text.split_at_checked(start)?;
     if (rule.test == Test::Unquoted && language == Language::Code) || !rule.before.holds(before) {
         return None;
@@ -77,7 +72,7 @@ fn apply(rule: &Rule, pattern: &Regex, text: &str, start: usize, language: Langu
     if !is_worth_a_try(rule.test, from) {
         return None;
     }
-    let found = pattern.captures(from)?;
+    let found = pattern(rule, number)?.captures(from)?;
     let value = found.name("value").map_or("", |value| value.as_str());
     let word = found.name("word").map_or("", |word| word.as_str());
     let holds = match rule.test {
@@ -130,35 +125,29 @@ fn is_worth_a_try(test: Test, from: &str) -> bool {
 }
 
 struct Detector {
-    needles: AhoCorasick,
+    needles: Needles,
     /// For each needle, the rules that begin with it.
     rules_of: Vec<Vec<usize>>,
-    rules: Vec<(&'static Rule, Regex)>,
 }
 
-static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
-    let mut needles: Vec<&str> = Vec::new();
-    let mut rules_of: Vec<Vec<usize>> = Vec::new();
-    let mut rules = Vec::new();
-    for (at, rule) in RULES.iter().enumerate() {
-        rules.push((rule, Regex::new(&format!(r"\A(?:{})", rule.pattern)).ok()?));
-        for needle in rule.needles {
-            if let Some(known) = needles.iter().position(|one| one == needle) {
-                rules_of.get_mut(known)?.push(at);
-            } else {
-                needles.push(needle);
-                rules_of.push(vec![at]);
-            }
-        }
-    }
-    let needles = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::Standard)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(needles)
-        .ok()?;
-    Some(Detector { needles, rules_of, rules })
+static DETECTOR: LazyLock<Detector> = LazyLock::new(|| {
+    let mut needles: Vec<&'static str> = RULES.iter().flat_map(|rule| rule.needles).copied().collect();
+    needles.sort_unstable();
+    needles.dedup();
+    let rules_of = |needle: &&str| {
+        let rules = RULES.iter().enumerate().filter(|(_, rule)| rule.needles.contains(needle));
+        rules.map(|(number, _)| number).collect()
+    };
+    let rules_of = needles.iter().map(rules_of).collect();
+    Detector { needles: Needles::new(needles), rules_of }
 });
+
+/// A rule's expression, compiled when a needle of it is first met: most documents meet none.
+fn pattern(rule: &Rule, number: usize) -> Option<&'static Regex> {
+    static PATTERNS: [OnceLock<Option<Regex>>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
+    let compiled = PATTERNS.get(number)?.get_or_init(|| Regex::new(&format!(r"\A(?:{})", rule.pattern)).ok());
+    compiled.as_ref()
+}
 
 /// How far behind a rule's beginning its telling characters can stand.
 const PASSWORD_WINDOW: usize = 220;
@@ -193,8 +182,8 @@ mod tests {
 
     #[test]
     fn every_rule_compiles_and_keeps_to_its_examples() {
-        assert!(DETECTOR.is_some());
-        for rule in RULES {
+        for (number, rule) in RULES.iter().enumerate() {
+            assert!(pattern(rule, number).is_some(), "{}", rule.name);
             for hit in rule.hits {
                 let found = find(&unbroken(hit), Language::Prose);
                 assert!(

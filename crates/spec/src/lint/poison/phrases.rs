@@ -4,13 +4,18 @@ mod instruction;
 mod steering;
 mod table;
 
-use std::sync::LazyLock;
+use std::{
+    ops::ControlFlow,
+    sync::{LazyLock, OnceLock},
+};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::{Regex, RegexBuilder};
 
 use super::reading::Reading;
-use crate::{Code, lint::show::shown};
+use crate::{
+    Code,
+    lint::{needles::Needles, show::shown},
+};
 use table::{In, Phrase};
 
 /// In the order in which findings are reported.
@@ -22,23 +27,16 @@ pub(super) const CODES: [Code; 5] = [
     Code::LintPoisonCrossTool,
 ];
 
-/// Does a plain text contain the words that some phrase needs?
-pub(super) fn is_suspect(text: &str) -> bool {
-    MATCHER.as_ref().is_none_or(|matcher| {
-        let mut seen = vec![0; matcher.phrases.len()];
-        matcher.look(text, &mut seen);
-        matcher.phrases.iter().zip(seen).any(|(phrase, seen)| seen == phrase.groups)
-    })
+/// The phrases whose needles a text has; most texts have none.
+pub(super) fn suspects(text: &str) -> Suspects {
+    let mut suspects = Suspects::default();
+    MATCHER.look(text, &mut suspects);
+    suspects
 }
 
 /// What was found in one reading, as "why (`where`)".
-pub(super) fn find(reading: &Reading, hits: &mut Vec<(Code, String)>) {
-    let Some(matcher) = MATCHER.as_ref() else { return };
-    let mut seen = vec![0; matcher.phrases.len()];
-    // The words are a thinned copy of the flat text, so needles are looked up in both.
-    matcher.look(&reading.flat, &mut seen);
-    matcher.look(&reading.words, &mut seen);
-    for (phrase, _) in matcher.phrases.iter().zip(seen).filter(|(phrase, seen)| phrase.groups == *seen) {
+pub(super) fn find(reading: &Reading, suspects: &Suspects, hits: &mut Vec<(Code, String)>) {
+    for phrase in MATCHER.met(suspects) {
         let row = phrase.row;
         let is_known = hits.iter().any(|(code, what)| *code == row.code && what.starts_with(row.why));
         if !is_known && let Some(found) = phrase.find(reading) {
@@ -47,72 +45,98 @@ pub(super) fn find(reading: &Reading, hits: &mut Vec<(Code, String)>) {
     }
 }
 
+/// As `find`, for a reading that is not the text as written. The words are a thinned copy of the flat text, so needles
+/// are looked up in both.
+pub(super) fn find_anew(reading: &Reading, hits: &mut Vec<(Code, String)>) {
+    let mut suspects = suspects(&reading.flat);
+    MATCHER.look(&reading.words, &mut suspects);
+    find(reading, &suspects, hits);
+}
+
+/// For each phrase, which groups of its needles were seen.
+pub(super) struct Suspects([u8; MOST_PHRASES]);
+
+impl Default for Suspects {
+    fn default() -> Self {
+        Self([0; MOST_PHRASES])
+    }
+}
+
+impl Suspects {
+    pub(super) fn is_empty(&self) -> bool {
+        MATCHER.met(self).next().is_none()
+    }
+}
+
 struct Matcher {
-    needles: AhoCorasick,
-    /// For each needle: does it begin a word, and in which group of which phrase is it?
-    uses: Vec<(bool, Vec<(usize, u8)>)>,
+    needles: Needles,
+    /// For each needle: in which group of which phrase is it?
+    uses: Vec<Vec<(usize, u8)>>,
     phrases: Vec<Compiled>,
 }
 
 struct Compiled {
     row: &'static Phrase,
-    pattern: Regex,
+    /// Compiled when a text first has the phrase's needles: most documents have none.
+    pattern: OnceLock<Option<Regex>>,
     /// One bit for each group of needles.
     groups: u8,
 }
 
 impl Matcher {
     /// Notes for each phrase which groups of its needles the text has.
-    fn look(&self, text: &str, seen: &mut [u8]) {
-        for found in self.needles.find_overlapping_iter(text) {
-            let Some((begins_word, uses)) = self.uses.get(found.pattern().as_usize()) else { continue };
-            let before = found.start().checked_sub(1).and_then(|at| text.as_bytes().get(at));
-            if *begins_word && before.is_some_and(u8::is_ascii_alphanumeric) {
-                continue;
-            }
-            for (phrase, group) in uses {
-                if let Some(seen) = seen.get_mut(*phrase) {
+    fn look(&self, text: &str, seen: &mut Suspects) {
+        let _ = self.needles.each_word(text, |needle| {
+            for (phrase, group) in self.uses.get(needle).into_iter().flatten() {
+                if let Some(seen) = seen.0.get_mut(*phrase) {
                     *seen |= group;
                 }
             }
-        }
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn met<'m>(&'m self, seen: &'m Suspects) -> impl Iterator<Item = &'m Compiled> {
+        self.phrases
+            .iter()
+            .zip(&seen.0)
+            .filter(|(phrase, seen)| phrase.groups == **seen)
+            .map(|(phrase, _)| phrase)
     }
 }
 
 impl Compiled {
     fn find<'r>(&self, reading: &'r Reading) -> Option<&'r str> {
         let text = if self.row.place == In::Words { &reading.words } else { &reading.flat };
-        self.pattern.find(text).map(|found| found.as_str())
+        self.pattern()?.find(text).map(|found| found.as_str())
+    }
+
+    fn pattern(&self) -> Option<&Regex> {
+        self.pattern.get_or_init(|| compile(self.row)).as_ref()
     }
 }
 
-static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
-    let mut needles: Vec<&str> = Vec::new();
-    let mut uses: Vec<(bool, Vec<(usize, u8)>)> = Vec::new();
+static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
+    let mut needles: Vec<&'static str> = Vec::new();
+    let mut uses: Vec<Vec<(usize, u8)>> = Vec::new();
     let mut phrases = Vec::new();
     for (at, row) in table::all().enumerate() {
         let mut groups = 0;
         for (bit, group) in row.needles.split(" + ").enumerate() {
-            let bit = 1_u8.checked_shl(u32::try_from(bit).ok()?)?;
+            let bit = 1 << bit.min(7);
             groups |= bit;
             for needle in group.split(' ') {
                 let known = needles.iter().position(|one| *one == needle).unwrap_or(needles.len());
                 if known == needles.len() {
                     needles.push(needle);
-                    uses.push((needle.starts_with(|first: char| first.is_ascii_alphabetic()), Vec::new()));
+                    uses.push(Vec::new());
                 }
-                uses.get_mut(known)?.1.push((at, bit));
+                uses.get_mut(known).into_iter().for_each(|uses| uses.push((at, bit)));
             }
         }
-        phrases.push(Compiled { row, pattern: compile(row)?, groups });
+        phrases.push(Compiled { row, pattern: OnceLock::new(), groups });
     }
-    let needles = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::Standard)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(needles)
-        .ok()?;
-    Some(Matcher { needles, uses, phrases })
+    Matcher { needles: Needles::new(needles), uses, phrases }
 });
 
 /// In word patterns `@4` stands for up to four words of the same sentence.
@@ -139,27 +163,36 @@ fn compile(phrase: &Phrase) -> Option<Regex> {
 }
 
 const SIZE_LIMIT: usize = 4 << 20;
+const MOST_PHRASES: usize = 128;
 
 #[cfg(test)]
 mod tests {
-    use super::{super::reading, MATCHER, find};
+    use super::{super::reading, MATCHER, MOST_PHRASES, find, find_anew, suspects};
 
     #[test]
     fn every_phrase_compiles() {
-        assert!(MATCHER.is_some());
+        let matcher = &*MATCHER;
+        assert!(matcher.phrases.iter().all(|phrase| phrase.pattern().is_some()));
+        assert!(matcher.phrases.len() <= MOST_PHRASES);
     }
 
     #[test]
     fn needles_lose_nothing() {
-        let matcher = MATCHER.as_ref().unwrap();
+        let matcher = &*MATCHER;
         let corpus = concat!(
             include_str!("../../../tests/poison/poisoned.txt"),
             include_str!("../../../tests/poison/benign.txt")
         );
         for text in corpus.lines() {
-            for reading in reading::readings(text, reading::Hint::of(text)) {
+            let hint = reading::Hint::of(text);
+            let suspects = suspects(text);
+            for reading in reading::readings(text, hint) {
                 let mut hits = Vec::new();
-                find(&reading, &mut hits);
+                if hint.is_plain() {
+                    find(&reading, &suspects, &mut hits);
+                } else {
+                    find_anew(&reading, &mut hits);
+                }
                 for phrase in &matcher.phrases {
                     let is_found = hits.iter().any(|(_, what)| what.starts_with(phrase.row.why));
                     assert!(is_found || phrase.find(&reading).is_none(), "{}: {text}", phrase.row.pattern);

@@ -30,31 +30,33 @@ pub(super) struct Hint {
 impl Hint {
     pub(super) fn of(text: &str) -> Self {
         let mut hint = Self::default();
-        let (mut run, mut lone, mut word, mut last) = (0_usize, 0_usize, 0_usize, b' ');
-        for &byte in text.as_bytes() {
-            hint.is_foreign |= byte >= 0x7f || (byte < 0x20 && !matches!(byte, b'\n' | b'\t'));
-            hint.has_escapes |= matches!(byte, b'&' | b'%' | b'\\');
-            if byte.is_ascii_alphanumeric() {
-                hint.has_digit_letters |=
-                    byte.is_ascii_alphabetic() && matches!(last, b'0'..=b'9' | b'@' | b'$');
-                word += 1;
-                run += 1;
-                // A word of two or more letters ends a row of single ones.
-                if word == 2 {
-                    lone = 0;
-                }
-            } else {
-                if word == 1 {
-                    lone += 1;
-                    hint.has_lone_letters |= lone >= LEAST_LONE;
-                }
-                word = 0;
-                run = if matches!(byte, b'+' | b'/' | b'_' | b'-') { run + 1 } else { 0 };
-            }
+        let (mut seen, mut word, mut run, mut lone) = (0, 0, 0, 0);
+        let mut end_word = |word: usize, is_joined: bool| {
+            lone = match word {
+                0 => lone,
+                1 => lone + 1,
+                _ => 0,
+            };
+            run += word;
+            hint.has_lone_letters |= lone >= LEAST_LONE;
             hint.has_island |= run >= LEAST_ISLAND;
-            last = byte;
+            run = if is_joined { run + 1 } else { 0 };
+        };
+        // Runs and rows of single letters are judged where a word ends, not at every letter of it.
+        for byte in text.bytes() {
+            let class = class(byte);
+            seen |= class;
+            if class & LETTER != 0 {
+                word += 1;
+            } else {
+                end_word(word, class & JOINER != 0);
+                word = 0;
+            }
         }
-        hint.has_lone_letters |= word == 1 && lone + 1 >= LEAST_LONE;
+        end_word(word, false);
+        hint.is_foreign = seen & FOREIGN != 0;
+        hint.has_escapes = seen & ESCAPE != 0;
+        hint.has_digit_letters = seen & FIGURE != 0 && has_digit_letters(text.as_bytes());
         hint
     }
 
@@ -108,9 +110,16 @@ pub(super) fn lookalike(character: char) -> Option<char> {
 fn normal(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());
     if text.is_ascii() {
-        text.chars()
-            .map(|character| character.to_ascii_lowercase())
-            .for_each(|character| push(&mut flat, character));
+        let mut last = b'x';
+        for byte in text.bytes() {
+            if byte.is_ascii_graphic() || matches!(byte, b' ' if !matches!(last, b' ' | b'\n')) {
+                flat.push(char::from(byte.to_ascii_lowercase()));
+                last = byte;
+            } else if byte.is_ascii_whitespace() {
+                push(&mut flat, char::from(byte));
+                last = flat.bytes().next_back().unwrap_or(b'x');
+            }
+        }
         return flat;
     }
     let visible = text.chars().filter(|c| !is_invisible(*c) && !is_bidi(*c));
@@ -188,7 +197,11 @@ fn undigited(flat: &str) -> String {
 }
 
 fn words(flat: &str) -> String {
-    let mut words = String::with_capacity(flat.len());
+    let mut words = String::with_capacity(flat.len() + 2);
+    if flat.is_ascii() {
+        ascii_words(flat.as_bytes(), &mut words);
+        return words;
+    }
     let mut characters = flat.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
@@ -209,6 +222,69 @@ fn words(flat: &str) -> String {
     }
     words
 }
+
+/// What `words` does, for the texts that most are.
+fn ascii_words(flat: &[u8], words: &mut String) {
+    let mut last = 0;
+    for (at, byte) in flat.iter().enumerate() {
+        let next = flat.get(at + 1).copied();
+        let push = |words: &mut String, byte: u8| {
+            words.push(char::from(byte));
+            byte
+        };
+        last = match *byte {
+            letter if letter.is_ascii_alphanumeric() => push(words, letter),
+            b'_' if last.is_ascii_alphanumeric() && next.is_some_and(|next| next.is_ascii_alphanumeric()) => {
+                push(words, b'_')
+            }
+            b'\'' => last,
+            b'.' | b'!' | b'?' | b';' if next.is_none_or(|next| next.is_ascii_whitespace()) => {
+                words.push_str(if last == b' ' { ". " } else { " . " });
+                b' '
+            }
+            _ if last == b' ' => last,
+            _ => push(words, b' '),
+        };
+    }
+}
+
+fn has_digit_letters(bytes: &[u8]) -> bool {
+    bytes.array_windows().any(|[before, here]| class(*before) & FIGURE != 0 && here.is_ascii_alphabetic())
+}
+
+fn class(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or(FOREIGN)
+}
+
+const FOREIGN: u8 = 1;
+const ESCAPE: u8 = 2;
+const LETTER: u8 = 4;
+/// Stands for a letter in disguised words.
+const FIGURE: u8 = 8;
+/// Continues a run of encoded text.
+const JOINER: u8 = 16;
+
+#[expect(clippy::indexing_slicing, reason = "the table has an entry for every byte")]
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        classes[byte as usize] = match byte {
+            b'0'..=b'9' => LETTER | FIGURE,
+            b'@' | b'$' => FIGURE,
+            b'a'..=b'z' | b'A'..=b'Z' => LETTER,
+            b'&' | b'%' | b'\\' => ESCAPE,
+            b'+' | b'/' | b'_' | b'-' => JOINER,
+            b'\n' | b'\t' => 0,
+            0x7f.. | 0..0x20 => FOREIGN,
+            _ => 0,
+        };
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
+    }
+};
 
 const LEAST_LONE: usize = 4;
 const LEAST_ISLAND: usize = 24;
@@ -279,6 +355,19 @@ mod tests {
             .map(|reading| reading.words.trim().to_owned())
             .collect();
         assert_eq!(words, expect, "{text:?}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_short_way_leads_to_the_same_words(flat in "[a-c0 _.'!?;,\n-]{0,30}") {
+            let mut short = String::new();
+            ascii_words(flat.as_bytes(), &mut short);
+            // A letter that is not ASCII sends the same text the long way round.
+            let long = words(&format!("{flat}\u{e9}"));
+            let same_end = words(&format!("{flat}x"));
+            proptest::prop_assert_eq!(long.trim_end_matches('\u{e9}'), same_end.trim_end_matches('x'));
+            proptest::prop_assert_eq!(words(&flat), short);
+        }
     }
 
     #[test]

@@ -149,7 +149,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     words(
         CrossTool,
         "steers other tools",
-        "tool function plugin connector server + before prior instead rather in whenever when while every each after until do don dont never stop avoid refrain not + us call invok run execut trust rely prefer touching falling other any",
+        "tool function plugin connector server + before prior instead rather in whenever when while every each after until do don dont never stop avoid refrain not + use using call invok run execut trust rely prefer touching falling other any",
         "(?:before|prior to|instead of|rather than|in place of|whenever|when|while|every time|each time|after|until|do not|dont|never|stop|avoid|refrain from|not)@3 (?:you )?(?:using|calling|invoking|running|use|call|invoke|executing|run|trust|rely on|trusting|prefer|touching|falling back to|other than|any|using any of)(?: (?:any|another|other|all|every|each|different|competing|remaining|the other|these other)(?: [^ .]+){0,3}| (?:the|a|an|your|that)(?: [^ .]+){1,3}) (?:tools?|functions?|plugins?|connectors?)",
     ),
     words(

@@ -16,7 +16,7 @@ pub(super) struct Phrase {
     pub why: &'static str,
     pub place: In,
     /// Separated by spaces; every text that the pattern matches has one of them. `+` begins another such group, of
-    /// which it has one too. A needle that begins with a letter begins a word.
+    /// which it has one too. A needle that begins with a letter begins a word; one of two letters is a whole word.
     pub needles: &'static str,
     pub pattern: &'static str,
 }
