@@ -14,7 +14,9 @@ pub(super) struct Needles {
     /// The numbers of the words, sorted by the slots they begin in.
     by_slot: Vec<usize>,
     /// Does some word begin in this slot? What `firsts` says, in less room.
-    filter: Vec<bool>,
+    filter: Box<[bool; SLOTS]>,
+    /// Does some word begin in this slot, or one byte before it? Asked at every other place only.
+    wide_filter: Box<[bool; SLOTS]>,
 }
 
 impl Needles {
@@ -27,8 +29,12 @@ impl Needles {
         placed.dedup();
         let firsts: Vec<usize> =
             (0..=SLOTS).map(|slot| placed.partition_point(|(other, _)| *other < slot)).collect();
-        let filter = firsts.array_windows().map(|[here, next]| here < next).collect();
-        Self { words, firsts, by_slot: placed.into_iter().map(|(_, number)| number).collect(), filter }
+        let filter = marked(placed.iter().map(|(slot, _)| *slot));
+        let after_first =
+            words.iter().flat_map(|word| slots_of(word.as_bytes().get(1..).unwrap_or_default()));
+        let wide_filter = marked(placed.iter().map(|(slot, _)| *slot).chain(after_first));
+        let by_slot = placed.into_iter().map(|(_, number)| number).collect();
+        Self { words, firsts, by_slot, filter, wide_filter }
     }
 
     /// Visits each word and the byte it begins at, from left to right, until told to stop.
@@ -39,16 +45,18 @@ impl Needles {
     ) -> ControlFlow<()> {
         let bytes = text.as_bytes();
         let mut slot = 0;
-        // The slot of a place is complete two bytes later; two more bytes complete those at the end.
-        for (ahead, byte) in bytes.iter().enumerate() {
-            slot = next_slot(slot, *byte);
-            if self.begins(slot) {
-                self.compare(bytes, ahead.wrapping_sub(2), slot, &mut visit)?;
+        let (pairs, _) = bytes.as_chunks();
+        for (number, [one, two]) in pairs.iter().enumerate() {
+            slot = next_slot(next_slot(slot, *one), *two);
+            if self.wide_filter.get(slot % SLOTS).copied().unwrap_or_default() {
+                let at = number * 2;
+                self.compare_at(bytes, at.wrapping_sub(2), &mut visit)?;
+                self.compare_at(bytes, at.wrapping_sub(1), &mut visit)?;
             }
         }
-        for ahead in bytes.len()..bytes.len() + 2 {
-            slot = next_slot(slot, PAD);
-            self.compare(bytes, ahead.wrapping_sub(2), slot, &mut visit)?;
+        // What begins in the last pair, or after it, has not been asked about.
+        for start in (pairs.len() * 2).saturating_sub(2)..bytes.len() {
+            self.compare_at(bytes, start, &mut visit)?;
         }
         ControlFlow::Continue(())
     }
@@ -86,7 +94,20 @@ impl Needles {
     }
 
     fn begins(&self, slot: usize) -> bool {
-        self.filter.get(slot).copied().unwrap_or_default()
+        // The remainder changes nothing; it lets the compiler see that the slot is there.
+        self.filter.get(slot % SLOTS).copied().unwrap_or_default()
+    }
+
+    #[cold]
+    fn compare_at(
+        &self,
+        bytes: &[u8],
+        start: usize,
+        visit: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let at = |offset: usize| bytes.get(start.wrapping_add(offset)).copied().unwrap_or(PAD);
+        let slot = (0..3).fold(0, |slot, offset| next_slot(slot, at(offset)));
+        self.compare(bytes, start, slot, visit)
     }
 
     /// A start before the text, which wraps around, is beyond it and matches nothing.
@@ -108,6 +129,16 @@ impl Needles {
         }
         ControlFlow::Continue(())
     }
+}
+
+fn marked(slots: impl Iterator<Item = usize>) -> Box<[bool; SLOTS]> {
+    let mut marks = Box::new([false; SLOTS]);
+    for slot in slots {
+        if let Some(mark) = marks.get_mut(slot) {
+            *mark = true;
+        }
+    }
+    marks
 }
 
 /// The slot of three bytes, moved on by one.
