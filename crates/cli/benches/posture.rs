@@ -5,7 +5,10 @@
 
 use std::{
     fmt::Write as _,
+    fs,
     hint::black_box,
+    path::PathBuf,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -20,6 +23,7 @@ fn main() {
     resolve_and_rate(&corpus);
     check_all(&corpus);
     flat_cost(&corpus);
+    the_command(&corpus);
 }
 
 fn resolve_and_rate(corpus: &[String]) {
@@ -42,14 +46,36 @@ fn check_all(corpus: &[String]) {
     report("check of 10,000 specs / parse of the same bytes, one core each", check, parse, corpus.len(), 4.0);
 }
 
+/// The same number of specs on both sides: ten thousand different ones, and a hundred a hundred times over.
 fn flat_cost(corpus: &[String]) {
     let few: Vec<String> = corpus.iter().take(100).cloned().collect();
-    let (few_time, all_time) = interleaved(15, || check_documents(&few), || check_documents(corpus));
-    let per_spec = |time: Duration, count: usize| {
-        time.as_secs_f64() / f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+    let repeat = || (0..corpus.len() / few.len()).for_each(|_| check_documents(&few));
+    let (few_time, all_time) = interleaved(15, repeat, || check_documents(corpus));
+    let ratio = all_time.as_secs_f64() / few_time.as_secs_f64();
+    println!("{:<66} {ratio:>6.2}   (goal: flat)", "cost a spec among 10,000 / cost a spec among 100");
+}
+
+/// As a user meets it: the whole command on a folder of files, against reading and parsing the same files in a loop.
+fn the_command(corpus: &[String]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files: Vec<PathBuf> =
+        (0..corpus.len()).map(|number| folder.path().join(format!("{number}.json"))).collect();
+    for (file, text) in files.iter().zip(corpus) {
+        fs::write(file, text).expect("a file is written");
+    }
+    let parse = || {
+        for file in &files {
+            let text = fs::read_to_string(file).expect("a file is read");
+            drop(black_box(parse(&text)));
+        }
     };
-    let ratio = per_spec(all_time, corpus.len()) / per_spec(few_time, few.len());
-    println!("{:<66} {ratio:>6.2}", "cost a spec at 10,000 / cost a spec at 100");
+    let check = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        let status = command.args(["check", "--quiet"]).arg(folder.path()).status().expect("toolgate runs");
+        assert!(status.success(), "the corpus is sound");
+    };
+    let (parse, check) = interleaved(5, parse, check);
+    report("`toolgate check` of 10,000 files / reading and parsing them", check, parse, corpus.len(), 4.0);
 }
 
 /// What the command does with each file, without the disk and the terminal.

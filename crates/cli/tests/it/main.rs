@@ -1,5 +1,12 @@
 //! The real binary on real folders, as a user meets it; and the rules of the repository.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails loudly"
+)]
 
 mod architecture;
 mod bench;

@@ -131,6 +131,7 @@ impl Needles {
     }
 }
 
+#[expect(clippy::large_stack_arrays, reason = "32 KiB, twice a set, when the first document is read")]
 fn marked(slots: impl Iterator<Item = usize>) -> Box<[bool; SLOTS]> {
     let mut marks = Box::new([false; SLOTS]);
     for slot in slots {

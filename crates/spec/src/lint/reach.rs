@@ -13,21 +13,26 @@ use crate::{
 
 pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
     let capability = if document.contains_key("handler") { "capability" } else { "x-toolgate-capability" };
-    hosts::check(spec, capability, report);
+    hosts::check(spec, report);
     paths::check(document, spec, capability, report);
-    unconfined(spec, &Pointer::root().key(capability), report);
-}
-
-fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
-    let patch = &spec.governance.capability;
-    let mut wall = |at: Pointer, say: &str, remedy: &str| report.add(Code::LintUnconfined, at, say, remedy);
     if spec.overrides.network_mode == Some(NetworkMode::Open) {
-        wall(
+        report.add(
+            Code::LintUnconfined,
             Pointer::new("/sandboxOverrides/networkMode"),
             "`open` reaches private networks and skips the address guard",
             "use `allowlist` and name the hosts, or `strict` for public hosts",
         );
     }
+    if document.contains_key(capability) {
+        let capability = Pointer::root().key(capability);
+        hosts::check_capability(spec, &capability.key("network"), report);
+        unconfined(spec, &capability, report);
+    }
+}
+
+fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
+    let patch = &spec.governance.capability;
+    let mut wall = |at: Pointer, say: &str, remedy: &str| report.add(Code::LintUnconfined, at, say, remedy);
     if patch.execution.sandbox == Some(SandboxKind::None) {
         wall(
             capability.key("execution").key("sandbox"),

@@ -9,12 +9,7 @@ use crate::{
     model::{NetworkAccess, NetworkMode, ToolSpec},
 };
 
-pub(super) fn check(spec: &ToolSpec, capability: &str, report: &mut Report<'_>) {
-    overrides(spec, report);
-    capability_network(spec, &Pointer::root().key(capability).key("network"), report);
-}
-
-fn overrides(spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     let wanted = &spec.overrides;
     let mode_at = || Pointer::new("/sandboxOverrides/networkMode");
     let hosts_at = || Pointer::new("/sandboxOverrides/hostsAllow");
@@ -44,7 +39,7 @@ fn overrides(spec: &ToolSpec, report: &mut Report<'_>) {
     }
 }
 
-fn capability_network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+pub(super) fn check_capability(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
     let capability = &spec.governance.capability;
     let hosts = capability.network.allowed_hosts.as_deref().unwrap_or_default();
     if !hosts.is_empty() {
