@@ -140,8 +140,11 @@ pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
 /// One tool. The largest in any known catalog has 24 KiB.
 pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
-/// Nesting beyond this is refused by both readers.
+/// Nesting beyond this is refused in JSON; it is the limit of the parser, which a thread's stack has room for.
 pub const MAX_DEPTH: usize = 127;
+
+/// The same for YAML, whose parser needs ten times the stack for each level.
+pub const MAX_YAML_DEPTH: usize = 40;
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use toolgate_spec::{Schema, model::ToolId};
+use toolgate_spec::{Schema, model::ToolId, to_json_text};
 
 use crate::{
     Ending, Failure,
@@ -18,9 +18,15 @@ use crate::{
 pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     refuse_bad_name(&args.name)?;
     let path = args.dir.join(format!("{}.{}", args.name, extension(args.kind)));
-    let document = document(args.kind, &args.name, &schema_reference(args.kind, &args.dir));
+    let schema = if args.kind == ToolKind::Js { Schema::SafeToolSpec } else { Schema::ToolManifest };
+    let known = known_schema(schema, &args.dir);
+    let reference = known.clone().unwrap_or_else(|| format!("{OWN_FOLDER}/{}", file_name(schema)));
+    let document = document(args.kind, &args.name, &reference);
     write::create_folder(&args.dir)?;
     write::write(&path, document.as_bytes(), Existing::Keep)?;
+    if known.is_none() {
+        write_schema(schema, &args.dir)?;
+    }
     let shown = path.to_string_lossy();
     let shown = visible(&shown);
     writeln!(terminal, "wrote {shown}\n\nnext: edit it, then `toolgate check {shown}`")?;
@@ -63,24 +69,31 @@ fn document(kind: ToolKind, name: &str, schema: &str) -> String {
         .replace("@NOW@", &now_ms().to_string())
 }
 
-/// The schema in the repository if the folder is inside one that has it, so that it works offline; else its address.
-fn schema_reference(kind: ToolKind, dir: &Path) -> String {
-    let schema = if kind == ToolKind::Js { Schema::SafeToolSpec } else { Schema::ToolManifest };
-    let file = format!("{}.schema.json", schema.name());
-    relative_schema(dir, &file).unwrap_or_else(|| format!("https://toolgate.dev/schemas/{file}"))
-}
-
-fn relative_schema(dir: &Path, file: &str) -> Option<String> {
+/// A `schemas` folder somewhere above that has the schema, so that editors find it without a network.
+fn known_schema(schema: Schema, dir: &Path) -> Option<String> {
+    let file = file_name(schema);
     let absolute = std::path::absolute(dir).ok()?;
     let mut up = PathBuf::new();
     for folder in absolute.ancestors() {
-        if folder.join("schemas").join(file).is_file() {
+        if folder.join("schemas").join(&file).is_file() {
             let relative = up.join("schemas").join(file);
             return Some(relative.to_string_lossy().into_owned());
         }
         up.push("..");
     }
     None
+}
+
+/// Beside the documents, in a folder that `check` passes over.
+fn write_schema(schema: Schema, dir: &Path) -> Result<(), Failure> {
+    let folder = dir.join(OWN_FOLDER);
+    write::create_folder(&folder)?;
+    let text = to_json_text(schema.document());
+    write::write(&folder.join(file_name(schema)), text.as_bytes(), Existing::Replace)
+}
+
+fn file_name(schema: Schema) -> String {
+    format!("{}.schema.json", schema.name())
 }
 
 const fn template(kind: ToolKind) -> &'static str {
@@ -101,3 +114,4 @@ const fn extension(kind: ToolKind) -> &'static str {
 }
 
 const LONGEST_NAME: usize = 64;
+const OWN_FOLDER: &str = ".toolgate";

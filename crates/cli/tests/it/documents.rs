@@ -28,6 +28,22 @@ fn documents_show_what_happens() {
     assert!(shown >= 10, "the documents show only {shown} commands");
 }
 
+#[test]
+fn documents_show_tools_that_pass() {
+    let mut shown = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        for block in text.split("```yaml\n").skip(1).filter(|block| block.starts_with("name:")) {
+            let document = block.split("```").next().unwrap();
+            let file = toolgate_spec::check_text(document, toolgate_spec::Format::Yaml);
+            let tool = &file.tools[0];
+            assert!(tool.spec.is_some(), "{}: {:?}\n{document}", path.display(), tool.findings);
+            shown += 1;
+        }
+    }
+    assert!(shown >= 5, "the documents show only {shown} tools");
+}
+
 struct Example {
     line: usize,
     command: String,

@@ -45,7 +45,7 @@ fn not_whole() {
 #[test]
 fn not_json() {
     check("a.json", "{\"name\": NaN}", (1, 10), "");
-    check("a.json", "{\"a\": 1,\n \"a\": 2}", (2, 4), "");
+    check("a.json", "{\"a\": 1,\n \"a\": 2}", (2, 2), "");
     check("a.yaml", "a: 1\na: 2\n", (2, 1), "");
     check("a.json", "[]", (1, 1), "object");
     check("a.json", "null", (1, 1), "object");

@@ -38,12 +38,15 @@ fn a_bad_name_is_refused() {
 }
 
 #[test]
-fn the_schema_is_found_upwards_or_by_its_address() {
+fn the_schema_is_found_upwards_or_written_beside() {
     let bench = Bench::new();
     bench.run(&["new", "far", "--kind", "cli"]).expect(0);
-    assert!(bench.read("far.yaml").starts_with(
-        "# yaml-language-server: $schema=https://toolgate.dev/schemas/tool-manifest.schema.json\n"
-    ));
+    assert!(
+        bench
+            .read("far.yaml")
+            .starts_with("# yaml-language-server: $schema=.toolgate/tool-manifest.schema.json\n")
+    );
+    assert!(bench.read(".toolgate/tool-manifest.schema.json").starts_with("{\n  \"$schema\""));
     bench.write("schemas/tool-manifest.schema.json", "{}");
     bench.run(&["new", "near", "--kind", "cli", "--dir", "a/b"]).expect(0);
     let near = bench.read("a/b/near.yaml");

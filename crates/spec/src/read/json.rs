@@ -47,8 +47,15 @@ fn explain(text: &str, error: &serde_json::Error) -> Finding {
         ),
         _ => (lower(said), hint(text, offset)),
     };
-    Finding::new(Code::SpecParse, json_locate::pointer_at(text, offset), message, remedy)
-        .at_span(Span::new(offset, offset))
+    let span =
+        if said.starts_with(DUPLICATE_KEY) { key_before(text, offset) } else { Span::new(offset, offset) };
+    Finding::new(Code::SpecParse, json_locate::pointer_at(text, offset), message, remedy).at_span(span)
+}
+
+/// The parser stops at the quote that ends the key.
+fn key_before(text: &str, end: usize) -> Span {
+    let start = text.get(..end).and_then(|before| before.rfind('"')).unwrap_or(end);
+    Span::new(start, (end + 1).min(text.len()))
 }
 
 fn hint(text: &str, offset: usize) -> String {

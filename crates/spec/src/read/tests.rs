@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use super::read;
+use crate::source::MAX_YAML_DEPTH;
 use crate::{
     Code, Format, LineIndex, Pointer,
     finding::{Finding, Target},
@@ -26,7 +27,7 @@ fn json_errors_say_where() {
     assert_eq!(broken("{\"a\": [1, {\"b\": NaN}]}", Format::Json), "1:17 /a/1/b expected value");
     assert_eq!(
         broken("{\n  \"a\": 1,\n  \"a\": 2\n}", Format::Json),
-        "3:5 /a duplicate key `a` in one object"
+        "3:3 /a duplicate key `a` in one object"
     );
     assert_eq!(broken("{\"a\": \"x", Format::Json), "1:8 /a the text ends inside a string");
     assert_eq!(broken("{} {}", Format::Json), "1:4  more text follows the end of the document");
@@ -96,13 +97,12 @@ fn yaml_bombs_are_defused() {
 #[test]
 fn depth_is_bounded_in_yaml() {
     let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
-    // Frames are large in a build that is not optimised; the default stack of a test holds about a hundred.
-    let reader = std::thread::Builder::new().stack_size(16 << 20).spawn(move || {
-        assert!(read(&nested(127), Format::Yaml).is_ok());
-        [128, 10_000].map(|levels| broken(&nested(levels), Format::Yaml))
-    });
-    let shown = reader.expect("a thread").join().expect("no overflow");
-    assert_eq!(shown, ["1:128  nested deeper than 127 levels", "1:256  nested deeper than 127 levels"]);
+    // On a test's own stack of 2 MiB and not optimised, which is the least room a reader has.
+    assert!(read(&nested(MAX_YAML_DEPTH), Format::Yaml).is_ok());
+    for (levels, place) in [(MAX_YAML_DEPTH + 1, "1:41"), (10_000, "1:256")] {
+        let shown = broken(&nested(levels), Format::Yaml);
+        assert_eq!(shown, format!("{place}  nested deeper than {MAX_YAML_DEPTH} levels"));
+    }
 }
 
 #[test]
@@ -123,4 +123,27 @@ fn order_and_numbers_survive() {
     let tree = read("{\"z\": 1.5, \"a\": 18446744073709551615, \"m\": -0.0}", Format::Json).expect("parses");
     assert_eq!(tree.value.to_string(), "{\"z\":1.5,\"a\":18446744073709551615,\"m\":-0.0}");
     assert!(tree.has_wide_numbers);
+}
+
+/// Everything that walks a document does so on the stack; the deepest that is read must be walked without overflowing.
+#[test]
+fn the_deepest_document_is_judged_whole() {
+    let document = |value: &str| {
+        format!(
+            "{{\"name\": \"t\", \"code\": \"return 1\", \"codeType\": \"Javascript\", \"x-deep\": {value}}}"
+        )
+    };
+    let deep = |levels: usize| format!("{}\"ghp_\"{}", "{\"a\": ".repeat(levels), "}".repeat(levels));
+    for (format, levels) in [(Format::Json, 120), (Format::Yaml, 38)] {
+        let text = document(&deep(levels));
+        let file = crate::check_text(&text, format);
+        let tool = &file.tools[0];
+        let spec = tool.spec.as_ref().unwrap_or_else(|| panic!("{:?} {:?}", file.findings, tool.findings));
+        let digest = crate::digest(spec, &tool.document);
+        assert_eq!(digest, crate::digest(spec, &tool.document));
+        let mut findings =
+            [Finding::new(Code::SpecParse, Pointer::new(format!("/x-deep{}", "/a".repeat(levels))), "", "")];
+        crate::locate(&text, format, &mut findings);
+        assert!(findings[0].span.is_some());
+    }
 }

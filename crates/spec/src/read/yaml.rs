@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Finding, Span,
-    source::{LineIndex, MAX_DEPTH, MAX_FILE_BYTES},
+    source::{LineIndex, MAX_FILE_BYTES, MAX_YAML_DEPTH},
 };
 
 pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
@@ -76,7 +76,7 @@ fn reader_options() -> Options {
     options! {
         budget: serde_saphyr::budget! {
             max_reader_input_bytes: Some(MAX_FILE_BYTES),
-            max_depth: MAX_DEPTH,
+            max_depth: MAX_YAML_DEPTH,
             max_documents: 1,
             max_aliases: 256,
             max_anchors: 256,

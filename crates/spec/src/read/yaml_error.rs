@@ -5,7 +5,7 @@ use serde_saphyr::{Error, ExternalMessageSource, budget::BudgetBreach, granit_pa
 use super::value::DUPLICATE_KEY;
 use crate::{
     Code, Finding, Pointer, Span,
-    source::{LineIndex, MAX_DEPTH},
+    source::{LineIndex, MAX_YAML_DEPTH},
 };
 
 pub(super) fn explain(text: &str, error: &Error) -> Finding {
@@ -86,7 +86,7 @@ fn beyond(breach: &BudgetBreach) -> (String, &'static str) {
 }
 
 fn too_deep() -> (String, &'static str) {
-    (format!("nested deeper than {MAX_DEPTH} levels"), "flatten the document")
+    (format!("nested deeper than {MAX_YAML_DEPTH} levels"), "flatten the document")
 }
 
 fn is_too_deep(source: &ExternalMessageSource) -> bool {
