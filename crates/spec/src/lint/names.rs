@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{report::Report, show::shown, trail::elements};
-use crate::{Code, Pointer, model::ToolSpec};
+use crate::{Code, Pointer, Schema, model::ToolSpec};
 
 pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
     unknown_fields(document, report);
@@ -16,8 +16,11 @@ fn unknown_fields(document: &Map<String, Value>, report: &mut Report<'_>) {
     if document.contains_key("handler") {
         return;
     }
-    for key in document.keys().filter(|key| !KNOWN.contains(&key.as_str()) && !key.starts_with("x-")) {
-        if let Some(close) = crate::similar::closest(key, KNOWN.into_iter()) {
+    let Some(known) = Schema::SafeToolSpec.document().get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    for key in document.keys().filter(|key| !known.contains_key(*key) && !key.starts_with("x-")) {
+        if let Some(close) = crate::similar::closest(key, known.keys().map(String::as_str)) {
             report.add_at_key(
                 Code::LintUnknownField,
                 Pointer::root().key(key),
@@ -79,25 +82,6 @@ const IDENTIFIERS: [(&str, &str); 5] = [
     ("category", "the category"),
     ("profile", "the profile"),
     ("x-toolgate-profile", "the profile"),
-];
-
-/// The top-level fields of a Safe Tool Spec; ours are checked with their `x-toolgate-` prefix elsewhere.
-const KNOWN: [&str; 15] = [
-    "toolId",
-    "name",
-    "description",
-    "category",
-    "tags",
-    "params",
-    "staticVariables",
-    "code",
-    "codeType",
-    "sandboxOverrides",
-    "toolSafety",
-    "humanInTheLoop",
-    "draft",
-    "createTimestamp",
-    "updateTimestamp",
 ];
 
 #[cfg(test)]
