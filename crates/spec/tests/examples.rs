@@ -1,4 +1,5 @@
 //! Is everything that we show to others right? Every example tool, and every complete document in the manual.
+#![allow(clippy::disallowed_methods, reason = "a test reads its cases")]
 
 use std::{fs, path::PathBuf};
 
