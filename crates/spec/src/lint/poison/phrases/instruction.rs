@@ -243,7 +243,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     words(
         Instruction,
         "speaks to the model",
-        "llm assistant model agent ai + treat follow obey ignore call send include reply respond answer read pass add trust regard execute",
+        "llm assistant model agent ai + is are + treat follow obey ignore call send include reply respond answer read pass add trust regard execute",
         "(?:llms?|assistants?|models?|agents?|ai) (?:is|are) to (?:treat|follow|obey|ignore|call|send|include|reply|respond|answer|read|pass|add|trust|regard|execute)",
     ),
 ];

@@ -47,7 +47,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     words(
         Role,
         "assigns a role",
-        "now henceforth from + you act respond behave answer reply treat always every all your the ignore call speak",
+        "now henceforth point + you act respond behave answer reply treat always every all your assistant ignore call speak",
         "(?:from now on|henceforth|from this point(?: on| forward)?)@1 (?:you|act|respond|behave|answer|reply|treat|always|every|all|your|the assistant|ignore|call|speak)",
     ),
     words(
