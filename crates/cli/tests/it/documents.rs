@@ -76,6 +76,36 @@ fn the_readme_leads_to_every_page() {
     }
 }
 
+#[test]
+fn every_code_setting_and_flag_is_documented() {
+    let page = |name: &str| fs::read_to_string(root().join("docs").join(name)).unwrap();
+    let (codes, settings, flags) = (page("spec.md") + &page("lints.md"), page("policy.md"), page("cli.md"));
+    for code in toolgate_spec::Code::ALL {
+        assert!(codes.contains(&format!("| `{}` |", code.name())), "{} is not documented", code.name());
+    }
+    let example = root().join("examples/tools/read_note/tool.json");
+    let resolved = toolgate(&["resolve", "--format", "json", &example.to_string_lossy()]);
+    let resolved: serde_json::Value = serde_json::from_str(&resolved).unwrap();
+    for setting in resolved["settings"].as_array().unwrap() {
+        let name = setting["name"].as_str().unwrap();
+        assert!(settings.contains(&format!("| `{name}` |")), "{name} is not documented");
+    }
+    for command in ["check", "resolve", "diff", "new", "import", "export", "schema", "explain", "man"] {
+        let help = toolgate(&[command, "--help"]);
+        let words =
+            help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
+        for flag in words.filter(|word| word.starts_with("--")) {
+            assert!(flags.contains(flag), "{command} {flag} is not documented");
+        }
+    }
+}
+
+fn toolgate(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_toolgate")).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Files that the documents name in backticks by their full path; what is to come is not named like that.
 #[test]
 fn named_files_exist() {
