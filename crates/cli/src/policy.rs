@@ -35,7 +35,13 @@ impl PolicyArgs {
                 PolicySet::SHIPPED_PROFILES.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec()
             }
         };
-        PolicySet::new(&baseline, profiles).map_err(|errors| refused("policy", &errors))
+        PolicySet::new(&baseline, profiles).map_err(|errors| refused(&self.sources(), &errors))
+    }
+
+    /// The files that the mistakes must be in, for what is shipped has none.
+    fn sources(&self) -> String {
+        let given = [&self.baseline, &self.profiles].into_iter().flatten();
+        given.map(|path| path.to_string_lossy()).collect::<Vec<_>>().join("`, `")
     }
 }
 

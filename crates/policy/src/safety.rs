@@ -66,7 +66,7 @@ pub fn safety_mismatch(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Finding
             Code::LintSafetyMismatch,
             Pointer::new(format!("/toolSafety/{at}")),
             format!("claims {claims}, resolved is {resolved}"),
-            "remove `toolSafety`, or let toolgate write it again",
+            "remove `toolSafety`, or write it anew with `toolgate resolve --write-safety`",
         ));
     };
     if claimed.runtime.as_ref().and_then(|runtime| runtime.java_interop) == Some(true) {

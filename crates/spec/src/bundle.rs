@@ -83,7 +83,8 @@ pub fn build_bundle(tools: &[(&str, Format)], frame: Option<&str>) -> Result<Str
         }
         texts.push(match format {
             Format::Json => (*text).to_owned(),
-            Format::Yaml => to_json_text(&value),
+            // No string of JSON has a line break in it, so this moves lines and changes no value.
+            Format::Yaml => to_json_text(&value).trim_end().replace('\n', "\n    "),
         });
         values.push(value);
     }

@@ -60,47 +60,52 @@ codes! {
     LintPoisonInstruction "LINT_POISON_INSTRUCTION" Warning "text that gives the model orders"
         "The text tells a model what to do instead of saying what the tool does: to ignore earlier instructions, to \
          hide something from the user, to always call this tool first. Descriptions are read by models as \
-         instructions, which is how a poisoned tool takes over a conversation.";
+         instructions, which is how a poisoned tool takes over a conversation. Say what the tool does and returns, \
+         and nothing else.";
     LintPoisonMarkup "LINT_POISON_MARKUP" Warning "chat markup inside text"
         "The text contains markers that chat templates use to separate system, user and assistant turns, such as \
-         `<|im_start|>`, `[INST]` or `<system>`. Some clients pass them through, and the rest of the text then \
-         speaks with another voice.";
+         `<|im_start|>`, `[INST]` or `<system>`. Some clients pass them through, and the rest of the text then speaks \
+         with another voice. Remove the markers.";
     LintPoisonRole "LINT_POISON_ROLE" Warning "text that changes who the model is"
         "The text assigns the model a role or a mode (\"you are now\", \"act as\", \"developer mode\"). A tool \
-         description has no business doing that.";
+         description has no business doing that. Remove it.";
     LintPoisonZeroWidth "LINT_POISON_ZERO_WIDTH" Warning "invisible characters"
         "The text contains characters that have no width or are never displayed: zero-width spaces and joiners, word \
-         joiners, soft hyphens, Unicode tag characters, variation selectors out of place. People cannot see them; models read them.";
+         joiners, soft hyphens, Unicode tag characters, variation selectors out of place. People cannot see them; \
+         models read them. Remove them.";
     LintPoisonBidi "LINT_POISON_BIDI" Warning "bidirectional control characters"
         "The text contains characters that reorder what is displayed, so that a reviewer reads something other than \
-         what the model receives (CVE-2021-42574).";
+         what the model receives (CVE-2021-42574). Remove them.";
     LintPoisonLookalike "LINT_POISON_LOOKALIKE" Warning "look-alike letters"
-        "A word mixes letters of different scripts that look the same, such as Cyrillic `а` in a Latin word, or a name \
-         uses full-width or mathematical letters. Such words pass review and exact-match filters as something they are not.";
+        "A word mixes letters of different scripts that look the same, such as Cyrillic `а` in a Latin word, or a \
+         name uses full-width or mathematical letters. Such words pass review and exact-match filters as something \
+         they are not. Write each word in one script.";
     LintPoisonControl "LINT_POISON_CONTROL" Warning "control characters or terminal escapes"
         "The text contains ANSI escape sequences or other control characters. Shown in a terminal they can hide or \
-         rewrite what stands around them.";
+         rewrite what stands around them. Remove them.";
     LintPoisonExfiltration "LINT_POISON_EXFILTRATION" Warning "text that asks for data to be sent somewhere"
         "The text combines a verb of sending with an address, a URL or the conversation itself. A description says \
-         what a tool returns; it does not ask the model to send things.";
+         what a tool returns; it does not ask the model to send things. Remove the request; if somebody else wrote \
+         it, distrust the tool.";
     LintPoisonCrossTool "LINT_POISON_CROSS_TOOL" Warning "text that steers other tools"
         "The text tells the model when or how to use other tools (\"before any other tool\", \"instead of the mail \
-         tool\"). That is how one tool shadows another.";
+         tool\"). That is how one tool shadows another. Describe this tool only.";
     LintTestValue "LINT_TEST_VALUE" Warning "test value that tests nothing"
         "The test value is a filler such as `test`, `foo`, `xxx` or `TODO`. The Local Pass runs the tool with exactly \
-         these values; garbage in means that only garbage was ever tried.";
+         these values; garbage in means that only garbage was ever tried. Write a value that a real call would have.";
     LintWildcardHost "LINT_WILDCARD_HOST" Warning "hosts wider than they need to be"
         "`*` allows every public host and raises the risk to L4; `*.com` and its like are hardly narrower; `open` \
          reaches private networks too. Name the hosts that the tool talks to.";
     LintHostsUnused "LINT_HOSTS_UNUSED" Warning "hosts without effect"
         "`hostsAllow` counts only with `networkMode: allowlist`, and an allow list without hosts reaches nothing. The \
-         document probably means something else than it says.";
+         document probably means something else than it says. Make mode and hosts agree.";
     LintBroadPath "LINT_BROAD_PATH" Warning "paths wider than they need to be"
         "The path is a file system root, a home directory or a system directory. Grant the folder that the tool works \
          in, best below `$WORKSPACE`.";
     LintUnconfined "LINT_UNCONFINED" Warning "less isolation than the default"
         "The document switches off a wall: no sandbox, the gateway's whole environment, private networks or metadata \
-         endpoints not blocked, output not redacted. Each raises the risk and is marked in the journal.";
+         endpoints not blocked, output not redacted. Each raises the risk and is marked in the journal. Leave the \
+         default unless the tool cannot work with it.";
     LintReturnShape "LINT_RETURN_SHAPE" Warning "the description does not say what comes back"
         "Models choose and chain tools by what they return. End the description with a sketch of the result, such as \
          `Returns {city, temperatureC}`, or declare an output schema.";
@@ -114,17 +119,20 @@ codes! {
         "Unknown top-level fields are kept, but this one is a letter or two away from a field that means something. \
          If it is a vendor field, begin it with `x-`.";
     LintShadowedParam "LINT_SHADOWED_PARAM" Warning "static variable hides a parameter"
-        "A static variable has the name of a parameter. The static value wins, so what the caller sends is ignored.";
+        "A static variable has the name of a parameter. The static value wins, so what the caller sends is ignored. \
+         Rename one of the two.";
     LintHelperUndeclared "LINT_HELPER_UNDECLARED" Warning "helper used but not declared"
         "The code uses a helper that `toolSafety.runtime.helpers` does not list, or lists one it never uses. The list \
-         says which helper versions the code was written against.";
+         says which helper versions the code was written against. `toolgate resolve --write-safety` writes the list \
+         that fits.";
     LintHelperNotGranted "LINT_HELPER_NOT_GRANTED" Warning "helper used but not granted"
         "The code calls `fetch` or `safety.fs`, but nothing in the document asks for the network or for files. What is \
          not granted is not installed, so the call would find nothing there. Set `networkMode`, `fileRead` or \
          `fileWrite` in `sandboxOverrides`, or remove the call.";
     LintSafetyMismatch "LINT_SAFETY_MISMATCH" Warning "toolSafety claims something else than the policy"
         "`toolSafety` is a record that some earlier writer left in the document. It is never trusted: the policy was \
-         resolved again from `sandboxOverrides`, and the two differ. What was resolved is what is enforced.";
+         resolved again from `sandboxOverrides`, and the two differ. What was resolved is what is enforced. Remove \
+         the block, or let `toolgate resolve --write-safety` write it anew.";
     LintNumberPrecision "LINT_NUMBER_PRECISION" Warning "number that JSON readers round"
         "Integers beyond 2^53 are rounded by most JSON readers and by the canonical form that the digest is taken \
          of. Write the number as a string.";

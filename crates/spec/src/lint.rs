@@ -15,6 +15,7 @@ mod show;
 mod test_value;
 mod trail;
 
+pub use helpers::helpers_of;
 use serde_json::{Map, Value};
 
 use crate::{Finding, model::ToolSpec};

@@ -42,6 +42,9 @@ impl PathPattern {
         if text != text.trim() {
             return Err("a path has no spaces around it".into());
         }
+        if text.contains("${") {
+            return Err("`${…}` is not expanded; write `$WORKSPACE` or `$HOME`".into());
+        }
         if text.contains(['?', '[', ']', '{', '}', '\\']) {
             return Err("only `*` and `**` are wildcards, and `\\` is no separator".into());
         }

@@ -75,8 +75,9 @@ Examples:
   toolgate export tools/ --as mcp";
 
 pub const NEW: &str = "\
-JavaScript tools are written as JSON, the others as YAML with the schema's place in the first line, so that an
-editor completes and checks while you type. An existing file is never overwritten.
+JavaScript tools are written as JSON, the others as YAML. Each names its schema, so that an editor completes and
+checks while you type: the one in the nearest `schemas` folder upwards, or else a copy that is written to
+`.toolgate` beside it. An existing document is never overwritten.
 
 Exit codes:
   0  written

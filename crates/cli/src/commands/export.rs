@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_spec::{
     FileKind, Format, build_bundle,
     project::{WireTarget, project},
-    to_json_text, to_yaml_text,
+    to_json_text, to_yaml_text, value_from_text,
 };
 
 use crate::{
@@ -73,9 +73,14 @@ fn is_something_else(input: &Input, rules: &crate::check_file::Rules) -> bool {
 fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {
     let tools: Vec<&Document> = files.iter().flat_map(|file| &file.tools).collect();
     let texts: Vec<(&str, Format)> = tools.iter().map(|tool| (tool.text.as_str(), tool.format)).collect();
-    // A bundle that is exported by itself keeps its own settings, as written.
+    // A bundle that is exported by itself keeps its own settings: JSON as written, YAML by value.
     let frame = match files {
-        [only] if only.kind == FileKind::Bundle && only.format == Format::Json => only.text.to_string(),
+        [only] if only.kind == FileKind::Bundle => match only.format {
+            Format::Json => only.text.to_string(),
+            Format::Yaml => value_from_text(&only.text, only.format)
+                .map(|value| to_json_text(&value))
+                .map_err(|finding| Failure::new(visible(&finding.message)))?,
+        },
         _ => to_json_text(&settings(&tools)),
     };
     let text =

@@ -40,5 +40,6 @@ fn write_page(command: &Command, title: &str, folder: &Path, terminal: &mut Term
 fn page(command: &Command, title: &str) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).title(title).render(&mut page)?;
-    Ok(page)
+    // What stands below the flags has no name there; readers of manuals look for notes.
+    Ok(String::from_utf8_lossy(&page).replace("\n.SH EXTRA\n", "\n.SH NOTES\n").into_bytes())
 }

@@ -24,12 +24,14 @@ pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let document = document(args.kind, &args.name, &reference);
     write::create_folder(&args.dir)?;
     write::write(&path, document.as_bytes(), Existing::Keep)?;
-    if known.is_none() {
-        write_schema(schema, &args.dir)?;
-    }
     let shown = path.to_string_lossy();
     let shown = visible(&shown);
-    writeln!(terminal, "wrote {shown}\n\nnext: edit it, then `toolgate check {shown}`")?;
+    writeln!(terminal, "wrote {shown}")?;
+    if known.is_none() {
+        let beside = write_schema(schema, &args.dir)?;
+        writeln!(terminal, "wrote {}, for editors", visible(&beside.to_string_lossy()))?;
+    }
+    writeln!(terminal, "\nnext: edit it, then `toolgate check {shown}`")?;
     Ok(Ending::Clean)
 }
 
@@ -85,11 +87,12 @@ fn known_schema(schema: Schema, dir: &Path) -> Option<String> {
 }
 
 /// Beside the documents, in a folder that `check` passes over.
-fn write_schema(schema: Schema, dir: &Path) -> Result<(), Failure> {
+fn write_schema(schema: Schema, dir: &Path) -> Result<PathBuf, Failure> {
     let folder = dir.join(OWN_FOLDER);
     write::create_folder(&folder)?;
-    let text = to_json_text(schema.document());
-    write::write(&folder.join(file_name(schema)), text.as_bytes(), Existing::Replace)
+    let path = folder.join(file_name(schema));
+    write::write(&path, to_json_text(schema.document()).as_bytes(), Existing::Replace)?;
+    Ok(path)
 }
 
 fn file_name(schema: Schema) -> String {

@@ -7,7 +7,10 @@ use toolgate_policy::{
     Digests, EffectivePolicy, Lifecycle, Risk, RiskLevel, Wording, effective_level, policy_digest, rate,
     safety_to_json, state, tool_safety,
 };
-use toolgate_spec::{FileKind, Finding, Format, edit, edit_in_bundle, model::ToolSpec};
+use toolgate_spec::{
+    FileKind, Finding, Format, edit, edit_in_bundle, helpers_of,
+    model::{Body, ToolSpec},
+};
 
 use crate::{
     Ending, Failure,
@@ -156,6 +159,7 @@ impl<'a> Resolved<'a> {
             .iter()
             .map(|finding| json!({ "pointer": finding.at.as_str(), "message": finding.message }));
         let missing = self.environment.iter().filter(|(_, is_set)| !is_set).map(|(name, _)| *name);
+        let environment = self.environment.iter().map(|(name, set)| json!({ "name": name, "set": set }));
         json!({
             "version": 1,
             "file": self.file,
@@ -173,6 +177,7 @@ impl<'a> Resolved<'a> {
                 "because": self.lifecycle.because,
                 "missingEnvironment": missing.collect::<Vec<_>>(),
             },
+            "environment": environment.collect::<Vec<_>>(),
             "settings": settings.collect::<Vec<_>>(),
             "safetyMismatches": mismatches.collect::<Vec<_>>(),
         })
@@ -214,9 +219,12 @@ fn write_safety(
     if path.as_os_str() == "-" {
         return Err(Failure::new("standard input cannot be written to"));
     }
-    // Which helpers the code uses is the author's word; see LINT_HELPER_UNDECLARED.
     let claimed = resolved.spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
-    let helpers = claimed.map(|runtime| runtime.helpers.clone()).unwrap_or_default();
+    let declared = claimed.map_or(&[][..], |runtime| runtime.helpers.as_slice());
+    let helpers = match &resolved.spec.body {
+        Body::JavaScript { code } => helpers_of(code, declared),
+        Body::Handler(_) => declared.to_vec(),
+    };
     let safety = safety_to_json(&tool_safety(resolved.spec, &resolved.policy, helpers));
     let changes = [("toolSafety", Some(safety))];
     let edited = match (loaded.kind, loaded.format) {

@@ -127,7 +127,7 @@ fn sentence(summary: &Summary) -> String {
     if summary.warnings > 0 {
         found.push(counted(summary.warnings, "warning"));
     }
-    if found.is_empty() {
+    if found.is_empty() && summary.unreadable == 0 {
         found.push("nothing found".into());
     }
     if summary.not_shown > 0 {
@@ -149,7 +149,7 @@ mod tests {
         let summary = Summary { files: 37, tools: 1204, errors: 2, warnings: 14, ..Summary::default() };
         assert_eq!(sentence(&summary), "1,204 tools in 37 files: 2 errors, 14 warnings");
         let summary = Summary { files: 1, tools: 1, unreadable: 1, ..Summary::default() };
-        assert_eq!(sentence(&summary), "1 tool in 1 file: nothing found, 1 path could not be read");
+        assert_eq!(sentence(&summary), "1 tool in 1 file: 1 path could not be read");
         assert_eq!(counted(1_000_000, "tool"), "1,000,000 tools");
     }
 }

@@ -44,6 +44,106 @@ fn documents_show_tools_that_pass() {
     assert!(shown >= 5, "the documents show only {shown} tools");
 }
 
+#[test]
+fn links_lead_somewhere() {
+    let mut followed = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        for target in links(&text) {
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let to = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(to.exists(), "{}: `{target}` leads nowhere", path.display());
+            if !heading.is_empty() {
+                let headings = headings(&fs::read_to_string(&to).unwrap());
+                assert!(
+                    headings.iter().any(|one| one == heading),
+                    "{}: no heading `{target}`",
+                    path.display()
+                );
+            }
+            followed += 1;
+        }
+    }
+    assert!(followed >= 20, "the documents have only {followed} links");
+}
+
+#[test]
+fn the_readme_leads_to_every_page() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for page in fs::read_dir(root().join("docs")).unwrap() {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        assert!(readme.contains(&format!("](docs/{name})")), "README.md does not name docs/{name}");
+    }
+}
+
+#[test]
+fn every_code_setting_and_flag_is_documented() {
+    let page = |name: &str| fs::read_to_string(root().join("docs").join(name)).unwrap();
+    let (codes, settings, flags) = (page("spec.md") + &page("lints.md"), page("policy.md"), page("cli.md"));
+    for code in toolgate_spec::Code::ALL {
+        assert!(codes.contains(&format!("| `{}` |", code.name())), "{} is not documented", code.name());
+    }
+    let example = root().join("examples/tools/read_note/tool.json");
+    let resolved = toolgate(&["resolve", "--format", "json", &example.to_string_lossy()]);
+    let resolved: serde_json::Value = serde_json::from_str(&resolved).unwrap();
+    for setting in resolved["settings"].as_array().unwrap() {
+        let name = setting["name"].as_str().unwrap();
+        assert!(settings.contains(&format!("| `{name}` |")), "{name} is not documented");
+    }
+    for command in ["check", "resolve", "diff", "new", "import", "export", "schema", "explain", "man"] {
+        let help = toolgate(&[command, "--help"]);
+        let words =
+            help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
+        for flag in words.filter(|word| word.starts_with("--")) {
+            assert!(flags.contains(flag), "{command} {flag} is not documented");
+        }
+    }
+}
+
+fn toolgate(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_toolgate")).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Files that the documents name in backticks by their full path; what is to come is not named like that.
+#[test]
+fn named_files_exist() {
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_path = ["crates/", "docs/", "profiles/", "schemas/", "scripts/", "fuzz/"]
+                .iter()
+                .any(|folder| name.starts_with(folder));
+            let is_plain =
+                !name.contains(|c: char| c.is_whitespace() || c.is_ascii_uppercase() || "*<{".contains(c));
+            assert!(
+                !is_path || !is_plain || root().join(name).exists(),
+                "{}: `{name}` does not exist",
+                path.display()
+            );
+        }
+    }
+}
+
+/// Targets of `[text](target)` inside the repository.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://"))
+}
+
+/// As the usual renderers name them: lower case, spaces as hyphens, no other punctuation.
+fn headings(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.starts_with('#'));
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    lines
+        .map(|line| line.trim_start_matches('#').trim().to_lowercase())
+        .map(|line| line.chars().filter(|c| plain(*c)).collect::<String>().replace(' ', "-"))
+        .collect()
+}
+
 struct Example {
     line: usize,
     command: String,
@@ -116,9 +216,11 @@ fn examples(text: &str) -> Vec<Example> {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let mut found = vec![root().join("README.md")];
-    let pages = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    found.extend(pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    let mut found = Vec::new();
+    for folder in [root(), root().join("docs")] {
+        let pages = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        found.extend(pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    }
     found.sort();
     found
 }

@@ -34,6 +34,17 @@ fn yaml_stays_yaml_with_its_comments() {
 }
 
 #[test]
+fn a_bundle_keeps_its_settings_through_both_formats() {
+    let bench = Bench::with("a.json", bundle(&[tool_with("add", "\"x-vendor\": {\"z\": 1, \"a\": [2]}")]));
+    bench.run(&["export", "a.json", "--format", "yaml", "-o", "b.yaml"]).expect(0);
+    bench.run(&["check", "b.yaml"]).expect(0);
+    bench.run(&["export", "b.yaml", "-o", "c.json"]).expect(0);
+    assert_eq!(bench.json("c.json"), bench.json("a.json"));
+    let text = bench.read("c.json");
+    assert!(text.contains("\n    {\n      \"name\"") && text.contains("\n    }\n  ]"), "{text}");
+}
+
+#[test]
 fn nothing_is_written_if_anything_is_wrong() {
     let broken = tool_with("bad", "\"draft\": 7");
     let bench = Bench::with("b.json", bundle(&[tool("add"), broken]));

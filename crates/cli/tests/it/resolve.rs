@@ -34,6 +34,10 @@ fn the_environment_is_looked_at_and_never_shown() {
     let path = std::env::var("PATH").unwrap();
     assert!(!run.out.contains(&path));
     let json = bench.run(&["resolve", "--format", "json", "add.json"]).expect(0);
+    assert_eq!(
+        json.json()["environment"],
+        serde_json::json!([{ "name": "PATH", "set": true }, { "name": "TOOLGATE_TEST_TOKEN", "set": false }])
+    );
     assert_eq!(json.json()["lifecycle"]["missingEnvironment"], serde_json::json!(["TOOLGATE_TEST_TOKEN"]));
     assert!(!json.out.contains(&path));
 }
@@ -76,6 +80,39 @@ fn safety_is_written_and_nothing_else_changes() {
     without.as_object_mut().unwrap().remove("toolSafety");
     assert_eq!(without, serde_json::from_str::<serde_json::Value>(&before).unwrap());
     bench.run(&["check", "--deny-warnings", "add.json"]).expect(0);
+}
+
+#[test]
+fn every_other_byte_stays_when_safety_is_written() {
+    let odd = "# mine\r\nname:   add   # odd\r\ndescription: 'Adds. Returns {n}.'\r\n\r\nclassification: read\r\n\
+               handler: {cli: {command: ls}}\r\nx-own: 0x1F\r\n# the end";
+    let bench = Bench::with("add.yaml", odd);
+    bench.run(&["resolve", "--write-safety", "add.yaml"]).expect(0);
+    let after = bench.read("add.yaml");
+    let kept: Vec<&str> =
+        after.split_inclusive('\n').filter(|line| !line.starts_with("toolSafety:")).collect();
+    assert_eq!(kept.concat().trim_end(), odd, "{after}");
+}
+
+#[test]
+fn safety_lists_the_helpers_that_the_code_uses() {
+    let example = include_str!("../../../../examples/tools/exchange_rate/tool.json");
+    let bench = Bench::with("rate.json", example);
+    bench.run(&["resolve", "--write-safety", "rate.json"]).expect(0);
+    let helpers = &bench.json("rate.json")["toolSafety"]["runtime"]["helpers"];
+    assert_eq!(*helpers, serde_json::json!(["safety.http/v1"]));
+    bench.run(&["check", "--deny-warnings", "rate.json"]).expect(0);
+}
+
+#[test]
+fn a_mistake_in_a_policy_file_names_the_file() {
+    let bench = Bench::with("add.json", tool("add"));
+    bench.write("mine.yaml", "nework: blocked");
+    let run = bench.run(&["resolve", "add.json", "--baseline", "mine.yaml"]).expect(2);
+    assert!(run.err.contains("`mine.yaml` cannot be used: baseline: unknown field `nework`"), "{}", run.err);
+    bench.write("own/loop.yaml", "extends: loop");
+    let run = bench.run(&["resolve", "add.json", "--profiles", "own"]).expect(2);
+    assert!(run.err.contains("`own` cannot be used: profile:loop"), "{}", run.err);
 }
 
 #[test]

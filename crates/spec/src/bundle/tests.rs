@@ -36,7 +36,7 @@ fn a_bundle_is_put_together_from_texts() {
     let yaml = "name: b\n# a comment\ncode: |\n  return 1\n";
     assert_eq!(
         built(&[(json, Format::Json), (yaml, Format::Yaml)], None),
-        "{\n  \"toolSpecs\": [\n    { \"name\" : \"a\", \"n\":1.10 },\n    {\n  \"name\": \"b\",\n  \"code\": \"return 1\\n\"\n}\n  ]\n}\n"
+        "{\n  \"toolSpecs\": [\n    { \"name\" : \"a\", \"n\":1.10 },\n    {\n      \"name\": \"b\",\n      \"code\": \"return 1\\n\"\n    }\n  ]\n}\n"
     );
     let frame = "{\"vendor\": 1.10, \"toolSpecs\": [1, 2], \"toolMcpServerSetting\": { \"autoAdd\":true } }";
     assert_eq!(

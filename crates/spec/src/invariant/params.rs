@@ -16,7 +16,7 @@ pub(super) fn check(spec: &ToolSpec, findings: &mut Vec<Finding>) {
         if let Some(first) = spec.params.iter().take(index).position(|earlier| earlier.name == param.name) {
             findings.push(broken(
                 &at("name"),
-                format!("`{}` stands twice, first as parameter {first}", param.name),
+                format!("`{}` stands twice, first at `/params/{first}`", param.name),
                 "rename one of the two",
             ));
         }

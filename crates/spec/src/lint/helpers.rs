@@ -38,17 +38,34 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
     }
 }
 
+/// The list of helpers that fits the code: what it uses, in the author's words where the author declared it.
+#[must_use]
+pub fn helpers_of(code: &str, declared: &[String]) -> Vec<String> {
+    let code = bare(code);
+    let mut helpers: Vec<String> = declared
+        .iter()
+        .filter(|helper| {
+            let mut groups = GROUPS.iter().filter(|group| group.is_named(helper)).peekable();
+            groups.peek().is_none() || groups.any(|group| group.is_used(&code))
+        })
+        .cloned()
+        .collect();
+    for group in GROUPS {
+        if group.is_used(&code) && !helpers.iter().any(|helper| group.is_named(helper)) {
+            helpers.push(group.write.to_owned());
+        }
+    }
+    helpers
+}
+
 /// How the list of helpers and the code differ.
 fn undeclared(code: &str, spec: &ToolSpec) -> Option<String> {
     let runtime = spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
     let declared = runtime.map_or(&[][..], |runtime| runtime.helpers.as_slice());
     let (mut missing, mut unused) = (Vec::new(), Vec::new());
     for group in GROUPS {
-        let is_declared = declared.iter().any(|helper| {
-            group.names.iter().any(|name| helper.contains(name)) || helper.ends_with(group.anchor)
-        });
-        let is_used = group.uses.iter().any(|word| uses(code, word));
-        match (is_used, is_declared) {
+        let is_declared = declared.iter().any(|helper| group.is_named(helper));
+        match (group.is_used(code), is_declared) {
             (true, false) => missing.push(format!("`{}`", group.write)),
             (false, true) => unused.push(format!("`{}`", group.write)),
             _ => {}
@@ -163,6 +180,16 @@ struct Group {
     write: &'static str,
 }
 
+impl Group {
+    fn is_named(&self, helper: &str) -> bool {
+        self.names.iter().any(|name| helper.contains(name)) || helper.ends_with(self.anchor)
+    }
+
+    fn is_used(&self, code: &str) -> bool {
+        self.uses.iter().any(|word| uses(code, word))
+    }
+}
+
 const GROUPS: &[Group] = &[
     Group { uses: &["safety.fs."], names: &["safety.fs/"], anchor: "#fs", write: "safety.fs/v1" },
     Group {
@@ -213,6 +240,18 @@ mod tests {
         super::check(document, &spec, &mut Report::new(&mut findings));
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(messages, expect);
+    }
+
+    #[test]
+    fn the_list_is_made_to_fit_the_code() {
+        let fit = |code: &str, declared: &[&str]| {
+            helpers_of(code, &declared.iter().map(|&helper| helper.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(fit("return await fetch(url)", &[]), ["safety.http/v1"]);
+        assert_eq!(fit("return await fetch(url)", &["safety.http/v2"]), ["safety.http/v2"]);
+        assert_eq!(fit("// fetch(url)\nreturn 1", &["safety.http/v1"]), <[&str; 0]>::default());
+        assert_eq!(fit("return btoa(x)", &["safety.fs/v1"]), ["tool-safety-helpers/v1#encoding"]);
+        assert_eq!(fit("return 1", &["safety.other/v1"]), ["safety.other/v1"], "not ours to judge");
     }
 
     fn tool(code: &str, overrides: &Value, helpers: &[&str]) -> Value {

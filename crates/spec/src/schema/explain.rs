@@ -32,7 +32,8 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
         },
         Kind::Type { kind } => {
             let expected = expected_types(kind);
-            (format!("{} where {expected} is expected", describe(instance)), format!("write {expected}"))
+            let remedy = if expected == "a boolean" { "`true` or `false`" } else { &expected };
+            (format!("{} where {expected} is expected", describe(instance)), format!("write {remedy}"))
         }
         Kind::Enum { options } => {
             let options: Vec<String> =
@@ -64,9 +65,10 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
             format!("{} where at least {limit} is expected", members(instance)),
             format!("write at least {limit}"),
         ),
-        Kind::MaxProperties { limit } => {
-            (format!("{} where at most {limit} is expected", members(instance)), format!("keep {limit}"))
-        }
+        Kind::MaxProperties { limit } => (
+            format!("{} where at most {limit} is expected", members(instance)),
+            format!("keep {limit} of them"),
+        ),
         Kind::Pattern { pattern } => (
             format!("{} does not have the expected form", describe(instance)),
             format!("it must match `{pattern}`"),
@@ -78,11 +80,19 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
 /// Null is left out: it means the same as leaving the field away, which nobody needs to be told.
 fn expected_types(kind: &TypeKind) -> String {
     match kind {
-        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Single(one) => with_article(&one.to_string()),
         TypeKind::Multiple(several) => {
             let names = several.iter().map(|one| one.to_string()).filter(|name| name != "null");
-            names.collect::<Vec<_>>().join(" or ")
+            names.map(|name| with_article(&name)).collect::<Vec<_>>().join(" or ")
         }
+    }
+}
+
+fn with_article(name: &str) -> String {
+    match name {
+        "null" => name.to_owned(),
+        _ if name.starts_with(['a', 'i', 'o']) => format!("an {name}"),
+        _ => format!("a {name}"),
     }
 }
 
@@ -165,7 +175,7 @@ mod tests {
         check(
             &json!({ "params": [{ "name": "a", "required": true, "type": "TEXT" }], "draft": "no" }),
             &[
-                "/draft \"no\" where boolean is expected / write boolean",
+                "/draft \"no\" where a boolean is expected / write `true` or `false`",
                 "/params/0 `testValue` is missing on a required parameter / write the text that the test run shall use",
                 "/params/0/type \"TEXT\" is none of the known values / write one of \"STRING\", \"INTEGER\", \"NUMBER\", \"BOOLEAN\", \"OBJECT\", \"ARRAY\"",
             ],
@@ -175,7 +185,7 @@ mod tests {
             &[
                 "/name \" \" does not have the expected form / it must match `\\S`",
                 "/staticVariables/0 0 members where at least 1 is expected / write at least 1",
-                "/staticVariables/1 2 members where at most 1 is expected / keep 1",
+                "/staticVariables/1 2 members where at most 1 is expected / keep 1 of them",
             ],
         );
     }
