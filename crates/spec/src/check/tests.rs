@@ -219,3 +219,18 @@ fn findings_are_located_in_both_formats() {
         assert_eq!((position.line, position.column), expect);
     }
 }
+
+#[test]
+fn the_word_bundle_does_not_buy_room() {
+    let huge = "a".repeat(MAX_DOCUMENT_BYTES);
+    let alone = with(&json!({ "x-note": "toolSpecs", "x-pad": huge }));
+    assert_eq!(check_text(&alone.to_string(), Format::Json).kind, FileKind::Unreadable);
+    let bundle = json!({ "toolSpecs": [sound(), with(&json!({ "name": "u", "x-pad": huge }))] });
+    let file = check_text(&bundle.to_string(), Format::Json);
+    assert_eq!(file.tools.len(), 1);
+    let said: Vec<_> = file.findings.iter().map(|finding| (finding.at.as_str(), &finding.message)).collect();
+    assert!(
+        matches!(&said[..], [("/toolSpecs/1", message)] if message.contains("a tool has at most")),
+        "{said:?}"
+    );
+}
