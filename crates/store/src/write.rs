@@ -39,10 +39,10 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // The content before the name: after a power cut the name must not lead to an empty file.
     beside.as_file().sync_all()?;
     beside.persist(&target).map_err(|failed| failed.error)?;
-    names.sync_all().map_err(replaced_but)
+    names.sync_all().map_err(|error| replaced_but(&error))
 }
 
-fn replaced_but(error: io::Error) -> io::Error {
+fn replaced_but(error: &io::Error) -> io::Error {
     let message = format!("the new content is in place, but a power cut may bring the old one back: {error}");
     io::Error::new(error.kind(), message)
 }
