@@ -234,3 +234,15 @@ fn the_word_bundle_does_not_buy_room() {
         "{said:?}"
     );
 }
+
+/// As many as a megabyte holds; compared each with each they took seconds.
+#[test]
+fn a_megabyte_of_permissions_is_judged_at_once() {
+    let required: Vec<String> = (0..60_000).map(|number| format!("a:b{number}")).collect();
+    let begin = std::time::Instant::now();
+    check_errors(
+        &json!({ "x-toolgate-permissions": { "required": required } }),
+        &["SPEC_PARSE /x-toolgate-permissions/required"],
+    );
+    assert!(begin.elapsed().as_secs() < 3, "{:?}", begin.elapsed());
+}
