@@ -48,13 +48,9 @@ pub fn check(bytes: &[u8], format: Format) -> FileCheck {
 
 /// As `check`, for text that is known to be text.
 pub fn check_text(text: &str, format: Format) -> FileCheck {
+    // Spares reading what cannot be a bundle; what only mentions the word is found out below.
     if text.len() > MAX_DOCUMENT_BYTES && !text.contains("toolSpecs") {
-        let message =
-            format!("the document has {} bytes; a tool has at most {MAX_DOCUMENT_BYTES}", text.len());
-        return unreadable(
-            Finding::new(Code::SpecParse, Pointer::root(), message, "move data out of the document")
-                .at_span(crate::Span::new(0, 0)),
-        );
+        return unreadable(too_large(text.len()));
     }
     let tree = match read::read(text, format) {
         Ok(tree) => tree,
@@ -63,6 +59,7 @@ pub fn check_text(text: &str, format: Format) -> FileCheck {
     let wide_numbers = tree.has_wide_numbers;
     match tree.value {
         Value::Object(document) if document.contains_key("toolSpecs") => check_bundle(document, wide_numbers),
+        Value::Object(_) if text.len() > MAX_DOCUMENT_BYTES => unreadable(too_large(text.len())),
         Value::Object(document) => {
             let kind = kind_of(&document);
             let tool = check_tool(document, Pointer::root(), wide_numbers);
@@ -107,6 +104,12 @@ fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck
             found += 1;
             continue;
         };
+        let size = size_of(&spec);
+        if size > MAX_DOCUMENT_BYTES {
+            findings.push(Finding { at: at.index(index), span: None, ..too_large(size) });
+            found += 1;
+            continue;
+        }
         let tool = check_tool(spec, at.index(index), wide_numbers);
         found += tool.findings.len();
         tools.push(tool);
@@ -154,6 +157,27 @@ fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool) -> 
     }
     let sound = !findings.iter().any(Finding::is_error);
     ToolCheck { name: spec.name.clone(), spec: sound.then_some(spec), document, findings, at }
+}
+
+fn too_large(size: usize) -> Finding {
+    let message = format!("the document has {size} bytes; a tool has at most {MAX_DOCUMENT_BYTES}");
+    Finding::new(Code::SpecParse, Pointer::root(), message, "move data out of the document")
+        .at_span(crate::Span::new(0, 0))
+}
+
+/// The bytes of the shortest text of an object, give or take escapes and the digits of numbers. No deeper than what
+/// the readers let pass.
+fn size_of(members: &Map<String, Value>) -> usize {
+    2 + members.iter().map(|(key, value)| key.len() + 4 + size_of_value(value)).sum::<usize>()
+}
+
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + size_of_value(item)).sum::<usize>(),
+        Value::Object(members) => size_of(members),
+    }
 }
 
 fn unreadable(finding: Finding) -> FileCheck {

@@ -94,6 +94,14 @@ impl<'text> LineIndex<'text> {
         start + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
     }
 
+    /// Where the line of this byte ends, without looking at the line.
+    pub(crate) fn end_of_line(&self, offset: usize) -> usize {
+        let next = self.line_starts.partition_point(|start| *start <= offset);
+        let end = self.line_starts.get(next).map_or(self.text.len(), |start| start - 1);
+        let is_return = end > offset && self.text.as_bytes().get(end - 1) == Some(&b'\r');
+        if is_return { end - 1 } else { end }
+    }
+
     fn start_of(&self, line: usize) -> usize {
         self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }

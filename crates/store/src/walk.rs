@@ -9,8 +9,8 @@ use std::{
 use walkdir::{DirEntry, WalkDir};
 
 /// The files that `paths` name: a file is itself, accepted or not; a folder is every accepted file below it, in order of
-/// names. Below a given folder hidden folders, `target` and `node_modules` are passed over, and links to folders
-/// are not followed. What cannot be read is an item, not the end.
+/// names. Below a given folder hidden folders, `target`, `node_modules` and what a killed write has left are passed
+/// over, and links to folders are not followed. What cannot be read is an item, not the end.
 pub fn walk<'a>(
     paths: impl IntoIterator<Item = PathBuf> + 'a,
     accept: &'a dyn Fn(&Path) -> bool,
@@ -42,10 +42,13 @@ impl Error for WalkError {
 }
 
 fn is_walked(entry: &DirEntry) -> bool {
-    if entry.depth() == 0 || !entry.file_type().is_dir() {
+    if entry.depth() == 0 {
         return true;
     }
     let name = entry.file_name().to_string_lossy();
+    if !entry.file_type().is_dir() {
+        return !name.starts_with(crate::write::UNFINISHED);
+    }
     !name.starts_with('.') && !PASSED_OVER.contains(&name.as_ref())
 }
 

@@ -11,7 +11,9 @@ use rustix::io::Errno;
 use tempfile::Builder;
 
 /// Replaces a file's content, or makes the file: a new file beside it is written, flushed and renamed over it.
-/// On every error the file is as it was; only a process that is killed leaves `.toolgate-….tmp` behind. A symbolic link stays; the file that it leads to is replaced.
+/// On an error the file is as it was, but for one, which says so: the new content is in place and its name could not
+/// be flushed. Only a process that is killed leaves `.toolgate-….tmp` behind, which `walk` passes over. A symbolic
+/// link stays; the file that it leads to is replaced.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = resolve(path)?;
     let folder = match target.parent() {
@@ -19,9 +21,11 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
         _ => Path::new("."),
     };
     let mode = mode_for(&target)?;
+    // Opened while nothing has happened yet: a folder that may not be opened is no surprise after the rename.
+    let names = File::open(folder)?;
     // Exclusive, under a random name; removed when dropped, so that no error leaves it behind.
     let mut beside = Builder::new()
-        .prefix(".toolgate-")
+        .prefix(UNFINISHED)
         .suffix(".tmp")
         .permissions(Permissions::from_mode(mode.created))
         .tempfile_in(folder)?;
@@ -35,7 +39,12 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // The content before the name: after a power cut the name must not lead to an empty file.
     beside.as_file().sync_all()?;
     beside.persist(&target).map_err(|failed| failed.error)?;
-    File::open(folder)?.sync_all()
+    names.sync_all().map_err(|error| replaced_but(&error))
+}
+
+fn replaced_but(error: &io::Error) -> io::Error {
+    let message = format!("the new content is in place, but a power cut may bring the old one back: {error}");
+    io::Error::new(error.kind(), message)
 }
 
 struct Mode {
@@ -76,6 +85,9 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     }
     Err(Errno::LOOP.into())
 }
+
+/// How the name of a file begins that is still being written.
+pub(crate) const UNFINISHED: &str = ".toolgate-";
 
 const PRIVATE: u32 = 0o600;
 const ORDINARY: u32 = 0o644;

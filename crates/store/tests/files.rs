@@ -268,3 +268,15 @@ fn an_unreadable_folder_is_an_item_and_not_the_end() {
 }
 
 const CRASH_FILE: &str = "TOOLGATE_TEST_CRASH_FILE";
+
+#[test]
+fn what_a_killed_write_left_is_no_document() {
+    let folder = folder();
+    for name in [".toolgate-a1B2c3.tmp", ".toolgate-a1B2c3.json", "tool.json"] {
+        fs::write(folder.path().join(name), "{}").expect("a file");
+    }
+    assert_eq!(found(&folder, &[""]), "tool.json");
+    write_atomic(&folder.path().join("tool.json"), b"new").expect("leftovers are in nobody's way");
+    assert_eq!(read(&folder, "tool.json", 10), "new");
+    assert_eq!(found(&folder, &[".toolgate-a1B2c3.json"]), ".toolgate-a1B2c3.json", "who names it means it");
+}

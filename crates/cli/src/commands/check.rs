@@ -1,9 +1,13 @@
 //! Are these documents sound? Reads in parallel, reports in order, keeps findings only.
 
-use std::io::{self, IsTerminal};
+use std::{
+    collections::BTreeSet,
+    io::{self, IsTerminal},
+};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+use toolgate_policy::UserOverrides;
 use toolgate_spec::{Code, Severity};
 
 use super::explain;
@@ -24,6 +28,7 @@ pub fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         report: reporter(args, terminal),
         summary: Summary::default(),
         duplicates: Duplicates::default(),
+        unmet: rules.overrides.iter().flat_map(UserOverrides::tool_names).map(str::to_owned).collect(),
         progress: progress(args, inputs.len()),
     };
     run.report.begin(terminal)?;
@@ -52,6 +57,8 @@ struct Run {
     report: Box<dyn Report + Sync>,
     summary: Summary,
     duplicates: Duplicates,
+    /// The names in the overrides that no tool has had so far.
+    unmet: BTreeSet<String>,
     progress: ProgressBar,
 }
 
@@ -66,6 +73,9 @@ impl Run {
                 self.summary.errors += checked.errors;
                 self.summary.warnings += checked.warnings;
                 self.summary.not_shown += checked.not_shown;
+                for tool in &checked.tools {
+                    self.unmet.remove(&tool.name);
+                }
                 self.duplicates.remember(input, checked.tools);
                 self.print(&checked.findings, terminal)
             }
@@ -102,6 +112,17 @@ impl Run {
         self.print(&duplicates, terminal)?;
         self.report.end(terminal, &self.summary)?;
         io::Write::flush(terminal)?;
+        // An override that nobody heeds looks like a guard and is none.
+        if let Some(name) = self.unmet.first() {
+            let more = match self.unmet.len() - 1 {
+                0 => String::new(),
+                more => format!(" (nor {more} more of its names)"),
+            };
+            let name = visible(name);
+            Terminal::note(&format!(
+                "the override of `{name}` has no effect: no sound tool is called so{more}"
+            ));
+        }
         if self.summary.files == 0 && self.summary.unreadable == 0 {
             // A gate that passes because its path was wrong is no gate.
             terminal.complain("no tool document was found");

@@ -89,12 +89,14 @@ fn sound_documents(
 
 /// Every target is known to be free before the first byte is written.
 fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failure> {
-    let mut taken: HashMap<PathBuf, &str> = HashMap::new();
+    let mut taken: HashMap<String, &str> = HashMap::new();
     let mut targets = Vec::new();
     for document in documents {
         let name = &document.check.name;
         let path = args.into.join(file_name(name, document.format));
-        if let Some(other) = taken.insert(path.clone(), &document.file) {
+        // On many disks `Foo.json` and `foo.json` are one file, and the later would replace the earlier.
+        let folded = path.to_string_lossy().to_ascii_lowercase();
+        if let Some(other) = taken.insert(folded, &document.file) {
             let problem =
                 format!("`{name}` is in `{other}` and in `{}`; nothing was imported", document.file);
             return Err(Failure::at(&path, problem));
@@ -146,7 +148,8 @@ fn file_name(name: &str, format: Format) -> String {
         Format::Yaml => "yaml",
     };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if !name.is_empty() && name.len() <= LONGEST && name.bytes().all(is_plain) {
+    // A file called `-rf.json` is an option to the next command that meets it.
+    if !name.is_empty() && !name.starts_with('-') && name.len() <= LONGEST && name.bytes().all(is_plain) {
         return format!("{name}.{extension}");
     }
     let plain: String = name
@@ -177,9 +180,11 @@ mod tests {
     #[test]
     fn a_name_cannot_choose_its_folder() {
         assert_eq!(file_name("word-count", Format::Json), "word-count.json");
-        for name in ["../../etc/passwd", "/etc/passwd", "..", ".bashrc", "a/b", "nul\0", "漢字", " "] {
+        for name in ["../../etc/passwd", "/etc/passwd", "..", ".bashrc", "a/b", "nul\0", "漢字", " ", "-rf"]
+        {
             let file = file_name(name, Format::Yaml);
             assert!(file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte)), "{file}");
+            assert!(!file.starts_with('-'), "{file}");
             assert!(file.strip_suffix(".yaml").is_some_and(|stem| !stem.contains('.')), "{file}");
         }
         assert_ne!(file_name("a b", Format::Json), file_name("a/b", Format::Json));

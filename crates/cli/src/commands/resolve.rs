@@ -18,6 +18,7 @@ use crate::{
     check_file::Rules,
     documents::{self, Document, Loaded},
     report::counted,
+    similar,
     table::Table,
     terminal::{Terminal, json_pretty, visible},
     write::{self, Existing},
@@ -27,6 +28,10 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     let rules = args.policy.rules()?;
     let (path, loaded, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
     let resolved = Resolved::new(&document, &rules, terminal)?;
+    if let Some(close) = misspelt_override(&rules, &loaded, &document.check.name) {
+        let (close, name) = (visible(close), visible(&document.check.name));
+        Terminal::note(&format!("the overrides speak of `{close}`, and not of `{name}`"));
+    }
     match args.format {
         OutputFormat::Text => resolved.print(terminal)?,
         OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&resolved.json()))?,
@@ -36,6 +41,13 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         Terminal::note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
     }
     Ok(Ending::Clean)
+}
+
+/// A name in the overrides that was probably meant for this tool: a guard that is not up, and looks as if it were.
+fn misspelt_override<'r>(rules: &'r Rules, loaded: &Loaded, name: &str) -> Option<&'r str> {
+    let overrides = rules.overrides.as_ref().filter(|overrides| overrides.for_tool(name).is_none())?;
+    let is_other = |named: &&str| loaded.tools.iter().any(|tool| tool.check.name == *named);
+    similar::closest(name, overrides.tool_names().filter(|named| !is_other(named)))
 }
 
 /// A tool and everything that was worked out about it.

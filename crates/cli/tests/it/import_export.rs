@@ -126,3 +126,12 @@ fn declarations_say_what_models_see_and_nothing_else() {
     }
     bench.run(&["export", "--as", "mcp", "--format", "yaml", "t"]).expect(2);
 }
+
+#[test]
+fn names_that_differ_in_case_do_not_share_a_file() {
+    let bench = Bench::with("a.json", tool("Add"));
+    bench.write("b.json", tool("add"));
+    let run = bench.run(&["import", "a.json", "b.json", "--into", "in", "--force"]).expect(2);
+    assert!(run.err.contains("nothing was imported"), "{}", run.err);
+    assert!(!bench.path("in").exists());
+}

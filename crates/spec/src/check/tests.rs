@@ -219,3 +219,39 @@ fn findings_are_located_in_both_formats() {
         assert_eq!((position.line, position.column), expect);
     }
 }
+
+#[test]
+fn the_word_bundle_does_not_buy_room() {
+    let huge = "a".repeat(MAX_DOCUMENT_BYTES);
+    let alone = with(&json!({ "x-note": "toolSpecs", "x-pad": huge }));
+    assert_eq!(check_text(&alone.to_string(), Format::Json).kind, FileKind::Unreadable);
+    let bundle = json!({ "toolSpecs": [sound(), with(&json!({ "name": "u", "x-pad": huge }))] });
+    let file = check_text(&bundle.to_string(), Format::Json);
+    assert_eq!(file.tools.len(), 1);
+    let said: Vec<_> = file.findings.iter().map(|finding| (finding.at.as_str(), &finding.message)).collect();
+    assert!(
+        matches!(&said[..], [("/toolSpecs/1", message)] if message.contains("a tool has at most")),
+        "{said:?}"
+    );
+}
+
+/// As many as a megabyte holds; compared each with each they took seconds.
+#[test]
+fn a_megabyte_of_permissions_is_judged_at_once() {
+    let required: Vec<String> = (0..60_000).map(|number| format!("a:b{number}")).collect();
+    let begin = std::time::Instant::now();
+    check_errors(
+        &json!({ "x-toolgate-permissions": { "required": required } }),
+        &["SPEC_PARSE /x-toolgate-permissions/required"],
+    );
+    assert!(begin.elapsed().as_secs() < 3, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn many_parameters_and_many_variables_are_not_compared_each_with_each() {
+    let params: Vec<Value> = (0..20_000).map(|number| json!({ "name": format!("a{number}") })).collect();
+    let variables: Vec<Value> = (0..20_000).map(|number| json!({ format!("b{number}"): "" })).collect();
+    let begin = std::time::Instant::now();
+    errors(&with(&json!({ "params": params, "staticVariables": variables })));
+    assert!(begin.elapsed().as_secs() < 6, "{:?}", begin.elapsed());
+}

@@ -1,5 +1,7 @@
 //! Are the names the ones that were meant? Fields, identifiers, and two things of one name.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::{report::Report, show::shown, trail::elements};
@@ -32,9 +34,10 @@ fn unknown_fields(document: &Map<String, Value>, report: &mut Report<'_>) {
 }
 
 fn shadowed_params(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+    let params: HashSet<&str> = spec.params.iter().map(|param| param.name.as_str()).collect();
     for (index, entry) in elements(document, "staticVariables").iter().enumerate() {
         for name in entry.as_object().into_iter().flat_map(Map::keys) {
-            if spec.params.iter().any(|param| param.name == *name) {
+            if params.contains(name.as_str()) {
                 report.add_at_key(
                     Code::LintShadowedParam,
                     Pointer::new("/staticVariables").index(index).key(name),

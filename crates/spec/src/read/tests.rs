@@ -147,3 +147,65 @@ fn the_deepest_document_is_judged_whole() {
         assert!(findings[0].span.is_some());
     }
 }
+
+#[test]
+fn yaml_has_no_tags_at_all() {
+    for tagged in [
+        "!!str abc",
+        "!!binary YWJj",
+        "!!float 1",
+        "!!int \"1\"",
+        "!!null abc",
+        "!!map {a: 1}",
+        "!!seq [1]",
+        "! 12",
+        "!<tag:yaml.org,2002:str> 12",
+    ] {
+        let said = broken(&format!("a: {tagged}\n"), Format::Yaml);
+        assert!(said.contains("is not supported"), "{tagged}: {said}");
+    }
+    assert!(broken("!!str a: 1\n", Format::Yaml).contains("is not supported"));
+    assert!(
+        broken("%TAG ! tag:yaml.org,2002:\n---\na: !str 12\n", Format::Yaml).contains("is not supported")
+    );
+    assert!(read("a: 'no ! tag'\nb: a!b\nc: |\n  !!str x\n# !!str\n", Format::Yaml).is_ok());
+}
+
+/// A reviewer's YAML reader must not see another number than we do.
+#[test]
+fn yaml_numbers_are_the_same_to_everybody() {
+    for number in ["0777", "-007", "0o17", "0b11", "1_000", "+1_0.5", "0x1_f", "01.5", "1_0e3", "00"] {
+        let said = broken(&format!("a: [{number}]\n"), Format::Yaml);
+        assert!(said.starts_with("1:5 ") && said.contains("other readers"), "{number}: {said}");
+    }
+    for fine in [
+        "0",
+        "0.5",
+        "10",
+        "0x1f",
+        "1e3",
+        "'007'",
+        "2001-01-01",
+        "010.0.0.1",
+        "a_1",
+        "00:30",
+        "0_a",
+        "1.2.3_4",
+    ] {
+        assert!(read(&format!("a: {fine}\n"), Format::Yaml).is_ok(), "{fine}");
+    }
+}
+
+/// Ten thousand places on one line of megabytes, each found without going through the line.
+#[test]
+fn a_long_line_of_yaml_does_not_keep_anybody_waiting() {
+    let text = format!("{{\"pad\": \"{}\", \"list\": [{}]}}\n", "é".repeat(2_000_000), "x,".repeat(10_000));
+    let mut findings: Vec<_> = (0..10_000)
+        .map(|index| Finding::new(Code::SpecParse, Pointer::new("/list").index(index), "", ""))
+        .collect();
+    let begin = std::time::Instant::now();
+    read(&text, Format::Yaml).expect("should parse").locate(&mut findings);
+    assert!(begin.elapsed().as_secs() < 30, "{:?}", begin.elapsed());
+    let last = findings[9_999].span.expect("a place");
+    assert_eq!(&text[last.range()], "x,]}");
+}

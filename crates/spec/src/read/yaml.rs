@@ -9,6 +9,7 @@ use super::{
     Parsed, Place, YamlOutline,
     value::{Notes, UniqueKeys},
     yaml_error::explain,
+    yaml_strict,
 };
 use crate::{
     Finding, Span,
@@ -22,6 +23,9 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
             UniqueKeys(&notes).deserialize(deserializer)
         })
         .map_err(|error| explain(text, &error))?;
+    if let Some(refusal) = yaml_strict::refusal(text) {
+        return Err(refusal);
+    }
     Ok(Parsed { value, has_wide_numbers: notes.has_wide_numbers.get() })
 }
 
@@ -65,11 +69,13 @@ fn find(lines: &LineIndex<'_>, root: &Spanned<Node>, path: &[String]) -> Option<
 
 /// From where a node begins to the end of its line; the parser does not say where a node ends.
 fn span_of<T>(lines: &LineIndex<'_>, node: &Spanned<T>) -> Span {
-    let line = usize::try_from(node.referenced.line()).unwrap_or(1);
-    let column = usize::try_from(node.referenced.column()).unwrap_or(1);
-    let start = lines.char_offset(line, column);
-    let end = lines.char_offset(line, usize::MAX);
-    Span::new(start, start.max(end))
+    // Bytes, not columns: counting columns from the start of a line of megabytes, for every node, takes hours.
+    let bytes = node.referenced.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
+    let start = bytes.unwrap_or_else(|| {
+        let line = usize::try_from(node.referenced.line()).unwrap_or(1);
+        lines.char_offset(line, usize::try_from(node.referenced.column()).unwrap_or(1))
+    });
+    Span::new(start, start.max(lines.end_of_line(start)))
 }
 
 fn reader_options() -> Options {

@@ -99,7 +99,7 @@ fn first_line(said: &str) -> String {
 }
 
 const ONE_OF_TWO: &str = "remove one of the two; readers disagree on which one counts";
-const NO_TAGS: &str = "remove the tag; the types are those of JSON, and quotes make a text";
+pub(super) const NO_TAGS: &str = "remove the tag; the types are those of JSON, and quotes make a text";
 const MANY_DOCUMENTS: &str = "more than one document in one file";
 const ONE_DOCUMENT: &str = "one file holds one document; several tools go into a bundle: {toolSpecs: [...]}";
 const MANY_ALIASES: &str = "more anchors and aliases than are followed";

@@ -1,5 +1,7 @@
 //! Header fields: names that are the author's to set, values that stay within their line.
 
+use std::collections::HashSet;
+
 use super::{
     report::Report,
     scope::Scope,
@@ -60,7 +62,7 @@ pub(super) fn is_one_line(value: &ArgTemplate) -> bool {
 }
 
 fn fields(headers: &[NamedTemplate], at: &Pointer, report: &mut Report<'_>) {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for header in headers {
         let at = at.key(&header.name);
         let name = header.name.to_ascii_lowercase();
@@ -86,7 +88,7 @@ fn fields(headers: &[NamedTemplate], at: &Pointer, report: &mut Report<'_>) {
                 "remove line breaks and control characters",
             );
         }
-        seen.push(name);
+        seen.insert(name);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Are the permissions names, and can each condition ever hold?
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{json_schema, report::Report, scope::Scope};
@@ -27,7 +29,7 @@ pub(super) fn check(scope: &Scope, report: &mut Report<'_>) {
 }
 
 fn names(at: &Pointer, report: &mut Report<'_>) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (at, name) in report.texts(at) {
         if name.trim().is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control()) {
             report.say(
@@ -38,7 +40,7 @@ fn names(at: &Pointer, report: &mut Report<'_>) {
         } else if seen.contains(&name) {
             report.say(&at, format!("`{name}` stands twice"), "remove one of the two");
         }
-        seen.push(name);
+        seen.insert(name);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which names may a template use, and what do they stand for?
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use crate::{
@@ -9,6 +11,8 @@ use crate::{
 
 pub(super) struct Scope {
     pub variables: Vec<Variable>,
+    /// Where in `variables` the first of a name stands: a document may have as many names as uses of them.
+    by_name: HashMap<String, usize>,
     statics: Vec<Static>,
 }
 
@@ -56,8 +60,12 @@ impl Scope {
         });
         let input = document.get("input").filter(|_| document.contains_key("handler"));
         let statics = spec.effective_statics().into_iter();
+        let variables: Vec<Variable> = from_params.chain(input.into_iter().flat_map(from_input)).collect();
+        // Backwards, so that the first of two has the last word.
+        let names = variables.iter().enumerate().rev();
         Self {
-            variables: from_params.chain(input.into_iter().flat_map(from_input)).collect(),
+            by_name: names.map(|(index, variable)| (variable.name.clone(), index)).collect(),
+            variables,
             statics: statics
                 .map(|variable| Static {
                     name: variable.name.clone(),
@@ -68,7 +76,7 @@ impl Scope {
     }
 
     pub fn variable(&self, name: &str) -> Option<&Variable> {
-        self.variables.iter().find(|variable| variable.name == name)
+        self.variables.get(*self.by_name.get(name)?)
     }
 
     /// A static variable hides a parameter of the same name.
