@@ -59,7 +59,7 @@ pub fn resolve(
         profile,
         approval: approval(spec, &layers, &classification),
         data: data(&layers, &network),
-        execution: execution(spec, ground, &layers, &mut findings),
+        execution: execution(spec, ground, &layers),
         audit: audit(&layers),
         labels: labels(spec, &layers, &network, &files),
         classification,
@@ -165,32 +165,23 @@ fn data(layers: &Layers<'_>, network: &NetworkPolicy) -> DataPolicy {
     }
 }
 
-fn execution(
-    spec: &ToolSpec,
-    ground: &Ground,
-    layers: &Layers<'_>,
-    findings: &mut Vec<Finding>,
-) -> ExecutionPolicy {
-    let stated = spec.governance.capability.execution.timeout_ms;
-    let of_handler = handler_timeout(spec);
-    if let (Some((handler, kind)), Some(capability)) = (of_handler, stated)
-        && handler != capability
-    {
-        findings.push(reject(
-            Pointer::new(format!("/handler/{kind}/timeout")),
-            format!("the handler's timeout is {handler} ms, the capability's {capability} ms"),
-            "state the timeout once",
-        ));
-    }
-    let inherited = match (of_handler, layers.defaults.patch.execution.timeout_ms) {
-        (Some((handler, _)), _) => Setting::new(handler, Origin::Tool),
-        (None, Some(shipped)) => Setting::new(shipped, layers.defaults.origin.clone()),
-        (None, None) => ground.timeout_ms.clone(),
+fn execution(spec: &ToolSpec, ground: &Ground, layers: &Layers<'_>) -> ExecutionPolicy {
+    let inherited = match layers.defaults.patch.execution.timeout_ms {
+        Some(shipped) => Setting::new(shipped, layers.defaults.origin.clone()),
+        None => ground.timeout_ms.clone(),
+    };
+    let allowed = layers.stated(|patch| patch.execution.timeout_ms);
+    // The handler's own limit may be shorter than what it is allowed, never longer; without a word about the capability
+    // it is the document's word about the timeout.
+    let timeout_ms = match (handler_timeout(spec), allowed) {
+        (Some(handler), Some(allowed)) if allowed.value < handler => allowed,
+        (Some(handler), _) => Setting::new(handler, Origin::Tool),
+        (None, allowed) => allowed.unwrap_or(inherited),
     };
     ExecutionPolicy {
         sandbox: layers
             .setting(|patch| patch.execution.sandbox, Setting::new(SandboxKind::Process, Origin::Builtin)),
-        timeout_ms: layers.stated(|patch| patch.execution.timeout_ms).unwrap_or(inherited),
+        timeout_ms,
         max_output_bytes: layers.setting(
             |patch| patch.execution.max_output_bytes,
             Setting::new(DEFAULT_OUTPUT_BYTES, Origin::Builtin),
@@ -204,15 +195,14 @@ fn execution(
     }
 }
 
-fn handler_timeout(spec: &ToolSpec) -> Option<(u64, &'static str)> {
+fn handler_timeout(spec: &ToolSpec) -> Option<u64> {
     let Body::Handler(handler) = &spec.body else { return None };
-    let timeout = match handler {
+    match handler {
         Handler::Cli(cli) => cli.timeout_ms,
         Handler::Http(http) => http.timeout_ms,
         Handler::Grpc(grpc) => grpc.timeout_ms,
         Handler::Mcp(mcp) => mcp.timeout_ms,
-    };
-    timeout.map(|timeout| (timeout, handler.name()))
+    }
 }
 
 fn audit(layers: &Layers<'_>) -> AuditPolicy {

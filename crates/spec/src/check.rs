@@ -6,6 +6,7 @@ use crate::{
     Code, Finding, Format, Pointer, Schema, decode, invariant, lint,
     model::ToolSpec,
     read,
+    schema::Violations,
     source::{self, MAX_DOCUMENT_BYTES},
 };
 
@@ -88,7 +89,7 @@ fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck
         Some(Value::Array(specs)) => std::mem::take(specs),
         _ => Vec::new(),
     };
-    let mut findings = Schema::ToolBundle.violations(&Value::Object(bundle));
+    let mut findings = Schema::ToolBundle.violations(&Value::Object(bundle)).findings;
     let count = specs.len();
     let at = Pointer::new("/toolSpecs");
     let mut tools = Vec::new();
@@ -141,16 +142,18 @@ fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool) -> 
         _ => Schema::SafeToolSpec,
     };
     let document = Value::Object(document);
-    let mut findings = schema.violations(&document);
+    let Violations { mut findings, is_oversized } = schema.violations(&document);
     let Value::Object(document) = document else {
         return ToolCheck { name: String::new(), spec: None, document: Map::new(), findings, at };
     };
     let spec = decode::tool(&document, &mut findings);
-    invariant::check(&document, &spec, &mut findings);
-    if wide_numbers {
-        invariant::wide_numbers(&document, &mut findings);
+    if !is_oversized {
+        invariant::check(&document, &spec, &mut findings);
+        if wide_numbers {
+            invariant::wide_numbers(&document, &mut findings);
+        }
+        lint::lint(&document, &spec, &mut findings);
     }
-    lint::lint(&document, &spec, &mut findings);
     limit(&mut findings);
     for finding in &mut findings {
         finding.at = finding.at.within(&at);

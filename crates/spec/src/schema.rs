@@ -75,23 +75,43 @@ impl Schema {
     }
 
     /// Every violation, each with its place.
-    pub(crate) fn violations(self, document: &Value) -> Vec<Finding> {
+    pub(crate) fn violations(self, document: &Value) -> Violations {
         let Some(validator) = self.validator() else {
-            return vec![Finding::new(
+            let ours = Finding::new(
                 Code::SpecParse,
                 Pointer::root(),
                 "our own schema does not compile",
                 "report this; it is our fault",
-            )];
+            );
+            return Violations { findings: vec![ours], is_oversized: true };
         };
         if validator.is_valid(document) {
-            return Vec::new();
+            return Violations::default();
         }
-        validator
-            .iter_errors(document)
-            .flat_map(|error| explain_violation(self, &error))
-            .take(MAX_FINDINGS + 1)
-            .collect()
+        let mut is_oversized = false;
+        let explained = validator.iter_errors(document).flat_map(|error| {
+            is_oversized |= is_about_size(&error);
+            explain_violation(self, &error)
+        });
+        let findings = explained.take(MAX_FINDINGS + 1).collect();
+        Violations { findings, is_oversized }
+    }
+}
+
+/// What a document does against its schema.
+#[derive(Default)]
+pub(crate) struct Violations {
+    pub findings: Vec<Finding>,
+    /// Some list is wrong and far larger than the schema allows any to be. Such a document is refused, and nothing else need be found in
+    /// it: the checks between fields may compare each entry with each.
+    pub is_oversized: bool,
+}
+
+fn is_about_size(error: &ValidationError<'_>) -> bool {
+    match error.instance().as_ref() {
+        Value::Array(items) => items.len() > OVERSIZED,
+        Value::Object(members) => members.len() > OVERSIZED,
+        _ => false,
     }
 }
 
@@ -120,6 +140,9 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, ValidationError<'stat
 fn parse(source: &str) -> Value {
     serde_json::from_str(source).unwrap_or(Value::Bool(false))
 }
+
+/// More entries than any list of ours may have.
+const OVERSIZED: usize = 1_024;
 
 const SHARED: &str = include_str!("../schema/shared.json");
 

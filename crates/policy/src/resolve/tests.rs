@@ -242,7 +242,7 @@ fn the_operator_takes_files_away_by_emptying_the_list() {
 }
 
 #[test]
-fn a_timeout_is_stated_once() {
+fn the_shorter_timeout_counts() {
     check(
         &testing::manifest(
             "cli: {command: date, timeout: 5000}",
@@ -259,9 +259,17 @@ fn a_timeout_is_stated_once() {
             r#"audit.redactPatterns = [".*"] (defaults:send_message)"#,
         ],
     );
+    let handler = "cli: {command: date, timeout: 5000}";
     check(
-        &testing::manifest("cli: {command: date, timeout: 5000}", "capability: {execution: {timeout: 6000}}"),
-        &["RESOLVER_REJECT /handler/cli/timeout: the handler's timeout is 5000 ms, the capability's 6000 ms"],
+        &testing::manifest(handler, "capability: {execution: {timeout: 6000}}"),
+        &["execution.timeoutMs = 5000 (tool)"],
+    );
+    let mut spec = testing::spec(&testing::manifest(handler, "capability: {execution: {timeout: 6000}}"));
+    spec.governance.capability.execution.timeout_ms = Some(4000);
+    let policy = resolve(&spec, &PolicySet::shipped().unwrap(), None).unwrap();
+    assert_eq!(
+        policy.execution.timeout_ms.value, 4000,
+        "also where `check` would have refused the longer one"
     );
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::report::Report;
 use crate::{
     Code, Pointer,
-    model::{EnvironmentMode, NetworkMode, SandboxKind, ToolSpec},
+    model::{ApprovalLevel, Classification, EnvironmentMode, NetworkMode, SandboxKind, ToolSpec, TrustLevel},
 };
 
 pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
@@ -33,6 +33,22 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
 fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
     let patch = &spec.governance.capability;
     let mut wall = |at: Pointer, say: &str, remedy: &str| report.add(Code::LintUnconfined, at, say, remedy);
+    if patch.approval.level == Some(ApprovalLevel::Auto)
+        && spec.governance.classification.is_some_and(|class| class > Classification::Read)
+    {
+        wall(
+            capability.key("approval").key("level"),
+            "the tool changes things and asks nobody",
+            "use `ask` or `always`; the operator may still lower it",
+        );
+    }
+    if patch.labels.output_trust.is_some_and(|trust| trust > TrustLevel::User) {
+        wall(
+            capability.key("labels").key("outputTrust"),
+            "what the tool returns is trusted like the system's own word",
+            "use `untrusted`, or `user` for the user's own files",
+        );
+    }
     if patch.execution.sandbox == Some(SandboxKind::None) {
         wall(
             capability.key("execution").key("sandbox"),

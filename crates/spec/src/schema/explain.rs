@@ -154,6 +154,7 @@ mod tests {
         }
         let mut said: Vec<String> = Schema::SafeToolSpec
             .violations(&document)
+            .findings
             .into_iter()
             .map(|finding| format!("{} {} / {}", finding.at.as_str(), finding.message, finding.remedy))
             .collect();
