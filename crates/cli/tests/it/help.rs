@@ -25,6 +25,7 @@ fn mistakes_are_answered_with_a_suggestion() {
 fn every_code_is_explained() {
     let bench = Bench::new();
     let list = bench.run(&["explain"]).expect(0).out;
+    snapshot("codes.txt", &list);
     for code in toolgate_spec::Code::ALL {
         assert!(list.contains(code.name()), "{}", code.name());
         assert!(bench.run(&["explain", code.name()]).expect(0).out.contains(code.title()));
