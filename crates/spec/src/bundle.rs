@@ -39,9 +39,11 @@ impl fmt::Display for BundleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotABundle(why) => write!(f, "not a bundle: {why}"),
-            Self::NotATool { index, why } => write!(f, "tool number {index} cannot be bundled: {why}"),
+            Self::NotATool { index, why } => {
+                write!(f, "tool {} of the bundle cannot be bundled: {why}", index + 1)
+            }
             Self::Repeated { what, text, index } => {
-                write!(f, "tool number {index} has the {what} `{text}` of an earlier one")
+                write!(f, "tool {} of the bundle has the {what} `{text}` of an earlier one", index + 1)
             }
         }
     }

@@ -29,7 +29,7 @@ impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotADocument(why) => write!(f, "the text is no document to edit: {why}"),
-            Self::NoSuchTool(index) => write!(f, "the bundle has no tool number {index}"),
+            Self::NoSuchTool(index) => write!(f, "the bundle has no tool {}", index + 1),
             Self::NotInPlace(why) => write!(f, "the document cannot be changed in place: {why}"),
         }
     }

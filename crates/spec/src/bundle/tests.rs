@@ -52,13 +52,13 @@ fn two_tools_with_one_name_or_id_are_refused() {
     let tool = |text: &'static str| (text, Format::Json);
     assert_eq!(
         built(&[tool("{\"name\":\"a\"}"), tool("{\"name\":\"a\",\"toolId\":\"1\"}")], None),
-        "tool number 1 has the name `a` of an earlier one"
+        "tool 2 of the bundle has the name `a` of an earlier one"
     );
     assert_eq!(
         built(&[tool("{\"name\":\"a\",\"toolId\":\"1\"}"), tool("{\"name\":\"b\",\"toolId\":\"1\"}")], None),
-        "tool number 1 has the id `1` of an earlier one"
+        "tool 2 of the bundle has the id `1` of an earlier one"
     );
-    assert_eq!(built(&[tool("{}")], None), "tool number 0 cannot be bundled: it has no name");
+    assert_eq!(built(&[tool("{}")], None), "tool 1 of the bundle cannot be bundled: it has no name");
     assert!(built(&[tool("[]")], None).contains("not an object"));
     assert!(built(&[], Some("[]")).contains("not a bundle"));
 }

@@ -108,7 +108,7 @@ fn one_tool_of_a_bundle_changes() {
         text.replace("\"a\"\n", "\"a\",\n      \"t\": [\n        1\n      ]\n")
     );
     assert_eq!(run(1, &[set("name", json!("c"))]), text.replace("\"b\"", "\"c\""));
-    assert_eq!(run(2, &[]), "error: the bundle has no tool number 2");
+    assert_eq!(run(2, &[]), "error: the bundle has no tool 3");
     assert!(edit_in_bundle("{\"toolSpecs\": [1]}", 0, &[]).is_err());
     assert!(edit_in_bundle("{}", 0, &[]).is_err());
 }
