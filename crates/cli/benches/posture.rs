@@ -42,15 +42,17 @@ fn resolve_and_rate(corpus: &[String]) {
 }
 
 fn check_all(corpus: &[String]) {
-    let (parse, check) = interleaved(15, || parse_all(corpus), || check_documents(corpus));
+    let set = &PolicySet::shipped().expect("what is shipped is sound");
+    let (parse, check) = interleaved(15, || parse_all(corpus), || check_documents(corpus, set));
     report("check of 10,000 specs / parse of the same bytes, one core each", check, parse, corpus.len(), 4.0);
 }
 
 /// The same number of specs on both sides: ten thousand different ones, and a hundred a hundred times over.
 fn flat_cost(corpus: &[String]) {
+    let set = &PolicySet::shipped().expect("what is shipped is sound");
     let few: Vec<String> = corpus.iter().take(100).cloned().collect();
-    let repeat = || (0..corpus.len() / few.len()).for_each(|_| check_documents(&few));
-    let (few_time, all_time) = interleaved(15, repeat, || check_documents(corpus));
+    let repeat = || (0..corpus.len() / few.len()).for_each(|_| check_documents(&few, set));
+    let (few_time, all_time) = interleaved(15, repeat, || check_documents(corpus, set));
     let ratio = all_time.as_secs_f64() / few_time.as_secs_f64();
     println!("{:<66} {ratio:>6.2}   (goal: flat)", "cost a spec among 10,000 / cost a spec among 100");
 }
@@ -79,8 +81,7 @@ fn the_command(corpus: &[String]) {
 }
 
 /// What the command does with each file, without the disk and the terminal.
-fn check_documents(corpus: &[String]) {
-    let set = &PolicySet::shipped().expect("what is shipped is sound");
+fn check_documents(corpus: &[String], set: &PolicySet) {
     for text in corpus {
         let file = check_text(text, Format::Json);
         for mut tool in file.tools {
