@@ -169,7 +169,7 @@ fn matches_segment(segment: &Segment, part: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ROOTS: PathRoots<'_> = PathRoots { workspace: "/work", home: Some("/home/ann") };
+    const ROOTS: PathRoots<'_> = PathRoots { workspace: "/ws", home: Some("/home/ann") };
 
     #[track_caller]
     fn check(pattern: &str, covers: &[&str], misses: &[&str]) {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_pattern_covers_what_it_names_and_what_is_below() {
-        check("$WORKSPACE", &["/work", "/work/", "/work/a/b"], &["/workx", "/", "work", "/home/ann"]);
+        check("$WORKSPACE", &["/ws", "/ws/", "/ws/a/b"], &["/wsx", "/", "ws", "/home/ann"]);
         check("/etc/", &["/etc", "/etc/shadow"], &["/etcetera", "/ETC/shadow"]);
         check(
             "$HOME/.ssh/id_*",
@@ -209,8 +209,8 @@ mod tests {
     #[test]
     fn a_root_that_is_not_absolute_covers_nothing() {
         let pattern = PathPattern::parse("$WORKSPACE").unwrap();
-        for workspace in ["", "work", "/work/..", "."] {
-            assert!(!pattern.covers("/work/a", PathRoots { workspace, home: None }), "{workspace}");
+        for workspace in ["", "ws", "/ws/..", "."] {
+            assert!(!pattern.covers("/ws/a", PathRoots { workspace, home: None }), "{workspace}");
         }
         assert!(!PathPattern::parse("$HOME").unwrap().covers("/x", PathRoots { workspace: "/", home: None }));
     }
