@@ -13,7 +13,7 @@ pub(crate) fn closest<'known>(word: &str, known: impl Iterator<Item = &'known st
 }
 
 /// Edits between two words, letter case ignored, a swap of neighbours counted as one.
-fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();
     let mut before: Vec<usize> = Vec::new();
