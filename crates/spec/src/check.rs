@@ -77,11 +77,7 @@ pub fn check_text(text: &str, format: Format) -> FileCheck {
 
 /// Gives findings their place in the text they were found in.
 pub fn locate(text: &str, format: Format, findings: &mut [Finding]) {
-    if findings.iter().any(|finding| finding.span.is_none())
-        && let Ok(tree) = read::read(text, format)
-    {
-        tree.locate(findings);
-    }
+    read::locate(text, format, findings);
 }
 
 fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck {

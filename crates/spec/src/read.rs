@@ -9,20 +9,19 @@ mod yaml_strict;
 
 pub(crate) use json_locate::Member;
 use serde_json::Value;
+pub(crate) use value::EXACT_LIMIT_FLOAT;
 
 use crate::{Code, Finding, Format, Pointer, Span, finding::Target};
 
-/// A parsed document that can still say where each of its parts was written.
+/// What a text says.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree<'text> {
+pub(crate) struct Parsed {
     pub value: Value,
-    text: &'text str,
-    format: Format,
     /// Set when a number in here may not survive the canonical form.
     pub has_wide_numbers: bool,
 }
 
-pub(crate) fn read(text: &str, format: Format) -> Result<Tree<'_>, Finding> {
+pub(crate) fn read(text: &str, format: Format) -> Result<Parsed, Finding> {
     if text.trim().is_empty() {
         return Err(Finding::new(
             Code::SpecParse,
@@ -32,31 +31,28 @@ pub(crate) fn read(text: &str, format: Format) -> Result<Tree<'_>, Finding> {
         )
         .at_span(Span::new(0, 0)));
     }
-    let parsed = match format {
+    match format {
         Format::Json => json::parse(text),
         Format::Yaml => yaml::parse(text),
-    }?;
-    Ok(Tree { value: parsed.value, text, format, has_wide_numbers: parsed.has_wide_numbers })
+    }
 }
 
-impl Tree<'_> {
-    /// Fills in the places of findings that have none. One pass over the text, however many there are.
-    pub fn locate(&self, findings: &mut [Finding]) {
-        if findings.iter().all(|finding| finding.span.is_some()) {
-            return;
-        }
-        let wanted: Vec<_> = findings.iter().map(|finding| finding.at.tokens()).collect();
-        let places = match self.format {
-            Format::Json => json_locate::places(self.text, &wanted),
-            Format::Yaml => yaml::places(self.text, &wanted),
-        };
-        for (finding, place) in findings.iter_mut().zip(places) {
-            if finding.span.is_none() {
-                finding.span = place.map(|place| match finding.target {
-                    Target::Key => place.key.unwrap_or(place.value),
-                    Target::Value => place.value,
-                });
-            }
+/// Fills in the places of findings that have none. One pass over the text, however many there are.
+pub(crate) fn locate(text: &str, format: Format, findings: &mut [Finding]) {
+    if findings.iter().all(|finding| finding.span.is_some()) {
+        return;
+    }
+    let wanted: Vec<_> = findings.iter().map(|finding| finding.at.tokens()).collect();
+    let places = match format {
+        Format::Json => json_locate::places(text, &wanted),
+        Format::Yaml => yaml::places(text, &wanted),
+    };
+    for (finding, place) in findings.iter_mut().zip(places) {
+        if finding.span.is_none() {
+            finding.span = place.map(|place| match finding.target {
+                Target::Key => place.key.unwrap_or(place.value),
+                Target::Value => place.value,
+            });
         }
     }
 }
@@ -66,11 +62,6 @@ impl Tree<'_> {
 struct Place {
     key: Option<Span>,
     value: Span,
-}
-
-struct Parsed {
-    value: Value,
-    has_wide_numbers: bool,
 }
 
 /// The members of a JSON object as written, for editing in place; nothing when the text is no object.

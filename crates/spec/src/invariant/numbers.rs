@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Code, Finding, Pointer, schema::Schema};
+use crate::{Code, Finding, Pointer, read::EXACT_LIMIT_FLOAT, schema::Schema};
 
 pub(crate) fn wide_numbers(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
     let known = [Schema::SafeToolSpec, Schema::ToolManifest].map(Schema::document);
@@ -19,7 +19,7 @@ fn walk(value: &Value, at: &Pointer, code: Code, findings: &mut Vec<Finding>) {
     match value {
         Value::Number(number) => {
             let is_wide =
-                number.as_f64().is_some_and(|value| value.fract() == 0.0 && value.abs() > EXACT_LIMIT);
+                number.as_f64().is_some_and(|value| value.fract() == 0.0 && value.abs() > EXACT_LIMIT_FLOAT);
             if is_wide {
                 findings.push(Finding::new(
                     code,
@@ -38,6 +38,3 @@ fn walk(value: &Value, at: &Pointer, code: Code, findings: &mut Vec<Finding>) {
         _ => {}
     }
 }
-
-/// 2^53 - 1: below it every integer is its own double.
-const EXACT_LIMIT: f64 = 9_007_199_254_740_991.0;

@@ -111,6 +111,6 @@ impl UniqueKeys<'_> {
 pub(super) const DUPLICATE_KEY: &str = "duplicate key";
 
 /// The largest integer below which every integer is its own double.
-pub(crate) const EXACT_LIMIT: u64 = (1 << 53) - 1;
+const EXACT_LIMIT: u64 = (1 << 53) - 1;
 #[expect(clippy::cast_precision_loss, reason = "2^53 - 1 is exact in a double")]
-const EXACT_LIMIT_FLOAT: f64 = EXACT_LIMIT as f64;
+pub(crate) const EXACT_LIMIT_FLOAT: f64 = EXACT_LIMIT as f64;
