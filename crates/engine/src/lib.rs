@@ -1,0 +1,1 @@
+//! QuickJS-ng as WebAssembly, with the helper prelude already loaded.

@@ -1,0 +1,2 @@
+//! What shares a process with untrusted JavaScript: Wasmtime, pure helpers, and one socket.
+#![forbid(unsafe_code)]
