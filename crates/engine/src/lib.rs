@@ -1,1 +1,46 @@
 //! QuickJS-ng as WebAssembly, with the helper prelude already loaded.
+//!
+//! The build script compiles the engine's C sources to WebAssembly, runs its initialisation together with the prelude
+//! in `js/`, takes a snapshot of the memory and compiles that ahead of time. What remains here is to load it.
+
+mod config;
+mod loader;
+mod op;
+
+use std::fmt;
+
+pub use config::{MAX_LINEAR_MEMORY, WASM_STACK};
+pub use op::Op;
+use wasmtime::{Config, Engine, Module};
+
+/// The engine's settings, to which the worker adds how memory is allocated.
+pub fn config() -> Config {
+    config::config()
+}
+
+/// The compiled engine as a module of `engine`, whose settings must come from [`config`].
+pub fn load(engine: &Engine) -> Result<Module, LoadError> {
+    loader::load(engine)
+}
+
+/// The SHA-256 of the snapshot: which engine and which prelude a call ran on.
+pub const SNAPSHOT_DIGEST: &str = env!("TOOLGATE_SNAPSHOT_DIGEST");
+
+/// The size of the snapshot's linear memory.
+pub fn snapshot_bytes() -> usize {
+    env!("TOOLGATE_SNAPSHOT_BYTES").parse().unwrap_or(0)
+}
+
+/// The embedded engine does not fit this program or this processor.
+#[derive(Debug)]
+pub struct LoadError(String);
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the embedded JavaScript engine does not load: {}; build it on this machine", self.0)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+static COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/engine.cwasm"));

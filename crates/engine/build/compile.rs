@@ -1,0 +1,134 @@
+//! The C sources of QuickJS-ng, with our glue, as one WebAssembly module.
+
+use std::{
+    env,
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::config::{MAX_LINEAR_MEMORY, PREGROWN_HEAP, SCRIPT_STACK};
+
+/// The module's bytes. Compiling takes long, so an equal earlier result is taken again.
+pub fn engine(out: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let sources = patched_sources(out)?;
+    let clang = clang()?;
+    let arguments = arguments(&sources);
+    let stamp = stamp(&sources, &clang, &arguments)?;
+    let (wasm, stamp_file) = (out.join("engine.wasm"), out.join("engine.stamp"));
+    if fs::read_to_string(&stamp_file).is_ok_and(|earlier| earlier == stamp) {
+        return Ok(fs::read(wasm)?);
+    }
+    let done = Command::new(&clang).args(&arguments).arg("-o").arg(&wasm).output()?;
+    if !done.status.success() {
+        return Err(format!(
+            "{clang} could not compile the engine:\n{}\nIs wasi-libc installed? `make setup` installs what is missing.",
+            String::from_utf8_lossy(&done.stderr)
+        )
+        .into());
+    }
+    fs::write(stamp_file, stamp)?;
+    Ok(fs::read(wasm)?)
+}
+
+fn arguments(sources: &Path) -> Vec<String> {
+    let mut arguments: Vec<String> = [
+        "--target=wasm32-wasi",
+        "-O3",
+        "-flto",
+        "-mbulk-memory",
+        "-msign-ext",
+        "-mnontrapping-fptoint",
+        "-mexec-model=reactor",
+        "-D_GNU_SOURCE",
+        // No threads and no signals: what QuickJS-ng leaves out under Emscripten is what is missing here too.
+        "-DEMSCRIPTEN=1",
+        "-DFE_DOWNWARD=0",
+        "-DFE_UPWARD=0",
+        "-Wno-everything",
+        "-Wl,--stack-first",
+    ]
+    .map(String::from)
+    .to_vec();
+    arguments.push(format!("-DSCRIPT_STACK={SCRIPT_STACK}"));
+    arguments.push(format!("-DPREGROWN_HEAP={PREGROWN_HEAP}"));
+    // The glue and the C built-ins use some of the stack beyond the limit that scripts see.
+    arguments.push(format!("-Wl,-z,stack-size={}", SCRIPT_STACK + (192 << 10)));
+    arguments.push(format!("-Wl,--max-memory={MAX_LINEAR_MEMORY}"));
+    arguments.push(format!("-I{}", sources.display()));
+    arguments.push("c/glue.c".to_owned());
+    for file in SOURCES {
+        arguments.push(sources.join(file).display().to_string());
+    }
+    arguments
+}
+
+/// A copy of the sources in which recursion has its limit back: upstream switches it off under `__wasi__`.
+fn patched_sources(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let original = crate_folder("rquickjs-sys")?.join("quickjs");
+    let copy = out.join("quickjs");
+    fs::create_dir_all(&copy)?;
+    for entry in fs::read_dir(&original)? {
+        let path = entry?.path();
+        let is_source = path.extension().is_some_and(|extension| extension == "c" || extension == "h");
+        if let (true, Some(name)) = (is_source, path.file_name()) {
+            fs::write(copy.join(name), fs::read(&path)?)?;
+        }
+    }
+    let file = copy.join("quickjs.c");
+    let text = fs::read_to_string(&file)?;
+    let unlimited = "#if defined(__wasi__)\n    rt->stack_limit = 0; /* no limit */\n#else\n    if (rt->stack_size == 0) {";
+    if text.matches(unlimited).count() != 1 {
+        return Err("`update_stack_limit` of quickjs.c is not as expected; see build/compile.rs".into());
+    }
+    let limited = unlimited.replace("#if defined(__wasi__)", "#if 0");
+    fs::write(file, text.replace(unlimited, &limited))?;
+    Ok(copy)
+}
+
+/// Where Cargo keeps the sources of a dependency, as the lock file pins it.
+fn crate_folder(name: &str) -> Result<PathBuf, Box<dyn Error>> {
+    let metadata = Command::new(env::var("CARGO")?)
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .output()?;
+    if !metadata.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr)).into());
+    }
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
+    let packages = metadata.get("packages").and_then(|packages| packages.as_array());
+    let manifest = packages
+        .and_then(|packages| packages.iter().find(|package| package.get("name").is_some_and(|is| is == name)))
+        .and_then(|package| package.get("manifest_path"))
+        .and_then(|path| path.as_str())
+        .ok_or_else(|| format!("cargo metadata does not name `{name}`"))?;
+    Ok(Path::new(manifest).parent().ok_or("a manifest has a folder")?.to_path_buf())
+}
+
+/// The newest clang that can compile to WebAssembly.
+fn clang() -> Result<String, Box<dyn Error>> {
+    println!("cargo::rerun-if-env-changed=TOOLGATE_CLANG");
+    let chosen = env::var("TOOLGATE_CLANG").ok();
+    let candidates = chosen.into_iter().chain((16..=22).rev().map(|version| format!("clang-{version}")));
+    for candidate in candidates {
+        if Command::new(&candidate).arg("--version").output().is_ok_and(|done| done.status.success()) {
+            return Ok(candidate);
+        }
+    }
+    Err("no clang for WebAssembly found: run `make setup`, or set TOOLGATE_CLANG".into())
+}
+
+fn stamp(sources: &Path, clang: &str, arguments: &[String]) -> Result<String, Box<dyn Error>> {
+    let mut hash = Sha256::new();
+    hash.update(Command::new(clang).arg("--version").output()?.stdout);
+    hash.update(arguments.join("\n"));
+    hash.update(fs::read("c/glue.c")?);
+    for file in SOURCES {
+        hash.update(fs::read(sources.join(file))?);
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+const SOURCES: [&str; 4] = ["quickjs.c", "libregexp.c", "libunicode.c", "dtoa.c"];

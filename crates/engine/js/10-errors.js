@@ -1,0 +1,17 @@
+// Errors of helpers carry a class, the helper's name and a reason that programs can test.
+class ToolError extends BaseError {
+  constructor(kind, helper, reason, message) {
+    super(message);
+    this.kind = kind;
+    this.helper = helper;
+    this.reason = reason;
+  }
+}
+defineProperty(ToolError.prototype, "name", { value: "ToolError", writable: true, configurable: true, enumerable: false });
+
+const invalidInput = (helper, reason, message) => new ToolError("INVALID_INPUT", helper, reason, message);
+
+// The host's refusals arrive as {kind, helper, reason, message}.
+function refuse({ kind, helper, reason, message }) {
+  return new ToolError(kind, helper, reason, message);
+}

@@ -1,0 +1,2 @@
+// What a tool may see depends on its grants, one bit each.
+function install(grants) {}

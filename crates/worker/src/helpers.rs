@@ -1,0 +1,103 @@
+//! What can be answered without leaving the jail? Pure functions of their input, written in Rust.
+
+mod charge;
+mod crypto;
+mod csv;
+mod encoding;
+mod html;
+mod url;
+mod xml;
+mod yaml;
+mod zone;
+
+pub use charge::charge;
+use toolgate_engine::Op;
+
+/// What JavaScript receives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Nothing,
+    Text(String),
+    /// JSON text, parsed by the engine.
+    Json(String),
+    Bytes(Vec<u8>),
+}
+
+/// Whose fault is it?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ErrorClass {
+    InvalidInput,
+    HelperRuntime,
+    Security,
+}
+
+impl ErrorClass {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "INVALID_INPUT",
+            Self::HelperRuntime => "HELPER_RUNTIME",
+            Self::Security => "SECURITY",
+        }
+    }
+}
+
+/// Thrown in JavaScript as a `ToolError`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HelperError {
+    pub class: ErrorClass,
+    /// As the author knows it, such as `crypto.subtle.sign`.
+    pub helper: String,
+    /// A slug that programs can test.
+    pub reason: String,
+    pub message: String,
+}
+
+impl HelperError {
+    pub fn invalid(helper: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::InvalidInput, helper, reason, message)
+    }
+
+    pub fn runtime(helper: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self::new(ErrorClass::HelperRuntime, helper, reason, message)
+    }
+
+    pub fn new(class: ErrorClass, helper: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self { class, helper: helper.to_owned(), reason: reason.to_owned(), message: message.into() }
+    }
+
+    /// What the prelude makes an error of.
+    pub fn to_json(&self) -> String {
+        serde_json::json!({
+            "kind": self.class.name(),
+            "helper": self.helper,
+            "reason": self.reason,
+            "message": self.message,
+        })
+        .to_string()
+    }
+}
+
+/// The answer to a pure question; `None` for those that this file does not answer.
+pub fn answer(op: Op, text: &str, bytes: &[u8]) -> Option<Result<Answer, HelperError>> {
+    Some(match op {
+        Op::Random => crypto::random(text),
+        Op::Utf8Encode => Ok(Answer::Bytes(text.as_bytes().to_vec())),
+        Op::Utf8Decode => encoding::decode(text, bytes),
+        Op::UrlParse => url::parse(text),
+        Op::UrlSet => url::set(text),
+        Op::Digest => crypto::digest(text, bytes),
+        Op::HmacSign => crypto::hmac_sign(text, bytes),
+        Op::HmacVerify => crypto::hmac_verify(text, bytes),
+        Op::AesGcmEncrypt => crypto::aes_gcm_encrypt(text, bytes),
+        Op::AesGcmDecrypt => crypto::aes_gcm_decrypt(text, bytes),
+        Op::Hkdf => crypto::hkdf(text, bytes),
+        Op::Pbkdf2 => crypto::pbkdf2(text, bytes),
+        Op::ZonedTime => zone::zoned_time(text),
+        Op::ZoneName => zone::zone_name(text),
+        Op::ParseHtml => html::parse(text),
+        Op::ParseXml => xml::parse(text),
+        Op::ParseCsv => csv::parse(text),
+        Op::ParseYaml => yaml::parse(text),
+        Op::Console | Op::Sleep | Op::Fetch | Op::FetchedText | Op::FetchedBytes | Op::Files => return None,
+    })
+}

@@ -1,0 +1,25 @@
+//! What does native work cost a tool? Fuel, in proportion to what it hands over, so that helpers are no way around the
+//! statement limit.
+
+use toolgate_engine::Op;
+
+/// Units of fuel for one question, the same for the same input.
+pub fn charge(op: Op, text: &str, bytes: &[u8]) -> u64 {
+    let size = (text.len() as u64).saturating_add(bytes.len() as u64);
+    let per_byte = match op {
+        Op::ParseHtml | Op::ParseXml | Op::ParseYaml => 200,
+        Op::ParseCsv | Op::UrlParse | Op::UrlSet => 50,
+        _ => 10,
+    };
+    PER_CALL.saturating_add(size.saturating_mul(per_byte)).saturating_add(rounds(op, text))
+}
+
+/// PBKDF2 is slow on purpose; every round is charged.
+fn rounds(op: Op, text: &str) -> u64 {
+    let Op::Pbkdf2 = op else { return 0 };
+    let parameters: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    parameters.get("iterations").and_then(serde_json::Value::as_u64).unwrap_or(0).saturating_mul(PER_ROUND)
+}
+
+const PER_CALL: u64 = 5_000;
+const PER_ROUND: u64 = 2_000;
