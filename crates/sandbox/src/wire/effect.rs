@@ -1,0 +1,183 @@
+//! What may a worker ask the gateway to do? Asked in typed fields; the gateway decides with the call's grants.
+
+use super::{Reader, WireError, Writer};
+
+/// One question to the gateway.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Effect {
+    Fetch(FetchCall),
+    File(FileCall),
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FetchCall {
+    pub method: String,
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Vec<u8>>,
+    pub redirect: Redirect,
+    /// Milliseconds, from `AbortSignal.timeout`; zero for none.
+    pub timeout_ms: u32,
+    /// Bytes of the answer's body to pass over, and at most to hand on (zero for all).
+    pub start_index: u64,
+    pub max_length: u64,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Redirect {
+    Follow,
+    Error,
+    Manual,
+}
+
+/// A file function by name, its arguments as text and options as pairs. The names are judged by the gateway.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FileCall {
+    pub function: String,
+    pub arguments: Vec<String>,
+    pub options: Vec<(String, String)>,
+}
+
+/// What the gateway answers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum EffectAnswer {
+    Fetched(FetchAnswer),
+    /// JSON text of the gateway's making.
+    Json(String),
+    Refused(EffectError),
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FetchAnswer {
+    pub status: u16,
+    pub url: String,
+    pub redirected: bool,
+    pub headers: Vec<(String, String)>,
+    /// The whole body's length, of which `body` may be a part.
+    pub full_length: u64,
+    pub body: Vec<u8>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EffectError {
+    /// `INVALID_INPUT`, `HELPER_RUNTIME` or `SECURITY`.
+    pub kind: String,
+    pub helper: String,
+    pub reason: String,
+    pub message: String,
+}
+
+impl Effect {
+    pub(super) fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::Fetch(call) => {
+                writer.u8(0).text(&call.method).text(&call.url);
+                write_pairs(writer, &call.headers);
+                match &call.body {
+                    None => writer.u8(0),
+                    Some(body) => writer.u8(1).bytes(body),
+                };
+                writer.u8(call.redirect as u8).u32(call.timeout_ms).u64(call.start_index).u64(call.max_length);
+            }
+            Self::File(call) => {
+                writer.u8(1).text(&call.function);
+                writer.u32(u32::try_from(call.arguments.len()).unwrap_or(u32::MAX));
+                for argument in &call.arguments {
+                    writer.text(argument);
+                }
+                write_pairs(writer, &call.options);
+            }
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        match reader.u8()? {
+            0 => Ok(Self::Fetch(FetchCall {
+                method: reader.text(MAX_NAME)?.to_owned(),
+                url: reader.text(MAX_URL)?.to_owned(),
+                headers: read_pairs(reader, MAX_HEADER)?,
+                body: match reader.u8()? {
+                    0 => None,
+                    1 => Some(reader.bytes(MAX_CONTENT)?.to_vec()),
+                    other => return Err(WireError::UnknownValue(other)),
+                },
+                redirect: match reader.u8()? {
+                    0 => Redirect::Follow,
+                    1 => Redirect::Error,
+                    2 => Redirect::Manual,
+                    other => return Err(WireError::UnknownValue(other)),
+                },
+                timeout_ms: reader.u32()?,
+                start_index: reader.u64()?,
+                max_length: reader.u64()?,
+            })),
+            1 => {
+                let function = reader.text(MAX_NAME)?.to_owned();
+                let count = reader.count(MAX_ARGUMENTS, 4)?;
+                let arguments = (0..count)
+                    .map(|_| reader.text(MAX_CONTENT).map(str::to_owned))
+                    .collect::<Result<_, _>>()?;
+                Ok(Self::File(FileCall { function, arguments, options: read_pairs(reader, MAX_HEADER)? }))
+            }
+            other => Err(WireError::UnknownValue(other)),
+        }
+    }
+}
+
+impl EffectAnswer {
+    pub(super) fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::Fetched(answer) => {
+                writer.u8(0).u32(u32::from(answer.status)).text(&answer.url).u8(u8::from(answer.redirected));
+                write_pairs(writer, &answer.headers);
+                writer.u64(answer.full_length).bytes(&answer.body);
+            }
+            Self::Json(text) => {
+                writer.u8(1).text(text);
+            }
+            Self::Refused(error) => {
+                writer.u8(2).text(&error.kind).text(&error.helper).text(&error.reason).text(&error.message);
+            }
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        match reader.u8()? {
+            0 => Ok(Self::Fetched(FetchAnswer {
+                status: u16::try_from(reader.u32()?).map_err(|_| WireError::UnknownValue(0))?,
+                url: reader.text(MAX_URL)?.to_owned(),
+                redirected: reader.u8()? != 0,
+                headers: read_pairs(reader, MAX_HEADER)?,
+                full_length: reader.u64()?,
+                body: reader.bytes(super::MAX_FRAME)?.to_vec(),
+            })),
+            1 => Ok(Self::Json(reader.text(super::MAX_FRAME)?.to_owned())),
+            2 => Ok(Self::Refused(EffectError {
+                kind: reader.text(MAX_NAME)?.to_owned(),
+                helper: reader.text(MAX_NAME)?.to_owned(),
+                reason: reader.text(MAX_NAME)?.to_owned(),
+                message: reader.text(MAX_HEADER)?.to_owned(),
+            })),
+            other => Err(WireError::UnknownValue(other)),
+        }
+    }
+}
+
+fn write_pairs(writer: &mut Writer, pairs: &[(String, String)]) {
+    writer.u32(u32::try_from(pairs.len()).unwrap_or(u32::MAX));
+    for (name, value) in pairs {
+        writer.text(name).text(value);
+    }
+}
+
+fn read_pairs(reader: &mut Reader<'_>, limit: usize) -> Result<Vec<(String, String)>, WireError> {
+    let count = reader.count(MAX_PAIRS, 8)?;
+    (0..count).map(|_| Ok((reader.text(limit)?.to_owned(), reader.text(limit)?.to_owned()))).collect()
+}
+
+const MAX_NAME: usize = 200;
+const MAX_URL: usize = 64 << 10;
+const MAX_HEADER: usize = 64 << 10;
+const MAX_PAIRS: usize = 1_000;
+const MAX_ARGUMENTS: usize = 16;
+const MAX_CONTENT: usize = 32 << 20;
