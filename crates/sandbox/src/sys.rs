@@ -39,12 +39,21 @@ pub(crate) fn seals(descriptor: c_int) -> io::Result<Option<c_int>> {
 
 /// Gives every signal its default action and lets every signal through.
 pub(crate) fn reset_signals() -> io::Result<()> {
-    // SAFETY: all-zero bytes are a valid `sigaction`: handler SIG_DFL, empty mask, no flags.
-    let default: libc::sigaction = unsafe { mem::zeroed() };
+    let default = [0_u64; KERNEL_SIGACTION_WORDS];
     for signal in 1..=LAST_SIGNAL {
-        // SAFETY: `default` lives across the call and is only read; a null third argument asks for nothing
-        // back. KILL, STOP and libc's two internal signals are refused with EINVAL, and have no handler.
-        unsafe { libc::sigaction(signal, &raw const default, ptr::null_mut()) };
+        // Not libc's function, which hides two signals of its own; a parent may have left those ignored too.
+        // SAFETY: the kernel reads one `struct sigaction` of its own layout, four words on both machines we run
+        // on, from an array that outlives the call; all zero is the default action, no flags, no mask. Null asks
+        // for nothing back. KILL and STOP are refused with EINVAL, and have no other action.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                ptr::null_mut::<u64>(),
+                SIGNAL_SET_BYTES,
+            )
+        };
     }
     // SAFETY: all-zero bytes are a valid signal set on Linux, and sigemptyset writes only that set.
     let mut none: libc::sigset_t = unsafe { mem::zeroed() };
@@ -124,6 +133,8 @@ fn done(outcome: libc::c_long) -> io::Result<()> {
 }
 
 const LAST_SIGNAL: c_int = 64;
+const KERNEL_SIGACTION_WORDS: usize = 4;
+const SIGNAL_SET_BYTES: usize = 8;
 const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
 const PR_SET_MDWE: c_int = 65;
 const PR_MDWE_REFUSE_EXEC_GAIN: usize = 1;

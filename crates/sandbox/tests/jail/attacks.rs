@@ -1,13 +1,7 @@
 //! What would native code try that took over a sealed worker? One system call each, made without libc in between.
 #![expect(unsafe_code, reason = "an attacker with native code makes raw system calls")]
 
-use std::{
-    ffi::{CStr, c_long},
-    os::{
-        fd::{FromRawFd, RawFd},
-        unix::net::UnixStream,
-    },
-};
+use std::ffi::{CStr, c_long};
 
 /// One forbidden thing. Should the filter fail, the arguments are understood but chosen to do no harm: the tests run as
 /// root too.
@@ -60,13 +54,6 @@ fn interrupt80(number: c_long) -> isize {
 pub fn crash() {
     // SAFETY: none is claimed: the process is meant to die of it.
     unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
-}
-
-/// The stream on a descriptor that somebody else owns.
-pub fn stream(descriptor: RawFd) -> UnixStream {
-    // SAFETY: from_raw_fd wants an open descriptor that nobody else closes; callers pass descriptor 0 of a child, which
-    // stays open for its whole life, and never drop the stream.
-    unsafe { UnixStream::from_raw_fd(descriptor) }
 }
 
 /// Waits for one child and answers its raw wait status.

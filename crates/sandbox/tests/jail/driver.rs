@@ -191,6 +191,8 @@ pub fn be_a_parent(socket: &str, role: &str, namespaces: &str) -> ExitCode {
     }
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut process = worker.stdin(std::os::fd::OwnedFd::from(theirs)).spawn().unwrap();
+    // The command keeps the other end open, and with it the conversation.
+    drop(worker);
     let mut line = String::new();
     BufReader::new(ours).read_line(&mut line).unwrap();
     println!("{} {}", process.id(), line.trim_end());
