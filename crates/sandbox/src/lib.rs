@@ -1,1 +1,20 @@
 //! Jails: what the kernel is told before untrusted code runs, and the socket that remains. Knows no tool and no caller.
+
+mod confine;
+mod death;
+mod jail;
+mod limits;
+mod namespaces;
+mod privileges;
+mod probe;
+mod profile;
+mod status;
+mod strength;
+mod sys;
+
+pub use death::{Death, describe_exit};
+pub use jail::{Entered, JailError, Namespaces, WorkerJail};
+pub use probe::{HostRow, HostState, HostStrength, probe};
+pub use profile::{ProfileError, SeccompProfile};
+pub use strength::{Part, Required, Strength};
+pub use sys::leave;

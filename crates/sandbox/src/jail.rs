@@ -1,0 +1,239 @@
+//! How does the worker lock itself in, and in which order?
+//!
+//! Two phases, because the engine is loaded between them: loading needs executable memory and threads, which the second
+//! phase takes away, and most of the first phase works only while one thread exists.
+
+use std::{fmt, io};
+
+use crate::{
+    confine, limits,
+    limits::Limits,
+    namespaces, privileges,
+    profile::{ProfileError, SeccompProfile},
+    status::StatusFile,
+    strength::{MANDATORY, Part, Strength},
+    sys::{self, SocketOption},
+};
+
+/// The jail of a worker process: plain data. Descriptor 0 is its one socket, a unix stream pair made by its parent.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerJail {
+    /// Bytes that may be mapped on top of what the loaded engine occupies when the jail is sealed.
+    pub address_space_headroom: u64,
+    /// Processor time of the whole life of the worker, loading included.
+    pub cpu_seconds: u64,
+    pub namespaces: Namespaces,
+}
+
+/// Whether namespaces are tried. What was really entered is in the [`Strength`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Namespaces {
+    Enter,
+    /// For hosts where trying alone rings an alarm, and for tests.
+    DangerouslySkip,
+}
+
+/// The first phase is done. Only [`WorkerJail::enter`] makes one, and only [`Entered::seal`] uses it up.
+#[derive(Debug)]
+#[must_use = "a jail that is entered and not sealed has no seccomp filter and no limits"]
+pub struct Entered {
+    jail: WorkerJail,
+    strength: Strength,
+    status: StatusFile,
+}
+
+impl WorkerJail {
+    /// First phase. Call it before any thread exists and before anything but the three standard descriptors is owned:
+    /// every other descriptor is closed under its owner. From here on no file can be opened and no socket connected;
+    /// memory, threads and memory files are still to be had.
+    pub fn enter(self) -> Result<Entered, JailError> {
+        let gateway = peer_of_the_one_socket()?;
+        sys::close_range(FIRST_UNKNOWN, u32::MAX).map_err(at("close_range"))?;
+        let mut status = StatusFile::open().map_err(at("open `/proc/self/status`"))?;
+        let threads = status.read().and_then(|status| status.threads()).map_err(at("count the threads"))?;
+        if threads != 1 {
+            return Err(JailError::Threads(threads));
+        }
+        sys::reset_signals().map_err(at("reset the signals"))?;
+        limits::bound_descriptors().map_err(at("limit the descriptors"))?;
+
+        let mut strength = Strength::NONE;
+        self.change_identity(&mut strength)?;
+        privileges::forbid_new().map_err(at("no_new_privs"))?;
+        die_with(gateway)?;
+        strength.add(Part::DiesWithParent);
+        // Here and not in the second phase: Landlock binds the calling thread and those it starts later, so that
+        // threads which already run would stay outside.
+        let landlock = confine::refuse_every_path_and_port().map_err(at("landlock"))?;
+        strength.set_landlock_abi(landlock.unwrap_or(0));
+        Ok(Entered { jail: self, strength, status })
+    }
+
+    /// Namespaces, ids and capabilities. Each takes away what an earlier one needs, hence the order.
+    fn change_identity(self, strength: &mut Strength) -> Result<(), JailError> {
+        let wants_namespaces = self.namespaces == Namespaces::Enter;
+        if wants_namespaces {
+            // As root this works without a user namespace, if it is a root with the right to it.
+            namespaces::enter_missing(strength);
+        }
+        privileges::empty_bounding_set();
+        privileges::drop_root();
+        if wants_namespaces && !namespaces::all_entered(*strength) {
+            namespaces::enter_user_namespace(strength);
+            namespaces::enter_missing(strength);
+            // The new user namespace came with a full set of its own.
+            privileges::empty_bounding_set();
+        }
+        namespaces::leave_working_folder().map_err(at("chdir to `/`"))?;
+        privileges::drop_capabilities().map_err(at("drop the capabilities"))
+    }
+}
+
+impl Entered {
+    /// Second phase. Call it when the engine is loaded and every thread of the worker runs and has done its first
+    /// allocation; a thread still starting would be killed for a call that only starting threads make.
+    ///
+    /// Afterwards descriptors 1 and 2 are closed, and whatever is not in `profile` kills the process.
+    pub fn seal(mut self, profile: &SeccompProfile) -> Result<Strength, JailError> {
+        let mut strength = self.strength;
+        let status = self.status.read().map_err(at("read the status"))?;
+        let address_space = status.address_space().map_err(at("measure the address space"))?;
+        strength.add_if(Part::NoNewPrivileges, status.no_new_privileges());
+        strength.add_if(Part::NoCapabilities, status.holds_no_capability());
+        strength.add_if(Part::EmptyBoundingSet, status.bounding_set_is_empty());
+        strength.add_if(Part::UnprivilegedIds, status.is_unprivileged());
+        strength.add_if(Part::NoGroups, status.has_no_groups());
+        drop(self.status);
+
+        sys::close_range(STDOUT, STDERR).map_err(at("close the standard descriptors"))?;
+        let images = sealed_memory()?;
+        strength.add(Part::Descriptors);
+        let filter = profile.compile(&images).map_err(JailError::Profile)?;
+
+        strength.add_if(Part::NoNewExecutableMemory, sys::refuse_new_executable_memory().is_ok());
+        privileges::refuse_dumps().map_err(at("refuse dumps"))?;
+        strength.add(Part::NotDumpable);
+        let limits = Limits {
+            address_space: address_space.saturating_add(self.jail.address_space_headroom),
+            cpu_seconds: self.jail.cpu_seconds,
+        };
+        limits.apply().map_err(at("set the limits"))?;
+        strength.add(Part::Limits);
+
+        // Judged before the filter, since whoever is refused afterwards could no longer say why.
+        strength.add(Part::Seccomp);
+        if let Some(part) = MANDATORY.iter().find(|part| !strength.has(**part)) {
+            return Err(JailError::NotInForce(*part));
+        }
+        // INVARIANT: nothing follows but the return; the process has lost the right to it.
+        seccompiler::apply_filter_all_threads(&filter).map_err(|error| JailError::Step {
+            step: "install the seccomp filter",
+            source: io::Error::other(error),
+        })?;
+        Ok(strength)
+    }
+}
+
+/// Why a worker refuses to run.
+#[derive(Debug)]
+pub enum JailError {
+    /// Descriptor 0 is not one end of a unix stream pair.
+    Socket,
+    /// The first phase was called with this many threads.
+    Threads(u64),
+    /// The parent is not, or no longer, the process that made the socket.
+    Orphaned,
+    /// A descriptor that is neither the socket nor a sealed memory file was open at the second phase.
+    StrayDescriptor(i32),
+    Step {
+        step: &'static str,
+        source: io::Error,
+    },
+    Profile(ProfileError),
+    /// The kernel accepted everything and then reported a mandatory part as not in force.
+    NotInForce(Part),
+}
+
+impl fmt::Display for JailError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket => write!(
+                formatter,
+                "descriptor 0 is no unix stream socket; the gateway starts workers, people do not"
+            ),
+            Self::Threads(count) => write!(
+                formatter,
+                "{count} threads exist, and a jail is entered with one; enter it before starting others"
+            ),
+            Self::Orphaned => write!(
+                formatter,
+                "the parent is not the process that made the socket; start the worker from the gateway itself"
+            ),
+            Self::StrayDescriptor(number) => write!(
+                formatter,
+                "descriptor {number} is open and is no sealed memory file; close it before sealing the jail"
+            ),
+            Self::Step { step, source } => {
+                write!(formatter, "cannot {step}: {source}; `toolgate doctor` shows what this host offers")
+            }
+            Self::Profile(error) => error.fmt(formatter),
+            Self::NotInForce(part) => write!(
+                formatter,
+                "the kernel reports `{}` as not in force; `toolgate doctor` shows what this host offers",
+                part.name()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for JailError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Step { source, .. } => Some(source),
+            Self::Profile(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+fn at(step: &'static str) -> impl FnOnce(io::Error) -> JailError {
+    move |source| JailError::Step { step, source }
+}
+
+/// The process at the other end of descriptor 0, which must be a unix stream socket.
+fn peer_of_the_one_socket() -> Result<i32, JailError> {
+    let domain = sys::stdin_socket_option(SocketOption::Domain).map_err(|_| JailError::Socket)?;
+    let kind = sys::stdin_socket_option(SocketOption::Kind).map_err(|_| JailError::Socket)?;
+    if domain != libc::AF_UNIX || kind != libc::SOCK_STREAM {
+        return Err(JailError::Socket);
+    }
+    sys::stdin_peer_process().map_err(|_| JailError::Socket)
+}
+
+/// After the last change of ids, which would reset the signal; and the parent is looked at after asking for the signal,
+/// since a parent that died before sends none.
+fn die_with(gateway: i32) -> Result<(), JailError> {
+    let signal = Some(rustix::process::Signal::KILL);
+    rustix::process::set_parent_process_death_signal(signal)
+        .map_err(|error| at("set the death signal")(error.into()))?;
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+    if parent == Some(gateway) { Ok(()) } else { Err(JailError::Orphaned) }
+}
+
+/// The open descriptors besides the socket, all of which must be memory files that nobody can change any more.
+fn sealed_memory() -> Result<Vec<i32>, JailError> {
+    const NEEDED: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK;
+    let mut images = Vec::new();
+    for number in 1..limits::DESCRIPTORS {
+        match sys::seals(number).map_err(at("look at the descriptors"))? {
+            Some(seals) if seals & NEEDED == NEEDED => images.push(number),
+            Some(_) => return Err(JailError::StrayDescriptor(number)),
+            None => {}
+        }
+    }
+    Ok(images)
+}
+
+const STDOUT: u32 = 1;
+const STDERR: u32 = 2;
+const FIRST_UNKNOWN: u32 = 3;

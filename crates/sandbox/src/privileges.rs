@@ -1,0 +1,57 @@
+//! How does the worker become nobody?
+
+use std::io;
+
+use rustix::{
+    process::{DumpableBehavior, Gid, Uid},
+    thread::{self, CapabilitySet, CapabilitySets},
+};
+
+/// Removes every capability from the bounding set, as far as this process may. What came of it is read back from the
+/// kernel later; without the right to do it, `no_new_privs` still keeps the set from ever being used.
+pub(crate) fn empty_bounding_set() {
+    for number in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        // Numbers beyond the kernel's last are refused; so is everything without CAP_SETPCAP.
+        let _ = thread::remove_capability_from_bounding_set(one);
+    }
+}
+
+/// Root becomes nobody, as far as it may: in a container without CAP_SETUID it may not, and the strength says so.
+pub(crate) fn drop_root() {
+    if !rustix::process::geteuid().is_root() && !rustix::process::getuid().is_root() {
+        return;
+    }
+    let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    // The user id last: it takes away the right to the other two.
+    let _ = thread::set_thread_groups(&[]);
+    let _ = thread::set_thread_res_gid(gid, gid, gid);
+    let _ = thread::set_thread_res_uid(uid, uid, uid);
+}
+
+/// Gives up every capability held, and those that a program to be run would inherit.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    thread::clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}
+
+/// No program run from here on gains a right.
+pub(crate) fn forbid_new() -> io::Result<()> {
+    thread::set_no_new_privs(true)?;
+    Ok(())
+}
+
+/// No core dump, no debugger, and `/proc/<pid>` belongs to root.
+pub(crate) fn refuse_dumps() -> io::Result<()> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let now = rustix::process::dumpable_behavior()?;
+    if now == DumpableBehavior::NotDumpable {
+        Ok(())
+    } else {
+        Err(io::Error::other("the kernel still reports the process as dumpable"))
+    }
+}
+
+const NOBODY: u32 = 65534;

@@ -1,0 +1,95 @@
+use tempfile::TempDir;
+
+use super::*;
+
+/// A host with these files.
+fn host(files: &[(&str, &str)]) -> (TempDir, Host) {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let root = folder.path().to_owned();
+    (folder, Host { root })
+}
+
+#[track_caller]
+fn check(row: &HostRow, state: HostState, why: &str) {
+    assert_eq!(row.state, state, "{row:?}");
+    assert!(row.why.contains(why), "{row:?}");
+    assert_eq!(
+        row.state == HostState::Missing,
+        !row.remedy.is_empty(),
+        "what is missing has a remedy: {row:?}"
+    );
+}
+
+#[test]
+fn an_empty_host_enforces_nothing() {
+    let (_folder, host) = host(&[]);
+    for row in [host.seccomp(), host.user_namespaces(), host.network_namespaces(), host.cgroups()] {
+        check(&row, HostState::Missing, "");
+    }
+    check(&landlock(None), HostState::Missing, "not switched on");
+    check(&guarded_paths(false), HostState::Missing, "refused");
+}
+
+#[test]
+fn seccomp_needs_the_action_that_kills_the_process() {
+    let file = "proc/sys/kernel/seccomp/actions_avail";
+    let (_folder, good) = host(&[(file, "kill_process kill_thread trap errno log allow\n")]);
+    check(&good.seccomp(), HostState::Enforced, "");
+    let (_folder, old) = host(&[(file, "kill trap errno trace allow\n")]);
+    check(&old.seccomp(), HostState::Missing, "cannot kill");
+}
+
+#[test]
+fn each_switch_against_user_namespaces_is_named() {
+    for (path, value, state, why) in [
+        ("proc/sys/user/max_user_namespaces", "0\n", HostState::Missing, "max_user_namespaces"),
+        ("proc/sys/kernel/unprivileged_userns_clone", "0\n", HostState::Missing, "unprivileged_userns_clone"),
+    ] {
+        let (_folder, host) = host(&[("proc/self/ns/user", ""), (path, value)]);
+        check(&host.user_namespaces(), state, why);
+    }
+    let restricted = "proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+    let (_folder, apparmor) = host(&[("proc/self/ns/user", ""), (restricted, "1\n")]);
+    let row = apparmor.user_namespaces();
+    assert_eq!((row.state, row.remedy), (HostState::Unknown, APPARMOR_PROFILE));
+    let (_folder, open) = host(&[("proc/self/ns/user", ""), ("proc/sys/user/max_user_namespaces", "9\n")]);
+    check(&open.user_namespaces(), HostState::Unknown, "nothing forbids them");
+}
+
+#[test]
+fn network_namespaces_can_be_counted_down_to_none() {
+    let (_folder, none) = host(&[("proc/self/ns/net", ""), ("proc/sys/user/max_net_namespaces", "0")]);
+    check(&none.network_namespaces(), HostState::Missing, "max_net_namespaces");
+    let (_folder, some) = host(&[("proc/self/ns/net", "")]);
+    check(&some.network_namespaces(), HostState::Unknown, "");
+}
+
+#[test]
+fn cgroups_are_of_version_two_or_missing() {
+    let (_folder, two) = host(&[("sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n")]);
+    check(&two.cgroups(), HostState::Enforced, "cpu memory pids");
+}
+
+#[test]
+fn landlock_says_what_its_version_covers() {
+    assert!(landlock(Some(3)).why.ends_with("files, not ports"));
+    assert!(landlock(Some(4)).why.ends_with("files and ports"));
+    assert!(landlock(Some(6)).why.ends_with("signals"));
+}
+
+#[test]
+fn the_running_host_answers_every_row() {
+    let found = probe();
+    assert!(!found.kernel.is_empty());
+    let names: Vec<&str> = found.rows.iter().map(|row| row.name).collect();
+    assert_eq!(
+        names,
+        ["landlock", "seccomp", "user namespaces", "network namespaces", "cgroups v2", "openat2"]
+    );
+    assert!(found.rows.iter().all(|row| !row.why.is_empty()));
+}

@@ -1,0 +1,329 @@
+//! What must hold, case by case.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::{
+        fs::MetadataExt,
+        net::UnixStream,
+        process::{CommandExt, ExitStatusExt},
+    },
+    process::{ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use toolgate_sandbox::{Death, Part, Required, describe_exit};
+
+use crate::{
+    attacks,
+    child::{HEADROOM, REFUSED},
+    driver::{
+        Case, Inside, JAILED, Jailed, OF_ANOTHER, OF_ITS_OWN, PARENT, PATIENCE, Starter, command, is_root,
+    },
+};
+
+pub fn all() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (starter, inside) in settings() {
+        let mut add = |name: &str, body: fn(Starter, Inside)| {
+            cases.push(Case {
+                name: format!("{starter:?}/{inside:?}/{name}").to_lowercase(),
+                body: Box::new(move || body(starter, inside)),
+            });
+        };
+        add("frames_pass_on_the_one_socket", frames_pass);
+        add("ordinary_work_goes_on", ordinary_work);
+        add("the_kernel_confirms_the_strength", kernel_confirms);
+        add("the_namespaces_are_what_the_strength_says", namespaces_agree);
+        add("nothing_is_reached_between_the_phases", nothing_between);
+        add("a_memory_bomb_meets_the_limit", memory_bomb);
+        add("a_crash_is_a_crash", crash);
+        add("a_thread_is_sealed_too", thread_sealed);
+        add("the_image_can_be_mapped_private_only", image);
+        add("a_leaked_descriptor_is_closed", leaked_descriptor);
+        for attack in attacks::all() {
+            let name = attack.name;
+            cases.push(Case {
+                name: format!("{starter:?}/{inside:?}/dies of {name}").to_lowercase().replace(' ', "_"),
+                body: Box::new(move || dies_of(name, starter, inside)),
+            });
+        }
+    }
+    cases.extend(once());
+    cases
+}
+
+fn settings() -> Vec<(Starter, Inside)> {
+    let mut settings =
+        vec![(Starter::Caller, Inside::NewNamespaces), (Starter::Caller, Inside::OurNamespaces)];
+    if is_root() {
+        settings.push((Starter::Ordinary, Inside::NewNamespaces));
+        settings.push((Starter::Ordinary, Inside::OurNamespaces));
+    }
+    settings
+}
+
+/// What does not depend on who starts the worker.
+fn once() -> Vec<Case> {
+    let case = |name: &str, body: fn()| Case { name: name.to_owned(), body: Box::new(body) };
+    vec![
+        case("processor_time_runs_out", processor_time),
+        case("a_stopped_worker_goes_on", stopped_worker),
+        case("the_death_of_the_parent_kills_it", parent_death),
+        case("a_parent_that_did_not_make_the_socket_is_refused", wrong_parent),
+        case("without_a_socket_it_refuses", no_socket),
+        case("with_a_second_thread_it_refuses", second_thread),
+        case("a_stray_descriptor_is_refused", stray_descriptor),
+        case("the_limits_are_in_force", limits),
+    ]
+}
+
+fn dies_of(attack: &str, starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start(attack, starter, inside);
+    jailed.strength();
+    assert_eq!(jailed.line(), "", "it lived to speak");
+    assert_eq!(jailed.death(), Death::SeccompViolation);
+}
+
+fn frames_pass(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("echo", starter, inside);
+    jailed.strength();
+    jailed.send(b"one frame");
+    assert_eq!(jailed.receive(9), b"one frame");
+    jailed.send(&[0, 255, 10]);
+    assert_eq!(jailed.receive(3), [0, 255, 10]);
+}
+
+fn ordinary_work(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("work", starter, inside);
+    jailed.strength();
+    assert_eq!(jailed.line(), "worked 1 8");
+    assert_eq!(jailed.death(), Death::Exited(0));
+}
+
+fn kernel_confirms(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("wait", starter, inside);
+    let strength = jailed.strength();
+    assert!(strength.meets(&Required::MINIMUM), "{strength:?}");
+    assert_eq!(jailed.status_line("Seccomp"), "2");
+    assert_eq!(jailed.status_line("NoNewPrivs"), "1");
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(jailed.status_line(set), NO_BITS, "{set}");
+    }
+    assert_eq!(strength.has(Part::EmptyBoundingSet), jailed.status_line("CapBnd") == NO_BITS);
+    let ids = [jailed.status_line("Uid"), jailed.status_line("Gid")].join(" ");
+    assert_eq!(strength.has(Part::UnprivilegedIds), ids.split(' ').all(|id| id != "0"));
+    if is_full_root() && starter == Starter::Caller {
+        assert_eq!(jailed.status_line("CapBnd"), NO_BITS);
+        assert_eq!(jailed.status_line("Uid"), "65534 65534 65534 65534");
+        assert_eq!(jailed.status_line("Gid"), "65534 65534 65534 65534");
+        assert!(strength.has(Part::UnprivilegedIds) && strength.has(Part::NoGroups), "{strength:?}");
+    }
+    assert_eq!(strength.has(Part::NoGroups), jailed.status_line("Groups").is_empty());
+    for set in ["SigIgn", "SigBlk", "SigCgt"] {
+        assert_eq!(jailed.status_line(set), NO_BITS, "{set}: signals are as the kernel made them");
+    }
+    // What cannot be dumped belongs to root in `/proc`, whoever it runs as.
+    assert_eq!(fs::metadata(jailed.about("environ")).unwrap().uid(), 0);
+    if is_root() {
+        let open: Vec<_> =
+            fs::read_dir(jailed.about("fd")).unwrap().map(|fd| fd.unwrap().file_name()).collect();
+        assert_eq!(open, ["0"]);
+    }
+    assert_eq!(strength.landlock_abi(), landlock_of_the_host(), "{strength:?}");
+}
+
+fn namespaces_agree(starter: Starter, inside: Inside) {
+    if !is_root() {
+        // The kernel does not show the namespaces of what cannot be dumped to others.
+        return;
+    }
+    let mut jailed = Jailed::start("wait", starter, inside);
+    let strength = jailed.strength();
+    for (part, file) in NAMESPACES {
+        let [theirs, ours] = [jailed.about(file), format!("/proc/self/{file}").into()]
+            .map(|link| fs::read_link(link).unwrap());
+        assert_eq!(strength.has(part), theirs != ours, "{file}: {strength:?}");
+        assert!(inside == Inside::NewNamespaces || !strength.has(part), "{strength:?}");
+    }
+    let is_empty = fs::read_dir(jailed.about("root")).unwrap().next().is_none();
+    assert_eq!(strength.has(Part::EmptyRoot), is_empty, "{strength:?}");
+}
+
+fn nothing_between(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("between", starter, inside);
+    let reached = jailed.line();
+    let strength = jailed.strength();
+    match strength.landlock_abi() {
+        Some(6..) => assert_eq!(reached, "reached [0, 0, 0, 0, 0] [0, 0, 0, 0, 0]", "{strength:?}"),
+        Some(_) => assert!(reached.starts_with("reached [0, 0, 0, 0,"), "{reached}, {strength:?}"),
+        None if strength.has(Part::EmptyRoot) => {
+            assert!(reached.starts_with("reached [0, 0, 0, 0,"), "{reached}");
+        }
+        None => assert!(reached.starts_with("reached"), "{reached}"),
+    }
+}
+
+fn memory_bomb(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("bomb", starter, inside);
+    jailed.strength();
+    let line = jailed.line();
+    let taken: u64 = line.strip_prefix("taken ").expect(&line).parse().unwrap();
+    assert!(taken <= HEADROOM, "{taken}");
+    assert!(taken > HEADROOM / 2, "{taken}: what was promised can be had");
+    assert_eq!(jailed.death(), Death::Exited(0));
+}
+
+fn crash(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("crash", starter, inside);
+    jailed.strength();
+    assert_eq!(jailed.death(), Death::Crashed(libc::SIGSEGV));
+}
+
+fn thread_sealed(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("attack-from-thread", starter, inside);
+    jailed.strength();
+    assert_eq!(jailed.death(), Death::SeccompViolation);
+}
+
+fn image(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("image", starter, inside);
+    jailed.strength();
+    assert_eq!(jailed.line(), "mapped true");
+    assert_eq!(jailed.death(), Death::SeccompViolation);
+}
+
+fn leaked_descriptor(starter: Starter, inside: Inside) {
+    let mut jailed = Jailed::start("leaked-descriptor", starter, inside);
+    assert_eq!(jailed.line(), "leaked true -1");
+    jailed.strength();
+}
+
+fn processor_time() {
+    let mut jailed = Jailed::start("spin", Starter::Caller, Inside::NewNamespaces);
+    jailed.strength();
+    assert_eq!(jailed.death(), Death::CpuLimit);
+}
+
+fn stopped_worker() {
+    let mut jailed = Jailed::start("sleep", Starter::Caller, Inside::NewNamespaces);
+    jailed.strength();
+    thread::sleep(Duration::from_millis(100));
+    jailed.signal(libc::SIGSTOP);
+    let started = Instant::now();
+    while !jailed.status_line("State").starts_with('T') && started.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(1));
+    }
+    jailed.signal(libc::SIGCONT);
+    assert_eq!(jailed.line(), "slept");
+    assert_eq!(jailed.death(), Death::Exited(0));
+}
+
+fn parent_death() {
+    // Orphans come to us, so that what they died of can be seen.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+    let mut parent = command(Starter::Caller)
+        .args([PARENT, OF_ITS_OWN, "wait", "enter"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(parent.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (worker, said) = line.split_once(' ').expect(&line);
+    assert!(said.starts_with("sealed "), "{line}");
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = attacks::wait_for(worker.parse().unwrap()) {
+            break status;
+        }
+        assert!(started.elapsed() < PATIENCE, "it outlives its parent");
+        thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(describe_exit(ExitStatus::from_raw(status)), Death::Killed);
+}
+
+fn wrong_parent() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut parent = command(Starter::Caller)
+        .args([PARENT, OF_ANOTHER, "wait", "enter"])
+        .stdin(std::os::fd::OwnedFd::from(theirs))
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(ours).read_line(&mut line).unwrap();
+    assert!(line.contains("not the process that made the socket"), "{line}");
+    parent.wait().unwrap();
+}
+
+fn no_socket() {
+    for stdin in [Stdio::null(), Stdio::piped()] {
+        let mut command = command(Starter::Caller);
+        let status = command.args([JAILED, "echo", "enter"]).stdin(stdin).arg0("jail").status().unwrap();
+        assert_eq!(describe_exit(status), Death::Exited(REFUSED.into()));
+    }
+}
+
+fn second_thread() {
+    let mut jailed = Jailed::start("with-a-thread", Starter::Caller, Inside::NewNamespaces);
+    let line = jailed.line();
+    assert!(line.starts_with("refused: 2 threads exist"), "{line}");
+    assert_eq!(jailed.death(), Death::Exited(REFUSED.into()));
+}
+
+fn stray_descriptor() {
+    let mut jailed = Jailed::start("stray", Starter::Caller, Inside::NewNamespaces);
+    let line = jailed.line();
+    assert!(line.contains("is open and is no sealed memory file"), "{line}");
+    assert_eq!(jailed.death(), Death::Exited(REFUSED.into()));
+}
+
+fn limits() {
+    let mut jailed = Jailed::start("wait", Starter::Caller, Inside::NewNamespaces);
+    jailed.strength();
+    let limits = fs::read_to_string(jailed.about("limits")).unwrap();
+    for name in [
+        "core file size",
+        "file size",
+        "processes",
+        "open files",
+        "locked memory",
+        "msgqueue size",
+        "file locks",
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(&format!("Max {name} "))).expect(name);
+        let values: Vec<&str> =
+            line.trim_start_matches(&format!("Max {name} ")).split_whitespace().take(2).collect();
+        assert_eq!(values, ["0", "0"], "{line}");
+    }
+}
+
+/// Root in a container often lacks the rights to stop being root; the strength then says so.
+fn is_full_root() -> bool {
+    const SETGID_SETUID_SETPCAP: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let held = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    let held = u64::from_str_radix(held.trim(), 16).unwrap();
+    is_root() && held & SETGID_SETUID_SETPCAP == SETGID_SETUID_SETPCAP
+}
+
+/// What a worker of the caller reports about itself must be what the host has, asked from outside.
+fn landlock_of_the_host() -> Option<u8> {
+    let version = attacks::raw(libc::SYS_landlock_create_ruleset, [0, 0, 1, 0, 0, 0]);
+    u8::try_from(version).ok().filter(|version| *version > 0).map(|version| version.min(NEWEST_LANDLOCK))
+}
+
+const NO_BITS: &str = "0000000000000000";
+const NEWEST_LANDLOCK: u8 = 9;
+const NAMESPACES: [(Part, &str); 6] = [
+    (Part::UserNamespace, "ns/user"),
+    (Part::NetworkNamespace, "ns/net"),
+    (Part::IpcNamespace, "ns/ipc"),
+    (Part::UtsNamespace, "ns/uts"),
+    (Part::MountNamespace, "ns/mnt"),
+    (Part::CgroupNamespace, "ns/cgroup"),
+];
