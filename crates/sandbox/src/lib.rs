@@ -11,6 +11,7 @@ mod profile;
 mod status;
 mod strength;
 mod sys;
+pub mod wire;
 
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
@@ -18,3 +19,6 @@ pub use probe::{HostRow, HostState, HostStrength, probe};
 pub use profile::{ProfileError, SeccompProfile};
 pub use strength::{Part, Required, Strength};
 pub use sys::leave;
+
+/// A process whose name (`argv[0]`) is this one is a worker.
+pub const WORKER_NAME: &str = "toolgate-worker";

@@ -1,0 +1,120 @@
+//! How does a wish of JavaScript become a frame? Parsed here, behind both walls; the gateway sees typed fields.
+
+use serde::Deserialize;
+use serde_json::json;
+use toolgate_engine::Op;
+use toolgate_sandbox::wire::{Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, Redirect};
+
+use crate::{
+    helpers::{Answer, ErrorClass, HelperError},
+    machine::Call,
+};
+
+/// Answers the ops that the gateway decides.
+pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Result<Result<Answer, HelperError>> {
+    let size = text.len().saturating_add(bytes.len());
+    let effect = match op {
+        Op::FetchedText | Op::FetchedBytes => return Ok(fetched(call, op, text)),
+        Op::Fetch => fetch_call(text, bytes).map(Effect::Fetch),
+        _ => file_call(text).map(Effect::File),
+    };
+    let effect = match effect {
+        Ok(effect) => effect,
+        Err(error) => return Ok(Err(error)),
+    };
+    let Some(answer) = call.ask(effect, size)? else {
+        let message = "nothing outside can be reached while a tool is loaded";
+        return Ok(Err(HelperError::new(ErrorClass::Security, "host", "not-running", message)));
+    };
+    Ok(match answer {
+        EffectAnswer::Json(text) => Ok(Answer::Json(text)),
+        EffectAnswer::Fetched(answer) => Ok(Answer::Json(keep(call, answer))),
+        EffectAnswer::Refused(error) => Err(HelperError {
+            class: match error.kind.as_str() {
+                "INVALID_INPUT" => ErrorClass::InvalidInput,
+                "SECURITY" => ErrorClass::Security,
+                _ => ErrorClass::HelperRuntime,
+            },
+            helper: error.helper,
+            reason: error.reason,
+            message: error.message,
+        }),
+    })
+}
+
+/// The body stays here until the tool asks for it, as text or as bytes.
+fn keep(call: &mut Call, answer: FetchAnswer) -> String {
+    let meta = json!({
+        "id": call.bodies.len(),
+        "status": answer.status,
+        "url": answer.url,
+        "redirected": answer.redirected,
+        "headers": answer.headers,
+        "length": answer.body.len(),
+        "fullLength": answer.full_length,
+    });
+    call.bodies.push(answer.body);
+    meta.to_string()
+}
+
+fn fetched(call: &Call, op: Op, id: &str) -> Result<Answer, HelperError> {
+    let body = id.parse().ok().and_then(|id: usize| call.bodies.get(id));
+    let Some(body) = body else { return Err(HelperError::invalid("fetch", "no-such-body", "no such body")) };
+    Ok(if op == Op::FetchedText {
+        let text = String::from_utf8_lossy(body);
+        Answer::Text(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+    } else {
+        Answer::Bytes(body.clone())
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FetchWish {
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    has_body: bool,
+    redirect: String,
+    timeout_ms: u32,
+    start_index: u64,
+    max_length: u64,
+}
+
+fn fetch_call(text: &str, body: Vec<u8>) -> Result<FetchCall, HelperError> {
+    let wish: FetchWish = serde_json::from_str(text)
+        .map_err(|error| HelperError::invalid("fetch", "invalid-request", error.to_string()))?;
+    let redirect = match wish.redirect.as_str() {
+        "follow" => Redirect::Follow,
+        "error" => Redirect::Error,
+        "manual" => Redirect::Manual,
+        other => {
+            let message = format!("`redirect` is follow, error or manual, not `{other}`");
+            return Err(HelperError::invalid("fetch", "invalid-request", message));
+        }
+    };
+    Ok(FetchCall {
+        method: wish.method,
+        url: wish.url,
+        headers: wish.headers,
+        body: wish.has_body.then_some(body),
+        redirect,
+        timeout_ms: wish.timeout_ms,
+        start_index: wish.start_index,
+        max_length: wish.max_length,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileWish {
+    function: String,
+    arguments: Vec<String>,
+    options: Vec<(String, String)>,
+}
+
+fn file_call(text: &str) -> Result<FileCall, HelperError> {
+    let wish: FileWish = serde_json::from_str(text)
+        .map_err(|error| HelperError::invalid("safety.fs", "invalid-request", error.to_string()))?;
+    Ok(FileCall { function: wish.function, arguments: wish.arguments, options: wish.options })
+}

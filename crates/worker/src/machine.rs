@@ -1,0 +1,228 @@
+//! How is one call run? A fresh instance of the snapshot, the tool's pages laid over it, one entry, thrown away.
+
+mod call;
+mod host;
+mod image;
+mod limits;
+mod ticker;
+
+pub use call::{Call, EffectPort, LinkLost};
+pub use image::Image;
+use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits};
+use wasmtime::{
+    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig, Store, Trap,
+    TypedFunc,
+};
+
+use self::{call::Stop, ticker::Ticker};
+
+/// The engine, loaded once for the life of a worker.
+pub struct Machine {
+    engine: Engine,
+    prepared: InstancePre<Call>,
+    ticker: Ticker,
+}
+
+/// A fresh instance that has run nothing yet. It is good for one call.
+pub struct Fresh {
+    store: Store<Call>,
+    instance: Instance,
+    memory: Memory,
+    alloc: TypedFunc<u32, u32>,
+}
+
+/// Why could the machine not be made?
+pub type MachineError = wasmtime::Error;
+
+impl Machine {
+    pub fn new() -> Result<Self, MachineError> {
+        let mut config = toolgate_engine::config();
+        let mut pool = PoolingAllocationConfig::new();
+        // Two: while a tool is loaded, its pages are compared with those of an untouched instance.
+        pool.total_core_instances(2).total_memories(2).total_tables(2).max_unused_warm_slots(2);
+        pool.max_memory_size(toolgate_engine::MAX_LINEAR_MEMORY).table_elements(TABLE_ELEMENTS);
+        // The whole image stays resident and is copied back over; giving pages back to the kernel costs more.
+        pool.linear_memory_keep_resident(toolgate_engine::snapshot_bytes()).table_keep_resident(1 << 16);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        let engine = Engine::new(&config)?;
+        let module = toolgate_engine::load(&engine).map_err(wasmtime::Error::new)?;
+        let mut linker = Linker::new(&engine);
+        host::define(&mut linker)?;
+        linker.define_unknown_imports_as_traps(&module)?;
+        let prepared = linker.instantiate_pre(&module)?;
+        let ticker = Ticker::start(engine.clone())?;
+        Ok(Self { engine, prepared, ticker })
+    }
+
+    /// Made before the request arrives, so that the request does not wait for it.
+    pub fn fresh(&self) -> Result<Fresh, MachineError> {
+        let mut store = Store::new(&self.engine, Call::idle());
+        store.limiter(|call| call);
+        store.set_fuel(u64::MAX)?;
+        store.set_epoch_deadline(u64::MAX / 2);
+        let instance = self.prepared.instantiate(&mut store)?;
+        let memory = instance
+            .get_memory(&mut store, "memory")
+            .ok_or_else(|| wasmtime::format_err!("the engine exports no memory"))?;
+        let alloc = instance.get_typed_func::<u32, u32>(&mut store, "engine_alloc")?;
+        Ok(Fresh { store, instance, memory, alloc })
+    }
+
+    /// Evaluates a tool once and keeps what that changed. The code has no effects here, and the limits of its call.
+    pub fn load(&self, load: &Load, limits: &RunLimits) -> Result<Image, Ending> {
+        let broken = |error: MachineError| Ending::Trapped(format!("{error:#}"));
+        let mut fresh = self.fresh().map_err(broken)?;
+        let busy = self.ticker.busy();
+        fresh.limit(limits).map_err(broken)?;
+        let outcome = fresh.enter_load(load);
+        drop(busy);
+        match fresh.ending(outcome, limits) {
+            Ending::Value(_) => {
+                let untouched = self.fresh().map_err(broken)?;
+                Ok(Image::difference(untouched.memory.data(&untouched.store), fresh.memory.data(&fresh.store)))
+            }
+            other => Err(other),
+        }
+    }
+
+    /// Runs the tool of `image` in `fresh`.
+    pub fn run(&self, mut fresh: Fresh, image: &Image, run: &Run, effects: Box<dyn EffectPort>) -> (Done, Fresh) {
+        let busy = self.ticker.busy();
+        let outcome = fresh
+            .limit(&run.limits)
+            .and_then(|()| fresh.lay(image))
+            .and_then(|()| fresh.enter_run(run, effects));
+        drop(busy);
+        let ending = fresh.ending(outcome, &run.limits);
+        (fresh.done(ending, &run.limits), fresh)
+    }
+}
+
+/// What the glue leaves at the address it returns.
+struct Outcome {
+    kind: u32,
+    text: Option<Vec<u8>>,
+}
+
+impl Fresh {
+    fn limit(&mut self, limits: &RunLimits) -> Result<(), MachineError> {
+        self.store.set_fuel(limits.fuel)?;
+        self.store.set_epoch_deadline(ticker::ticks(limits.timeout_ms));
+        self.store.data_mut().begin(limits);
+        Ok(())
+    }
+
+    fn lay(&mut self, image: &Image) -> Result<(), MachineError> {
+        let missing = image.memory_pages().saturating_sub(self.memory.size(&self.store));
+        if missing > 0 {
+            self.memory.grow(&mut self.store, missing)?;
+        }
+        image.lay_over(self.memory.data_mut(&mut self.store))
+    }
+
+    fn enter_load(&mut self, load: &Load) -> Result<Outcome, MachineError> {
+        let (source, source_len) = self.hand_over(load.source.as_bytes())?;
+        let (names, names_len) = self.hand_over(load.names.as_bytes())?;
+        let enter =
+            self.instance.get_typed_func::<(u32, u32, u32, u32, u32), u32>(&mut self.store, "engine_load")?;
+        let at = enter.call(&mut self.store, (source, source_len, names, names_len, load.grants))?;
+        self.outcome(at)
+    }
+
+    fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<Outcome, MachineError> {
+        let (arguments, len) = self.hand_over(run.arguments.as_bytes())?;
+        let enter = self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
+        self.store.data_mut().connect(effects);
+        let heap = limits::heap(&run.limits);
+        let at = enter.call(&mut self.store, (arguments, len, run.seed, heap))?;
+        self.outcome(at)
+    }
+
+    /// Copies `bytes` into the linear memory, with the NUL that QuickJS wants behind them.
+    fn hand_over(&mut self, bytes: &[u8]) -> Result<(u32, u32), MachineError> {
+        let len = u32::try_from(bytes.len())?;
+        let at = self.alloc.call(&mut self.store, len.saturating_add(1))?;
+        if at == 0 {
+            return Err(Stop(Ending::Memory).into());
+        }
+        self.memory.write(&mut self.store, at as usize, bytes)?;
+        self.memory.write(&mut self.store, at as usize + bytes.len(), &[0])?;
+        Ok((at, len))
+    }
+
+    /// The guest may have written anything there: every pointer is checked.
+    fn outcome(&self, at: u32) -> Result<Outcome, MachineError> {
+        let data = self.memory.data(&self.store);
+        let word = |offset: usize| -> Option<u32> {
+            let bytes = data.get((at as usize).checked_add(offset)?..)?.first_chunk::<4>()?;
+            Some(u32::from_le_bytes(*bytes))
+        };
+        let words = (word(0), word(4), word(8));
+        let (Some(kind), Some(text), Some(len)) = words else {
+            wasmtime::bail!("the engine's answer lies outside its memory");
+        };
+        if text == 0 {
+            return Ok(Outcome { kind, text: None });
+        }
+        if len > self.store.data().result_limit() {
+            return Err(Stop(Ending::ResultTooLarge).into());
+        }
+        let range = text as usize..(text as usize).saturating_add(len as usize);
+        match data.get(range) {
+            Some(bytes) => Ok(Outcome { kind, text: Some(bytes.to_vec()) }),
+            None => wasmtime::bail!("the engine's answer lies outside its memory"),
+        }
+    }
+
+    fn ending(&self, outcome: Result<Outcome, MachineError>, limits: &RunLimits) -> Ending {
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => return Self::stopped(&error),
+        };
+        let text = outcome.text.map(call::text_of);
+        let heap_is_full = self.store.data().was_refused_memory();
+        match (outcome.kind, text) {
+            (0, text) => Ending::Value(limits::scalar_text(text.unwrap_or_default())),
+            (1, _) => Ending::Undefined,
+            (2 | 4, None) if heap_is_full || limits.memory_bytes == 0 => Ending::Memory,
+            (2, None) => Ending::Memory,
+            (2, Some(error)) => limits::classify(error),
+            (3, _) => Ending::Unsettled,
+            (4, text) => Ending::NotData(text.unwrap_or_default()),
+            (5, _) => Ending::Escaped,
+            (kind, _) => Ending::Trapped(format!("the engine answered with kind {kind}")),
+        }
+    }
+
+    fn stopped(error: &MachineError) -> Ending {
+        if let Some(Stop(ending)) = error.downcast_ref::<Stop>() {
+            return ending.clone();
+        }
+        match error.downcast_ref::<Trap>() {
+            Some(Trap::OutOfFuel) => Ending::Statements,
+            Some(Trap::Interrupt) => Ending::Timeout,
+            Some(Trap::StackOverflow) => Ending::Stack,
+            _ => Ending::Trapped(format!("{error:#}")),
+        }
+    }
+
+    fn done(&mut self, ending: Ending, limits: &RunLimits) -> Done {
+        let left = self.store.get_fuel().unwrap_or(0);
+        let memory = self.memory.data_size(&self.store).saturating_sub(toolgate_engine::snapshot_bytes());
+        self.store.data_mut().finish(ending, limits.fuel.saturating_sub(left), memory as u64)
+    }
+}
+
+impl std::fmt::Debug for Machine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Machine").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Fresh {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Fresh").finish_non_exhaustive()
+    }
+}
+
+const TABLE_ELEMENTS: usize = 20_000;

@@ -1,0 +1,122 @@
+//! What can the guest call? Three functions of ours and the clock; every other import is a trap.
+
+use std::{
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use toolgate_engine::Op;
+use toolgate_sandbox::wire::Ending;
+use wasmtime::{Caller, Extern, Linker, Memory, Result};
+
+use super::call::{Call, Stop, text_of};
+use crate::{
+    effects,
+    helpers::{self, Answer, HelperError},
+};
+
+pub fn define(linker: &mut Linker<Call>) -> Result<()> {
+    linker.func_wrap("toolgate", "call", call)?;
+    linker.func_wrap("toolgate", "take", take)?;
+    linker.func_wrap("wasi_snapshot_preview1", "clock_time_get", clock)?;
+    Ok(())
+}
+
+/// One question. The answer waits in `pending`; its kind and length are returned.
+fn call(
+    mut caller: Caller<'_, Call>,
+    op: i32,
+    text: u32,
+    text_len: u32,
+    bytes: u32,
+    bytes_len: u32,
+) -> Result<u64> {
+    let Some(op) = Op::from_number(op) else { wasmtime::bail!("no host function has the number {op}") };
+    let text = text_of(read(&mut caller, text, text_len)?);
+    let bytes = read(&mut caller, bytes, bytes_len)?;
+    spend(&mut caller, helpers::charge(op, &text, &bytes))?;
+    let answer = match op {
+        Op::Console => {
+            let mut line = text;
+            let level = if line.is_empty() { 'l' } else { line.remove(0) };
+            caller.data_mut().log(u8::try_from(level).unwrap_or(b'l'), line);
+            Ok(Answer::Nothing)
+        }
+        Op::Sleep => {
+            let wanted: u64 = text.parse().unwrap_or(0);
+            thread::sleep(Duration::from_millis(wanted.min(caller.data().time_left())));
+            Ok(Answer::Nothing)
+        }
+        Op::Fetch | Op::FetchedText | Op::FetchedBytes | Op::Files => {
+            effects::ask(caller.data_mut(), op, &text, bytes)?
+        }
+        _ => helpers::answer(op, &text, &bytes)
+            .unwrap_or_else(|| Err(HelperError::runtime("host", "unknown", "no such function"))),
+    };
+    let (kind, answer) = match answer {
+        Ok(Answer::Nothing) => return Ok(0),
+        Ok(Answer::Text(text)) => (1, text.into_bytes()),
+        Ok(Answer::Json(text)) => (2, text.into_bytes()),
+        Ok(Answer::Bytes(bytes)) => (3, bytes),
+        Err(error) => (4, error.to_json().into_bytes()),
+    };
+    let length = u32::try_from(answer.len())?;
+    spend(&mut caller, u64::from(length).saturating_mul(2))?;
+    caller.data_mut().pending = answer;
+    Ok(u64::from(length) | kind << 32)
+}
+
+fn take(mut caller: Caller<'_, Call>, into: u32) -> Result<()> {
+    let answer = std::mem::take(&mut caller.data_mut().pending);
+    let memory = memory(&mut caller)?;
+    memory.write(&mut caller, into as usize, &answer)?;
+    Ok(())
+}
+
+/// Milliseconds and no finer: a clock good enough for dates is no tool for measuring caches.
+fn clock(mut caller: Caller<'_, Call>, clock: i32, _precision: i64, into: u32) -> Result<i32> {
+    const REALTIME: i32 = 0;
+    let since = if clock == REALTIME {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    } else {
+        // Monotonic times count from the start of the worker's machine, which says nothing of the host.
+        Instant::now().duration_since(*EPOCH)
+    };
+    let nanoseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000);
+    let memory = memory(&mut caller)?;
+    memory.write(&mut caller, into as usize, &nanoseconds.to_le_bytes())?;
+    Ok(0)
+}
+
+static EPOCH: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+
+/// Native work is paid for like the engine's own.
+fn spend(caller: &mut Caller<'_, Call>, cost: u64) -> Result<()> {
+    let left = caller.get_fuel()?;
+    match left.checked_sub(cost) {
+        Some(left) => caller.set_fuel(left),
+        None => {
+            caller.set_fuel(0)?;
+            Err(Stop(Ending::Statements).into())
+        }
+    }
+}
+
+fn read(caller: &mut Caller<'_, Call>, from: u32, len: u32) -> Result<Vec<u8>> {
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    let memory = memory(caller)?;
+    let range = from as usize..(from as usize).saturating_add(len as usize);
+    match memory.data(&caller).get(range) {
+        Some(bytes) => Ok(bytes.to_vec()),
+        None => wasmtime::bail!("the engine pointed outside its memory"),
+    }
+}
+
+fn memory(caller: &mut Caller<'_, Call>) -> Result<Memory> {
+    match caller.get_export("memory") {
+        Some(Extern::Memory(memory)) => Ok(memory),
+        _ => wasmtime::bail!("the engine exports no memory"),
+    }
+}

@@ -1,0 +1,47 @@
+//! What did loading a tool change? The pages that differ from the snapshot, to be laid over it at every call.
+
+use wasmtime::Error;
+
+/// The page image of one tool. It comes from untrusted code and only ever enters the sandbox of the same tool.
+#[derive(Debug)]
+pub struct Image {
+    pages: Vec<(usize, Box<[u8]>)>,
+    memory_bytes: usize,
+}
+
+impl Image {
+    pub fn difference(untouched: &[u8], loaded: &[u8]) -> Self {
+        let pages = loaded.chunks(PAGE).enumerate().filter_map(|(index, page)| {
+            let start = index * PAGE;
+            let same = match untouched.get(start..start + page.len()) {
+                Some(before) => before == page,
+                None => page.iter().all(|byte| *byte == 0),
+            };
+            (!same).then(|| (start, Box::from(page)))
+        });
+        Self { pages: pages.collect(), memory_bytes: loaded.len() }
+    }
+
+    pub fn lay_over(&self, memory: &mut [u8]) -> Result<(), Error> {
+        for (start, page) in &self.pages {
+            match memory.get_mut(*start..*start + page.len()) {
+                Some(place) => place.copy_from_slice(page),
+                None => wasmtime::bail!("the tool's image is larger than the memory"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The size of the linear memory after loading, in WebAssembly's pages.
+    pub fn memory_pages(&self) -> u64 {
+        (self.memory_bytes / WASM_PAGE) as u64
+    }
+
+    /// What keeping this image costs.
+    pub fn bytes(&self) -> usize {
+        self.pages.len() * PAGE
+    }
+}
+
+const PAGE: usize = 4096;
+const WASM_PAGE: usize = 64 << 10;
