@@ -88,3 +88,31 @@ fn alternating(addresses: &[JudgedAddr]) -> Vec<JudgedAddr> {
 }
 
 const MOST_TRIES: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+    use crate::{judge::admit, testing::open};
+
+    #[track_caller]
+    fn check(addresses: &[&str], expect: &[&str]) {
+        let (rules, target) = (open(), Target::parse("http://a.test/").unwrap());
+        let addresses: Vec<IpAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        let judged = admit(&rules, &target).unwrap().judge_all(&addresses).unwrap();
+        let order: Vec<_> =
+            alternating(&judged).iter().map(|address| address.socket().ip().to_string()).collect();
+        assert_eq!(order, expect);
+    }
+
+    #[test]
+    fn families_take_turns_and_tries_are_few() {
+        check(&["8.8.8.8"], &["8.8.8.8"]);
+        check(&["2000::1", "2000::2", "2000::3", "8.8.8.8"], &["2000::1", "8.8.8.8", "2000::2", "2000::3"]);
+        check(&["8.8.8.8", "2000::1", "2000::2"], &["8.8.8.8", "2000::1", "2000::2"]);
+        let many: Vec<_> = (0..9).map(|low| format!("8.8.8.{low}")).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        check(&many, &many[..MOST_TRIES]);
+    }
+}

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::Full;
 use hyper::{
     Response,
-    body::Incoming,
+    body::{Body as _, Incoming},
     client::conn::http1::{Builder, SendRequest},
 };
 use hyper_util::rt::TokioIo;
@@ -91,11 +91,11 @@ async fn talk(
 
 async fn read(response: Response<Incoming>, limits: &Limits) -> Result<Answer, EgressError> {
     let (head, incoming) = response.into_parts();
-    let coding = Coding::of(&head.headers)?;
+    // An answer to HEAD names the coding of a body that it does not have.
+    let coding = if incoming.is_end_stream() { None } else { Coding::of(&head.headers)? };
     let packed = body::read(incoming, limits).await?;
     let received = u64::try_from(packed.len()).unwrap_or(u64::MAX);
     let (body, unpacked) = match coding {
-        // An answer to HEAD names the coding of a body that it does not have.
         Some(coding) if !packed.is_empty() => {
             (body::unpack(coding, &packed, limits.response_body_bytes).await?, Unpacked::Decoded)
         }

@@ -74,7 +74,7 @@ impl Egress {
                 return Err(EgressError::new(Reason::RedirectRefused, message));
             }
             target = redirect::next(&target, answer.status, &answer.headers, &mut outgoing)?;
-            self.check_length(target.url().as_str())?;
+            self.check_length(target.url().as_str()).map_err(redirect::as_redirect)?;
         }
         let message = format!("more than {} redirects; ask for the final URL", self.limits.redirects);
         Err(EgressError::new(Reason::TooManyRedirects, message))

@@ -166,7 +166,7 @@ fn private(host: &TargetHost, reason: Reason) -> EgressError {
         }
         TargetHost::Name(_) => {
             format!(
-                "host {quoted} resolves to an address that is not public; name the address in the allow list if it is meant"
+                "host {quoted} resolves to an address that is not public; list the address if it is meant"
             )
         }
     };

@@ -59,9 +59,9 @@ fn location(headers: &HeaderMap) -> Result<&str, EgressError> {
 }
 
 /// What the caller wrote was sound; the fault is the server's.
-fn as_redirect(error: EgressError) -> EgressError {
+pub fn as_redirect(error: EgressError) -> EgressError {
     match error.reason {
-        Reason::InvalidUrl | Reason::MissingHost => {
+        Reason::InvalidUrl | Reason::MissingHost | Reason::UrlTooLong => {
             EgressError::new(Reason::InvalidRedirect, format!("the server redirects to nowhere: {error}"))
         }
         _ => error,

@@ -24,7 +24,7 @@ use crate::{
 pub struct Request {
     pub method: String,
     pub url: String,
-    /// Headers that belong to the connection (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-…`, …) are dropped.
+    /// Those of the connection (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-…`, …) are dropped.
     pub headers: Vec<(String, String)>,
     /// Dropped for GET and HEAD.
     pub body: Bytes,

@@ -1,4 +1,4 @@
-//! Which addresses does this name have? Asked once for every hop; the answers are then judged and dialled, never asked again.
+//! Which addresses does this name have? Asked once for every hop; what is judged is what is dialled.
 
 use std::{
     io,

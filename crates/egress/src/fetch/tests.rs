@@ -4,7 +4,10 @@ mod tls;
 use super::*;
 use crate::{
     HostRule, Mode,
-    testing::{Server, egress, egress_with, fetch, header, limits, loopback, ok, open, redirect, slug_of},
+    testing::{
+        Names, Server, egress, egress_with, fetch, header, limits, loopback, ok, open, redirect, slug_of,
+        some_roots,
+    },
 };
 
 #[tokio::test]
@@ -144,6 +147,33 @@ async fn nothing_is_dialled_that_the_rules_refuse() {
         assert!(error.hops.is_empty());
     }
     assert_eq!(server.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_dead_address_is_passed_over() {
+    let server = Server::start(|_| ok("here")).await;
+    // The server listens on 127.0.0.1 alone.
+    let addresses = ["::1", "127.0.0.2", "127.0.0.3", "127.0.0.1"].map(|address| address.parse().unwrap());
+    let names = Names([("many.test", addresses.to_vec())].into());
+    let egress = Egress::new(Arc::new(names), &some_roots(), limits()).unwrap();
+    let response = fetch(&egress, &open(), Request::get(server.url_as("many.test", "/"))).await.unwrap();
+    assert_eq!(response.hops[0].address, server.address);
+}
+
+#[tokio::test]
+async fn an_answer_without_body_may_name_any_coding() {
+    let server =
+        Server::start(|_| b"HTTP/1.1 200 OK\r\ncontent-encoding: zstd\r\ncontent-length: 9\r\n\r\n".to_vec())
+            .await;
+    let head = Request { method: "HEAD".into(), ..Request::get(server.url("/")) };
+    assert_eq!(fetch(&egress(), &loopback(), head).await.unwrap().status, 200);
+    assert_eq!(slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await, "unsupported-encoding");
+}
+
+#[tokio::test]
+async fn a_redirect_to_an_endless_place_is_the_servers_fault() {
+    let server = Server::start(|_| redirect(302, &format!("/{}", "x".repeat(20_000)))).await;
+    assert_eq!(slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await, "invalid-redirect");
 }
 
 #[tokio::test]

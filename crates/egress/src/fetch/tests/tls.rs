@@ -16,7 +16,6 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
-use crate::testing::{Names, some_roots};
 
 struct TlsServer {
     address: SocketAddr,
