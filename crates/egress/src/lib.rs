@@ -1,2 +1,30 @@
 //! The one way out: rules, judged addresses, pinned connections, capped answers. Knows no tool and no caller.
 #![forbid(unsafe_code)]
+
+mod address;
+mod body;
+mod dial;
+mod error;
+mod exchange;
+mod fetch;
+mod judge;
+mod limits;
+mod redirect;
+mod request;
+mod resolve;
+mod response;
+mod rules;
+mod target;
+#[cfg(test)]
+mod testing;
+mod tls;
+
+pub use error::{Class, EgressError, Reason};
+pub use fetch::Egress;
+pub use limits::Limits;
+pub use request::{Redirects, Request};
+pub use resolve::{Resolve, Resolving, SystemResolver};
+pub use response::{Hop, Response};
+pub use rules::{Guard, HostRule, Mode, Rules};
+pub use target::parse_url;
+pub use tls::TlsRoots;

@@ -1,0 +1,74 @@
+use async_compression::tokio::bufread::{BrotliEncoder, GzipEncoder, ZlibEncoder};
+use http::HeaderValue;
+
+use super::*;
+
+async fn all(mut reader: impl AsyncRead + Unpin) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).await.unwrap();
+    bytes
+}
+
+async fn packed(coding: Coding, plain: &[u8]) -> Vec<u8> {
+    match coding {
+        Coding::Gzip => all(GzipEncoder::new(plain)).await,
+        Coding::Deflate => all(ZlibEncoder::new(plain)).await,
+        Coding::Brotli => all(BrotliEncoder::new(plain)).await,
+    }
+}
+
+const CODINGS: [Coding; 3] = [Coding::Gzip, Coding::Deflate, Coding::Brotli];
+
+#[tokio::test]
+async fn what_was_packed_is_unpacked_up_to_the_cap() {
+    let plain = vec![b'x'; 200_000];
+    for coding in CODINGS {
+        let packed = packed(coding, &plain).await;
+        assert_eq!(unpack(coding, &packed, plain.len()).await.unwrap(), plain, "{coding:?}");
+        let error = unpack(coding, &packed, plain.len() - 1).await.unwrap_err();
+        assert_eq!(error.slug(), "response-body-too-large", "{coding:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_member_does_not_slip_past_the_cap() {
+    let mut two = packed(Coding::Gzip, &vec![b'x'; 60_000]).await;
+    two.extend(two.clone());
+    assert_eq!(unpack(Coding::Gzip, &two, 120_000).await.unwrap().len(), 120_000);
+    assert_eq!(unpack(Coding::Gzip, &two, 100_000).await.unwrap_err().slug(), "response-body-too-large");
+}
+
+#[tokio::test]
+async fn broken_and_cut_off_bodies_are_errors() {
+    // Not compressible to a few bytes, so that a cut always hits data.
+    let plain: Vec<u8> =
+        (0..50_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    for coding in CODINGS {
+        let mut packed = packed(coding, &plain).await;
+        packed.truncate(packed.len() / 2);
+        let error = unpack(coding, &packed, 1_000_000).await.unwrap_err();
+        assert_eq!(error.slug(), "invalid-encoding", "{coding:?}");
+    }
+    for coding in [Coding::Gzip, Coding::Deflate] {
+        assert_eq!(unpack(coding, b"plain text", 1_000).await.unwrap_err().slug(), "invalid-encoding");
+    }
+}
+
+#[test]
+fn one_known_coding_is_understood() {
+    let of = |values: &[&'static str]| {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
+        }
+        Coding::of(&headers).map_err(|error| error.slug())
+    };
+    assert_eq!(of(&[]), Ok(None));
+    assert_eq!(of(&["identity"]), Ok(None));
+    assert_eq!(of(&["GZip"]), Ok(Some(Coding::Gzip)));
+    assert_eq!(of(&["identity, br"]), Ok(Some(Coding::Brotli)));
+    assert_eq!(of(&["deflate"]), Ok(Some(Coding::Deflate)));
+    for values in [&["gzip, gzip"][..], &["gzip", "br"], &["zstd"], &["gzip, zstd"]] {
+        assert_eq!(of(values), Err("unsupported-encoding"), "{values:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! The way out: check the rules, resolve once, judge every address, dial a judged one, and again for every redirect.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::time::timeout;
+
+use crate::{
+    dial::dial,
+    error::{EgressError, Reason, quoted},
+    exchange::{Answer, Bodies, exchange},
+    judge::{Admitted, JudgedAddr, admit},
+    limits::Limits,
+    redirect,
+    request::{Outgoing, Redirects, Request},
+    resolve::Resolve,
+    response::{Hop, Response},
+    rules::Rules,
+    target::{Target, TargetHost},
+    tls::{Tls, TlsRoots},
+};
+
+/// The one way out. Cheap to clone; clones share the resolver and the roots.
+#[derive(Clone)]
+pub struct Egress {
+    resolver: Arc<dyn Resolve>,
+    tls: Tls,
+    limits: Arc<Limits>,
+}
+
+impl Egress {
+    pub fn new(resolver: Arc<dyn Resolve>, roots: &TlsRoots, limits: Limits) -> Result<Self, EgressError> {
+        Ok(Self { resolver, tls: Tls::new(roots)?, limits: Arc::new(limits) })
+    }
+
+    /// The same way out with other bounds, for a tool that has its own.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        Self { limits: Arc::new(limits), ..self.clone() }
+    }
+
+    /// Sends a request wherever the rules let it go. Dropping the future ends it.
+    pub async fn fetch(&self, rules: &Rules, request: Request) -> Result<Response, EgressError> {
+        let mut hops = Vec::new();
+        let outcome = timeout(self.limits.whole, self.follow(rules, &request, &mut hops)).await;
+        let late = |_| EgressError::new(Reason::RequestTimeout, "the request took too long; try again later");
+        match outcome.map_err(late).flatten() {
+            Ok(response) => Ok(Response { hops, ..response }),
+            Err(error) => Err(EgressError { hops, ..error }),
+        }
+    }
+
+    async fn follow(
+        &self,
+        rules: &Rules,
+        request: &Request,
+        hops: &mut Vec<Hop>,
+    ) -> Result<Response, EgressError> {
+        self.check_length(&request.url)?;
+        let mut target = Target::parse(&request.url)?;
+        let mut outgoing = Outgoing::of(request, &self.limits)?;
+        for _ in 0..=self.limits.redirects {
+            let answer = self.visit(rules, &target, &outgoing, request.redirects, hops).await?;
+            if !redirect::is_redirect(answer.status, &answer.headers)
+                || request.redirects == Redirects::Manual
+            {
+                return Ok(Response::of(answer, target.url().to_string()));
+            }
+            if request.redirects == Redirects::Error {
+                let message = format!("{} redirects, which was not asked for", quoted(&target.authority()));
+                return Err(EgressError::new(Reason::RedirectRefused, message));
+            }
+            target = redirect::next(&target, answer.status, &answer.headers, &mut outgoing)?;
+            self.check_length(target.url().as_str()).map_err(redirect::as_redirect)?;
+        }
+        let message = format!("more than {} redirects; ask for the final URL", self.limits.redirects);
+        Err(EgressError::new(Reason::TooManyRedirects, message))
+    }
+
+    /// One server: the whole check, then one exchange.
+    async fn visit(
+        &self,
+        rules: &Rules,
+        target: &Target,
+        outgoing: &Outgoing,
+        redirects: Redirects,
+        hops: &mut Vec<Hop>,
+    ) -> Result<Answer, EgressError> {
+        let started = Instant::now();
+        let admitted = admit(rules, target)?;
+        let addresses = self.addresses(&admitted, target).await?;
+        let message = outgoing.to_http(target)?;
+        let dialled = dial(target, &addresses, &self.tls, &self.limits).await?;
+        let mut hop = Hop {
+            url: target.without_query(),
+            address: dialled.address.socket(),
+            status: None,
+            elapsed: Duration::ZERO,
+            received: 0,
+        };
+        // Told before the answer: a server that never answers was spoken to all the same.
+        hops.push(hop.clone());
+        let bodies = match redirects {
+            Redirects::Manual => Bodies::OfAll,
+            Redirects::Follow | Redirects::Error => Bodies::OfAllButRedirects,
+        };
+        let answer = exchange(dialled.stream, message, bodies, &self.limits).await?;
+        hop.status = Some(answer.status.as_u16());
+        hop.elapsed = started.elapsed();
+        hop.received = answer.received;
+        if let Some(told) = hops.last_mut() {
+            *told = hop;
+        }
+        Ok(answer)
+    }
+
+    async fn addresses(
+        &self,
+        admitted: &Admitted<'_>,
+        target: &Target,
+    ) -> Result<Vec<JudgedAddr>, EgressError> {
+        let name = match target.host() {
+            TargetHost::Address(address) => return admitted.judge_literal(*address),
+            TargetHost::Name(name) => name,
+        };
+        let failed =
+            |reason: Reason, what: &str| EgressError::new(reason, format!("host {} {what}", quoted(name)));
+        let answers = timeout(self.limits.resolve, self.resolver.resolve(name))
+            .await
+            .map_err(|_| failed(Reason::DnsTimeout, "was not resolved in time; try again later"))?
+            .map_err(|_| failed(Reason::DnsResolutionFailed, "cannot be resolved; check its spelling"))?;
+        if answers.len() > self.limits.answers {
+            return Err(failed(Reason::DnsTooManyAddresses, "has more addresses than any honest host"));
+        }
+        admitted.judge_all(&answers)
+    }
+
+    fn check_length(&self, url: &str) -> Result<(), EgressError> {
+        if url.len() > self.limits.url_bytes {
+            let message =
+                format!("the URL is longer than {} bytes; send data in a body", self.limits.url_bytes);
+            return Err(EgressError::new(Reason::UrlTooLong, message));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Egress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Egress").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

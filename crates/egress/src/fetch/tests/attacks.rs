@@ -1,0 +1,220 @@
+//! Servers that mean harm.
+
+use tokio::io::AsyncWriteExt as _;
+
+use super::*;
+
+fn says(bytes: &'static [u8]) -> impl Fn(&str) -> Vec<u8> + Send + Sync + 'static {
+    move |_| bytes.to_vec()
+}
+
+/// The fate of a GET that is answered with exactly these bytes.
+async fn fate(bytes: impl Into<Vec<u8>>) -> &'static str {
+    let bytes = bytes.into();
+    let server = Server::start(move |_| bytes.clone()).await;
+    match fetch(&egress(), &loopback(), Request::get(server.url("/"))).await {
+        Ok(_) => "answered",
+        Err(error) => error.slug(),
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_leads_nowhere_that_the_first_request_could_not_go() {
+    for (location, slug) in [
+        ("http://169.254.169.254/latest/meta-data/", "metadata-endpoint"),
+        ("http://0xa9fea9fe/", "metadata-endpoint"),
+        ("http://127.0.0.2/", "host-not-in-allowlist"),
+        ("http://[::1]/", "host-not-in-allowlist"),
+        ("http://a.test/", "host-not-in-allowlist"),
+        ("//evil.org/", "host-not-in-allowlist"),
+        ("file:///etc/passwd", "unsupported-scheme"),
+        ("http://user:pw@127.0.0.1/", "userinfo-in-url"),
+    ] {
+        let server = Server::start(move |_| redirect(302, location)).await;
+        let error = fetch(&egress(), &loopback(), Request::get(server.url("/"))).await.unwrap_err();
+        assert_eq!((error.slug(), error.hops.len()), (slug, 1), "{location}");
+    }
+    let server = Server::start(|_| redirect(307, "http://169.254.169.254/")).await;
+    assert_eq!(slug_of(&egress(), &open(), Request::get(server.url("/"))).await, "metadata-endpoint");
+}
+
+#[tokio::test]
+async fn credentials_stay_with_the_first_origin_and_do_not_come_back() {
+    let b = Server::start(|request| {
+        let home = header(request, "x-home").map(str::to_owned);
+        assert_eq!(home, None);
+        let port = request.split("/to/").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        redirect(302, &format!("http://a.test:{port}/end"))
+    })
+    .await;
+    let to_b = b.url_as("b.test", "/to/");
+    let a = Server::start(move |request| {
+        let port = header(request, "host").and_then(|host| host.split(':').nth(1)).unwrap_or_default();
+        if request.starts_with("GET /end") { ok("end") } else { redirect(302, &format!("{to_b}{port}")) }
+    })
+    .await;
+    let pair = |name: &str| (name.to_owned(), "s3cret".to_owned());
+    let request = Request {
+        headers: ["Authorization", "Cookie", "X-Api-Key", "Accept-Language", "Accept"].map(pair).into(),
+        sensitive_headers: vec!["accept-language".into()],
+        ..Request::get(a.url_as("a.test", "/"))
+    };
+    let response = fetch(&egress(), &open(), request).await.unwrap();
+    assert_eq!(response.hops.len(), 3);
+    let (of_a, of_b) = (a.seen(), b.seen());
+    for name in ["authorization", "cookie", "x-api-key", "accept-language"] {
+        assert_eq!(header(&of_a[0], name), Some("s3cret"), "{name}");
+        assert_eq!(header(&of_b[0], name), None, "{name}");
+        assert_eq!(header(&of_a[1], name), None, "{name}");
+    }
+    assert_eq!(header(&of_b[0], "accept"), Some("s3cret"));
+}
+
+#[tokio::test]
+async fn a_body_over_the_cap_is_cut_off_however_it_comes() {
+    let cap = limits().response_body_bytes;
+    assert_eq!(fate(ok(&"x".repeat(cap))).await, "answered");
+    assert_eq!(fate(ok(&"x".repeat(cap + 1))).await, "response-body-too-large");
+    // Announced, and never sent.
+    assert_eq!(fate("HTTP/1.1 200 OK\r\ncontent-length: 100001\r\n\r\n").await, "response-body-too-large");
+    assert_eq!(
+        fate("HTTP/1.1 200 OK\r\ncontent-length: 999999999999999999\r\n\r\n").await,
+        "response-body-too-large"
+    );
+    // Ended by the end of the connection.
+    assert_eq!(
+        fate(format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(cap + 1))).await,
+        "response-body-too-large"
+    );
+}
+
+#[tokio::test]
+async fn an_endless_body_ends() {
+    let server = Server::speaking(|mut stream, _| async move {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await;
+        while stream.write_all(b"5\r\nhello\r\n").await.is_ok() {}
+    })
+    .await;
+    let slug = slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await;
+    assert_eq!(slug, "response-body-too-large");
+}
+
+#[tokio::test]
+async fn a_bomb_is_defused_before_it_goes_off() {
+    // 10 MiB of zeroes in about 10 KiB.
+    let zeroes = vec![0; 10 * 1024 * 1024];
+    let mut encoder = async_compression::tokio::bufread::GzipEncoder::new(&zeroes[..]);
+    let mut bomb = Vec::new();
+    tokio::io::AsyncReadExt::read_to_end(&mut encoder, &mut bomb).await.unwrap();
+    assert!(bomb.len() < limits().response_body_bytes);
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", bomb.len());
+    assert_eq!(fate([head.into_bytes(), bomb].concat()).await, "response-body-too-large");
+}
+
+#[tokio::test]
+async fn a_flood_of_headers_is_refused() {
+    let most = "x: y\r\n".repeat(limits().response_headers);
+    assert_eq!(fate(format!("HTTP/1.1 200 OK\r\n{most}\r\n")).await, "answered");
+    let many = "x: y\r\n".repeat(limits().response_headers + 1);
+    assert_eq!(fate(format!("HTTP/1.1 200 OK\r\n{many}\r\n")).await, "response-headers-too-large");
+    let long = "y".repeat(70_000);
+    assert_eq!(fate(format!("HTTP/1.1 200 OK\r\nx: {long}\r\n\r\n")).await, "response-headers-too-large");
+    let server = Server::speaking(|mut stream, _| async move {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nx: ").await;
+        while stream.write_all(&[b'y'; 1000]).await.is_ok() {}
+    })
+    .await;
+    let slug = slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await;
+    assert_eq!(slug, "response-headers-too-large");
+}
+
+#[tokio::test]
+async fn a_flood_of_interim_answers_ends() {
+    let server = Server::speaking(|mut stream, _| async move {
+        while stream.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n").await.is_ok() {}
+    })
+    .await;
+    let egress = egress_with(Limits { response_head: Duration::from_millis(300), ..limits() });
+    let slug = slug_of(&egress, &loopback(), Request::get(server.url("/"))).await;
+    assert_eq!(slug, "response-headers-timeout");
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_refused() {
+    for bytes in [
+        &b"HTTP/1.1 200 OK\r\nx y: z\r\n\r\n"[..],
+        b"HTTP/1.1 200 OK\r\nx: a\r\n b\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nx: a\0b\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n",
+        b"HTTP/9.9 200 OK\r\n\r\n",
+        b"220 smtp.example.com ESMTP\r\n",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+    ] {
+        let shown = String::from_utf8_lossy(bytes);
+        let slug = fate(bytes).await;
+        assert!(matches!(slug, "invalid-response" | "connection-lost"), "{slug} for {shown}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_ends_early_is_no_answer() {
+    for bytes in [
+        "",
+        "HTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel",
+    ] {
+        assert_eq!(fate(bytes).await, "response-truncated", "{bytes}");
+    }
+}
+
+#[tokio::test]
+async fn every_phase_has_its_own_clock() {
+    let short = Duration::from_millis(150);
+    let quiet = Server::speaking(|stream, _| async move {
+        std::future::pending::<()>().await;
+        drop(stream);
+    })
+    .await;
+    let stuck = Server::speaking(|mut stream, _| async move {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhel").await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    // A byte now and then keeps each clock but the last one happy.
+    let drip = Server::speaking(|mut stream, _| async move {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n").await;
+        while stream.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let clocks = Limits { tls: short, response_head: short, body_idle: short, ..limits() };
+    let get = |server: &Server| Request::get(server.url("/"));
+    let egress = egress_with(clocks.clone());
+    assert_eq!(slug_of(&egress, &loopback(), get(&quiet)).await, "response-headers-timeout");
+    assert_eq!(slug_of(&egress, &loopback(), get(&stuck)).await, "response-body-timeout");
+    let secure = Request::get(quiet.url("/").replace("http:", "https:"));
+    assert_eq!(slug_of(&egress, &loopback(), secure).await, "tls-timeout");
+    let hurried =
+        egress.with_limits(Limits { body_idle: Duration::from_secs(30), whole: short * 3, ..clocks });
+    let error = fetch(&hurried, &loopback(), get(&drip)).await.unwrap_err();
+    assert_eq!(error.slug(), "request-timeout");
+    // The journal learns of a server that was spoken to in vain.
+    assert_eq!(error.hops.len(), 1);
+    assert_eq!(error.hops[0].status, None);
+}
+
+#[tokio::test]
+async fn line_ends_in_a_path_do_not_become_a_second_request() {
+    let server = Server::start(says(b"HTTP/1.1 200 OK\r\n\r\n")).await;
+    let url = server.url("/a%0d%0aX-Evil:%201%0d%0a%0d%0aGET%20/b%20HTTP/1.1");
+    fetch(&egress(), &loopback(), Request::get(url)).await.unwrap();
+    let seen = server.seen();
+    assert_eq!((seen.len(), header(&seen[0], "x-evil")), (1, None));
+    assert!(seen[0].starts_with("GET /a%0d%0aX-Evil:%201%0d%0a%0d%0aGET%20/b%20HTTP/1.1 HTTP/1.1\r\n"));
+}

@@ -1,0 +1,233 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::address::tests::{v4_networks, v6_networks};
+
+fn strict() -> Rules {
+    Rules { mode: Mode::Strict, ..Rules::blocked() }
+}
+
+fn open() -> Rules {
+    Rules { mode: Mode::Open, guard_private: Guard::Off, ..Rules::blocked() }
+}
+
+fn listing(hosts: &[&str]) -> Rules {
+    let rule = |host: &&str| match *host {
+        "*" => HostRule::Any,
+        other => other
+            .strip_prefix("*.")
+            .map_or(HostRule::Exact(other.into()), |below| HostRule::Below(below.into())),
+    };
+    Rules { mode: Mode::Allowlist, hosts: hosts.iter().map(rule).collect(), ..Rules::blocked() }
+}
+
+/// The fate of a host whose name resolves to these addresses.
+fn fate(rules: &Rules, url: &str, answers: &[&str]) -> String {
+    let target = match Target::parse(url) {
+        Ok(target) => target,
+        Err(error) => return error.slug().into(),
+    };
+    let judge = || {
+        let admitted = admit(rules, &target)?;
+        match target.host() {
+            TargetHost::Address(address) => admitted.judge_literal(*address),
+            TargetHost::Name(_) => {
+                let answers: Vec<IpAddr> = answers.iter().map(|answer| answer.parse().unwrap()).collect();
+                admitted.judge_all(&answers)
+            }
+        }
+    };
+    match judge() {
+        Ok(judged) => {
+            let shown: Vec<_> = judged.iter().map(|addr| addr.socket().to_string()).collect();
+            shown.join(" ")
+        }
+        Err(error) => error.slug().into(),
+    }
+}
+
+#[track_caller]
+fn check(rules: &Rules, url: &str, answers: &[&str], expect: &str) {
+    assert_eq!(fate(rules, url, answers), expect, "{url} -> {answers:?} under {rules:?}");
+}
+
+#[test]
+fn blocked_and_the_empty_list_reach_nothing() {
+    check(&Rules::blocked(), "http://example.com/", &["8.8.8.8"], "network-blocked");
+    check(&listing(&[]), "http://example.com/", &["8.8.8.8"], "host-not-in-allowlist");
+    check(&listing(&[]), "http://8.8.8.8/", &[], "host-not-in-allowlist");
+}
+
+#[test]
+fn an_allow_list_reaches_what_it_names() {
+    let rules = listing(&["a.com", "*.b.com"]);
+    check(&rules, "http://a.com/", &["8.8.8.8"], "8.8.8.8:80");
+    check(&rules, "https://x.b.com:8443/", &["8.8.8.8", "2001:4860::1"], "8.8.8.8:8443 [2001:4860::1]:8443");
+    check(&rules, "http://c.com/", &["8.8.8.8"], "host-not-in-allowlist");
+    check(&rules, "http://a.com.evil.org/", &["8.8.8.8"], "host-not-in-allowlist");
+    check(&rules, "http://a.com/", &["8.8.8.8", "8.8.8.8"], "8.8.8.8:80");
+}
+
+#[test]
+fn a_named_host_does_not_lead_inside() {
+    let rules = listing(&["a.com"]);
+    for inside in
+        ["10.0.0.1", "127.0.0.1", "::1", "::ffff:192.168.0.1", "fd00::1", "64:ff9b::a00:1", "0.0.0.0"]
+    {
+        check(&rules, "http://a.com/", &[inside], "resolved-private-ip");
+        check(&rules, "http://a.com/", &["8.8.8.8", inside], "resolved-private-ip");
+    }
+    check(&rules, "http://a.com/", &[], "dns-no-addresses");
+    let unguarded = Rules { guard_private: Guard::Off, ..rules };
+    check(&unguarded, "http://a.com/", &["10.0.0.1"], "10.0.0.1:80");
+}
+
+#[test]
+fn a_literal_address_that_is_listed_may_be_private_and_a_name_for_it_may_not() {
+    let address: IpAddr = "10.0.0.5".parse().unwrap();
+    let rules = Rules { literal_addresses: vec![address], ..listing(&["a.com"]) };
+    check(&rules, "http://10.0.0.5/", &[], "10.0.0.5:80");
+    check(&rules, "http://0xa.5/", &[], "10.0.0.5:80");
+    check(&rules, "http://[::ffff:a00:5]/", &[], "10.0.0.5:80");
+    check(&rules, "http://10.0.0.6/", &[], "host-not-in-allowlist");
+    check(&rules, "http://a.com/", &["10.0.0.5"], "resolved-private-ip");
+    let in_strict = Rules { mode: Mode::Strict, ..rules };
+    check(&in_strict, "http://10.0.0.5/", &[], "literal-private-ip");
+    check(&listing(&["10.0.0.5"]), "http://10.0.0.5/", &[], "literal-private-ip");
+}
+
+#[test]
+fn localhost_by_name_permits_loopback_and_nothing_else() {
+    let rules = listing(&["localhost"]);
+    check(&rules, "http://localhost/", &["127.0.0.1", "::1"], "127.0.0.1:80 [::1]:80");
+    check(&rules, "http://LocalHost./", &["127.0.0.1"], "127.0.0.1:80");
+    check(&rules, "http://127.0.0.1/", &[], "127.0.0.1:80");
+    check(&rules, "http://localhost/", &["10.0.0.1"], "resolved-private-ip");
+    check(&listing(&["*"]), "http://localhost/", &["127.0.0.1"], "resolved-private-ip");
+    check(&listing(&["*.localhost"]), "http://localhost/", &["127.0.0.1"], "resolved-private-ip");
+    check(&listing(&["a.com", "localhost"]), "http://a.com/", &["127.0.0.1"], "resolved-private-ip");
+}
+
+#[test]
+fn the_star_is_every_public_host_even_without_the_guard() {
+    let rules = Rules { guard_private: Guard::Off, ..listing(&["*"]) };
+    check(&rules, "http://anything.org/", &["8.8.8.8"], "8.8.8.8:80");
+    check(&rules, "http://anything.org/", &["10.0.0.1"], "resolved-private-ip");
+    check(&rules, "http://10.0.0.1/", &[], "literal-private-ip");
+}
+
+#[test]
+fn strict_guards_even_without_the_guard_and_open_does_not() {
+    let rules = Rules { guard_private: Guard::Off, ..strict() };
+    check(&rules, "http://a.com/", &["10.0.0.1"], "resolved-private-ip");
+    check(&open(), "http://a.com/", &["10.0.0.1"], "10.0.0.1:80");
+    check(&open(), "http://127.0.0.1/", &[], "127.0.0.1:80");
+    check(&Rules { guard_private: Guard::On, ..open() }, "http://127.0.0.1/", &[], "literal-private-ip");
+}
+
+#[test]
+fn blocked_hosts_and_ports_win() {
+    let blocked = vec![HostRule::Below("evil.org".into()), HostRule::Exact("9.9.9.9".into())];
+    for rules in [open(), strict(), listing(&["*", "a.com", "x.evil.org", "9.9.9.9"])] {
+        let rules = Rules { blocked_hosts: blocked.clone(), blocked_ports: vec![25, 6379], ..rules };
+        check(&rules, "http://x.evil.org./", &["8.8.8.8"], "host-blocked");
+        check(&rules, "http://9.9.9.9/", &[], "host-blocked");
+        check(&rules, "http://a.com/", &["9.9.9.9"], "host-blocked");
+        check(&rules, "http://a.com/", &["64:ff9b::909:909"], "host-blocked");
+        check(&rules, "http://a.com:6379/", &["8.8.8.8"], "port-blocked");
+    }
+}
+
+#[test]
+fn metadata_stays_closed_in_every_mode() {
+    let literal = vec!["169.254.169.254".parse().unwrap()];
+    let listed = listing(&["169.254.169.254", "metadata.google.internal", "a.com", "169.254.170.2"]);
+    let listed = Rules { literal_addresses: literal, guard_private: Guard::Off, ..listed };
+    for rules in [open(), strict(), listed] {
+        check(&rules, "http://169.254.169.254/latest/", &[], "metadata-endpoint");
+        check(&rules, "http://0xa9fea9fe/", &[], "metadata-endpoint");
+        check(&rules, "http://[::ffff:169.254.169.254]/", &[], "metadata-endpoint");
+        check(&rules, "http://[fd00:ec2::254]/", &[], "metadata-endpoint");
+        check(&rules, "http://metadata.google.internal./", &["8.8.8.8"], "metadata-endpoint");
+        check(&rules, "http://a.com/", &["169.254.170.2"], "metadata-endpoint");
+        check(&rules, "http://a.com/", &["8.8.8.8", "fd00:ec2::254"], "metadata-endpoint");
+        check(&rules, "http://a.com/", &["168.63.129.16"], "metadata-endpoint");
+    }
+    let meant = Rules { guard_metadata: Guard::Off, ..open() };
+    check(&meant, "http://169.254.169.254/", &[], "169.254.169.254:80");
+}
+
+#[test]
+fn messages_name_what_the_caller_named_and_no_answer() {
+    let rules = strict();
+    let target = Target::parse("http://a.com/").unwrap();
+    let admitted = admit(&rules, &target).unwrap();
+    let error = admitted.judge_all(&["10.11.12.13".parse().unwrap()]).unwrap_err();
+    assert!(error.message.contains("`a.com`") && !error.message.contains("10.11"), "{error}");
+}
+
+/// The same IPv4 address as people, C libraries and attackers write it.
+fn notations(v4: Ipv4Addr) -> Vec<String> {
+    let [a, b, c, d] = v4.octets();
+    let bits = u32::from(v4);
+    let wide: String = v4.to_string().chars().map(|c| c.to_digit(10).map_or(c, fullwidth)).collect();
+    let encoded: Vec<_> = v4.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect();
+    vec![
+        v4.to_string(),
+        format!("{v4}."),
+        format!("{bits}"),
+        format!("{bits:#x}"),
+        format!("0{bits:o}"),
+        format!("{a:#x}.{b:#x}.{c:#x}.{d:#x}"),
+        format!("0{a:o}.0{b:o}.0{c:o}.0{d:o}"),
+        format!("{a}.{:#x}", bits & 0x00ff_ffff),
+        format!("{a}.{b}.0{:o}", bits & 0xffff),
+        wide,
+        encoded.concat(),
+        format!("[::ffff:{v4}]"),
+        format!("[{}]", v4.to_ipv6_mapped()),
+        format!("[::{v4}]"),
+        format!("[64:ff9b::{v4}]"),
+        format!("[64:ff9b:1::{v4}]"),
+        format!("[2002:{:x}:{:x}::1]", bits >> 16, bits & 0xffff),
+    ]
+}
+
+fn fullwidth(digit: u32) -> char {
+    char::from_u32(0xff10 + digit).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn strict_refuses_every_special_ipv4_in_every_notation(row in 0..v4_networks().len(), host: u32) {
+        let (network, prefix) = v4_networks()[row];
+        let mask = u32::MAX.checked_shr(prefix).unwrap_or(0);
+        let address = Ipv4Addr::from(u32::from(network) | (host & mask));
+        for written in notations(address) {
+            let fate = fate(&strict(), &format!("http://{written}/"), &[]);
+            prop_assert!(fate == "literal-private-ip" || fate == "metadata-endpoint", "{}: {}", written, fate);
+        }
+    }
+
+    #[test]
+    fn strict_refuses_every_special_ipv6(row in 0..v6_networks().len(), host: u128) {
+        let (network, prefix) = v6_networks()[row];
+        let mask = u128::MAX.checked_shr(prefix).unwrap_or(0);
+        let address = Ipv6Addr::from(u128::from(network) | (host & mask));
+        let fate = fate(&strict(), &format!("http://[{address}]/"), &[]);
+        prop_assert!(fate == "literal-private-ip" || fate == "metadata-endpoint", "{}: {}", address, fate);
+    }
+
+    #[test]
+    fn what_strict_lets_through_is_what_was_judged(text in "[0-9a-fx.:\\[\\]%]{1,24}") {
+        let url = format!("http://{text}/");
+        let (rules, Ok(target)) = (strict(), Target::parse(&url)) else { return Ok(()) };
+        let TargetHost::Address(address) = target.host() else { return Ok(()) };
+        if let Ok(admitted) = admit(&rules, &target) {
+            let judged = admitted.judge_literal(*address).unwrap();
+            prop_assert!(judged.iter().all(|addr| special_range(addr.socket().ip()).is_none()));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What is sent? The caller's words, checked; the connection's words, ours.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Uri,
+    header::{
+        ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING,
+        CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, COOKIE, EXPECT, HOST,
+        IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    },
+};
+use http_body_util::Full;
+
+use crate::{
+    error::{EgressError, Reason, quoted},
+    limits::Limits,
+    target::Target,
+};
+
+/// What the caller wants.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Request {
+    pub method: String,
+    pub url: String,
+    /// Those of the connection (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-…`, …) are dropped.
+    pub headers: Vec<(String, String)>,
+    /// Dropped for GET and HEAD.
+    pub body: Bytes,
+    pub redirects: Redirects,
+    /// Names of headers that carry secrets: they stay with the first origin, and never follow a redirect from https
+    /// to http.
+    pub sensitive_headers: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Redirects {
+    Follow,
+    /// A redirect ends the request with an error.
+    Error,
+    /// A redirect is an answer like any other.
+    Manual,
+}
+
+impl Request {
+    /// A GET without headers that follows redirects.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self {
+            method: "GET".into(),
+            url: url.into(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+            redirects: Redirects::Follow,
+            sensitive_headers: Vec::new(),
+        }
+    }
+}
+
+/// Values of headers, the query and the body stay out of logs.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("url", &self.url.split(['?', '#']).next().unwrap_or_default())
+            .field("headers", &names)
+            .field("body_bytes", &self.body.len())
+            .field("redirects", &self.redirects)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request that was found sound. Changes from hop to hop.
+pub struct Outgoing {
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+    sensitive: Vec<HeaderName>,
+    credentials: Credentials,
+}
+
+/// Did the request, as it was first sent, carry what must not travel in the clear?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Credentials {
+    Carried,
+    Absent,
+}
+
+impl Outgoing {
+    pub fn of(request: &Request, limits: &Limits) -> Result<Self, EgressError> {
+        let method = sound_method(&request.method)?;
+        let headers = sound_headers(&request.headers, limits)?;
+        let sensitive = sensitive_names(&request.sensitive_headers)?;
+        if request.body.len() > limits.request_body_bytes {
+            let message =
+                format!("the request body is longer than {} bytes; send less", limits.request_body_bytes);
+            return Err(EgressError::new(Reason::RequestBodyTooLarge, message));
+        }
+        let is_bodiless = method == Method::GET || method == Method::HEAD;
+        let body = if is_bodiless { Bytes::new() } else { request.body.clone() };
+        let is_secret =
+            |name: &HeaderName| *name == AUTHORIZATION || *name == COOKIE || sensitive.contains(name);
+        let credentials =
+            if headers.keys().any(is_secret) { Credentials::Carried } else { Credentials::Absent };
+        Ok(Self { method, headers, body, sensitive, credentials })
+    }
+
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    pub fn credentials(&self) -> Credentials {
+        self.credentials
+    }
+
+    pub fn has_body(&self) -> bool {
+        !self.body.is_empty()
+    }
+
+    /// The redirect asks for the new place to be read, not written to.
+    pub fn become_get(&mut self) {
+        self.method = Method::GET;
+        self.body = Bytes::new();
+        for name in [CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LOCATION] {
+            self.headers.remove(name);
+        }
+    }
+
+    /// Another origin gets what every server may see. What else there is may be a key under any name, and it does not
+    /// come back when a later redirect leads home.
+    pub fn leave_origin(&mut self) {
+        let names: Vec<HeaderName> = self.headers.keys().cloned().collect();
+        for name in names {
+            if !HARMLESS.contains(&name) || self.sensitive.contains(&name) {
+                self.headers.remove(name);
+            }
+        }
+    }
+
+    pub fn to_http(&self, target: &Target) -> Result<http::Request<Full<Bytes>>, EgressError> {
+        let unusable = |what: &str| {
+            let message = format!("{} has a {what} that cannot be sent", quoted(&target.without_query()));
+            EgressError::new(Reason::InvalidUrl, message)
+        };
+        let uri = Uri::builder().path_and_query(target.path_and_query());
+        let uri = uri.build().map_err(|_| unusable("path"))?;
+        let host = HeaderValue::try_from(target.authority()).map_err(|_| unusable("host"))?;
+        let mut request = http::Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(HOST, host);
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate, br"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(OUR_NAME));
+        if !self.headers.contains_key(ACCEPT) {
+            headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        }
+        if self.headers.contains_key(USER_AGENT) {
+            headers.remove(USER_AGENT);
+        }
+        for (name, value) in &self.headers {
+            headers.append(name.clone(), value.clone());
+        }
+        Ok(request)
+    }
+}
+
+fn sound_method(text: &str) -> Result<Method, EgressError> {
+    let invalid = || {
+        let message = format!("{} is not a method; use GET, POST, PUT, PATCH, DELETE or HEAD", quoted(text));
+        EgressError::new(Reason::InvalidMethod, message)
+    };
+    if text.len() > MOST_METHOD_BYTES {
+        return Err(invalid());
+    }
+    let upper = text.to_ascii_uppercase();
+    if FORBIDDEN_METHODS.contains(&upper.as_str()) {
+        let message = format!("method {} is not allowed; use another one", quoted(text));
+        return Err(EgressError::new(Reason::ForbiddenMethod, message));
+    }
+    Method::from_bytes(upper.as_bytes()).map_err(|_| invalid())
+}
+
+fn sound_headers(given: &[(String, String)], limits: &Limits) -> Result<HeaderMap, EgressError> {
+    let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if given.len() > limits.request_headers || bytes > limits.request_header_bytes {
+        let message = format!(
+            "the request has more than {} headers or {} bytes of them; send fewer",
+            limits.request_headers, limits.request_header_bytes
+        );
+        return Err(EgressError::new(Reason::RequestHeadersTooLarge, message));
+    }
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let sound_name = sound_name(name)?;
+        // Checked before it is dropped: a line end is never innocent.
+        let sound_value = sound_value(name, value)?;
+        if !belongs_to_connection(&sound_name) {
+            headers.append(sound_name, sound_value);
+        }
+    }
+    Ok(headers)
+}
+
+/// Bytes beyond ASCII would be read as Latin-1 here and as UTF-8 there.
+fn sound_value(name: &str, value: &str) -> Result<HeaderValue, EgressError> {
+    let sound = HeaderValue::from_str(value).ok().filter(|_| value.is_ascii());
+    sound.ok_or_else(|| {
+        let name = quoted(name);
+        let message = format!("the value of header {name} has control or non-ASCII characters; encode it");
+        EgressError::new(Reason::InvalidHeader, message)
+    })
+}
+
+fn sensitive_names(given: &[String]) -> Result<Vec<HeaderName>, EgressError> {
+    given.iter().map(|name| sound_name(name)).collect()
+}
+
+fn sound_name(name: &str) -> Result<HeaderName, EgressError> {
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+        let message = format!("{} is not a header name; use letters, digits and `-`", quoted(name));
+        EgressError::new(Reason::InvalidHeader, message)
+    })
+}
+
+/// Headers through which a caller could reshape the message or speak to whatever stands in between.
+fn belongs_to_connection(name: &HeaderName) -> bool {
+    CONNECTION_HEADERS.contains(name)
+        || name.as_str().starts_with("proxy-")
+        || matches!(name.as_str(), "keep-alive" | "http2-settings")
+}
+
+static CONNECTION_HEADERS: [HeaderName; 9] = [
+    ACCEPT_ENCODING, // what we can decode is ours to say
+    CONNECTION,
+    CONTENT_LENGTH,
+    EXPECT,
+    HOST,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+static HARMLESS: [HeaderName; 11] = [
+    ACCEPT,
+    ACCEPT_LANGUAGE,
+    CACHE_CONTROL,
+    CONTENT_ENCODING,
+    CONTENT_LANGUAGE,
+    CONTENT_TYPE,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    PRAGMA,
+    RANGE,
+    USER_AGENT,
+];
+
+const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+const MOST_METHOD_BYTES: usize = 32;
+const OUR_NAME: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
+
+#[cfg(test)]
+mod tests;

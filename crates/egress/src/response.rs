@@ -1,0 +1,82 @@
+//! What came back, and which way did it go?
+
+use std::{fmt, net::SocketAddr, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap,
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE},
+};
+
+use crate::exchange::Answer;
+
+/// An answer, whole and unpacked.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Response {
+    pub status: u16,
+    /// Where the answer came from, after redirects.
+    pub url: String,
+    /// Names in lower case, in order of first appearance; a repeated header stays repeated. Bytes beyond ASCII are
+    /// read as Latin-1.
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
+    /// One for every server that was spoken to; the last one gave this answer.
+    pub hops: Vec<Hop>,
+}
+
+/// A server that was spoken to, as the journal tells it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Hop {
+    /// Without query, which may carry keys.
+    pub url: String,
+    pub address: SocketAddr,
+    /// Nothing if no answer came.
+    pub status: Option<u16>,
+    /// From the question for the address to the end of the answer; zero if it never came.
+    pub elapsed: Duration,
+    /// Bytes of the body as they came over the wire.
+    pub received: u64,
+}
+
+impl Response {
+    pub(crate) fn of(answer: Answer, url: String) -> Self {
+        let headers = listed(&answer.headers, answer.unpacked);
+        Self { status: answer.status.as_u16(), url, headers, body: answer.body, hops: Vec::new() }
+    }
+
+    pub fn content_type(&self) -> Option<&str> {
+        let mut of_type = self.headers.iter().filter(|(name, _)| name == CONTENT_TYPE.as_str());
+        of_type.next().map(|(_, value)| value.as_str())
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .field("body_bytes", &self.body.len())
+            .field("hops", &self.hops)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Is the body still as the server packed it?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unpacked {
+    AsSent,
+    Decoded,
+}
+
+fn listed(headers: &HeaderMap, unpacked: Unpacked) -> Vec<(String, String)> {
+    // They describe a body that the caller will not see.
+    let is_stale = |name: &http::HeaderName| {
+        unpacked == Unpacked::Decoded && (name == CONTENT_ENCODING || name == CONTENT_LENGTH)
+    };
+    let kept = headers.iter().filter(|(name, _)| !is_stale(name));
+    kept.map(|(name, value)| {
+        let value = value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
+        (name.as_str().to_owned(), value)
+    })
+    .collect()
+}

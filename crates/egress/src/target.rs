@@ -1,0 +1,177 @@
+//! Where does this URL lead? Parsed once; the value that is judged is the value that is dialled.
+
+use std::net::IpAddr;
+
+use url::{Host, ParseError, Url};
+
+use crate::error::{EgressError, Reason, quoted};
+
+/// Reads a URL the way a request will read it, so that a check before the call sees what the call would see.
+pub fn parse_url(text: &str) -> Result<Url, EgressError> {
+    Target::parse(text).map(|target| target.url)
+}
+
+/// A URL with everything decided that matters to a guard.
+#[derive(Clone, Debug)]
+pub struct Target {
+    url: Url,
+    host: TargetHost,
+    port: u16,
+    transport: Transport,
+}
+
+/// A name without trailing dot, in ASCII and lower case; or the address that packets go to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum TargetHost {
+    Name(String),
+    Address(IpAddr),
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Transport {
+    Plain,
+    Tls,
+}
+
+impl Target {
+    pub fn parse(text: &str) -> Result<Self, EgressError> {
+        refuse_controls(text)?;
+        let url = Url::parse(text).map_err(|error| unreadable(text, error))?;
+        Self::of(url)
+    }
+
+    /// Where a redirect leads, seen from here.
+    pub fn join(&self, location: &str) -> Result<Self, EgressError> {
+        refuse_controls(location)?;
+        let url = self.url.join(location).map_err(|error| unreadable(location, error))?;
+        Self::of(url)
+    }
+
+    pub fn of(mut url: Url) -> Result<Self, EgressError> {
+        let transport = match url.scheme() {
+            "http" => Transport::Plain,
+            "https" => Transport::Tls,
+            other => {
+                let message = format!("scheme {} is not supported; use http or https", quoted(other));
+                return Err(EgressError::new(Reason::UnsupportedScheme, message));
+            }
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            let message = "a URL carries no user or password; send an Authorization header";
+            return Err(EgressError::new(Reason::UserinfoInUrl, message));
+        }
+        let host = match url.host() {
+            Some(Host::Domain(name)) => TargetHost::Name(sound_name(name)?),
+            Some(Host::Ipv4(v4)) => TargetHost::Address(IpAddr::V4(v4)),
+            Some(Host::Ipv6(v6)) => TargetHost::Address(IpAddr::V6(v6).to_canonical()),
+            None => return Err(missing_host()),
+        };
+        let port = url.port_or_known_default().unwrap_or_default();
+        if port == 0 {
+            return Err(EgressError::new(Reason::PortBlocked, "port 0 cannot be reached; name another port"));
+        }
+        // Rewritten, so that the Host header, the TLS name and the origin agree with what was judged.
+        let rewritten = match &host {
+            TargetHost::Name(name) => url.set_host(Some(name)).is_ok(),
+            TargetHost::Address(address) => url.set_ip_host(*address).is_ok(),
+        };
+        if !rewritten {
+            return Err(missing_host());
+        }
+        url.set_fragment(None);
+        Ok(Self { url, host, port, transport })
+    }
+
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    pub fn host(&self) -> &TargetHost {
+        &self.host
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    pub fn shares_origin_with(&self, other: &Self) -> bool {
+        self.transport == other.transport && self.host == other.host && self.port == other.port
+    }
+
+    /// What the Host header says.
+    pub fn authority(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Path and query, as the request line says them.
+    pub fn path_and_query(&self) -> String {
+        let path = self.url.path();
+        self.url.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
+    }
+
+    /// For the journal: queries carry keys.
+    pub fn without_query(&self) -> String {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        url.into()
+    }
+}
+
+/// In a message: the host as it was understood.
+impl std::fmt::Display for TargetHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+/// The parser would drop tabs and line ends silently, and two readers might then see two URLs.
+fn refuse_controls(text: &str) -> Result<(), EgressError> {
+    if text.chars().any(char::is_control) {
+        let message = format!("{} contains control characters; percent-encode or remove them", quoted(text));
+        return Err(EgressError::new(Reason::InvalidUrl, message));
+    }
+    Ok(())
+}
+
+fn unreadable(text: &str, error: ParseError) -> EgressError {
+    if error == ParseError::EmptyHost {
+        return missing_host();
+    }
+    let message = format!("{} is not a URL: {error}; write `https://host/path`", quoted(text));
+    EgressError::new(Reason::InvalidUrl, message)
+}
+
+fn missing_host() -> EgressError {
+    EgressError::new(Reason::MissingHost, "the URL names no host; write `https://host/path`")
+}
+
+/// The URL standard allows characters in a host that no resolver, certificate or rule knows.
+fn sound_name(name: &str) -> Result<String, EgressError> {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.is_empty() {
+        return Err(missing_host());
+    }
+    let is_sound = |label: &str| {
+        (1..=MOST_LABEL_BYTES).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    if name.len() > MOST_NAME_BYTES || !name.split('.').all(is_sound) {
+        let message = format!("{} is not a host name (RFC 1123)", quoted(name));
+        return Err(EgressError::new(Reason::InvalidUrl, message));
+    }
+    Ok(name.to_ascii_lowercase())
+}
+
+const MOST_NAME_BYTES: usize = 253;
+const MOST_LABEL_BYTES: usize = 63;
+
+#[cfg(test)]
+mod tests;
