@@ -41,6 +41,15 @@ impl Target {
     pub fn real(&self) -> String {
         join(&self.folder_path, &self.name)
     }
+
+    /// Called once the name has changed: a power cut must not bring the old one back.
+    pub fn keep_name(&self, asked: &str) -> Result<(), Fault> {
+        self.folder.sync_all().map_err(|_| {
+            let message =
+                format!("{} has changed, but a power cut may bring the old one back", quoted(asked));
+            Fault::new(Reason::Io, message)
+        })
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -142,7 +151,7 @@ impl Files {
                     self.judge.check(&path, &self.roots, asked)?;
                     match rustix::fs::mkdirat(&reached, name, FOLDER_MODE.into()) {
                         Ok(()) | Err(Errno::EXIST) => {}
-                        Err(error) => return Err(failed(error.into())),
+                        Err(error) => return Err(Fault::io(asked, &error.into())),
                     }
                     kernel::folder(workspace, so_far).map_err(failed)?
                 }
@@ -171,9 +180,7 @@ fn opening(asked: &str, error: &io::Error, escape: fn(&str) -> Fault) -> Fault {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         // EXDEV: the path left the root. ELOOP: a chain of links without end, or a magic link of `/proc`.
         Some(Errno::XDEV | Errno::LOOP) => escape(asked),
-        Some(Errno::NAMETOOLONG) => {
-            Fault::new(Reason::InvalidPath, format!("{} is too long for the file system", quoted(asked)))
-        }
+        Some(Errno::NAMETOOLONG) => kernel::too_long(asked),
         _ => kernel::unsupported(error).unwrap_or_else(|| Fault::io(asked, error)),
     }
 }

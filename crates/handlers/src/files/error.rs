@@ -82,7 +82,7 @@ impl Fault {
 
     /// Would another file have fared better? Then a search goes on.
     pub const fn concerns_one_file(&self) -> bool {
-        matches!(self.reason, Reason::Io | Reason::LineTooLong | Reason::NotAFile)
+        matches!(self.reason, Reason::InvalidPath | Reason::Io | Reason::LineTooLong | Reason::NotAFile)
     }
 
     pub const fn is_refusal(&self) -> bool {

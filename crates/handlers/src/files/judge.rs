@@ -19,26 +19,33 @@ use super::{
 pub(super) struct Judge {
     allowed: Vec<PathPattern>,
     blocked: Vec<PathPattern>,
-    workspace: [String; 2],
-    home: [Option<String>; 2],
+    /// By the names in the grant, and by the real ones where they differ.
+    bases: Vec<Base>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Base {
+    workspace: String,
+    home: Option<String>,
+}
+
+impl Base {
+    fn roots(&self) -> PathRoots<'_> {
+        PathRoots { workspace: &self.workspace, home: self.home.as_deref() }
+    }
 }
 
 impl Judge {
     pub fn new(grants: &FileGrants, roots: &Roots) -> Result<Self, Fault> {
-        let home = grants.home.as_deref().map(home_names).transpose()?;
-        let mut judge = Self {
-            allowed: grants.allowed.clone(),
-            blocked: grants.blocked.clone(),
-            workspace: [roots.workspace.granted.clone(), roots.workspace.real.clone()],
-            home: home.map_or([None, None], |[granted, real]| [Some(granted), Some(real)]),
-        };
-        let [_, workspace] = &judge.workspace;
-        let [_, home] = &judge.home;
-        let real = PathRoots { workspace, home: home.as_deref() };
+        let (granted_home, real_home) = grants.home.as_deref().map(home_names).transpose()?.unzip();
+        let granted = Base { workspace: roots.workspace.granted.clone(), home: granted_home };
+        let real = Base { workspace: roots.workspace.real.clone(), home: real_home };
+        let mut blocked = grants.blocked.clone();
         for pattern in &grants.blocked {
-            judge.blocked.extend(behind_links(pattern, real)?);
+            blocked.extend(behind_links(pattern, real.roots())?);
         }
-        Ok(judge)
+        let bases = if granted == real { vec![real] } else { vec![granted, real] };
+        Ok(Self { allowed: grants.allowed.clone(), blocked, bases })
     }
 
     /// Judges an absolute clean path below a root's real path.
@@ -68,30 +75,23 @@ impl Judge {
             }
         }
         let covered = |patterns: &[PathPattern]| {
-            patterns
-                .iter()
-                .any(|pattern| names.iter().any(|name| self.bases().any(|base| pattern.covers(name, base))))
+            patterns.iter().any(|pattern| {
+                names.iter().any(|name| self.bases.iter().any(|base| pattern.covers(name, base.roots())))
+            })
         };
         if covered(&self.blocked) {
             return Some(Reason::PathBlocked);
         }
         (!covered(&self.allowed)).then_some(Reason::PathNotAllowed)
     }
-
-    fn bases(&self) -> impl Iterator<Item = PathRoots<'_>> {
-        self.workspace
-            .iter()
-            .zip(&self.home)
-            .map(|(workspace, home)| PathRoots { workspace, home: home.as_deref() })
-    }
 }
 
-fn home_names(home: &Path) -> Result<[String; 2], Fault> {
+fn home_names(home: &Path) -> Result<(String, String), Fault> {
     let unusable =
         || Fault::new(Reason::GrantUnusable, "the home folder has a name that is not UTF-8; rename it");
     let granted = home.to_str().ok_or_else(unusable)?.to_owned();
     let real = fs::canonicalize(home).unwrap_or_else(|_| home.to_owned());
-    Ok([granted, real.to_str().ok_or_else(unusable)?.to_owned()])
+    Ok((granted, real.to_str().ok_or_else(unusable)?.to_owned()))
 }
 
 /// The same block by the path that links lead to, where that is another one.

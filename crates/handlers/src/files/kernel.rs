@@ -67,7 +67,11 @@ pub(super) fn child_folder(dir: &File, name: &OsStr) -> io::Result<File> {
 /// The absolute path that a handle has at this moment; `None` where it has lost its name. A part that is not UTF-8 is
 /// shown with replacement signs.
 pub(super) fn real_path(handle: &File, asked: &str) -> Result<Option<String>, Fault> {
-    let link = rustix::fs::readlinkat(CWD, own_path(handle), Vec::new()).map_err(|_| no_proc())?;
+    let link = match rustix::fs::readlinkat(CWD, own_path(handle), Vec::new()) {
+        Ok(link) => link,
+        Err(Errno::NAMETOOLONG) => return Err(too_long(asked)),
+        Err(_) => return Err(no_proc()),
+    };
     let path = String::from_utf8_lossy(link.to_bytes()).into_owned();
     if !path.starts_with('/') {
         return Err(escapes(asked));
@@ -195,6 +199,10 @@ fn open(answer: rustix::io::Result<OwnedFd>) -> io::Result<File> {
 
 fn own_path(handle: &File) -> String {
     format!("/proc/self/fd/{}", handle.as_raw_fd())
+}
+
+pub(super) fn too_long(asked: &str) -> Fault {
+    Fault::new(Reason::InvalidPath, format!("{} is too long for the file system", quoted(asked)))
 }
 
 fn no_proc() -> Fault {

@@ -34,6 +34,7 @@ impl Files {
         let mut output = Output::new(self.caps.entries, self.caps.output_bytes);
         let names = kernel::names(&folder, self.caps.walked).map_err(io)?;
         for name in names.ok_or_else(|| output.too_large())? {
+            self.go_on()?;
             if kernel::is_unfinished(&name) {
                 continue;
             }
@@ -48,7 +49,7 @@ impl Files {
 
     /// What the policy does not grant is not listed either.
     pub(super) fn shows(&self, path: &str, real: &str) -> bool {
-        self.judge.grants(path, &self.roots) && self.judge.grants(real, &self.roots)
+        self.judge.grants(path, &self.roots) && (path == real || self.judge.grants(real, &self.roots))
     }
 
     pub(super) fn is_there(&self, asked: &str) -> Result<bool, Fault> {

@@ -39,8 +39,8 @@ impl Files {
         self.go_on()?;
         renameat(&source.folder, &source.name, &target.folder, &target.name)
             .map_err(|error| Fault::io(to, &error.into()))?;
-        let synced = target.folder.sync_all().and_then(|()| source.folder.sync_all());
-        synced.map_err(|error| Fault::io(to, &error))?;
+        target.keep_name(to)?;
+        source.keep_name(from)?;
         Ok(self.roots.absolute(&target.path))
     }
 

@@ -51,7 +51,7 @@ impl<'t> Staged<'t> {
         let Some(name) = self.name.as_deref() else { return Ok(()) };
         renameat(&self.target.folder, name, &self.target.folder, &self.target.name)?;
         self.name = None;
-        self.target.folder.sync_all()
+        Ok(())
     }
 }
 

@@ -115,6 +115,7 @@ impl Files {
         let staged = Staged::write(target, replaced.map(|found| &found.metadata), bytes).map_err(io)?;
         self.go_on()?;
         staged.commit().map_err(io)?;
+        target.keep_name(asked)?;
         Ok(self.roots.absolute(&target.path))
     }
 

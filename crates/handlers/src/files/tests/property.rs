@@ -49,7 +49,7 @@ fn plant(ground: &Ground, tree: &[(Vec<&str>, Planted)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_outside_is_ever_told_or_touched(

@@ -166,3 +166,28 @@ fn a_call_that_is_over_stops() {
     refused(files.delete_dir("."), "SECURITY deleteDir deletedir-workspace-root");
     assert_eq!(fs::read_dir(ground.path("ws")).unwrap().count(), 1);
 }
+
+#[test]
+fn a_real_path_that_is_too_long_is_said_to_be() {
+    let ground = Ground::new();
+    let name = "y".repeat(250);
+    let mut dir = fs::File::open(ground.path("ws")).unwrap();
+    for _ in 0..18 {
+        rustix::fs::mkdirat(&dir, &*name, rustix::fs::Mode::RWXU).unwrap();
+        dir = kernel::child_folder(&dir, name.as_ref()).unwrap();
+    }
+    ground.put("ws/zzz", "hit");
+    ground.link("ws/half", format!("{name}/").repeat(10));
+    let files = ground.files();
+    refused(files.stat(&format!("half/{}", format!("{name}/").repeat(8))), "INVALID_INPUT stat invalid-path");
+    assert_eq!(files.search_in_files(".", "*", "hit", SearchOptions::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn a_host_without_openat2_is_said_to_be_one() {
+    for errno in [rustix::io::Errno::NOSYS, rustix::io::Errno::PERM] {
+        let fault = kernel::unsupported(&errno.into()).unwrap();
+        refused::<()>(Err(fault.by("safety.fs.readText")), "HELPER_RUNTIME readText host-unsupported");
+    }
+    assert!(kernel::unsupported(&rustix::io::Errno::ACCESS.into()).is_none());
+}
