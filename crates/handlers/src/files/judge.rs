@@ -1,0 +1,127 @@
+//! Does the policy grant this path, by any of its names?
+//!
+//! A file has several names: the one in the grant and the real one, where a root is reached through a link. A block
+//! counts under each of them, and the literal beginning of a blocked path is also taken as links make of it now, so that
+//! blocking `/var/run/x` blocks `/run/x`. Not seen: another hard link to a blocked file, and folders whose file
+//! system ignores letter case.
+
+use std::{fs, path::Path};
+
+use toolgate_spec::{PathPattern, PathRoots};
+
+use super::{
+    error::{Fault, Reason, quoted},
+    grants::FileGrants,
+    place::{Roots, below, join},
+};
+
+#[derive(Debug)]
+pub(super) struct Judge {
+    allowed: Vec<PathPattern>,
+    blocked: Vec<PathPattern>,
+    /// By the names in the grant, and by the real ones where they differ.
+    bases: Vec<Base>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Base {
+    workspace: String,
+    home: Option<String>,
+}
+
+impl Base {
+    fn roots(&self) -> PathRoots<'_> {
+        PathRoots { workspace: &self.workspace, home: self.home.as_deref() }
+    }
+}
+
+impl Judge {
+    pub fn new(grants: &FileGrants, roots: &Roots) -> Result<Self, Fault> {
+        let (granted_home, real_home) = grants.home.as_deref().map(home_names).transpose()?.unzip();
+        let granted = Base { workspace: roots.workspace.granted.clone(), home: granted_home };
+        let real = Base { workspace: roots.workspace.real.clone(), home: real_home };
+        let mut blocked = grants.blocked.clone();
+        for pattern in &grants.blocked {
+            blocked.extend(behind_links(pattern, real.roots())?);
+        }
+        let bases = if granted == real { vec![real] } else { vec![granted, real] };
+        Ok(Self { allowed: grants.allowed.clone(), blocked, bases })
+    }
+
+    /// Judges an absolute clean path below a root's real path.
+    pub fn check(&self, path: &str, roots: &Roots, asked: &str) -> Result<(), Fault> {
+        match self.verdict(path, roots) {
+            None => Ok(()),
+            Some(Reason::PathBlocked) => {
+                let message = format!("{} is blocked for this tool", quoted(asked));
+                Err(Fault::new(Reason::PathBlocked, message))
+            }
+            Some(reason) => {
+                let message = format!("{} is not among the paths allowed to this tool", quoted(asked));
+                Err(Fault::new(reason, message))
+            }
+        }
+    }
+
+    pub fn grants(&self, path: &str, roots: &Roots) -> bool {
+        self.verdict(path, roots).is_none()
+    }
+
+    fn verdict(&self, path: &str, roots: &Roots) -> Option<Reason> {
+        let mut names = vec![path.to_owned()];
+        for root in roots.iter().filter(|root| root.real != root.granted) {
+            if below(path, &root.real).is_some() {
+                names.push(root.rename(path));
+            }
+        }
+        let covered = |patterns: &[PathPattern]| {
+            patterns.iter().any(|pattern| {
+                names.iter().any(|name| self.bases.iter().any(|base| pattern.covers(name, base.roots())))
+            })
+        };
+        if covered(&self.blocked) {
+            return Some(Reason::PathBlocked);
+        }
+        (!covered(&self.allowed)).then_some(Reason::PathNotAllowed)
+    }
+}
+
+fn home_names(home: &Path) -> Result<(String, String), Fault> {
+    let unusable =
+        || Fault::new(Reason::GrantUnusable, "the home folder has a name that is not UTF-8; rename it");
+    let granted = home.to_str().ok_or_else(unusable)?.to_owned();
+    let real = fs::canonicalize(home).unwrap_or_else(|_| home.to_owned());
+    Ok((granted, real.to_str().ok_or_else(unusable)?.to_owned()))
+}
+
+/// The same block by the path that links lead to, where that is another one.
+fn behind_links(pattern: &PathPattern, base: PathRoots<'_>) -> Result<Option<PathPattern>, Fault> {
+    let text = pattern.text();
+    let written = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME"), base.home) {
+        (Some(rest), _, _) => format!("{}/{rest}", base.workspace),
+        (None, Some(rest), Some(home)) => format!("{home}/{rest}"),
+        (None, Some(_), None) => return Ok(None),
+        (None, None, _) => text.to_owned(),
+    };
+    let parts: Vec<&str> = written.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let literal = parts.iter().take_while(|part| !part.contains('*')).count();
+    // The longest beginning that exists is resolved; what does not exist has no links.
+    for length in (1..=literal).rev() {
+        let (exists, rest) = parts.split_at(length);
+        let exists = format!("/{}", exists.join("/"));
+        let Ok(real) = fs::canonicalize(&exists) else { continue };
+        if real == Path::new(&exists) {
+            return Ok(None);
+        }
+        let real = real.to_str().map(|real| join(real, &rest.join("/")));
+        let pattern = real.and_then(|real| PathPattern::parse(&real).ok()).ok_or_else(|| {
+            let message = format!(
+                "blocked path {} leads to a name that cannot be blocked; block its folder",
+                quoted(text)
+            );
+            Fault::new(Reason::GrantUnusable, message)
+        })?;
+        return Ok(Some(pattern));
+    }
+    Ok(None)
+}

@@ -1,0 +1,102 @@
+//! How does a file change so that nobody ever sees half of it, and no change of another call is lost?
+
+use std::{
+    fs::{File, Metadata, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown},
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, renameat, unlinkat},
+    io::Errno,
+};
+
+use super::{
+    Files,
+    access::Target,
+    error::{Fault, Reason},
+    kernel,
+};
+
+/// New content, complete and on disk, beside the file that it is to replace. Dropped, it was never there; only a
+/// process that is killed leaves it behind, under a name that no listing shows.
+pub(super) struct Staged<'t> {
+    target: &'t Target,
+    name: Option<String>,
+}
+
+impl<'t> Staged<'t> {
+    pub fn write(target: &'t Target, replaced: Option<&Metadata>, bytes: &[u8]) -> io::Result<Self> {
+        let name = random_name()?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Closed to others until the content is in: the old file may have been private.
+        let mode = if replaced.is_some() { PRIVATE } else { ORDINARY };
+        let mut file = File::from(openat(&target.folder, &name, flags, Mode::from_raw_mode(mode))?);
+        let staged = Self { target, name: Some(name) };
+        file.write_all(bytes)?;
+        if let Some(replaced) = replaced {
+            // Root may hand the file back to its owner; for others it can only become their own, as in any editor.
+            let _ = fchown(&file, Some(replaced.uid()), Some(replaced.gid()));
+            file.set_permissions(Permissions::from_mode(replaced.mode() & PERMISSION_BITS))?;
+        }
+        // The content before the name: after a power cut the name must not lead to an empty file.
+        file.sync_all()?;
+        Ok(staged)
+    }
+
+    /// A link that was put in the file's place meanwhile is replaced, not followed.
+    pub fn commit(mut self) -> io::Result<()> {
+        let Some(name) = self.name.as_deref() else { return Ok(()) };
+        renameat(&self.target.folder, name, &self.target.folder, &self.target.name)?;
+        self.name = None;
+        Ok(())
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take() {
+            let _ = unlinkat(&self.target.folder, name, AtFlags::empty());
+        }
+    }
+}
+
+/// Held while a call changes the workspace, so that an addition or an edit cannot undo what another call writes
+/// meanwhile. Given back when dropped.
+#[derive(Debug)]
+pub(super) struct Turn {
+    _lock: File,
+}
+
+impl Files {
+    pub(super) fn turn(&self) -> Result<Turn, Fault> {
+        let io = |error| Fault::io(".", &error);
+        // Opened anew: a lock belongs to the opening, and threads that share one would all hold it.
+        let lock = kernel::folder(&self.roots.workspace.dir, ".").map_err(io)?;
+        for _ in 0..MOST_TRIES {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Turn { _lock: lock }),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => self.go_on()?,
+                Err(error) => return Err(io(error.into())),
+            }
+            thread::sleep(BETWEEN_TRIES);
+        }
+        Err(Fault::new(Reason::Io, "somebody else keeps the workspace locked; try again"))
+    }
+}
+
+fn random_name() -> io::Result<String> {
+    let number = getrandom::u64().map_err(io::Error::other)?;
+    Ok(format!("{}{number:016x}{}", kernel::UNFINISHED, kernel::UNFINISHED_END))
+}
+
+const PRIVATE: u32 = 0o600;
+const ORDINARY: u32 = 0o644;
+
+/// Without set-user-id and its kin: new content does not inherit them.
+const PERMISSION_BITS: u32 = 0o777;
+
+const MOST_TRIES: usize = 5_000;
+const BETWEEN_TRIES: Duration = Duration::from_millis(2);

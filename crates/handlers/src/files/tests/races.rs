@@ -1,0 +1,158 @@
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+};
+
+use super::*;
+
+/// Runs `attack` over and over while `work` goes on, and at least as often as said.
+fn while_swapping(swaps: usize, attack: impl Fn(usize) + Sync, work: impl Fn()) {
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for turn in 0..swaps {
+                attack(turn);
+            }
+            is_done.store(true, Relaxed);
+        });
+        while !is_done.load(Relaxed) {
+            work();
+        }
+    });
+}
+
+/// Puts `ready` in the place of `name` in one step, and `name` in the place of `ready`.
+fn exchange(ground: &Ground, ready: &str, name: &str) {
+    let flags = rustix::fs::RenameFlags::EXCHANGE;
+    let cwd = rustix::fs::CWD;
+    rustix::fs::renameat_with(cwd, ground.path(ready), cwd, ground.path(name), flags).unwrap();
+}
+
+#[test]
+fn a_file_swapped_for_a_link_is_never_read_through() {
+    let ground = Ground::new();
+    ground.put("ws/a", "plain");
+    ground.link("aside", "../out/secret");
+    let files = ground.files();
+    while_swapping(
+        2000,
+        |_| exchange(&ground, "aside", "ws/a"),
+        || match files.read_text("a") {
+            Ok(text) => assert_eq!(text, "plain"),
+            Err(error) => assert_eq!(error.reason, "path-escapes-base"),
+        },
+    );
+    assert!(ground.is_untouched());
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_is_never_read_or_searched_through() {
+    let ground = Ground::new();
+    ground.put("ws/d/secret", "plain");
+    ground.link("aside", "../out");
+    let files = ground.files();
+    while_swapping(
+        2000,
+        |_| exchange(&ground, "aside", "ws/d"),
+        || {
+            for said in everything_said_about(&files, "d/secret") {
+                assert!(!said.contains(CANARY), "{said}");
+            }
+            let hits = files.search_in_files(".", "*", "CANARY", SearchOptions::default()).unwrap();
+            assert_eq!(hits, []);
+            let found = files.find(".", "deep", FindOptions::default()).unwrap();
+            assert_eq!(found, Vec::<String>::new());
+        },
+    );
+    assert!(ground.is_untouched());
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_is_never_written_or_deleted_through() {
+    let ground = Ground::new();
+    ground.put("ws/d/e/f", "plain");
+    ground.link("aside", "../out");
+    let files = ground.files();
+    while_swapping(
+        2000,
+        |_| exchange(&ground, "aside", "ws/d"),
+        || {
+            let _ = files.write_text("d/secret", "overwritten");
+            let _ = files.append_text("d/new/secret", "overwritten");
+            let _ = files.delete("d/secret");
+            let _ = files.move_("d/e", "moved").and_then(|_| files.move_("moved", "d/e"));
+            let _ = files.delete_dir("d/deep");
+            let _ = files.delete_dir("d/new");
+        },
+    );
+    assert!(ground.is_untouched());
+}
+
+/// A folder of the workspace is carried out of it while a file in it is read by `..` through a link.
+#[test]
+fn a_folder_carried_out_is_not_climbed_from() {
+    let ground = Ground::new();
+    ground.put("ws/d/e/f", "plain");
+    ground.link("ws/d/e/up", "../../../out/secret");
+    ground.link("ws/d/e/back", "../../d/e/f");
+    let files = ground.files();
+    while_swapping(
+        2000,
+        |turn| {
+            let (from, to) = if turn % 2 == 0 { ("ws/d", "out-d") } else { ("out-d", "ws/d") };
+            fs::rename(ground.path(from), ground.path(to)).unwrap();
+        },
+        || {
+            for path in ["d/e/up", "d/e/back", "d/e/f"] {
+                assert!(!files.read_text(path).is_ok_and(|text| text != "plain"), "{path}");
+            }
+        },
+    );
+}
+
+#[test]
+fn a_block_holds_while_the_link_to_it_is_swapped() {
+    let ground = Ground::new();
+    ground.put("ws/keys/id", CANARY);
+    ground.put("ws/a", "plain");
+    ground.link("ws/aside", "keys/id");
+    let files = ground.files_with(|grants| grants.blocked = vec![pattern("$WORKSPACE/keys")]);
+    while_swapping(
+        2000,
+        |_| exchange(&ground, "ws/aside", "ws/a"),
+        || match files.read_text("a") {
+            Ok(text) => assert_eq!(text, "plain"),
+            Err(error) => assert_eq!(error.reason, "path-blocked"),
+        },
+    );
+}
+
+#[test]
+fn a_reader_never_sees_half_a_write() {
+    let ground = Ground::new();
+    ground.put("ws/a", "0".repeat(100_000));
+    let (writer, reader) = (ground.files(), ground.files());
+    while_swapping(
+        60,
+        |turn| drop(writer.write_text("a", &(turn % 10).to_string().repeat(100_000)).unwrap()),
+        || {
+            let text = reader.read_text("a").unwrap();
+            assert_eq!(text.len(), 100_000);
+            assert!(text.bytes().all(|byte| Some(byte) == text.bytes().next()));
+        },
+    );
+}
+
+#[test]
+fn additions_of_several_calls_are_all_kept() {
+    let ground = Ground::new();
+    let files = [ground.files(), ground.files()];
+    thread::scope(|scope| {
+        for files in &files {
+            for _ in 0..2 {
+                scope.spawn(|| (0..15).for_each(|_| drop(files.append_text("log", "line\n").unwrap())));
+            }
+        }
+    });
+    assert_eq!(files[0].line_count("log").unwrap(), 60);
+}
