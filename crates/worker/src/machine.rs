@@ -10,8 +10,8 @@ pub use call::{Call, EffectPort, LinkLost};
 pub use image::Image;
 use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits};
 use wasmtime::{
-    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig, Store, Trap,
-    TypedFunc,
+    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig,
+    Store, Trap, TypedFunc,
 };
 
 use self::{call::Stop, ticker::Ticker};
@@ -79,14 +79,23 @@ impl Machine {
         match fresh.ending(outcome, limits) {
             Ending::Value(_) => {
                 let untouched = self.fresh().map_err(broken)?;
-                Ok(Image::difference(untouched.memory.data(&untouched.store), fresh.memory.data(&fresh.store)))
+                Ok(Image::difference(
+                    untouched.memory.data(&untouched.store),
+                    fresh.memory.data(&fresh.store),
+                ))
             }
             other => Err(other),
         }
     }
 
     /// Runs the tool of `image` in `fresh`.
-    pub fn run(&self, mut fresh: Fresh, image: &Image, run: &Run, effects: Box<dyn EffectPort>) -> (Done, Fresh) {
+    pub fn run(
+        &self,
+        mut fresh: Fresh,
+        image: &Image,
+        run: &Run,
+        effects: Box<dyn EffectPort>,
+    ) -> (Done, Fresh) {
         let busy = self.ticker.busy();
         let outcome = fresh
             .limit(&run.limits)
@@ -131,7 +140,8 @@ impl Fresh {
 
     fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<Outcome, MachineError> {
         let (arguments, len) = self.hand_over(run.arguments.as_bytes())?;
-        let enter = self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
+        let enter =
+            self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
         self.store.data_mut().connect(effects);
         let heap = limits::heap(&run.limits);
         let at = enter.call(&mut self.store, (arguments, len, run.seed, heap))?;
