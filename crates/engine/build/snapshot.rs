@@ -43,10 +43,10 @@ pub fn compile(wasm: &[u8], target: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(Engine::new(&config)?.precompile_module(wasm)?)
 }
 
-/// The snapshot tool runs the engine on a fiber, whose stack must be the larger one. It changes no compiled code.
+/// The snapshot tool is built with all of Wasmtime; the worker has no collector, no threads and no components.
 fn settings() -> Config {
     let mut settings = config::config();
-    settings.async_stack_size(2 * config::WASM_STACK);
+    settings.gc_support(false).wasm_threads(false).wasm_component_model(false).wasm_exceptions(false);
     settings
 }
 

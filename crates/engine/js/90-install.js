@@ -1,2 +1,18 @@
-// What a tool may see depends on its grants, one bit each.
-function install(grants) {}
+// What a tool sees depends on its grants, one bit each. What is not granted is not there.
+const GRANT_FETCH = 1;
+const GRANT_READ = 2;
+const GRANT_WRITE = 4;
+
+function install(grants) {
+  const safety = {};
+  if (typeof parser !== "undefined") safety.parser = freeze(parser);
+  if (grants & (GRANT_READ | GRANT_WRITE)) {
+    safety.fs = freeze({
+      ...FILE_PLACES,
+      ...(grants & GRANT_READ ? FILE_READS : {}),
+      ...(grants & GRANT_WRITE ? FILE_WRITES : {}),
+    });
+  }
+  publish({ safety: freeze(safety), Headers, AbortSignal, AbortController });
+  if (grants & GRANT_FETCH) publish({ fetch, Response });
+}

@@ -18,7 +18,7 @@ pub fn config() -> Config {
 pub const SCRIPT_STACK: usize = 256 << 10;
 
 /// The native stack that WebAssembly may use; a good deal less than the worker's main thread has.
-pub const WASM_STACK: usize = 4 << 20;
+pub const WASM_STACK: usize = 2 << 20;
 
 /// The heap that is grown before the snapshot is taken.
 pub const PREGROWN_HEAP: usize = 640 << 10;

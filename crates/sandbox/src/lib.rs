@@ -5,6 +5,7 @@ mod death;
 mod jail;
 mod limits;
 mod namespaces;
+mod pool;
 mod privileges;
 mod probe;
 mod profile;
@@ -15,6 +16,7 @@ pub mod wire;
 
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
+pub use pool::{Effects, Isolation, Lease, Pool, PoolConfig, Report, RunFailure, Tenant};
 pub use probe::{HostRow, HostState, HostStrength, probe};
 pub use profile::{ProfileError, SeccompProfile};
 pub use strength::{Part, Required, Strength};

@@ -11,12 +11,7 @@ use crate::{
 };
 
 /// Answers the ops that the gateway decides.
-pub fn ask(
-    call: &mut Call,
-    op: Op,
-    text: &str,
-    bytes: Vec<u8>,
-) -> wasmtime::Result<Result<Answer, HelperError>> {
+pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Result<Result<Answer, HelperError>> {
     let size = text.len().saturating_add(bytes.len());
     let effect = match op {
         Op::FetchedText | Op::FetchedBytes => return Ok(fetched(call, op, text)),

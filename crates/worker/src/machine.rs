@@ -8,10 +8,10 @@ mod ticker;
 
 pub use call::{Call, EffectPort, LinkLost};
 pub use image::Image;
-use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits};
+use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits, Usage};
 use wasmtime::{
-    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig,
-    Store, Trap, TypedFunc,
+    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig, Store, Trap,
+    TypedFunc,
 };
 
 use self::{call::Stop, ticker::Ticker};
@@ -38,8 +38,8 @@ impl Machine {
     pub fn new() -> Result<Self, MachineError> {
         let mut config = toolgate_engine::config();
         let mut pool = PoolingAllocationConfig::new();
-        // Two: while a tool is loaded, its pages are compared with those of an untouched instance.
-        pool.total_core_instances(2).total_memories(2).total_tables(2).max_unused_warm_slots(2);
+        // Three: one waits for its call while a tool is loaded and compared with an untouched one.
+        pool.total_core_instances(3).total_memories(3).total_tables(3).max_unused_warm_slots(3);
         pool.max_memory_size(toolgate_engine::MAX_LINEAR_MEMORY).table_elements(TABLE_ELEMENTS);
         // The whole image stays resident and is copied back over; giving pages back to the kernel costs more.
         pool.linear_memory_keep_resident(toolgate_engine::snapshot_bytes()).table_keep_resident(1 << 16);
@@ -76,34 +76,36 @@ impl Machine {
         fresh.limit(limits).map_err(broken)?;
         let outcome = fresh.enter_load(load);
         drop(busy);
-        match fresh.ending(outcome, limits) {
+        match fresh.ending(outcome) {
             Ending::Value(_) => {
                 let untouched = self.fresh().map_err(broken)?;
-                Ok(Image::difference(
-                    untouched.memory.data(&untouched.store),
-                    fresh.memory.data(&fresh.store),
-                ))
+                Ok(Image::difference(untouched.memory.data(&untouched.store), fresh.memory.data(&fresh.store)))
             }
             other => Err(other),
         }
     }
 
     /// Runs the tool of `image` in `fresh`.
-    pub fn run(
-        &self,
-        mut fresh: Fresh,
-        image: &Image,
-        run: &Run,
-        effects: Box<dyn EffectPort>,
-    ) -> (Done, Fresh) {
+    pub fn run(&self, mut fresh: Fresh, image: &Image, run: &Run, effects: Box<dyn EffectPort>) -> (Done, Fresh) {
         let busy = self.ticker.busy();
         let outcome = fresh
             .limit(&run.limits)
             .and_then(|()| fresh.lay(image))
             .and_then(|()| fresh.enter_run(run, effects));
         drop(busy);
-        let ending = fresh.ending(outcome, &run.limits);
+        let ending = fresh.ending(outcome);
         (fresh.done(ending, &run.limits), fresh)
+    }
+}
+
+impl Machine {
+    /// Loads and runs in one step, without a worker around it.
+    pub fn evaluate(&self, load: &Load, run: &Run, effects: Box<dyn EffectPort>) -> Result<Done, MachineError> {
+        let fresh = self.fresh()?;
+        Ok(match self.load(load, &run.limits) {
+            Ok(image) => self.run(fresh, &image, run, effects).0,
+            Err(ending) => Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() },
+        })
     }
 }
 
@@ -140,8 +142,7 @@ impl Fresh {
 
     fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<Outcome, MachineError> {
         let (arguments, len) = self.hand_over(run.arguments.as_bytes())?;
-        let enter =
-            self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
+        let enter = self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
         self.store.data_mut().connect(effects);
         let heap = limits::heap(&run.limits);
         let at = enter.call(&mut self.store, (arguments, len, run.seed, heap))?;
@@ -184,7 +185,7 @@ impl Fresh {
         }
     }
 
-    fn ending(&self, outcome: Result<Outcome, MachineError>, limits: &RunLimits) -> Ending {
+    fn ending(&self, outcome: Result<Outcome, MachineError>) -> Ending {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return Self::stopped(&error),
@@ -194,8 +195,8 @@ impl Fresh {
         match (outcome.kind, text) {
             (0, text) => Ending::Value(limits::scalar_text(text.unwrap_or_default())),
             (1, _) => Ending::Undefined,
-            (2 | 4, None) if heap_is_full || limits.memory_bytes == 0 => Ending::Memory,
             (2, None) => Ending::Memory,
+            (4, None) if heap_is_full => Ending::Memory,
             (2, Some(error)) => limits::classify(error),
             (3, _) => Ending::Unsettled,
             (4, text) => Ending::NotData(text.unwrap_or_default()),

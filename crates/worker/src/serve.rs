@@ -1,32 +1,28 @@
 //! How does a worker live? It locks itself in, says so, and answers one request after the other until its socket ends.
 
-use std::{collections::VecDeque, io, process::ExitCode, sync::Arc, thread};
+use std::{collections::VecDeque, io, panic, sync::Arc, thread};
 
 use toolgate_sandbox::{
-    Entered, Namespaces, SeccompProfile, Strength, WORKER_NAME, WorkerJail,
+    Entered, Namespaces, SeccompProfile, Strength, WORKER_NAME, WorkerJail, leave,
     wire::{Effect, EffectAnswer, FromWorker, HEADER, Load, Run, ToWorker, body_length},
 };
 
 use crate::machine::{EffectPort, Fresh, Image, LinkLost, Machine};
 
 /// Turns this process into a worker if it was started as one. To be called first in `main`, before any thread exists.
-pub fn run_if_worker() -> Option<ExitCode> {
-    let is_worker = std::env::args_os().next().is_some_and(|name| name == WORKER_NAME);
-    is_worker.then(|| match live() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    })
+pub fn run_if_worker() {
+    if std::env::args_os().next().is_some_and(|name| name == WORKER_NAME) {
+        // A message would go to a descriptor that is closed, and be taken for an attempt to escape.
+        panic::set_hook(Box::new(|_| leave(PANICKED)));
+        leave(if live().is_ok() { 0 } else { FAILED });
+    }
 }
 
 /// Errors have nobody to be told to: the gateway sees the exit code and the end of the socket.
 fn live() -> Result<(), Ended> {
     let ToWorker::Start(start) = receive()? else { return Err(Ended) };
     let namespaces = if start.namespaces { Namespaces::Enter } else { Namespaces::DangerouslySkip };
-    let jail = WorkerJail {
-        address_space_headroom: ADDRESS_SPACE_HEADROOM,
-        cpu_seconds: start.cpu_seconds,
-        namespaces,
-    };
+    let jail = WorkerJail { address_space_headroom: ADDRESS_SPACE_HEADROOM, cpu_seconds: start.cpu_seconds, namespaces };
     let entered = jail.enter().map_err(|_| Ended)?;
     // A thread of its own, for its stack must hold what WebAssembly may use, whatever the limits of the shell.
     let script = thread::Builder::new().name("script".to_owned()).stack_size(2 * toolgate_engine::WASM_STACK);
@@ -187,6 +183,8 @@ fn fill(into: &mut [u8]) -> Result<usize, Ended> {
     }
 }
 
+const FAILED: u8 = 1;
+const PANICKED: u8 = 101;
 const ADDRESS_SPACE_HEADROOM: u64 = 256 << 20;
 const IMAGE_BYTES: usize = 16 << 20;
 const USUAL_FRAME: usize = 16 << 10;

@@ -1,6 +1,6 @@
 //! The frames themselves, in both directions.
 
-use super::{Effect, EffectAnswer, Reader, WireError, Writer, effect};
+use super::{Effect, EffectAnswer, Reader, WireError, Writer};
 
 /// From the gateway.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,7 +194,7 @@ impl FromWorker {
             1 => Self::Ready { strength: reader.u32()? },
             2 => Self::Missing,
             3 => Self::Unloadable(Ending::read(&mut reader)?),
-            4 => Self::Effect(effect::Effect::read(&mut reader)?),
+            4 => Self::Effect(Effect::read(&mut reader)?),
             5 => Self::Done(Box::new(Done::read(&mut reader)?)),
             other => return Err(WireError::UnknownKind(other)),
         };

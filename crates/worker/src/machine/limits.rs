@@ -25,9 +25,7 @@ pub fn classify(error: String) -> Ending {
     match serde_json::from_str::<Thrown>(&error) {
         Ok(thrown) if thrown.name == "InternalError" && thrown.message == "out of memory" => Ending::Memory,
         Ok(thrown)
-            if (thrown.name == "RangeError"
-                || thrown.name == "SyntaxError"
-                || thrown.name == "InternalError")
+            if (thrown.name == "RangeError" || thrown.name == "SyntaxError" || thrown.name == "InternalError")
                 && thrown.message.contains("stack") =>
         {
             Ending::Stack

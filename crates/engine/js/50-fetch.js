@@ -1,0 +1,167 @@
+// `fetch`: the answer is there when it returns, and can be awaited all the same. The gateway judges every request.
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+class Headers {
+  #list = [];
+  constructor(init) {
+    if (init === undefined || init === null) return;
+    if (typeof init !== "object") throw new WrongType("headers are an object, pairs or Headers");
+    const pairs = init instanceof Headers ? init.#list : typeof init[SymbolOf.iterator] === "function" ? init : entries(init);
+    for (const [name, value] of pairs) this.append(name, value);
+  }
+  static #name(name) {
+    const text = `${name}`;
+    if (!HEADER_NAME.test(text)) throw new WrongType(`\`${text}\` is no header name`);
+    return text.toLowerCase();
+  }
+  static #value(value) {
+    const text = `${value}`.replace(/^[\t\n\r ]+|[\t\n\r ]+$/g, "");
+    if (/[\0\r\n]/.test(text)) throw new WrongType("a header value holds no line ends");
+    return text;
+  }
+  append(name, value) { this.#list.push([Headers.#name(name), Headers.#value(value)]); }
+  delete(name) { const key = Headers.#name(name); this.#list = this.#list.filter(([own]) => own !== key); }
+  get(name) {
+    const key = Headers.#name(name);
+    const values = this.#list.filter(([own]) => own === key).map(([, value]) => value);
+    return values.length ? values.join(", ") : null;
+  }
+  getSetCookie() { return this.#list.filter(([own]) => own === "set-cookie").map(([, value]) => value); }
+  has(name) { const key = Headers.#name(name); return this.#list.some(([own]) => own === key); }
+  set(name, value) { this.delete(name); this.append(name, value); }
+  #sorted() {
+    const names = [...new Set(this.#list.map(([name]) => name))].sort();
+    return names.flatMap((name) => name === "set-cookie" ? this.getSetCookie().map((value) => [name, value]) : [[name, this.get(name)]]);
+  }
+  *entries() { yield* this.#sorted(); }
+  *keys() { for (const [name] of this.#sorted()) yield name; }
+  *values() { for (const [, value] of this.#sorted()) yield value; }
+  forEach(callback, self) { for (const [name, value] of this.#sorted()) apply(callback, self, [value, name, this]); }
+  [SymbolOf.iterator]() { return this.entries(); }
+  get [SymbolOf.toStringTag]() { return "Headers"; }
+}
+
+const STATUS_TEXT = {
+  200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found",
+  303: "See Other", 304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
+  403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 410: "Gone", 415: "Unsupported Media Type",
+  422: "Unprocessable Content", 429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+class Response {
+  #body;
+  #used = false;
+  constructor(meta) {
+    this.#body = StringOf(meta.id);
+    this.status = meta.status;
+    this.ok = meta.status >= 200 && meta.status < 300;
+    this.statusText = STATUS_TEXT[meta.status] ?? "";
+    this.url = meta.url;
+    this.redirected = meta.redirected;
+    this.type = "basic";
+    this.headers = new Headers(meta.headers);
+    this.contentType = this.headers.get("content-type");
+    this.truncated = meta.nextStartIndex !== null;
+    this.nextStartIndex = meta.nextStartIndex;
+  }
+  get bodyUsed() { return this.#used; }
+  text() { this.#used = true; return host(OP.FETCHED_TEXT, this.#body); }
+  json() {
+    const text = this.text();
+    try {
+      return parse(text);
+    } catch (error) {
+      throw new ToolError("HELPER_RUNTIME", "fetch", "invalid-json", `the answer is not JSON: ${error.message}`);
+    }
+  }
+  bytes() { this.#used = true; return awaitable(host(OP.FETCHED_BYTES, this.#body)); }
+  arrayBuffer() { this.#used = true; return awaitable(host(OP.FETCHED_BYTES, this.#body).buffer); }
+}
+
+class AbortSignal {
+  aborted = false;
+  reason = undefined;
+  #timeout = 0;
+  #listeners = [];
+  static timeout(milliseconds) {
+    const signal = new AbortSignal();
+    const wait = NumberOf(milliseconds);
+    if (!(wait >= 0)) throw new WrongType("AbortSignal.timeout needs milliseconds");
+    signal.#timeout = Maths.min(Maths.max(Maths.ceil(wait), 1), 2 ** 31 - 1);
+    return signal;
+  }
+  static abort(reason) { const signal = new AbortSignal(); AbortSignal.end(signal, reason); return signal; }
+  static any(signals) {
+    const all = [...signals];
+    const signal = new AbortSignal();
+    const ended = all.find((one) => one.aborted);
+    if (ended) AbortSignal.end(signal, ended.reason);
+    const waits = all.map((one) => one.#timeout).filter((wait) => wait > 0);
+    if (waits.length) signal.#timeout = Maths.min(...waits);
+    return signal;
+  }
+  static end(signal, reason) {
+    if (signal.aborted) return;
+    signal.aborted = true;
+    signal.reason = reason === undefined ? new DOMException("the operation was aborted", "AbortError") : reason;
+    for (const listener of signal.#listeners) apply(listener, signal, [{ type: "abort", target: signal }]);
+  }
+  static wait(signal) { return signal.#timeout; }
+  throwIfAborted() { if (this.aborted) throw this.reason; }
+  addEventListener(type, listener) { if (type === "abort") this.#listeners.push(listener); }
+  removeEventListener(type, listener) { this.#listeners = this.#listeners.filter((own) => own !== listener); }
+}
+const { wait: signalWait, end: endSignal } = AbortSignal;
+delete AbortSignal.wait;
+delete AbortSignal.end;
+
+class AbortController {
+  signal = new AbortSignal();
+  abort(reason) { endSignal(this.signal, reason); }
+}
+
+// Text as UTF-8; bytes in any of their shapes; a form as what a form sends. Anything else is refused, not dropped.
+function bodyOf(body, headers) {
+  if (body === undefined || body === null) return undefined;
+  const form = typeof URLSearchParams === "function" && body instanceof URLSearchParams;
+  if (form && !headers.has("content-type")) headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
+  if (typeof body === "string" || form) return host(OP.UTF8_ENCODE, `${body}`);
+  if (body instanceof ArrayBuffer) return new Bytes(body);
+  if (ArrayBuffer.isView(body)) return new Bytes(body.buffer, body.byteOffset, body.byteLength);
+  if (ArrayOf.isArray(body)) return Bytes.from(body);
+  throw invalidInput("fetch", "unsupported-body", "a body is text, bytes or URLSearchParams; use JSON.stringify for data");
+}
+
+function count(value, name) {
+  if (value === undefined || value === null) return 0;
+  const number = NumberOf(value);
+  if (!NumberOf.isSafeInteger(number) || number < 0) throw invalidInput("fetch", "invalid-option", `\`${name}\` is a whole number of bytes`);
+  return number;
+}
+
+function fetch(input, options) {
+  const given = options ?? {};
+  if (typeof input !== "string" && !(typeof URL === "function" && input instanceof URL)) {
+    throw invalidInput("fetch", "missing-url", "fetch needs the address as text or URL");
+  }
+  const headers = new Headers(given.headers);
+  const body = bodyOf(given.body, headers);
+  const signal = given.signal;
+  if (signal !== undefined && signal !== null) {
+    if (!(signal instanceof AbortSignal)) throw invalidInput("fetch", "invalid-option", "`signal` is an AbortSignal");
+    signal.throwIfAborted();
+  }
+  const method = `${given.method ?? "GET"}`;
+  const startIndex = count(given.startIndex, "startIndex");
+  const maxLength = count(given.maxLength, "maxLength");
+  const wish = {
+    method: /^(get|head|post|put|patch|delete|options)$/i.test(method) ? method.toUpperCase() : method,
+    url: `${input}`, headers: [...headers], hasBody: body !== undefined, redirect: `${given.redirect ?? "follow"}`,
+    timeoutMs: signal ? signalWait(signal) : 0, startIndex, maxLength,
+  };
+  const meta = host(OP.FETCH, stringify(wish), body ?? new Bytes(0));
+  const end = startIndex + meta.length;
+  meta.nextStartIndex = end < meta.fullLength ? end : null;
+  return awaitable(new Response(meta));
+}

@@ -1,0 +1,157 @@
+//! How does one call go, frame by frame? Strictly in turn, under a deadline, with everything else an anomaly.
+
+use std::time::Duration;
+
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    Effects, GRACE, Isolation, Pool, Report, RunFailure, Tenant, killed_report,
+    worker::{Lost, Worker},
+};
+use crate::{
+    strength::Strength,
+    wire::{Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, Run, RunLimits, ToWorker, Usage},
+};
+
+/// A worker that belongs to one call.
+#[derive(Debug)]
+pub struct Lease {
+    pool: Pool,
+    worker: Option<Worker>,
+    /// Given back when the lease ends.
+    _permit: OwnedSemaphorePermit,
+    key: Option<Tenant>,
+    strength: Strength,
+}
+
+/// What the gateway itself counts, whatever the worker says.
+struct Counted {
+    limits: RunLimits,
+    effects: u32,
+    bytes: u64,
+}
+
+impl Lease {
+    pub(super) fn new(
+        pool: Pool,
+        worker: Worker,
+        permit: OwnedSemaphorePermit,
+        key: Option<Tenant>,
+    ) -> Self {
+        let strength = worker.strength();
+        Self { pool, worker: Some(worker), _permit: permit, key, strength }
+    }
+
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
+    /// Runs the call. Dropping the future kills the worker.
+    pub async fn run(mut self, load: &Load, run: Run, effects: &mut dyn Effects) -> Result<Report, RunFailure> {
+        let Some(mut worker) = self.worker.take() else { return Err(RunFailure::Busy) };
+        worker.claim(self.key.take());
+        let deadline = Instant::now() + Duration::from_millis(u64::from(run.limits.timeout_ms));
+        let mut counted = Counted { limits: run.limits, effects: 0, bytes: 0 };
+        let frame = ToWorker::Run(run);
+        if frame.encode().is_err() {
+            return Err(RunFailure::TooLarge);
+        }
+        let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
+        let outcome = timeout_at(deadline + GRACE, exchange).await;
+        match outcome {
+            Err(_) => Ok(killed_report(self.strength)),
+            Ok(Ok(done)) => {
+                self.give_back(worker, &done.ending);
+                Ok(Report { done, strength: self.strength, killed: false })
+            }
+            Ok(Err(Lost::Ended)) => Err(RunFailure::Died(worker.bury().await)),
+            Ok(Err(Lost::Nonsense(what))) => Err(RunFailure::Nonsense(what)),
+        }
+    }
+
+    /// Only a worker that behaved comes back: a trap may be a failed attempt, and a full heap is cheaper to drop.
+    fn give_back(&self, worker: Worker, ending: &Ending) {
+        let config = &self.pool.0.config;
+        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_) | Ending::Memory);
+        let is_young = worker.calls() < config.recycle_after && config.isolation != Isolation::PerCall;
+        if behaved && is_young {
+            self.pool.0.put(worker);
+        } else {
+            drop(worker);
+            self.pool.top_up();
+        }
+    }
+}
+
+async fn exchange(
+    worker: &mut Worker,
+    run: &ToWorker,
+    load: &Load,
+    effects: &mut dyn Effects,
+    deadline: Instant,
+    counted: &mut Counted,
+) -> Result<Done, Lost> {
+    worker.send(run).await?;
+    let mut may_ask_for_code = true;
+    loop {
+        match worker.receive().await? {
+            FromWorker::Missing if may_ask_for_code => {
+                may_ask_for_code = false;
+                worker.send(&ToWorker::Load(load.clone())).await?;
+            }
+            FromWorker::Unloadable(ending) => {
+                return Ok(Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() });
+            }
+            FromWorker::Effect(effect) => {
+                may_ask_for_code = false;
+                counted.count(&effect)?;
+                let answer = match timeout_at(deadline, effects.perform(effect)).await {
+                    Ok(answer) => answer,
+                    Err(_) => interrupted(),
+                };
+                worker.send(&ToWorker::Answer(answer)).await?;
+            }
+            FromWorker::Done(done) => return counted.within(*done),
+            FromWorker::Missing | FromWorker::Ready { .. } => {
+                return Err(Lost::Nonsense("a frame came out of turn".to_owned()));
+            }
+        }
+    }
+}
+
+impl Counted {
+    /// The worker counts too; one that lets more through than allowed is not ours any more.
+    fn count(&mut self, effect: &Effect) -> Result<(), Lost> {
+        self.effects += 1;
+        self.bytes = self.bytes.saturating_add(match effect {
+            Effect::Fetch(call) => call.url.len() + call.body.as_ref().map_or(0, Vec::len),
+            Effect::File(call) => call.arguments.iter().map(String::len).sum(),
+        } as u64);
+        let too_many = self.effects > self.limits.host_calls || self.bytes > self.limits.host_bytes;
+        if too_many { Err(Lost::Nonsense("it asked more often than allowed".to_owned())) } else { Ok(()) }
+    }
+
+    fn within(&self, done: Done) -> Result<Done, Lost> {
+        let result = match &done.ending {
+            Ending::Value(text) => text.len(),
+            _ => 0,
+        };
+        let console: usize = done.console.iter().map(|(_, line)| line.len()).sum();
+        let fits = result <= self.limits.result_bytes as usize
+            && done.console.len() <= self.limits.console_lines as usize
+            && console <= self.limits.console_bytes as usize;
+        if fits { Ok(done) } else { Err(Lost::Nonsense("its answer is longer than allowed".to_owned())) }
+    }
+}
+
+fn interrupted() -> EffectAnswer {
+    EffectAnswer::Refused(EffectError {
+        kind: "HELPER_RUNTIME".to_owned(),
+        helper: "host".to_owned(),
+        reason: "interrupted".to_owned(),
+        message: "the call's time is over".to_owned(),
+    })
+}

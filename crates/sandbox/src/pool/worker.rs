@@ -1,0 +1,138 @@
+//! One worker as the gateway sees it: a process, a socket, and frames that may all be lies.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixStream,
+    time::timeout,
+};
+
+use super::{
+    PoolConfig, RunFailure, Tenant,
+    launch::{Launcher, Process},
+};
+use crate::{
+    Namespaces,
+    death::Death,
+    strength::Strength,
+    wire::{FromWorker, HEADER, Start, ToWorker, body_length},
+};
+
+#[derive(Debug)]
+pub struct Worker {
+    process: Process,
+    socket: UnixStream,
+    buffer: Vec<u8>,
+    filled: usize,
+    strength: Strength,
+    key: Option<Tenant>,
+    calls: u32,
+}
+
+/// What came instead of a frame.
+#[derive(Debug)]
+pub enum Lost {
+    Ended,
+    Nonsense(String),
+}
+
+impl Worker {
+    /// Starts a process and waits until it has locked itself in.
+    pub async fn start(launcher: &Launcher, config: &PoolConfig) -> Result<Self, RunFailure> {
+        let unavailable = |error: std::io::Error| RunFailure::Unavailable(error.to_string());
+        let (process, socket) = launcher.launch().await.map_err(unavailable)?;
+        let socket = UnixStream::from_std(socket).map_err(unavailable)?;
+        let (buffer, strength) = (vec![0; USUAL_FRAME], Strength::NONE);
+        let mut worker = Self { process, socket, buffer, filled: 0, strength, key: None, calls: 0 };
+        let start =
+            Start { cpu_seconds: config.cpu_seconds, namespaces: config.namespaces == Namespaces::Enter };
+        let told = worker.send(&ToWorker::Start(start)).await;
+        let ready = match told {
+            Ok(()) => timeout(START_TIME, worker.receive()).await.unwrap_or(Err(Lost::Ended)),
+            Err(lost) => Err(lost),
+        };
+        match ready {
+            Ok(FromWorker::Ready { strength }) => {
+                worker.strength = Strength::from_bits(strength)
+                    .ok_or_else(|| RunFailure::Unavailable("the worker is of another build".to_owned()))?;
+                Ok(worker)
+            }
+            _ => {
+                let death = worker.bury().await;
+                Err(RunFailure::Unavailable(format!("a worker ended before it was ready: {death}")))
+            }
+        }
+    }
+
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
+    /// Nobody's code has run in it.
+    pub fn is_fresh(&self) -> bool {
+        self.calls == 0
+    }
+
+    pub fn key(&self) -> Option<&Tenant> {
+        self.key.as_ref()
+    }
+
+    /// Counts a call and binds the worker to whom it serves from now on.
+    pub fn claim(&mut self, key: Option<Tenant>) {
+        self.key = key;
+        self.calls = self.calls.saturating_add(1);
+    }
+
+    pub fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// Nothing but the answer to the last frame may have come.
+    pub fn is_silent(&self) -> bool {
+        self.filled == 0
+    }
+
+    pub async fn bury(self) -> Death {
+        drop(self.socket);
+        self.process.bury().await
+    }
+
+    pub async fn send(&mut self, frame: &ToWorker) -> Result<(), Lost> {
+        let bytes = frame.encode().map_err(|error| Lost::Nonsense(error.to_string()))?;
+        self.socket.write_all(&bytes).await.map_err(|_| Lost::Ended)
+    }
+
+    /// The next frame. Cancel-safe: what has arrived stays in the buffer.
+    pub async fn receive(&mut self) -> Result<FromWorker, Lost> {
+        let nonsense = |error: crate::wire::WireError| Lost::Nonsense(error.to_string());
+        loop {
+            if let Some(header) = self.buffer.get(..self.filled).and_then(|filled| filled.first_chunk::<HEADER>()) {
+                let (kind, length) = body_length(*header).map_err(nonsense)?;
+                let whole = HEADER + length;
+                if self.filled >= whole {
+                    let body = self.buffer.get(HEADER..whole).unwrap_or_default();
+                    let frame = FromWorker::decode(kind, body).map_err(nonsense)?;
+                    self.buffer.copy_within(whole..self.filled, 0);
+                    self.filled -= whole;
+                    // A large answer must not keep its memory until the worker is recycled.
+                    self.buffer.truncate(USUAL_FRAME.max(self.filled));
+                    return Ok(frame);
+                }
+                // Grown with what arrives: a header alone must not cost the gateway what it announces.
+                let room = whole.min(self.filled.saturating_mul(2).max(USUAL_FRAME));
+                if self.buffer.len() < room {
+                    self.buffer.resize(room, 0);
+                }
+            }
+            let into = self.buffer.get_mut(self.filled..).unwrap_or_default();
+            match self.socket.read(into).await {
+                Ok(0) | Err(_) => return Err(Lost::Ended),
+                Ok(count) => self.filled += count,
+            }
+        }
+    }
+}
+
+const USUAL_FRAME: usize = 16 << 10;
+const START_TIME: Duration = Duration::from_secs(20);

@@ -1,0 +1,2 @@
+// throws: no such thing
+throw new TypeError("no such thing");
