@@ -20,6 +20,8 @@ pub struct JsReport {
     pub usage: JsUsage,
     /// What was really in force; `None` where nothing ran.
     pub strength: Option<Strength>,
+    /// Which worker it ran in: calls with the same number shared a process.
+    pub worker: Option<u64>,
 }
 
 /// What a body returned.
@@ -64,6 +66,7 @@ impl JsReport {
             effects: Vec::new(),
             usage: JsUsage::default(),
             strength: None,
+            worker: None,
         }
     }
 }
@@ -87,6 +90,7 @@ pub fn make(
         effects,
         usage: used(usage),
         strength: Some(report.strength),
+        worker: Some(report.worker),
     }
 }
 
