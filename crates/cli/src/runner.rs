@@ -1,6 +1,6 @@
 //! What is needed to run a tool from the command line? A small pool, a way out, and the tool made ready.
 
-use std::{path::Path, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -43,19 +43,13 @@ impl Runner {
             namespaces: Namespaces::Enter,
             cpu_seconds: CPU_SECONDS,
         };
-        let _entered = runtime.enter();
         let pool = Pool::new(config).map_err(|error| told("no sandbox", error))?;
         let workspace = args
             .workspace
             .canonicalize()
             .map_err(|error| Failure::at(&args.workspace, format!("no workspace: {error}")))?;
-        let home = std::env::var_os("HOME").map(Into::into).filter(|home: &std::path::PathBuf| home.is_absolute());
-        drop(_entered);
+        let home = std::env::var_os("HOME").map(Into::into).filter(|home: &PathBuf| home.is_absolute());
         Ok(Self { runtime, pool, places: Places { workspace, home } })
-    }
-
-    pub fn workspace(&self) -> &Path {
-        &self.places.workspace
     }
 
     /// `None` for a tool that is not JavaScript.
@@ -71,6 +65,7 @@ impl Runner {
             let (name, helper) = (visible(&spec.name), visible(helper));
             return Err(Failure::Findings(format!("`{name}` asks for the helper `{helper}`, which is not offered here")));
         }
+        let _runtime = self.runtime.enter();
         let egress = if policy.network.mode.value == NetworkMode::Blocked { None } else { Some(way_out()?) };
         let runner = JsRunner::new(self.pool.clone(), egress);
         Ok(Some(self.runtime.block_on(runner.run(&tool, arguments, &EnvironmentSecrets, "command line"))))

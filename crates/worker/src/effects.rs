@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use toolgate_engine::Op;
-use toolgate_sandbox::wire::{Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, Redirect};
+use toolgate_sandbox::wire::{Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, FromWorker, HEADER, Redirect};
 
 use crate::{
     helpers::{Answer, ErrorClass, HelperError},
@@ -22,6 +22,10 @@ pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Res
         Ok(effect) => effect,
         Err(error) => return Ok(Err(error)),
     };
+    if !fits(&effect) {
+        let message = "a part of the request is larger than the gateway takes";
+        return Ok(Err(HelperError::invalid("host", "request-too-large", message)));
+    }
     let Some(answer) = call.ask(effect, size)? else {
         let message = "nothing outside can be reached while a tool is loaded";
         return Ok(Err(HelperError::new(ErrorClass::Security, "host", "not-running", message)));
@@ -39,6 +43,15 @@ pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Res
             reason: error.reason,
             message: error.message,
         }),
+    })
+}
+
+/// Would the gateway read this frame? What it refuses would be taken for a worker gone mad.
+fn fits(effect: &Effect) -> bool {
+    let frame = FromWorker::Effect(effect.clone()).encode();
+    frame.is_ok_and(|frame| match frame.split_at_checked(HEADER) {
+        Some((header, body)) => header.last().is_some_and(|kind| FromWorker::decode(*kind, body).is_ok()),
+        None => false,
     })
 }
 

@@ -81,6 +81,7 @@ impl Machine {
                 let untouched = self.fresh().map_err(broken)?;
                 Ok(Image::difference(untouched.memory.data(&untouched.store), fresh.memory.data(&fresh.store)))
             }
+            Ending::Threw(error) => Err(Ending::Invalid(error)),
             other => Err(other),
         }
     }

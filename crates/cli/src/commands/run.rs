@@ -3,7 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{ConsoleLevel, EffectRecord, Failure as ToolFailure, JsReport, Returned};
+use toolgate_handlers::{ConsoleLevel, EffectRecord, Failure as ToolFailure, FailureCode, JsReport, Returned};
 
 use crate::{
     Ending, Failure,
@@ -37,8 +37,12 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     Ok(ending(&report))
 }
 
-pub fn ending(report: &JsReport) -> Ending {
-    if report.outcome.is_ok() { Ending::Clean } else { Ending::Findings }
+fn ending(report: &JsReport) -> Ending {
+    match &report.outcome {
+        Ok(_) => Ending::Clean,
+        Err(failure) if failure.code == FailureCode::WorkerUnavailable => Ending::CouldNotRead,
+        Err(_) => Ending::Findings,
+    }
 }
 
 fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {

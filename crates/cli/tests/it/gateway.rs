@@ -42,7 +42,7 @@ impl Gateway {
 
     pub fn tool(&self, document: &Value) -> JsTool {
         let spec = spec(document);
-        let policy = toolgate_policy::resolve(&spec, &PolicySet::shipped(), None).unwrap();
+        let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
         let places = Places { workspace: self.workspace(), home: None };
         JsTool::new(Arc::new(spec), &policy, &places).unwrap()
     }

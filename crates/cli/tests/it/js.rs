@@ -97,7 +97,7 @@ fn errors_show_the_authors_lines() {
     assert!(failure.stack[0].starts_with("line 3, ") && failure.stack[0].ends_with("in inner"), "{:?}", failure.stack);
     assert!(failure.stack[1].starts_with("line 5, "), "{:?}", failure.stack);
     let report = gateway.body("throw new Error('first')");
-    assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 16, in the body");
+    assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 11, in the body");
     check_fails(&gateway.body("return 1 +;"), FailureCode::CodeInvalid, "SyntaxError");
     check_fails(&gateway.body("return 1 }}); globalThis.x = 1; (async function(){{ return 2"), FailureCode::CodeInvalid, "closes");
 }

@@ -36,7 +36,9 @@ pub struct EffectRecord {
 
 impl EffectRecord {
     pub fn masked(self, mask: &Mask) -> Self {
-        Self { target: mask.text(&self.target), outcome: mask.text(&self.outcome), ..self }
+        // Masked first and cut then, or the beginning of a secret would stand at the cut.
+        let shorten = |text: &str| mask.text(text).chars().take(MAX_SHOWN).collect();
+        Self { what: shorten(&self.what), target: shorten(&self.target), outcome: shorten(&self.outcome), ..self }
     }
 }
 
@@ -176,7 +178,6 @@ impl CallEffects {
     }
 
     fn note(&mut self, what: String, target: String, outcome: String, bytes: u64, started: Instant) {
-        let target: String = target.chars().take(MAX_TARGET).collect();
         self.records.push(EffectRecord { what, target, outcome, bytes, elapsed: started.elapsed() });
     }
 }
@@ -223,5 +224,5 @@ fn printable(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }
 
-const MAX_TARGET: usize = 300;
+const MAX_SHOWN: usize = 300;
 const MAX_MESSAGE: usize = 2_000;

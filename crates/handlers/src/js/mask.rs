@@ -11,7 +11,7 @@ pub struct Mask(Finder);
 
 enum Finder {
     NothingToFind,
-    Finds(AhoCorasick),
+    Finds { finder: AhoCorasick, patterns: Vec<String> },
     /// The secrets are too large to be searched for: then nothing is let through.
     HidesAll,
 }
@@ -29,16 +29,45 @@ impl Mask {
         if patterns.is_empty() {
             return Self(Finder::NothingToFind);
         }
-        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(patterns);
-        Self(finder.map_or(Finder::HidesAll, Finder::Finds))
+        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
+        Self(finder.map_or(Finder::HidesAll, |finder| Finder::Finds { finder, patterns }))
     }
 
     pub fn text(&self, text: &str) -> String {
         match &self.0 {
             Finder::NothingToFind => text.to_owned(),
-            Finder::Finds(finder) => finder.replace_all(text, &vec![MASKED; finder.patterns_len()]),
+            Finder::Finds { finder, .. } => finder.replace_all(text, &vec![MASKED; finder.patterns_len()]),
             Finder::HidesAll => MASKED.to_owned(),
         }
+    }
+
+    /// A text that was cut off somewhere: a secret may have begun at the cut, and its beginning goes too.
+    pub fn cut_text(&self, text: &str) -> String {
+        let mut masked = self.text(text);
+        let Finder::Finds { patterns, .. } = &self.0 else { return masked };
+        let end = masked.strip_suffix('…').unwrap_or(&masked).len();
+        let kept = masked.get(..end).unwrap_or_default();
+        let begun = patterns.iter().flat_map(|pattern| {
+            let lengths = pattern.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST);
+            lengths.filter(|at| pattern.get(..*at).is_some_and(|start| kept.ends_with(start)))
+        });
+        if let Some(length) = begun.max() {
+            masked.truncate(end.saturating_sub(length));
+            masked.push_str(MASKED);
+        }
+        masked
+    }
+
+    /// Two keys that are masked to the same text stay two.
+    fn free_key(&self, taken: &Map<String, Value>, key: &str) -> String {
+        let masked = self.text(key);
+        let mut free = masked.clone();
+        let mut number = 2;
+        while taken.contains_key(&free) {
+            free = format!("{masked} ({number})");
+            number += 1;
+        }
+        free
     }
 
     /// Every text in a value, keys included.
@@ -52,7 +81,7 @@ impl Mask {
             Value::Object(members) => {
                 let mut masked = Map::new();
                 for (key, value) in members {
-                    masked.insert(self.text(&key), self.value(value));
+                    masked.insert(self.free_key(&masked, &key), self.value(value));
                 }
                 Value::Object(masked)
             }
@@ -131,6 +160,14 @@ mod tests {
         check_hidden("s3cr3t%2F%2Bvalue%2042");
         check_hidden("7333637233742f2b76616c7565203432");
         check_hidden(&SECRET.chars().rev().collect::<String>());
+    }
+
+    #[test]
+    fn a_secret_that_begins_at_the_cut_is_not_shown_in_part() {
+        let mask = Mask::new(&[SECRET.to_owned()]);
+        assert_eq!(mask.cut_text("token s3cr3t/+va…"), "token ***");
+        assert_eq!(mask.cut_text("token s3c"), "token s3c");
+        assert_eq!(mask.cut_text("whole s3cr3t/+value 42 x"), "whole *** x");
     }
 
     #[test]

@@ -129,6 +129,7 @@ fn finish(ending: Ending, mask: &Mask, tool: &JsTool) -> Result<Returned, Failur
             over(FailureCode::NotData, "the tool returned a function or symbol; return plain data".to_owned())
         }
         Ending::NotData(error) => Err(thrown(&error, FailureCode::NotData, mask, tool)),
+        Ending::Invalid(error) => Err(thrown(&error, FailureCode::CodeInvalid, mask, tool)),
         Ending::Unsettled => {
             over(FailureCode::UnsettledPromise, "the tool awaits a promise that nothing will settle".to_owned())
         }
@@ -168,24 +169,25 @@ fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure 
     let Ok(thrown) = serde_json::from_str::<Thrown>(json) else {
         return Failure::new(code, "the tool threw something that cannot be shown");
     };
-    let is_syntax = thrown.name == "SyntaxError" && code == FailureCode::ToolFailed;
     let stack: Vec<String> = thrown
         .stack
         .iter()
         .flat_map(|stack| stack.lines())
         .filter_map(|frame| authors_frame(frame, tool.prefix))
-        .map(|frame| mask.text(&frame))
+        .map(|frame| mask.cut_text(&frame))
         .collect();
     let helper = match (thrown.kind, thrown.helper, thrown.reason) {
-        (Some(kind), Some(helper), Some(reason)) => Some(HelperFailure { kind, helper, reason }),
+        (Some(kind), Some(helper), Some(reason)) => Some(HelperFailure {
+            kind: mask.cut_text(&kind),
+            helper: mask.cut_text(&helper),
+            reason: mask.cut_text(&reason),
+        }),
         _ => None,
     };
-    // A syntax error at load time has the place it was found at as its only frame.
-    let at_load = is_syntax && stack.len() <= 1;
     let name = if helper.is_some() || thrown.name == "Thrown" { String::new() } else { format!("{}: ", thrown.name) };
     Failure {
-        code: if at_load { FailureCode::CodeInvalid } else { code },
-        message: mask.text(&format!("{name}{}", thrown.message)),
+        code,
+        message: mask.cut_text(&format!("{name}{}", thrown.message)),
         stack,
         helper,
     }

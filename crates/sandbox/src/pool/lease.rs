@@ -73,10 +73,10 @@ impl Lease {
         }
     }
 
-    /// Only a worker that behaved comes back: a trap may be a failed attempt, and a full heap is cheaper to drop.
+    /// Only a worker that behaved comes back: a trap may be a failed attempt.
     fn give_back(&self, worker: Worker, ending: &Ending) {
         let config = &self.pool.0.config;
-        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_) | Ending::Memory);
+        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_));
         let is_young = worker.calls() < config.recycle_after && config.isolation != Isolation::PerCall;
         if behaved && is_young {
             self.pool.0.put(worker);
@@ -103,8 +103,8 @@ async fn exchange(
                 may_ask_for_code = false;
                 worker.send(&ToWorker::Load(load.clone())).await?;
             }
-            FromWorker::Unloadable(ending) => {
-                return Ok(Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() });
+            FromWorker::Unloadable(ending) if !may_ask_for_code && counted.effects == 0 => {
+                return counted.within(Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() });
             }
             FromWorker::Effect(effect) => {
                 may_ask_for_code = false;
@@ -113,10 +113,10 @@ async fn exchange(
                     Ok(answer) => answer,
                     Err(_) => interrupted(),
                 };
-                worker.send(&ToWorker::Answer(answer)).await?;
+                worker.send(&fitting(answer)).await?;
             }
             FromWorker::Done(done) => return counted.within(*done),
-            FromWorker::Missing | FromWorker::Ready { .. } => {
+            FromWorker::Missing | FromWorker::Ready { .. } | FromWorker::Unloadable(_) => {
                 return Err(Lost::Nonsense("a frame came out of turn".to_owned()));
             }
         }
@@ -136,16 +136,34 @@ impl Counted {
     }
 
     fn within(&self, done: Done) -> Result<Done, Lost> {
-        let result = match &done.ending {
-            Ending::Value(text) => text.len(),
-            _ => 0,
+        let (result, allowed) = match &done.ending {
+            Ending::Value(text) => (text.len(), self.limits.result_bytes as usize),
+            Ending::Threw(text) | Ending::NotData(text) | Ending::Invalid(text) | Ending::Trapped(text) => (text.len(), MAX_ERROR),
+            _ => (0, 0),
         };
         let console: usize = done.console.iter().map(|(_, line)| line.len()).sum();
-        let fits = result <= self.limits.result_bytes as usize
+        let fits = result <= allowed
             && done.console.len() <= self.limits.console_lines as usize
             && console <= self.limits.console_bytes as usize;
         if fits { Ok(done) } else { Err(Lost::Nonsense("its answer is longer than allowed".to_owned())) }
     }
+}
+
+/// The prelude cuts name, message and stack; in JSON each character may take six.
+const MAX_ERROR: usize = 128 << 10;
+
+/// An answer that no frame holds is a failure of the helper, not of the worker.
+fn fitting(answer: EffectAnswer) -> ToWorker {
+    let frame = ToWorker::Answer(answer);
+    if frame.encode().is_ok() {
+        return frame;
+    }
+    ToWorker::Answer(EffectAnswer::Refused(EffectError {
+        kind: "HELPER_RUNTIME".to_owned(),
+        helper: "host".to_owned(),
+        reason: "result-too-large".to_owned(),
+        message: "the answer is larger than a tool can be handed".to_owned(),
+    }))
 }
 
 fn interrupted() -> EffectAnswer {

@@ -86,6 +86,8 @@ pub enum Ending {
     NotData(String),
     /// The promise can never settle.
     Unsettled,
+    /// The code is no JavaScript, with the reason as for `Threw`.
+    Invalid(String),
     /// The body closes the function it is wrapped in.
     Escaped,
     Statements,
@@ -253,6 +255,7 @@ impl Ending {
             Self::HostCalls => (11, ""),
             Self::HostBytes => (12, ""),
             Self::Trapped(text) => (13, text.as_str()),
+            Self::Invalid(text) => (14, text.as_str()),
         };
         writer.u8(kind).text(text);
     }
@@ -276,6 +279,7 @@ impl Ending {
             11 => plain(Self::HostCalls),
             12 => plain(Self::HostBytes),
             13 => Ok(Self::Trapped(text.to_owned())),
+            14 => Ok(Self::Invalid(text.to_owned())),
             other => Err(WireError::UnknownValue(other)),
         }
     }
