@@ -9,6 +9,18 @@ class ToolError extends BaseError {
 }
 defineProperty(ToolError.prototype, "name", { value: "ToolError", writable: true, configurable: true, enumerable: false });
 
+// The same for what code of the web expects to be a TypeError.
+class InvalidValue extends WrongType {
+  constructor(helper, reason, message) {
+    super(message);
+    this.kind = "INVALID_INPUT";
+    this.helper = helper;
+    this.reason = reason;
+  }
+}
+
+const isHelperError = (thrown) => thrown instanceof ToolError || thrown instanceof InvalidValue;
+
 const invalidInput = (helper, reason, message) => new ToolError("INVALID_INPUT", helper, reason, message);
 
 // The host's refusals arrive as {kind, helper, reason, message}.

@@ -2,7 +2,7 @@
 //
 // Data is held for the locales of `dateTexts`. Other regions of their languages get the language's data, all else
 // English. Lists, plurals, relative times and compact numbers speak English in every locale.
-const { RangeError: OutOfRange, WeakMap: StateOf, BigInt: BigIntOf, Set: UniqueSet } = globalThis;
+const { WeakMap: StateOf, Set: UniqueSet } = globalThis;
 const Intl = {};
 defineProperty(Intl, SymbolOf.toStringTag, { value: "Intl", configurable: true });
 

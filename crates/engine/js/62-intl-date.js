@@ -1,5 +1,4 @@
 // Intl.DateTimeFormat: dates in any time zone, written with the patterns of `dateTexts`.
-const DateOf = globalThis.Date;
 const dateData = {};
 const dateDataOf = (name) => dateData[name] ??= parse(dateTexts[name]);
 

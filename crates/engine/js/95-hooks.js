@@ -22,7 +22,7 @@ function describe(thrown) {
   if ((typeof thrown !== "object" && typeof thrown !== "function") || thrown === null) {
     return stringify({ name: "Thrown", message: textOf(thrown, 4000) });
   }
-  const isHelper = thrown instanceof ToolError;
+  const isHelper = isHelperError(thrown);
   return stringify({
     name: read("name") ?? "Error",
     message: read("message") ?? textOf(thrown, 4000),

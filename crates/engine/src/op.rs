@@ -34,11 +34,14 @@ ops! {
     Random = 3 as "RANDOM";
     /// Text. Its UTF-8 bytes come back; lone surrogates have become U+FFFD.
     Utf8Encode = 4 as "UTF8_ENCODE";
-    /// Bytes, and as text `fatal` or `replace`, then `,bom` to keep the byte order mark.
-    Utf8Decode = 5 as "UTF8_DECODE";
-    /// JSON `[input, base?]`; a JSON array of the URL's parts comes back.
+    /// Bytes, and as text the encoding's name, `fatal` or `replace`, and `keep` or `strip` for the byte order mark, parted
+    /// by spaces. Nothing comes back for bytes that `fatal` does not let pass.
+    Decode = 5 as "DECODE";
+    /// Text: an encoding's label. Its name comes back, or nothing.
+    EncodingName = 6 as "ENCODING_NAME";
+    /// JSON `[input, base or null]`; a JSON array of the URL's parts comes back, or nothing.
     UrlParse = 10 as "URL_PARSE";
-    /// JSON `[href, part, value]`; the parts of the changed URL come back.
+    /// JSON `[href, part, value]`; the parts of the changed URL come back, or nothing.
     UrlSet = 11 as "URL_SET";
     /// Text: the algorithm. Bytes: the data.
     Digest = 20 as "DIGEST";

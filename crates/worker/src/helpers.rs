@@ -82,7 +82,8 @@ pub fn answer(op: Op, text: &str, bytes: &[u8]) -> Option<Result<Answer, HelperE
     Some(match op {
         Op::Random => crypto::random(text),
         Op::Utf8Encode => Ok(Answer::Bytes(text.as_bytes().to_vec())),
-        Op::Utf8Decode => encoding::decode(text, bytes),
+        Op::Decode => encoding::decode(text, bytes),
+        Op::EncodingName => Ok(encoding::name(text)),
         Op::UrlParse => url::parse(text),
         Op::UrlSet => url::set(text),
         Op::Digest => crypto::digest(text, bytes),

@@ -53,6 +53,7 @@ impl Lease {
     pub async fn run(mut self, load: &Load, run: Run, effects: &mut dyn Effects) -> Result<Report, RunFailure> {
         let Some(mut worker) = self.worker.take() else { return Err(RunFailure::Busy) };
         worker.claim(self.key.take());
+        let number = worker.number();
         let deadline = Instant::now() + Duration::from_millis(u64::from(run.limits.timeout_ms));
         let mut counted = Counted { limits: run.limits, effects: 0, bytes: 0 };
         let frame = ToWorker::Run(run);
@@ -62,10 +63,10 @@ impl Lease {
         let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
         let outcome = timeout_at(deadline + GRACE, exchange).await;
         match outcome {
-            Err(_) => Ok(killed_report(self.strength)),
+            Err(_) => Ok(killed_report(self.strength, number)),
             Ok(Ok(done)) => {
                 self.give_back(worker, &done.ending);
-                Ok(Report { done, strength: self.strength, killed: false })
+                Ok(Report { done, strength: self.strength, killed: false, worker: number })
             }
             Ok(Err(Lost::Ended)) => Err(RunFailure::Died(worker.bury().await)),
             Ok(Err(Lost::Nonsense(what))) => Err(RunFailure::Nonsense(what)),

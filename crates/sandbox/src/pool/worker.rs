@@ -28,6 +28,7 @@ pub struct Worker {
     strength: Strength,
     key: Option<Tenant>,
     calls: u32,
+    number: u64,
 }
 
 /// What came instead of a frame.
@@ -44,7 +45,8 @@ impl Worker {
         let (process, socket) = launcher.launch().await.map_err(unavailable)?;
         let socket = UnixStream::from_std(socket).map_err(unavailable)?;
         let (buffer, strength) = (vec![0; USUAL_FRAME], Strength::NONE);
-        let mut worker = Self { process, socket, buffer, filled: 0, strength, key: None, calls: 0 };
+        let mut worker = Self { process, socket, buffer, filled: 0, strength, key: None, calls: 0, number: 0 };
+        worker.number = launcher.next_number();
         let start =
             Start { cpu_seconds: config.cpu_seconds, namespaces: config.namespaces == Namespaces::Enter };
         let told = worker.send(&ToWorker::Start(start)).await;
@@ -82,6 +84,10 @@ impl Worker {
     pub fn claim(&mut self, key: Option<Tenant>) {
         self.key = key;
         self.calls = self.calls.saturating_add(1);
+    }
+
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     pub fn calls(&self) -> u32 {

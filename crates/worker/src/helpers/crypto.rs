@@ -1,10 +1,280 @@
-//! stub
+//! What can be hashed, signed, sealed and derived? Answers of audited libraries, with bounds on the work.
+
+use aes_gcm::{
+    AesGcm, KeyInit,
+    aead::{Aead, AeadCore, Payload, consts::U12},
+    aes::{Aes128, Aes192, Aes256},
+};
+use hkdf::Hkdf;
+use hmac::{EagerHash, Hmac, Mac};
+use serde::Deserialize;
+use sha2::{Digest, Sha256, Sha384, Sha512};
+
 use super::{Answer, HelperError};
-pub fn random(_text: &str) -> Result<Answer, HelperError> { Err(HelperError::runtime("random", "absent", "not here yet")) }
-pub fn digest(_text: &str, _bytes: &[u8]) -> Result<Answer, HelperError> { Err(HelperError::runtime("digest", "absent", "not here yet")) }
-pub fn hmac_sign(_text: &str, _bytes: &[u8]) -> Result<Answer, HelperError> { Err(HelperError::runtime("hmac_sign", "absent", "not here yet")) }
-pub fn hmac_verify(_text: &str, _bytes: &[u8]) -> Result<Answer, HelperError> { Err(HelperError::runtime("hmac_verify", "absent", "not here yet")) }
-pub fn aes_gcm_encrypt(_text: &str, _bytes: &[u8]) -> Result<Answer, HelperError> { Err(HelperError::runtime("aes_gcm_encrypt", "absent", "not here yet")) }
-pub fn aes_gcm_decrypt(_text: &str, _bytes: &[u8]) -> Result<Answer, HelperError> { Err(HelperError::runtime("aes_gcm_decrypt", "absent", "not here yet")) }
-pub fn hkdf(_text: &str, _bytes: &[u8]) -> Result<Answer, HelperError> { Err(HelperError::runtime("hkdf", "absent", "not here yet")) }
-pub fn pbkdf2(_text: &str, _bytes: &[u8]) -> Result<Answer, HelperError> { Err(HelperError::runtime("pbkdf2", "absent", "not here yet")) }
+
+/// Text: how many bytes.
+pub fn random(text: &str) -> Result<Answer, HelperError> {
+    let count = text.parse().ok().filter(|count| *count <= MOST_RANDOM);
+    let Some(count) = count else {
+        let message = format!("at most {MOST_RANDOM} random bytes are given at once");
+        return Err(HelperError::invalid("crypto.getRandomValues", "too-many-bytes", message));
+    };
+    let mut bytes = vec![0; count];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => Ok(Answer::Bytes(bytes)),
+        Err(_) => {
+            let message = "the system gives no random bytes; try again";
+            Err(HelperError::runtime("crypto.getRandomValues", "no-randomness", message))
+        }
+    }
+}
+
+/// Text: the algorithm. Bytes: the data.
+pub fn digest(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+    Ok(Answer::Bytes(match Hash::named(text, "crypto.subtle.digest")? {
+        Hash::Sha256 => Sha256::digest(bytes).to_vec(),
+        Hash::Sha384 => Sha384::digest(bytes).to_vec(),
+        Hash::Sha512 => Sha512::digest(bytes).to_vec(),
+    }))
+}
+
+/// Text: `{hash, keyLength}`. Bytes: the key and the data.
+pub fn hmac_sign(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+    const HELPER: &str = "crypto.subtle.sign";
+    let asked: HmacQuestion = question(HELPER, text)?;
+    let (key, data) = part(HELPER, bytes, asked.key_length)?;
+    let signature = match Hash::named(&asked.hash, HELPER)? {
+        Hash::Sha256 => mac::<Sha256>(key, data)?.finalize().into_bytes().to_vec(),
+        Hash::Sha384 => mac::<Sha384>(key, data)?.finalize().into_bytes().to_vec(),
+        Hash::Sha512 => mac::<Sha512>(key, data)?.finalize().into_bytes().to_vec(),
+    };
+    Ok(Answer::Bytes(signature))
+}
+
+/// Text: `{hash, keyLength, signatureLength}`. Bytes: the key, the signature and the data. Takes the same time wherever
+/// the signature is wrong.
+pub fn hmac_verify(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+    const HELPER: &str = "crypto.subtle.verify";
+    let asked: HmacQuestion = question(HELPER, text)?;
+    let (key, rest) = part(HELPER, bytes, asked.key_length)?;
+    let (signature, data) = part(HELPER, rest, asked.signature_length)?;
+    let matches = match Hash::named(&asked.hash, HELPER)? {
+        Hash::Sha256 => mac::<Sha256>(key, data)?.verify_slice(signature).is_ok(),
+        Hash::Sha384 => mac::<Sha384>(key, data)?.verify_slice(signature).is_ok(),
+        Hash::Sha512 => mac::<Sha512>(key, data)?.verify_slice(signature).is_ok(),
+    };
+    Ok(Answer::Json(matches.to_string()))
+}
+
+fn mac<D: EagerHash>(key: &[u8], data: &[u8]) -> Result<Hmac<D>, HelperError> {
+    let mac = <Hmac<D> as KeyInit>::new_from_slice(key).map_err(|_| {
+        HelperError::invalid("crypto.subtle.importKey", "invalid-key", "HMAC does not take this key")
+    })?;
+    Ok(mac.chain_update(data))
+}
+
+/// Text: `{keyLength, ivLength, aadLength}`. Bytes: key, initialisation vector, additional data, plaintext.
+pub fn aes_gcm_encrypt(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+    let sealing = Sealing::read("crypto.subtle.encrypt", text, bytes)?;
+    let sealed = match sealing.key.len() {
+        16 => sealing.seal::<AesGcm<Aes128, U12>>(),
+        24 => sealing.seal::<AesGcm<Aes192, U12>>(),
+        _ => sealing.seal::<AesGcm<Aes256, U12>>(),
+    };
+    sealed.map(Answer::Bytes).ok_or_else(|| {
+        let message = "encryption failed: the key has 16, 24 or 32 bytes and the data less than 64 GiB";
+        HelperError::invalid("crypto.subtle.encrypt", "encryption-failed", message)
+    })
+}
+
+/// As `aes_gcm_encrypt`, with the ciphertext and its tag.
+pub fn aes_gcm_decrypt(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+    let sealing = Sealing::read("crypto.subtle.decrypt", text, bytes)?;
+    let opened = match sealing.key.len() {
+        16 => sealing.open::<AesGcm<Aes128, U12>>(),
+        24 => sealing.open::<AesGcm<Aes192, U12>>(),
+        _ => sealing.open::<AesGcm<Aes256, U12>>(),
+    };
+    // One answer for every cause, so that nothing is learnt from it.
+    opened.map(Answer::Bytes).ok_or_else(|| {
+        let message =
+            "decryption failed: wrong key, initialisation vector or additional data, or changed ciphertext";
+        HelperError::runtime("crypto.subtle.decrypt", "decryption-failed", message)
+    })
+}
+
+struct Sealing<'bytes> {
+    key: &'bytes [u8],
+    iv: &'bytes [u8; 12],
+    payload: Payload<'bytes, 'bytes>,
+}
+
+impl<'bytes> Sealing<'bytes> {
+    fn read(helper: &str, text: &str, bytes: &'bytes [u8]) -> Result<Self, HelperError> {
+        let asked: SealQuestion = question(helper, text)?;
+        let (key, rest) = part(helper, bytes, asked.key_length)?;
+        let (iv, rest) = part(helper, rest, asked.iv_length)?;
+        let (aad, msg) = part(helper, rest, asked.aad_length)?;
+        let iv = iv.try_into().map_err(|_| {
+            HelperError::invalid(
+                helper,
+                "invalid-iv",
+                format!("`iv` has {} bytes; AES-GCM takes 12 here", iv.len()),
+            )
+        })?;
+        Ok(Self { key, iv, payload: Payload { msg, aad } })
+    }
+
+    fn seal<C: KeyInit + Aead + AeadCore<NonceSize = U12>>(self) -> Option<Vec<u8>> {
+        C::new_from_slice(self.key).ok()?.encrypt(self.iv.into(), self.payload).ok()
+    }
+
+    fn open<C: KeyInit + Aead + AeadCore<NonceSize = U12>>(self) -> Option<Vec<u8>> {
+        C::new_from_slice(self.key).ok()?.decrypt(self.iv.into(), self.payload).ok()
+    }
+}
+
+/// Text: `{hash, keyLength, saltLength, length}`. Bytes: key, salt, info.
+pub fn hkdf(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+    let asked: HkdfQuestion = question(DERIVE, text)?;
+    let hash = Hash::named(&asked.hash, DERIVE)?;
+    let (key, rest) = part(DERIVE, bytes, asked.key_length)?;
+    let (salt, info) = part(DERIVE, rest, asked.salt_length)?;
+    let longest = hash.size() * 255;
+    if asked.length > longest {
+        return Err(too_long("HKDF", longest));
+    }
+    if info.len() > LONGEST_INFO {
+        let message = format!("`info` has more than {LONGEST_INFO} bytes; hash it first");
+        return Err(HelperError::invalid(DERIVE, "info-too-long", message));
+    }
+    let mut derived = vec![0; asked.length];
+    let expanded = match hash {
+        Hash::Sha256 => Hkdf::<Sha256>::new(Some(salt), key).expand(info, &mut derived),
+        Hash::Sha384 => Hkdf::<Sha384>::new(Some(salt), key).expand(info, &mut derived),
+        Hash::Sha512 => Hkdf::<Sha512>::new(Some(salt), key).expand(info, &mut derived),
+    };
+    expanded.map(|()| Answer::Bytes(derived)).map_err(|_| too_long("HKDF", longest))
+}
+
+/// Text: `{hash, keyLength, iterations, length}`. Bytes: password, salt.
+pub fn pbkdf2(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+    let asked: Pbkdf2Question = question(DERIVE, text)?;
+    let hash = Hash::named(&asked.hash, DERIVE)?;
+    let (password, salt) = part(DERIVE, bytes, asked.key_length)?;
+    if asked.iterations == 0 || asked.iterations > MOST_ITERATIONS {
+        let message = format!("`iterations` is {}; take 1 to {MOST_ITERATIONS}", asked.iterations);
+        return Err(HelperError::invalid(DERIVE, "invalid-iterations", message));
+    }
+    // Every block of the hash's size costs all iterations again.
+    if asked.length > LONGEST_FROM_PASSWORD {
+        return Err(too_long("PBKDF2", LONGEST_FROM_PASSWORD));
+    }
+    let mut derived = vec![0; asked.length];
+    match hash {
+        Hash::Sha256 => pbkdf2::pbkdf2_hmac::<Sha256>(password, salt, asked.iterations, &mut derived),
+        Hash::Sha384 => pbkdf2::pbkdf2_hmac::<Sha384>(password, salt, asked.iterations, &mut derived),
+        Hash::Sha512 => pbkdf2::pbkdf2_hmac::<Sha512>(password, salt, asked.iterations, &mut derived),
+    }
+    Ok(Answer::Bytes(derived))
+}
+
+fn too_long(algorithm: &str, longest: usize) -> HelperError {
+    let message = format!("{algorithm} gives at most {} bits with this hash", longest * 8);
+    HelperError::invalid(DERIVE, "invalid-length", message)
+}
+
+#[derive(Clone, Copy)]
+enum Hash {
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+impl Hash {
+    fn named(name: &str, helper: &str) -> Result<Self, HelperError> {
+        match name {
+            "SHA-256" => Ok(Self::Sha256),
+            "SHA-384" => Ok(Self::Sha384),
+            "SHA-512" => Ok(Self::Sha512),
+            _ => {
+                let message = "there is no such hash here; use `SHA-256`, `SHA-384` or `SHA-512`";
+                Err(HelperError::invalid(helper, "unsupported-algorithm", message))
+            }
+        }
+    }
+
+    const fn size(self) -> usize {
+        match self {
+            Self::Sha256 => 32,
+            Self::Sha384 => 48,
+            Self::Sha512 => 64,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HmacQuestion {
+    hash: String,
+    key_length: usize,
+    #[serde(default)]
+    signature_length: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SealQuestion {
+    key_length: usize,
+    iv_length: usize,
+    aad_length: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HkdfQuestion {
+    hash: String,
+    key_length: usize,
+    salt_length: usize,
+    length: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Pbkdf2Question {
+    hash: String,
+    key_length: usize,
+    iterations: u32,
+    length: usize,
+}
+
+fn question<'text, T: Deserialize<'text>>(helper: &str, text: &'text str) -> Result<T, HelperError> {
+    serde_json::from_str(text).map_err(|error| {
+        HelperError::invalid(
+            helper,
+            "invalid-arguments",
+            format!("the parameters are not understood: {error}"),
+        )
+    })
+}
+
+/// The guest says where its parts end; it may lie.
+fn part<'bytes>(
+    helper: &str,
+    bytes: &'bytes [u8],
+    length: usize,
+) -> Result<(&'bytes [u8], &'bytes [u8]), HelperError> {
+    bytes.split_at_checked(length).ok_or_else(|| {
+        HelperError::invalid(helper, "invalid-arguments", "the parts are longer than the whole")
+    })
+}
+
+const DERIVE: &str = "crypto.subtle.deriveBits";
+const MOST_RANDOM: usize = 65_536;
+const MOST_ITERATIONS: u32 = 1_000_000;
+const LONGEST_FROM_PASSWORD: usize = 512;
+/// It is hashed once for each of up to 255 blocks.
+const LONGEST_INFO: usize = 8_192;
+
+#[cfg(test)]
+mod tests;
