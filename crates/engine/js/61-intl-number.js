@@ -267,7 +267,7 @@ function numberParts(state, value) {
       // Letters keep their distance from digits.
       if (frame[at - 1] === "0") literal("\u00a0");
       written.push({ type: "currency", value: currency });
-      if (frame[at + 1] === "0" && /\p{L}$/u.test(currency)) literal("\u00a0");
+      if (frame[at + 1] === "0" && /\p{L}$/u.test(currency) && !decimal.special) literal("\u00a0");
     } else if (character === "-" && at <= 2 && !frame.slice(0, at).includes("0")) {
       written.push({ type: "minusSign", value: numberTexts[state.data][2] });
     } else if (character === "+" && at === 0) {

@@ -115,7 +115,7 @@ function datePattern({ data, fields: { weekday, era, year, month, day } }) {
   const width = { narrow: 5, short: 3, long: 4 };
   // A place's own two digits are for those who do not say how many they want.
   const isMixed = (month === "2-digit") !== (day === "2-digit") && month && day && !weekday;
-  const known = data.patterns[oddMonthKey(key, weekday, month)];
+  const known = (weekday === "long" && data.patterns[`EEE${key}`]) || data.patterns[oddMonthKey(key, weekday, month)];
   const pattern = known.replace(/'[^']*'|E+|M{3,}|L+|M+|d+|y+/g, (token) => {
     const letter = token[0];
     if (letter === "'") return token;
@@ -131,7 +131,6 @@ function datePattern({ data, fields: { weekday, era, year, month, day } }) {
 // Nobody writes a weekday and a month alone; where people do not say how, the month is explained.
 function oddMonthKey(key, weekday, month) {
   if (key !== "EM" && key !== "EMMM" && key !== "EMMMM") return key;
-  if (month === "long" && weekday === "long") return "EMMM";
   return (month === "2-digit" && weekday === "short") || month === "narrow" ? "EMMMM" : key;
 }
 
@@ -261,13 +260,16 @@ function resolvedDate(state) {
   return all;
 }
 
-const dateFormat = intlClass("DateTimeFormat", (locales, options) => makeDateFormat(locales, options), {
-  format: (state, value) => joinParts(dateParts(state, value)),
+// In whole texts a plain space stands for the narrow one, which too many readers of dates do not know.
+const dateText = (state, value) => joinParts(dateParts(state, value)).replaceAll("\u202f", " ");
+
+intlClass("DateTimeFormat", (locales, options) => makeDateFormat(locales, options), {
+  format: dateText,
   formatToParts: (state, value) => dateParts(state, value),
   // Both ends in full, joined by a dash; one where they look the same.
   formatRange(state, start, end) {
     if (start === undefined || end === undefined) throw new WrongType("startDate or endDate cannot be undefined");
-    const [from, to] = [joinParts(dateParts(state, start)), joinParts(dateParts(state, end))];
+    const [from, to] = [dateText(state, start), dateText(state, end)];
     return from === to ? from : `${from}\u2009–\u2009${to}`;
   },
   resolvedOptions: resolvedDate,
@@ -277,7 +279,7 @@ const dateValue = DateOf.prototype.getTime;
 function localDate(date, locales, options, wanted, otherwise) {
   const instant = apply(dateValue, date, []);
   const state = makeDateFormat(locales, options, wanted, otherwise);
-  return NumberOf.isNaN(instant) ? "Invalid Date" : joinParts(dateParts(state, instant));
+  return NumberOf.isNaN(instant) ? "Invalid Date" : dateText(state, instant);
 }
 addHidden(DateOf.prototype, {
   toLocaleString(locales, options) {

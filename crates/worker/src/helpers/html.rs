@@ -152,6 +152,6 @@ const MAX_OUTPUT: usize = 16 << 20;
 const MAX_NODES: usize = 200_000;
 /// For each tag the parser may look at all elements that are open.
 const MAX_DEPTH: usize = 1000;
-/// A few seconds' worth.
-const MAX_COMPARISONS: u64 = 4_000_000_000;
+/// About a second's worth.
+const MAX_COMPARISONS: u64 = 1_000_000_000;
 const PIECE: usize = 1024;

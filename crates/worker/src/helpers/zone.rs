@@ -29,9 +29,12 @@ pub fn zoned_time(text: &str) -> Result<Answer, HelperError> {
         .map_err(|_| invalid("invalid-date", "the date is beyond what JavaScript can express"))?;
     let info = zone.to_offset_info(timestamp);
     let clock = zone.to_datetime(timestamp);
-    let daylight = info.dst().is_dst() != is_named_backwards(&zone);
     let (long, short) = zone.iana_name().and_then(names::names_of).map_or(("", ""), |names| {
-        if daylight { (names.daylight, names.short_daylight) } else { (names.standard, names.short_standard) }
+        if info.dst().is_dst() {
+            (names.daylight, names.short_daylight)
+        } else {
+            (names.standard, names.short_standard)
+        }
     });
     let answer = json!([
         i64::from(clock.year()) + cycles * CYCLE_YEARS,
@@ -113,11 +116,6 @@ fn spell(offset: Offset) -> String {
 fn cycles_outside(instant: i64) -> i64 {
     let excess = instant.abs() - COUNTABLE_MILLISECONDS;
     if excess <= 0 { 0 } else { (excess / CYCLE_MILLISECONDS + 1) * instant.signum() }
-}
-
-/// Irish law calls the summer's time the standard one; its English names follow the law.
-fn is_named_backwards(zone: &TimeZone) -> bool {
-    matches!(zone.iana_name(), Some("Europe/Dublin" | "Eire"))
 }
 
 fn invalid(reason: &str, message: impl Into<String>) -> HelperError {
