@@ -155,7 +155,10 @@ pub fn address(data: &[u8]) {
         assert!(matches!(url.scheme(), "http" | "https"));
         assert!(url.username().is_empty() && url.password().is_none());
         let host = url.host_str().unwrap_or_default();
-        assert!(!host.starts_with("127.") && !host.starts_with("10.") && !host.starts_with("169.254."), "{host}");
+        assert!(
+            !host.starts_with("127.") && !host.starts_with("10.") && !host.starts_with("169.254."),
+            "{host}"
+        );
         assert_ne!(host, "[::1]");
     }
 }

@@ -30,7 +30,8 @@ impl Runner {
             .enable_all()
             .build()
             .map_err(|error| told("no runtime", error))?;
-        let program = std::env::current_exe().map_err(|error| told("this program cannot be found again", error))?;
+        let program =
+            std::env::current_exe().map_err(|error| told("this program cannot be found again", error))?;
         let config = PoolConfig {
             program,
             workers: 1,
@@ -63,7 +64,9 @@ impl Runner {
         let lacks = missing_helpers(spec);
         if let Some(helper) = lacks.first() {
             let (name, helper) = (visible(&spec.name), visible(helper));
-            return Err(Failure::Findings(format!("`{name}` asks for the helper `{helper}`, which is not offered here")));
+            return Err(Failure::Findings(format!(
+                "`{name}` asks for the helper `{helper}`, which is not offered here"
+            )));
         }
         let _runtime = self.runtime.enter();
         let egress = if policy.network.mode.value == NetworkMode::Blocked { None } else { Some(way_out()?) };
@@ -83,13 +86,17 @@ pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>
     let mut arguments = Map::new();
     for argument in given {
         let shown = visible(argument);
-        let (name, value) = argument
-            .split_once('=')
-            .ok_or_else(|| Failure::new(format!("`{shown}` is no argument; write name=value or name:=JSON")))?;
+        let (name, value) = argument.split_once('=').ok_or_else(|| {
+            Failure::new(format!("`{shown}` is no argument; write name=value or name:=JSON"))
+        })?;
         let (name, is_json) = name.strip_suffix(':').map_or((name, false), |name| (name, true));
         let param = spec.params.iter().find(|param| param.name == name).ok_or_else(|| {
             let known: Vec<&str> = spec.params.iter().map(|param| param.name.as_str()).collect();
-            Failure::new(format!("no parameter is called `{}`; there are: {}", visible(name), visible(&known.join(", "))))
+            Failure::new(format!(
+                "no parameter is called `{}`; there are: {}",
+                visible(name),
+                visible(&known.join(", "))
+            ))
         })?;
         let kind = if is_json { ParamType::Object } else { param.kind };
         let value = if is_json {
@@ -97,12 +104,17 @@ pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>
         } else {
             parse_test_value(kind, value)
         };
-        let value = value.map_err(|problem| Failure::new(format!("`{}`: {}", visible(name), visible(&problem))))?;
+        let value =
+            value.map_err(|problem| Failure::new(format!("`{}`: {}", visible(name), visible(&problem))))?;
         arguments.insert(name.to_owned(), value);
     }
     let missing = spec.params.iter().find(|param| param.required && !arguments.contains_key(&param.name));
     match missing {
-        Some(param) => Err(Failure::new(format!("`{}` is required; add {}=…", visible(&param.name), visible(&param.name)))),
+        Some(param) => Err(Failure::new(format!(
+            "`{}` is required; add {}=…",
+            visible(&param.name),
+            visible(&param.name)
+        ))),
         None => Ok(arguments),
     }
 }
@@ -112,8 +124,9 @@ pub fn test_arguments(spec: &ToolSpec) -> Result<Map<String, Value>, Failure> {
     let mut arguments = Map::new();
     for param in &spec.params {
         let Some(written) = &param.test_value else { continue };
-        let value = parse_test_value(param.kind, written)
-            .map_err(|problem| Failure::new(format!("test value of `{}`: {}", visible(&param.name), visible(&problem))))?;
+        let value = parse_test_value(param.kind, written).map_err(|problem| {
+            Failure::new(format!("test value of `{}`: {}", visible(&param.name), visible(&problem)))
+        })?;
         arguments.insert(param.name.clone(), value);
     }
     Ok(arguments)

@@ -38,7 +38,11 @@ pub struct LoadError(String);
 
 impl fmt::Display for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the embedded JavaScript engine does not load: {}; build it on this machine", self.0)
+        write!(
+            formatter,
+            "the embedded JavaScript engine does not load: {}; build it on this machine",
+            self.0
+        )
     }
 }
 

@@ -66,7 +66,8 @@ impl JsTool {
         let files = grants::files(&policy.files, places);
         let bits = grants::bits(&policy.network, &policy.files);
         let names = Value::from(names).to_string();
-        let load = Load { key: source::key(&wrapped.text, &names, bits), grants: bits, names, source: wrapped.text };
+        let load =
+            Load { key: source::key(&wrapped.text, &names, bits), grants: bits, names, source: wrapped.text };
         Some(Self {
             load: Arc::new(load),
             limits: limits(policy),
@@ -114,8 +115,13 @@ impl JsRunner {
             Err(failure) => return JsReport::without_a_run(Failure::from(failure)),
         };
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
-        let mut effects =
-            CallEffects::new(self.egress.clone(), Arc::clone(&tool.rules), tool.files.clone(), &bound.sent, time);
+        let mut effects = CallEffects::new(
+            self.egress.clone(),
+            Arc::clone(&tool.rules),
+            tool.files.clone(),
+            &bound.sent,
+            time,
+        );
         let outcome = lease.run(&tool.load, run, &mut effects).await;
         report::make(outcome, effects.into_records(), &bound.mask, tool)
     }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use toolgate_sandbox::wire::FileCall;
 
 use crate::files::{
-    CutOptions, EntryKind, FileError, FileErrorClass, Files, FindOptions, GrepOptions, Occurrences, SearchOptions,
-    SortOptions,
+    CutOptions, EntryKind, FileError, FileErrorClass, Files, FindOptions, GrepOptions, Occurrences,
+    SearchOptions, SortOptions,
 };
 
 /// Performs the call; the answer is JSON in the shape that tools know.
@@ -30,7 +30,8 @@ pub fn perform(files: &Files, call: &FileCall) -> Result<String, FileError> {
         "searchInFiles" => {
             let options = asked.search()?;
             let hits = files.search_in_files(asked.text(0)?, asked.text(1)?, asked.text(2)?, options)?;
-            let hits = hits.into_iter().map(|hit| json!({ "file": hit.file, "line": hit.line, "text": hit.text }));
+            let hits =
+                hits.into_iter().map(|hit| json!({ "file": hit.file, "line": hit.line, "text": hit.text }));
             Value::Array(hits.collect())
         }
         "writeText" => json!(files.write_text(asked.text(0)?, asked.content(1)?)?),
@@ -100,7 +101,8 @@ impl<'a> Asked<'a> {
 
     fn cut(&self) -> Result<CutOptions, FileError> {
         let fields = self.option("fields").unwrap_or_default();
-        let fields = fields.split(',').filter(|field| !field.is_empty()).map(whole).collect::<Result<_, _>>()?;
+        let fields =
+            fields.split(',').filter(|field| !field.is_empty()).map(whole).collect::<Result<_, _>>()?;
         Ok(CutOptions {
             fields,
             delimiter: self.option("delimiter").map(str::to_owned),
@@ -141,5 +143,10 @@ fn whole(text: &str) -> Result<i64, FileError> {
 }
 
 fn invalid(reason: &'static str, message: &str) -> FileError {
-    FileError { class: FileErrorClass::InvalidInput, helper: "safety.fs", reason, message: message.to_owned() }
+    FileError {
+        class: FileErrorClass::InvalidInput,
+        helper: "safety.fs",
+        reason,
+        message: message.to_owned(),
+    }
 }

@@ -10,6 +10,6 @@ pub use files::{
     Files, FindOptions, GrepOptions, Occurrences, SearchHit, SearchOptions, SortOptions,
 };
 pub use js::{
-    ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode, JsReport,
-    JsRunner, JsTool, JsUsage, Mask, Places, Returned, SecretSource, missing_helpers,
+    ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
+    JsReport, JsRunner, JsTool, JsUsage, Mask, Places, Returned, SecretSource, missing_helpers,
 };

@@ -154,7 +154,9 @@ impl Pool {
         if let Ok(permit) = Arc::clone(&self.0.free).try_acquire_owned() {
             return Ok(permit);
         }
-        let Ok(_place) = Arc::clone(&self.0.launcher.waiting).try_acquire_owned() else { return Err(RunFailure::Busy) };
+        let Ok(_place) = Arc::clone(&self.0.launcher.waiting).try_acquire_owned() else {
+            return Err(RunFailure::Busy);
+        };
         Arc::clone(&self.0.free).acquire_owned().await.map_err(|_| RunFailure::Busy)
     }
 

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::json;
 use toolgate_engine::Op;
-use toolgate_sandbox::wire::{Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, FromWorker, HEADER, Redirect};
+use toolgate_sandbox::wire::{
+    Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, FromWorker, HEADER, Redirect,
+};
 
 use crate::{
     helpers::{Answer, ErrorClass, HelperError},
@@ -11,7 +13,12 @@ use crate::{
 };
 
 /// Answers the ops that the gateway decides.
-pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Result<Result<Answer, HelperError>> {
+pub fn ask(
+    call: &mut Call,
+    op: Op,
+    text: &str,
+    bytes: Vec<u8>,
+) -> wasmtime::Result<Result<Answer, HelperError>> {
     let size = text.len().saturating_add(bytes.len());
     let effect = match op {
         Op::FetchedText | Op::FetchedBytes => return Ok(fetched(call, op, text)),

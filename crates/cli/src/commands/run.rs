@@ -3,7 +3,9 @@
 use std::{io::Write, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{ConsoleLevel, EffectRecord, Failure as ToolFailure, FailureCode, JsReport, Returned};
+use toolgate_handlers::{
+    ConsoleLevel, EffectRecord, Failure as ToolFailure, FailureCode, JsReport, Returned,
+};
 
 use crate::{
     Ending, Failure,
@@ -28,7 +30,9 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let runner = Runner::new(&args.sandbox)?;
     let Some(report) = runner.run(&spec, &resolved.policy, &arguments)? else {
         let name = visible(&spec.name);
-        return Err(Failure::new(format!("`{name}` is not JavaScript; only JavaScript tools can be run so far")));
+        return Err(Failure::new(format!(
+            "`{name}` is not JavaScript; only JavaScript tools can be run so far"
+        )));
     };
     match args.format {
         OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&to_json(&report)))?,
@@ -53,7 +57,9 @@ fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
         writeln!(terminal, "{:<8} {} more lines did not fit", "console", report.console_dropped)?;
     }
     match &report.outcome {
-        Ok(Returned::Value(value)) => writeln!(terminal, "result   {}", json_pretty(value).replace('\n', "\n         "))?,
+        Ok(Returned::Value(value)) => {
+            writeln!(terminal, "result   {}", json_pretty(value).replace('\n', "\n         "))?
+        }
         Ok(Returned::Undefined) => writeln!(terminal, "result   undefined")?,
         Err(failure) => print_failure(failure, terminal)?,
     }
@@ -61,7 +67,8 @@ fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
         writeln!(terminal)?;
         let mut table = Table::new([28, 40, 40]).with_header(["host call", "target", "outcome"]);
         for effect in &report.effects {
-            let outcome = format!("{}, {} bytes, {} ms", effect.outcome, effect.bytes, effect.elapsed.as_millis());
+            let outcome =
+                format!("{}, {} bytes, {} ms", effect.outcome, effect.bytes, effect.elapsed.as_millis());
             table.row([&visible(&effect.what), &visible(&effect.target), &visible(&outcome)]);
         }
         table.print(terminal)?;
@@ -77,7 +84,8 @@ fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
         usage.host_bytes,
         usage.elapsed_us as f64 / 1000.0
     )?;
-    let walls = report.strength.map_or_else(|| "nothing was run".to_owned(), |strength| strength.names().join(" "));
+    let walls =
+        report.strength.map_or_else(|| "nothing was run".to_owned(), |strength| strength.names().join(" "));
     writeln!(terminal, "walls    {walls}")?;
     Ok(())
 }

@@ -67,9 +67,18 @@ impl Passes {
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
         let is_pass = report.outcome.is_ok();
-        if is_pass { self.passed += 1 } else { self.failed += 1 }
+        if is_pass {
+            self.passed += 1
+        } else {
+            self.failed += 1
+        }
         if format == OutputFormat::Text {
-            writeln!(terminal, "{}  {}", if is_pass { "pass" } else { "FAIL" }, visible(&document.check.name))?;
+            writeln!(
+                terminal,
+                "{}  {}",
+                if is_pass { "pass" } else { "FAIL" },
+                visible(&document.check.name)
+            )?;
             if let Err(failure) = &report.outcome {
                 print_failure(failure, terminal)?;
             }

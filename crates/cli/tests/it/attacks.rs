@@ -41,15 +41,20 @@ fn scripts() -> Vec<(String, String)> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|kind| kind == "js"))
-        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap()))
+        .map(|path| {
+            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap())
+        })
         .collect();
     scripts.sort();
     scripts
 }
 
 fn check(gateway: &Gateway, text: &str) -> Result<(), String> {
-    let header: HashMap<&str, &str> =
-        text.lines().map_while(|line| line.strip_prefix("// ")).filter_map(|line| line.split_once(": ")).collect();
+    let header: HashMap<&str, &str> = text
+        .lines()
+        .map_while(|line| line.strip_prefix("// "))
+        .filter_map(|line| line.split_once(": "))
+        .collect();
     let expect = header.get("expect").ok_or("no `expect` line")?;
     let mut tool = document(text);
     grant(&mut tool, header.get("grants").copied().unwrap_or("none"))?;

@@ -24,7 +24,8 @@ impl Gateway {
     }
 
     pub fn with(change: impl FnOnce(&mut PoolConfig)) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut config = config();
         change(&mut config);
         let guard = runtime.enter();
@@ -51,7 +52,13 @@ impl Gateway {
         self.run_as("tester", tool, arguments, secrets)
     }
 
-    pub fn run_as(&self, caller: &str, tool: &JsTool, arguments: &Value, secrets: &dyn SecretSource) -> JsReport {
+    pub fn run_as(
+        &self,
+        caller: &str,
+        tool: &JsTool,
+        arguments: &Value,
+        secrets: &dyn SecretSource,
+    ) -> JsReport {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         self.runtime.block_on(self.runner.run(tool, &arguments, secrets, caller))
     }

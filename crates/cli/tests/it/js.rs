@@ -65,7 +65,8 @@ fn placeholders_in_arguments_are_text_and_a_missing_secret_stops_the_call() {
 fn secrets_are_masked_on_every_way_out() {
     let gateway = Gateway::new();
     let secrets = Secret("TOKEN".into(), "abcd1234".into());
-    let code = "console.log('is', key); if (city) throw new Error('no ' + key); return { [key]: btoa('x' + key) }";
+    let code =
+        "console.log('is', key); if (city) throw new Error('no ' + key); return { [key]: btoa('x' + key) }";
     let tool = gateway.tool(&with_params(code));
     for arguments in [json!({}), json!({ "city": "x" })] {
         let report = gateway.run(&tool, &arguments, &secrets);
@@ -78,8 +79,11 @@ fn secrets_are_masked_on_every_way_out() {
 #[test]
 fn results_are_plain_data() {
     let gateway = Gateway::new();
-    check(&gateway, "return [NaN, Infinity, undefined, () => 1, new Date(0), { f() {}, u: undefined }]",
-        &json!([null, null, null, null, "1970-01-01T00:00:00.000Z", {}]));
+    check(
+        &gateway,
+        "return [NaN, Infinity, undefined, () => 1, new Date(0), { f() {}, u: undefined }]",
+        &json!([null, null, null, null, "1970-01-01T00:00:00.000Z", {}]),
+    );
     check(&gateway, "return 'a\\ud800b'", &json!("a\u{fffd}b"));
     assert_eq!(gateway.body("let x = 1").outcome.unwrap(), Returned::Undefined);
     check_fails(&gateway.body("const a = {}; a.a = a; return a"), FailureCode::NotData, "circular");
@@ -94,12 +98,20 @@ fn errors_show_the_authors_lines() {
     let report = gateway.body("const a = 1;\nfunction inner() {\n  throw new TypeError('bad');\n}\ninner();");
     let failure = report.outcome.unwrap_err();
     assert_eq!(failure.message, "TypeError: bad");
-    assert!(failure.stack[0].starts_with("line 3, ") && failure.stack[0].ends_with("in inner"), "{:?}", failure.stack);
+    assert!(
+        failure.stack[0].starts_with("line 3, ") && failure.stack[0].ends_with("in inner"),
+        "{:?}",
+        failure.stack
+    );
     assert!(failure.stack[1].starts_with("line 5, "), "{:?}", failure.stack);
     let report = gateway.body("throw new Error('first')");
     assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 11, in the body");
     check_fails(&gateway.body("return 1 +;"), FailureCode::CodeInvalid, "SyntaxError");
-    check_fails(&gateway.body("return 1 }}); globalThis.x = 1; (async function(){{ return 2"), FailureCode::CodeInvalid, "closes");
+    check_fails(
+        &gateway.body("return 1 }}); globalThis.x = 1; (async function(){{ return 2"),
+        FailureCode::CodeInvalid,
+        "closes",
+    );
 }
 
 #[test]
@@ -126,15 +138,25 @@ fn statements_used_are_the_same_for_the_same_input() {
 #[test]
 fn files_are_there_as_granted() {
     let gateway = Gateway::new();
-    check(&gateway, "return [typeof safety.fs, typeof fetch, typeof safety.parser]", &json!(["undefined", "undefined", "object"]));
+    check(
+        &gateway,
+        "return [typeof safety.fs, typeof fetch, typeof safety.parser]",
+        &json!(["undefined", "undefined", "object"]),
+    );
     let mut reader = document(
         "return [safety.fs.readText('notes.txt'), safety.fs.lineCount('notes.txt'), typeof safety.fs.writeText, \
          safety.fs.list(), safety.fs.grep('^w', 'notes.txt', { numbered: true }), safety.fs.exists('../outside/secret.txt')]",
     );
     reader["sandboxOverrides"] = json!({ "fileRead": true });
     let report = gateway.run(&gateway.tool(&reader), &json!({}), &NoSecrets);
-    let expected = json!(["hello\nworld\n", 2, "undefined",
-        ["abs-out", "dir-out", "link-out", "loop", "notes.txt", "sub"], ["2:world"], false]);
+    let expected = json!([
+        "hello\nworld\n",
+        2,
+        "undefined",
+        ["abs-out", "dir-out", "link-out", "loop", "notes.txt", "sub"],
+        ["2:world"],
+        false
+    ]);
     assert_eq!(report.outcome.unwrap(), Returned::Value(expected));
     assert_eq!(report.effects.len(), 5);
     assert_eq!(report.effects[0].what, "safety.fs.readText");
@@ -181,21 +203,31 @@ fn fetch_answers_at_once_and_can_be_awaited() {
         assert!(told.recv().unwrap().starts_with("GET /a?b=c HTTP/1.1\r\n"));
         assert_eq!(report.effects[0].target, format!("http://127.0.0.1:{port}/a"));
     }
-    let mut tool = document(&format!("const r = fetch('http://127.0.0.1:{port}/', {{ method: 'post', body: 'hi', headers: {{ A: 'b' }}, maxLength: 5 }}); return [r.text(), r.truncated, r.nextStartIndex]"));
+    let mut tool = document(&format!(
+        "const r = fetch('http://127.0.0.1:{port}/', {{ method: 'post', body: 'hi', headers: {{ A: 'b' }}, maxLength: 5 }}); return [r.text(), r.truncated, r.nextStartIndex]"
+    ));
     tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
     let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
     assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["{\"n\":", true, 5])));
     let asked = told.recv().unwrap();
-    assert!(asked.starts_with("POST / ") && asked.ends_with("\r\n\r\nhi") && asked.contains("a: b\r\n"), "{asked}");
+    assert!(
+        asked.starts_with("POST / ") && asked.ends_with("\r\n\r\nhi") && asked.contains("a: b\r\n"),
+        "{asked}"
+    );
 }
 
 #[test]
 fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
     let gateway = Gateway::new();
-    let mut tool = document("try { fetch('http://127.0.0.1/') } catch (e) { return [e.kind, e.helper, e.reason, e instanceof Error] }");
+    let mut tool = document(
+        "try { fetch('http://127.0.0.1/') } catch (e) { return [e.kind, e.helper, e.reason, e instanceof Error] }",
+    );
     tool["sandboxOverrides"] = json!({ "networkMode": "strict" });
     let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["SECURITY", "fetch", "literal-private-ip", true])));
+    assert_eq!(
+        report.outcome.unwrap(),
+        Returned::Value(json!(["SECURITY", "fetch", "literal-private-ip", true]))
+    );
 }
 
 #[test]
@@ -210,7 +242,11 @@ fn console_beyond_its_limits_is_dropped_and_the_call_goes_on() {
 
 fn toolgate(args: &[&str]) -> (i32, String) {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let run = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate")).args(args).current_dir(root).output().unwrap();
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(args)
+        .current_dir(root)
+        .output()
+        .unwrap();
     let shown = String::from_utf8(run.stdout).unwrap() + &String::from_utf8(run.stderr).unwrap();
     (run.status.code().unwrap(), shown)
 }

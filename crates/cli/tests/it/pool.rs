@@ -130,7 +130,11 @@ fn beyond_the_queue_a_call_is_refused_at_once() {
 fn without_namespaces_the_rest_holds_and_says_so() {
     let gateway = Gateway::with(|config| config.namespaces = Namespaces::DangerouslySkip);
     let strength = gateway.runtime.block_on(gateway.pool.warm()).unwrap();
-    assert!(strength.has(Part::Seccomp) && strength.has(Part::NoCapabilities) && !strength.has(Part::NetworkNamespace));
+    assert!(
+        strength.has(Part::Seccomp)
+            && strength.has(Part::NoCapabilities)
+            && !strength.has(Part::NetworkNamespace)
+    );
     gateway.still_serves();
     let strict = Gateway::with(|config| {
         config.namespaces = Namespaces::DangerouslySkip;
@@ -150,14 +154,40 @@ fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
     let takes_run = "dd bs=1 count=20 of=/dev/null 2>/dev/null <&0;";
     for (what, script, expected) in [
         ("dies at once", String::new(), FailureCode::WorkerUnavailable),
-        ("says nonsense first", "printf 'hello world, I am a worker' >&0; sleep 60".to_owned(), FailureCode::WorkerUnavailable),
+        (
+            "says nonsense first",
+            "printf 'hello world, I am a worker' >&0; sleep 60".to_owned(),
+            FailureCode::WorkerUnavailable,
+        ),
         ("dies under the call", format!("printf '{ready}' >&0; {takes_run} exit 3"), FailureCode::WorkerDied),
         ("stays silent", format!("printf '{ready}' >&0; sleep 60"), FailureCode::Timeout),
-        ("announces four gigabytes", format!("printf '{ready}' >&0; {takes_run} printf '\\377\\377\\377\\377\\005' >&0; sleep 60"), FailureCode::WorkerMisbehaved),
-        ("sends an unknown kind", format!("printf '{ready}' >&0; {takes_run} printf '\\000\\000\\000\\000\\143' >&0; sleep 60"), FailureCode::WorkerMisbehaved),
-        ("floods", format!("printf '{ready}' >&0; {takes_run} cat /dev/zero >&0"), FailureCode::WorkerMisbehaved),
-        ("is ready twice", format!("printf '{ready}' >&0; {takes_run} printf '{ready}' >&0; sleep 60"), FailureCode::WorkerMisbehaved),
-        ("wants the code for ever", format!("printf '{ready}' >&0; {takes_run} while true; do printf '\\000\\000\\000\\000\\002' >&0; done"), FailureCode::WorkerMisbehaved),
+        (
+            "announces four gigabytes",
+            format!("printf '{ready}' >&0; {takes_run} printf '\\377\\377\\377\\377\\005' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "sends an unknown kind",
+            format!("printf '{ready}' >&0; {takes_run} printf '\\000\\000\\000\\000\\143' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "floods",
+            format!("printf '{ready}' >&0; {takes_run} cat /dev/zero >&0"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "is ready twice",
+            format!("printf '{ready}' >&0; {takes_run} printf '{ready}' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "wants the code for ever",
+            format!(
+                "printf '{ready}' >&0; {takes_run} while true; do printf '\\000\\000\\000\\000\\002' >&0; done"
+            ),
+            FailureCode::WorkerMisbehaved,
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let program = write_script(folder.path(), &script);

@@ -89,8 +89,12 @@ impl Judge {
 
 /// A folder's name in the grant, and its real one.
 fn names_of(folder: &Path) -> Result<(String, String), Fault> {
-    let unusable =
-        || Fault::new(Reason::GrantUnusable, "the home folder or workspace has a name that is not UTF-8; rename it");
+    let unusable = || {
+        Fault::new(
+            Reason::GrantUnusable,
+            "the home folder or workspace has a name that is not UTF-8; rename it",
+        )
+    };
     let granted = folder.to_str().ok_or_else(unusable)?.to_owned();
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     Ok((granted, real.to_str().ok_or_else(unusable)?.to_owned()))

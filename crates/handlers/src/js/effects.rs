@@ -38,7 +38,12 @@ impl EffectRecord {
     pub fn masked(self, mask: &Mask) -> Self {
         // Masked first and cut then, or the beginning of a secret would stand at the cut.
         let shorten = |text: &str| mask.text(text).chars().take(MAX_SHOWN).collect();
-        Self { what: shorten(&self.what), target: shorten(&self.target), outcome: shorten(&self.outcome), ..self }
+        Self {
+            what: shorten(&self.what),
+            target: shorten(&self.target),
+            outcome: shorten(&self.outcome),
+            ..self
+        }
     }
 }
 
@@ -86,7 +91,12 @@ impl CallEffects {
         let request = self.request(call);
         let Some(egress) = self.egress.clone() else {
             self.note(what, target, "HELPER_RUNTIME no-egress".to_owned(), 0, started);
-            return refused("HELPER_RUNTIME", "fetch", "no-egress", "this gateway was started without a way out");
+            return refused(
+                "HELPER_RUNTIME",
+                "fetch",
+                "no-egress",
+                "this gateway was started without a way out",
+            );
         };
         let fetching = egress.fetch(&self.rules, request);
         let outcome = if limit == 0 {
@@ -95,7 +105,12 @@ impl CallEffects {
             match tokio::time::timeout(Duration::from_millis(u64::from(limit)), fetching).await {
                 Ok(outcome) => outcome,
                 Err(_) => {
-                    let answer = refused("HELPER_RUNTIME", "fetch", "aborted", "the request took longer than its signal allows");
+                    let answer = refused(
+                        "HELPER_RUNTIME",
+                        "fetch",
+                        "aborted",
+                        "the request took longer than its signal allows",
+                    );
                     self.note(what, target, "HELPER_RUNTIME aborted".to_owned(), 0, started);
                     return answer;
                 }
@@ -123,10 +138,15 @@ impl CallEffects {
 
     /// Headers that carry a secret are credentials, by whatever name; egress drops them across origins.
     fn request(&self, call: FetchCall) -> Request {
-        let carries_secret =
-            |value: &str| self.secrets.iter().any(|secret| secret.len() >= 4 && value.contains(secret.as_str()));
-        let sensitive: Vec<String> =
-            call.headers.iter().filter(|(_, value)| carries_secret(value)).map(|(name, _)| name.clone()).collect();
+        let carries_secret = |value: &str| {
+            self.secrets.iter().any(|secret| secret.len() >= 4 && value.contains(secret.as_str()))
+        };
+        let sensitive: Vec<String> = call
+            .headers
+            .iter()
+            .filter(|(_, value)| carries_secret(value))
+            .map(|(name, _)| name.clone())
+            .collect();
         Request {
             method: call.method,
             url: call.url,

@@ -69,7 +69,11 @@ pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
     };
     Some(FileGrants {
         workspace: folder(&policy.base_path.value, places)?,
-        read_roots: policy.allowed_paths.values().filter_map(|pattern| folder(pattern.text(), places)).collect(),
+        read_roots: policy
+            .allowed_paths
+            .values()
+            .filter_map(|pattern| folder(pattern.text(), places))
+            .collect(),
         pattern_workspace: places.workspace.clone(),
         home: places.home.clone(),
         rights,

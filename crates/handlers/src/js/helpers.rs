@@ -15,7 +15,8 @@ fn is_offered(helper: &str) -> bool {
     match (name, group) {
         ("tool-safety-helpers/v1", None) => true,
         (
-            "safety.fs/v1" | "safety.parser/v1" | "safety.http/v1" | "safety.crypto/v1" | "safety.encoding/v1",
+            "safety.fs/v1" | "safety.parser/v1" | "safety.http/v1" | "safety.crypto/v1"
+            | "safety.encoding/v1",
             None,
         ) => true,
         ("tool-safety-helpers/v1", Some(group)) => GROUPS.contains(&group),
@@ -34,7 +35,9 @@ mod tests {
         for offered in ["safety.fs/v1", "tool-safety-helpers/v1#crypto", "safety.parser/v1"] {
             assert!(is_offered(offered), "{offered}");
         }
-        for other in ["safety.fs/v2", "tool-safety-helpers/v1#gpu", "tool-safety-helpers/v2#crypto", "safety.fs", ""] {
+        for other in
+            ["safety.fs/v2", "tool-safety-helpers/v1#gpu", "tool-safety-helpers/v2#crypto", "safety.fs", ""]
+        {
             assert!(!is_offered(other), "{other}");
         }
     }

@@ -11,7 +11,10 @@ pub struct Mask(Finder);
 
 enum Finder {
     NothingToFind,
-    Finds { finder: AhoCorasick, patterns: Vec<String> },
+    Finds {
+        finder: AhoCorasick,
+        patterns: Vec<String>,
+    },
     /// The secrets are too large to be searched for: then nothing is let through.
     HidesAll,
 }
@@ -118,7 +121,9 @@ fn forms(secret: &str) -> Vec<String> {
 fn percent_encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                char::from(byte).to_string()
+            }
             other => format!("%{other:02X}"),
         })
         .collect()

@@ -7,7 +7,9 @@ use toolgate_sandbox::{
     wire::{Done, Ending, Usage},
 };
 
-use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, mask::Mask};
+use super::{
+    EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, mask::Mask,
+};
 
 /// A call from end to end.
 #[derive(Debug)]
@@ -121,7 +123,9 @@ fn finish(ending: Ending, mask: &Mask, tool: &JsTool) -> Result<Returned, Failur
     match ending {
         Ending::Value(text) => match serde_json::from_str(&text) {
             Ok(value) => Ok(Returned::Value(mask.value(value))),
-            Err(error) => over(FailureCode::NotData, format!("the result is no JSON that can be read: {error}")),
+            Err(error) => {
+                over(FailureCode::NotData, format!("the result is no JSON that can be read: {error}"))
+            }
         },
         Ending::Undefined => Ok(Returned::Undefined),
         Ending::Threw(error) => Err(thrown(&error, FailureCode::ToolFailed, mask, tool)),
@@ -130,28 +134,39 @@ fn finish(ending: Ending, mask: &Mask, tool: &JsTool) -> Result<Returned, Failur
         }
         Ending::NotData(error) => Err(thrown(&error, FailureCode::NotData, mask, tool)),
         Ending::Invalid(error) => Err(thrown(&error, FailureCode::CodeInvalid, mask, tool)),
-        Ending::Unsettled => {
-            over(FailureCode::UnsettledPromise, "the tool awaits a promise that nothing will settle".to_owned())
-        }
+        Ending::Unsettled => over(
+            FailureCode::UnsettledPromise,
+            "the tool awaits a promise that nothing will settle".to_owned(),
+        ),
         Ending::Escaped => over(
             FailureCode::CodeInvalid,
             "the code closes the function that it runs in; look for a `}` too many".to_owned(),
         ),
         Ending::Statements => over(
             FailureCode::Statements,
-            format!("more than {} statements; raise maxStatements if it must be", limits.fuel / FUEL_PER_STATEMENT),
+            format!(
+                "more than {} statements; raise maxStatements if it must be",
+                limits.fuel / FUEL_PER_STATEMENT
+            ),
         ),
         Ending::Timeout => over(FailureCode::Timeout, format!("not done after {} ms", limits.timeout_ms)),
-        Ending::Memory => over(FailureCode::Memory, format!("more than {} MiB of memory", limits.memory_bytes >> 20)),
-        Ending::Stack => over(FailureCode::Stack, "nested too deeply: calls, data or a pattern".to_owned()),
-        Ending::ResultTooLarge => {
-            over(FailureCode::ResultTooLarge, format!("the result has more than {} bytes", limits.result_bytes))
+        Ending::Memory => {
+            over(FailureCode::Memory, format!("more than {} MiB of memory", limits.memory_bytes >> 20))
         }
-        Ending::HostCalls => over(FailureCode::HostCalls, format!("more than {} calls of helpers", limits.host_calls)),
+        Ending::Stack => over(FailureCode::Stack, "nested too deeply: calls, data or a pattern".to_owned()),
+        Ending::ResultTooLarge => over(
+            FailureCode::ResultTooLarge,
+            format!("the result has more than {} bytes", limits.result_bytes),
+        ),
+        Ending::HostCalls => {
+            over(FailureCode::HostCalls, format!("more than {} calls of helpers", limits.host_calls))
+        }
         Ending::HostBytes => {
             over(FailureCode::HostBytes, format!("more than {} bytes through helpers", limits.host_bytes))
         }
-        Ending::Trapped(what) => over(FailureCode::WorkerMisbehaved, format!("the engine stopped: {}", mask.text(&what))),
+        Ending::Trapped(what) => {
+            over(FailureCode::WorkerMisbehaved, format!("the engine stopped: {}", mask.text(&what)))
+        }
     }
 }
 
@@ -184,13 +199,12 @@ fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure 
         }),
         _ => None,
     };
-    let name = if helper.is_some() || thrown.name == "Thrown" { String::new() } else { format!("{}: ", thrown.name) };
-    Failure {
-        code,
-        message: mask.cut_text(&format!("{name}{}", thrown.message)),
-        stack,
-        helper,
-    }
+    let name = if helper.is_some() || thrown.name == "Thrown" {
+        String::new()
+    } else {
+        format!("{}: ", thrown.name)
+    };
+    Failure { code, message: mask.cut_text(&format!("{name}{}", thrown.message)), stack, helper }
 }
 
 /// A frame in the tool's own code, in the author's columns; frames of the prelude are nobody's business.

@@ -71,11 +71,14 @@ fn resolve(
         match part {
             Part::Literal(literal) => text.push_str(literal),
             Part::Variable(name) => {
-                let value = source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
-                    let message =
-                        format!("`{}` needs `{name}`, which is not set; set it in the gateway's environment", variable.name);
-                    Failure::new(FailureCode::MissingSecret, message)
-                })?;
+                let value =
+                    source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
+                        let message = format!(
+                            "`{}` needs `{name}`, which is not set; set it in the gateway's environment",
+                            variable.name
+                        );
+                        Failure::new(FailureCode::MissingSecret, message)
+                    })?;
                 text.push_str(&value);
                 sent.push(value);
             }

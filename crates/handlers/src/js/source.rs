@@ -17,7 +17,8 @@ pub struct Wrapped {
 /// The names a body sees: parameters, then static variables, each once.
 pub fn names(spec: &ToolSpec) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let all = spec.params.iter().map(|param| &param.name).chain(spec.statics.iter().map(|variable| &variable.name));
+    let all =
+        spec.params.iter().map(|param| &param.name).chain(spec.statics.iter().map(|variable| &variable.name));
     for name in all {
         if !names.contains(name) {
             names.push(name.clone());

@@ -43,7 +43,11 @@ impl Drop for Promise {
 enum Order {
     /// With the sender by which the new process will be buried.
     Start(mpsc::Sender<Order>, oneshot::Sender<io::Result<(Process, UnixStream)>>),
-    Bury { child: Child, patience: Duration, told: Option<oneshot::Sender<Death>> },
+    Bury {
+        child: Child,
+        patience: Duration,
+        told: Option<oneshot::Sender<Death>>,
+    },
 }
 
 /// A running worker process. Dropping it kills and buries it.
@@ -88,7 +92,9 @@ impl Launcher {
 
     pub async fn launch(&self) -> io::Result<(Process, UnixStream)> {
         let (reply, answer) = oneshot::channel();
-        self.orders.send(Order::Start(self.orders.clone(), reply)).map_err(|_| io::Error::other("the launcher has ended"))?;
+        self.orders
+            .send(Order::Start(self.orders.clone(), reply))
+            .map_err(|_| io::Error::other("the launcher has ended"))?;
         answer.await.map_err(|_| io::Error::other("the launcher has ended"))?
     }
 

@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     strength::Strength,
-    wire::{Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, Run, RunLimits, ToWorker, Usage},
+    wire::{
+        Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, Run, RunLimits, ToWorker, Usage,
+    },
 };
 
 /// A worker that belongs to one call.
@@ -35,12 +37,7 @@ struct Counted {
 }
 
 impl Lease {
-    pub(super) fn new(
-        pool: Pool,
-        worker: Worker,
-        permit: OwnedSemaphorePermit,
-        key: Option<Tenant>,
-    ) -> Self {
+    pub(super) fn new(pool: Pool, worker: Worker, permit: OwnedSemaphorePermit, key: Option<Tenant>) -> Self {
         let strength = worker.strength();
         Self { pool, worker: Some(worker), _permit: permit, key, strength }
     }
@@ -50,7 +47,12 @@ impl Lease {
     }
 
     /// Runs the call. Dropping the future kills the worker.
-    pub async fn run(mut self, load: &Load, run: Run, effects: &mut dyn Effects) -> Result<Report, RunFailure> {
+    pub async fn run(
+        mut self,
+        load: &Load,
+        run: Run,
+        effects: &mut dyn Effects,
+    ) -> Result<Report, RunFailure> {
         let Some(mut worker) = self.worker.take() else { return Err(RunFailure::Busy) };
         worker.claim(self.key.take());
         let number = worker.number();
@@ -104,7 +106,12 @@ async fn exchange(
                 worker.send(&ToWorker::Load(load.clone())).await?;
             }
             FromWorker::Unloadable(ending) if !may_ask_for_code && counted.effects == 0 => {
-                return counted.within(Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() });
+                return counted.within(Done {
+                    ending,
+                    console: Vec::new(),
+                    console_dropped: 0,
+                    usage: Usage::default(),
+                });
             }
             FromWorker::Effect(effect) => {
                 may_ask_for_code = false;
@@ -138,7 +145,9 @@ impl Counted {
     fn within(&self, done: Done) -> Result<Done, Lost> {
         let (result, allowed) = match &done.ending {
             Ending::Value(text) => (text.len(), self.limits.result_bytes as usize),
-            Ending::Threw(text) | Ending::NotData(text) | Ending::Invalid(text) | Ending::Trapped(text) => (text.len(), MAX_ERROR),
+            Ending::Threw(text) | Ending::NotData(text) | Ending::Invalid(text) | Ending::Trapped(text) => {
+                (text.len(), MAX_ERROR)
+            }
             _ => (0, 0),
         };
         let console: usize = done.console.iter().map(|(_, line)| line.len()).sum();

@@ -57,7 +57,9 @@ pub struct RunLimits {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromWorker {
     /// Locked in and waiting; the bits say how.
-    Ready { strength: u32 },
+    Ready {
+        strength: u32,
+    },
     /// `Run` named a tool that this worker does not hold.
     Missing,
     /// The tool's code does not load; nothing was run.
@@ -263,7 +265,8 @@ impl Ending {
     fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let kind = reader.u8()?;
         let text = reader.text(super::MAX_FRAME)?;
-        let plain = |ending: Self| if text.is_empty() { Ok(ending) } else { Err(WireError::Leftover(text.len())) };
+        let plain =
+            |ending: Self| if text.is_empty() { Ok(ending) } else { Err(WireError::Leftover(text.len())) };
         match kind {
             0 => Ok(Self::Value(text.to_owned())),
             1 => plain(Self::Undefined),
