@@ -3,6 +3,7 @@
 // Everything here runs inside the linear memory and is as untrusted as the tool it runs: the worker checks every
 // pointer and length it is handed. Nothing is freed after a call, for the instance is thrown away.
 #include "quickjs.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct outcome { uint32_t kind; const char *text; uint32_t text_len; };
 
 static JSRuntime *runtime;
 static JSContext *context;
-static JSValue hook_describe, hook_tick, hook_install, hook_refuse, tool_function, tool_names;
+static JSValue hook_describe, hook_tick, hook_install, hook_refuse, hook_source, tool_function, tool_names;
 static struct outcome outcome;
 static uint64_t random_state = 0x9e3779b97f4a7c15ull;
 
@@ -87,14 +88,30 @@ static uint32_t finish_value(enum outcome_kind kind, JSValueConst value) {
   return text ? finish(kind, text, len) : finish(OUTCOME_ERROR, NULL, 0);
 }
 
-// An exception as text: the prelude describes it. No text means that describing failed too, as it does without memory.
+// A heap that doubles fails at half of what it may have.
+static bool has_room(void) {
+  JSMemoryUsage usage;
+  JS_ComputeMemoryUsage(runtime, &usage);
+  return usage.malloc_size < usage.malloc_limit / 3;
+}
+
+// What was thrown, as text: the prelude describes it. No text means that there is no memory left to describe it with.
+static uint32_t finish_thrown(enum outcome_kind kind, JSValueConst thrown) {
+  static const char hostile[] = "{\"name\":\"Thrown\",\"message\":\"(an error that does not let itself be described)\"}";
+  // A null is what the engine throws when it has no memory for an error, and what a tool may throw as well: ask.
+  if (JS_IsNull(thrown) && !has_room()) return finish(kind, NULL, 0);
+  JSValueConst arguments[1] = {thrown};
+  JSValue description = JS_Call(context, hook_describe, JS_UNDEFINED, 1, arguments);
+  if (!JS_IsException(description)) return finish_value(kind, description);
+  JS_FreeValue(context, JS_GetException(context));
+  return has_room() ? finish(kind, hostile, sizeof hostile - 1) : finish(kind, NULL, 0);
+}
+
+// The engine itself throws null when it has no memory for an error; a tool's null comes by way of its promise.
 static uint32_t finish_error(enum outcome_kind kind) {
   JSValue error = JS_GetException(context);
   if (JS_IsNull(error) || JS_IsUninitialized(error)) return finish(kind, NULL, 0);
-  JSValueConst arguments[1] = {error};
-  JSValue description = JS_Call(context, hook_describe, JS_UNDEFINED, 1, arguments);
-  if (JS_IsException(description)) return finish(kind, NULL, 0);
-  return finish_value(kind, description);
+  return finish_thrown(kind, error);
 }
 
 // Runs jobs until the promise settles, ticking timers when nothing else is to do.
@@ -131,8 +148,11 @@ EXPORT("engine_load") uint32_t engine_load(char *source, size_t source_len, char
   JSValue function = JS_Eval(context, source, source_len, "tool.js", JS_EVAL_TYPE_GLOBAL);
   if (JS_IsException(function)) return finish_error(OUTCOME_ERROR);
   // The wrapper is `(` function `)`. A body that closes the function early leaves a value that is not all of the text.
+  // Its text is asked of the built-in that the prelude kept, which a tool cannot have replaced.
   size_t len = 0;
-  const char *text = JS_IsFunction(context, function) ? JS_ToCStringLen(context, &len, function) : NULL;
+  JSValueConst loaded[1] = {function};
+  JSValue own_text = JS_Call(context, hook_source, JS_UNDEFINED, 1, loaded);
+  const char *text = JS_IsString(own_text) ? JS_ToCStringLen(context, &len, own_text) : NULL;
   if (!text || len + 2 != source_len || memcmp(text, source + 1, len)) return finish(OUTCOME_ESCAPED, NULL, 0);
   JS_FreeCString(context, text);
   tool_function = function;
@@ -161,7 +181,7 @@ EXPORT("engine_run") uint32_t engine_run(char *arguments, size_t arguments_len, 
   if (JS_IsException(promise)) return finish_error(OUTCOME_ERROR);
   switch (settle(promise)) {
   case JS_PROMISE_PENDING: return finish(OUTCOME_UNSETTLED, NULL, 0);
-  case JS_PROMISE_REJECTED: JS_Throw(context, JS_PromiseResult(context, promise)); return finish_error(OUTCOME_ERROR);
+  case JS_PROMISE_REJECTED: return finish_thrown(OUTCOME_ERROR, JS_PromiseResult(context, promise));
   default: return convert(JS_PromiseResult(context, promise));
   }
 }
@@ -205,6 +225,7 @@ EXPORT("engine_init") void engine_init(void) {
   hook_tick = take_hook(hooks, "tick");
   hook_install = take_hook(hooks, "install");
   hook_refuse = take_hook(hooks, "refuse");
+  hook_source = take_hook(hooks, "source");
   tool_function = tool_names = JS_UNDEFINED;
   JS_FreeValue(context, hooks);
   JS_FreeValue(context, make);

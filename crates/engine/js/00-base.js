@@ -7,6 +7,9 @@ const { parse, stringify } = Json;
 const { defineProperty, freeze, getPrototypeOf, keys, entries } = ObjectOf;
 const { apply } = Reflection;
 
+// Memory that two threads could share is a clock, and there is no second thread here.
+delete globalThis.SharedArrayBuffer;
+
 // Call sites hand out functions, and with them what the prelude keeps to itself: no tool looks at the stack as objects.
 for (const name of ["prepareStackTrace", "captureStackTrace"]) {
   if (name in BaseError) defineProperty(BaseError, name, { value: undefined, writable: false, configurable: false });

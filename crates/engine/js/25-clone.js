@@ -13,7 +13,7 @@ const uncloneable = (value, why) => new WebError(`${textOf(value, 100)} cannot b
 
 // What the web refuses to copy although it is an object.
 function isPlatformObject(value) {
-  for (const kind of [PromiseOf, WeakMapOf, WeakSetOf, WeakRefOf, SharedArrayBuffer, URL, URLSearchParams, CryptoKey, TextEncoder, TextDecoder]) {
+  for (const kind of [PromiseOf, WeakMapOf, WeakSetOf, WeakRefOf, URL, URLSearchParams, CryptoKey, TextEncoder, TextDecoder]) {
     if (value instanceof kind) return true;
   }
   return false;

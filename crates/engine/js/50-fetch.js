@@ -33,6 +33,7 @@ class Headers {
     const names = [...new Set(this.#list.map(([name]) => name))].sort();
     return names.flatMap((name) => name === "set-cookie" ? this.getSetCookie().map((value) => [name, value]) : [[name, this.get(name)]]);
   }
+  static pairs(headers) { return headers.#list; }
   *entries() { yield* this.#sorted(); }
   *keys() { for (const [name] of this.#sorted()) yield name; }
   *values() { for (const [, value] of this.#sorted()) yield value; }
@@ -40,6 +41,9 @@ class Headers {
   [SymbolOf.iterator]() { return this.entries(); }
   get [SymbolOf.toStringTag]() { return "Headers"; }
 }
+
+const { pairs: headerPairs } = Headers;
+delete Headers.pairs;
 
 const STATUS_TEXT = {
   200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found",
@@ -157,7 +161,7 @@ function fetch(input, options) {
   const maxLength = count(given.maxLength, "maxLength");
   const wish = {
     method: /^(get|head|post|put|patch|delete|options)$/i.test(method) ? method.toUpperCase() : method,
-    url: `${input}`, headers: [...headers], hasBody: body !== undefined, redirect: `${given.redirect ?? "follow"}`,
+    url: `${input}`, headers: headerPairs(headers), hasBody: body !== undefined, redirect: `${given.redirect ?? "follow"}`,
     timeoutMs: signal ? signalWait(signal) : 0, startIndex, maxLength,
   };
   const meta = host(OP.FETCH, stringify(wish), body ?? new Bytes(0));

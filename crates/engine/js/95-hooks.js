@@ -33,4 +33,10 @@ function describe(thrown) {
   });
 }
 
-const hooks = { describe, refuse, tick, install };
+// A function's text, whatever the tool has made of `toString`.
+const functionText = Function.prototype.toString;
+function source(value) {
+  return typeof value === "function" ? apply(functionText, value, []) : undefined;
+}
+
+const hooks = { describe, refuse, tick, install, source };

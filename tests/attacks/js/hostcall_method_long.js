@@ -1,4 +1,4 @@
 // attack: a method longer than the frame has room for
 // grants: fetch:strict
-// expect: throws INVALID_INPUT invalid-method
+// expect: throws INVALID_INPUT request-too-large
 fetch("http://192.0.2.1/", { method: "A".repeat(1000) });

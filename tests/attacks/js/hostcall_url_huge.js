@@ -1,4 +1,4 @@
 // attack: an address longer than the frame has room for
 // grants: fetch:strict
-// expect: throws INVALID_INPUT url-too-long
+// expect: throws INVALID_INPUT request-too-large
 fetch("http://192.0.2.1/" + "a".repeat(100000));

@@ -6,7 +6,7 @@ use std::{collections::HashMap, fs, path::PathBuf};
 use serde_json::{Value, json};
 use toolgate_handlers::{JsReport, Returned};
 
-use crate::gateway::{Gateway, Secret, document};
+use crate::gateway::{Gateway, Secret, document, ground};
 
 #[test]
 fn hostile_scripts_end_as_their_headers_say() {
@@ -62,7 +62,8 @@ fn check(gateway: &Gateway, text: &str) -> Result<(), String> {
     if let Some((name, _)) = secret {
         tool["staticVariables"] = json!([{ name: format!("${{{name}}}") }]);
     }
-    let tool = gateway.tool(&tool);
+    let ground = ground();
+    let tool = gateway.tool_at(&tool, &ground.path().join("ws"));
     let tool = tool.with_limits(|limits| {
         for limit in header.get("limits").copied().unwrap_or_default().split_whitespace() {
             let (name, value) = limit.split_once('=').unwrap();

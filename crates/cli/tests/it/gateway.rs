@@ -1,6 +1,6 @@
 //! A gateway in miniature for the tests: the real pool, the real worker, one workspace.
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf, sync::Arc};
+use std::{fs, os::unix::fs::symlink, path::{Path, PathBuf}, sync::Arc};
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -42,9 +42,13 @@ impl Gateway {
     }
 
     pub fn tool(&self, document: &Value) -> JsTool {
+        self.tool_at(document, &self.workspace())
+    }
+
+    pub fn tool_at(&self, document: &Value, workspace: &Path) -> JsTool {
         let spec = spec(document);
         let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
-        let places = Places { workspace: self.workspace(), home: None };
+        let places = Places { workspace: workspace.to_owned(), home: None };
         JsTool::new(Arc::new(spec), &policy, &places).unwrap()
     }
 
@@ -124,7 +128,7 @@ impl SecretSource for Secret {
 }
 
 /// A workspace, and what lies outside of it.
-fn ground() -> TempDir {
+pub fn ground() -> TempDir {
     let ground = tempfile::tempdir().unwrap();
     let (ws, outside) = (ground.path().join("ws"), ground.path().join("outside"));
     fs::create_dir_all(ws.join("sub")).unwrap();

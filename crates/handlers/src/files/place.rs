@@ -11,7 +11,7 @@ use std::{
 use super::{
     error::{Fault, Reason, quoted},
     grants::FileGrants,
-    kernel,
+    kernel::{self, UNFINISHED},
 };
 
 /// A granted folder, opened once, under the name in the grant and under its own.
@@ -71,6 +71,11 @@ impl Roots {
 
     pub fn writable(&self, asked: &str) -> Result<Place<'_>, Fault> {
         let path = self.clean(asked)?;
+        // Names of unfinished writes are passed over by every listing; a file of a tool must not hide among them.
+        if path.split('/').any(|part| part.starts_with(UNFINISHED)) {
+            let message = format!("{} begins with `{UNFINISHED}`, which is kept for unfinished writes", quoted(asked));
+            return Err(Fault::new(Reason::InvalidPath, message));
+        }
         match below(&path, &self.workspace.real) {
             Some(_) => Ok(Place { path, root: &self.workspace }),
             None => Err(outside_workspace(asked)),

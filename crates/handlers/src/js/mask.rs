@@ -88,6 +88,7 @@ impl Mask {
                 }
                 Value::Object(masked)
             }
+            Value::Number(number) if self.text(&number.to_string()) != number.to_string() => MASKED.into(),
             other => other,
         }
     }
@@ -100,9 +101,12 @@ fn forms(secret: &str) -> Vec<String> {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut forms = vec![secret.to_owned(), hex.to_uppercase(), secret.chars().rev().collect()];
     forms.push(hex);
-    let percent = percent_encoded(secret);
-    forms.push(percent.to_lowercase());
-    forms.push(percent);
+    // As the URL functions of JavaScript write it, each leaving other marks alone, and as a form does.
+    for kept in ["", "!'()*", "!'()*;/?:@&=+$,#", "*"] {
+        forms.push(percent_encoded(secret, kept, Digits::Upper));
+        forms.push(percent_encoded(secret, kept, Digits::Lower));
+    }
+    forms.push(percent_encoded(secret, "*", Digits::Upper).replace("%20", "+"));
     let escaped = Value::from(secret).to_string();
     forms.push(escaped.trim_matches('"').to_owned());
     for alignment in 0..3 {
@@ -118,13 +122,19 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-fn percent_encoded(text: &str) -> String {
+#[derive(Clone, Copy)]
+enum Digits {
+    Upper,
+    Lower,
+}
+
+fn percent_encoded(text: &str, kept: &str, digits: Digits) -> String {
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || kept.as_bytes().contains(&byte);
     text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
+        .map(|byte| match digits {
+            _ if is_kept(byte) => char::from(byte).to_string(),
+            Digits::Upper => format!("%{byte:02X}"),
+            Digits::Lower => format!("%{byte:02x}"),
         })
         .collect()
 }

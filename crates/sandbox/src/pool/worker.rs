@@ -55,17 +55,13 @@ impl Worker {
             Ok(()) => timeout(START_TIME, worker.receive()).await.unwrap_or(Err(Lost::Ended)),
             Err(lost) => Err(lost),
         };
-        match ready {
-            Ok(FromWorker::Ready { strength }) => {
-                worker.strength = Strength::from_bits(strength)
-                    .ok_or_else(|| RunFailure::Unavailable("the worker is of another build".to_owned()))?;
-                Ok(worker)
-            }
-            _ => {
-                let death = worker.bury().await;
-                Err(RunFailure::Unavailable(format!("a worker ended before it was ready: {death}")))
-            }
-        }
+        let Ok(FromWorker::Ready { strength }) = ready else {
+            let death = worker.bury().await;
+            return Err(RunFailure::Unavailable(format!("a worker ended before it was ready: {death}")));
+        };
+        worker.strength = Strength::from_bits(strength)
+            .ok_or_else(|| RunFailure::Unavailable("the worker is of another build".to_owned()))?;
+        Ok(worker)
     }
 
     pub fn strength(&self) -> Strength {

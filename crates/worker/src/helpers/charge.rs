@@ -18,8 +18,12 @@ pub fn charge(op: Op, text: &str, bytes: &[u8]) -> u64 {
 fn rounds(op: Op, text: &str) -> u64 {
     let Op::Pbkdf2 = op else { return 0 };
     let parameters: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-    parameters.get("iterations").and_then(serde_json::Value::as_u64).unwrap_or(0).saturating_mul(PER_ROUND)
+    let number = |name: &str| parameters.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    // Every block of the result, as long as the hash, goes through all rounds.
+    let blocks = number("length").div_ceil(SHORTEST_HASH).max(1);
+    number("iterations").saturating_mul(blocks).saturating_mul(PER_ROUND)
 }
 
 const PER_CALL: u64 = 5_000;
 const PER_ROUND: u64 = 2_000;
+const SHORTEST_HASH: u64 = 32;

@@ -1,6 +1,9 @@
 //! What does the host keep during one call? Its limits, what it has used of them, and its way to the gateway.
 
-use std::{fmt, time::Instant};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use toolgate_sandbox::wire::{Done, Effect, EffectAnswer, Ending, RunLimits, Usage};
 use wasmtime::ResourceLimiter;
@@ -78,6 +81,10 @@ impl Call {
 
     pub fn was_refused_memory(&self) -> bool {
         self.memory_refused
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// What is left of the time, in milliseconds.

@@ -2,7 +2,7 @@
 
 use std::{
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use toolgate_engine::Op;
@@ -44,7 +44,11 @@ fn call(
         }
         Op::Sleep => {
             let wanted: u64 = text.parse().unwrap_or(0);
-            thread::sleep(Duration::from_millis(wanted.min(caller.data().time_left())));
+            let left = caller.data().time_left();
+            thread::sleep(Duration::from_millis(wanted.min(left)));
+            if wanted > left {
+                return Err(Stop(Ending::Timeout).into());
+            }
             Ok(Answer::Nothing)
         }
         Op::Fetch | Op::FetchedText | Op::FetchedBytes | Op::Files => {
@@ -79,16 +83,14 @@ fn clock(mut caller: Caller<'_, Call>, clock: i32, _precision: i64, into: u32) -
     let since = if clock == REALTIME {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     } else {
-        // Monotonic times count from the start of the worker's machine, which says nothing of the host.
-        Instant::now().duration_since(*EPOCH)
+        // Monotonic times count from the start of the call: neither the host's age nor the worker's shows.
+        caller.data().elapsed()
     };
     let nanoseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000);
     let memory = memory(&mut caller)?;
     memory.write(&mut caller, into as usize, &nanoseconds.to_le_bytes())?;
     Ok(0)
 }
-
-static EPOCH: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
 
 /// Native work is paid for like the engine's own.
 fn spend(caller: &mut Caller<'_, Call>, cost: u64) -> Result<()> {
