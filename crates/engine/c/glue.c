@@ -3,6 +3,7 @@
 // Everything here runs inside the linear memory and is as untrusted as the tool it runs: the worker checks every
 // pointer and length it is handed. Nothing is freed after a call, for the instance is thrown away.
 #include "quickjs.h"
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,6 +28,55 @@ static JSContext *context;
 static JSValue hook_describe, hook_tick, hook_install, hook_refuse, hook_source, tool_function, tool_names;
 static struct outcome outcome;
 static uint64_t random_state = 0x9e3779b97f4a7c15ull;
+
+// The engine's heap: counted here and not by the engine, so that a refusal is remembered after the error is gone.
+static size_t heap_used, heap_limit = SIZE_MAX;
+static bool heap_refused;
+
+static void *counted(void *block) {
+  if (block) heap_used += malloc_usable_size(block);
+  else heap_refused = true;
+  return block;
+}
+
+static bool is_granted(size_t size) {
+  if (heap_used <= heap_limit && size <= heap_limit - heap_used) return true;
+  heap_refused = true;
+  return false;
+}
+
+static void *heap_malloc(void *opaque, size_t size) { return is_granted(size) ? counted(malloc(size)) : NULL; }
+
+static void *heap_calloc(void *opaque, size_t count, size_t size) {
+  if (size && count > SIZE_MAX / size) return NULL;
+  return is_granted(count * size) ? counted(calloc(count, size)) : NULL;
+}
+
+static void heap_free(void *opaque, void *block) {
+  if (block) heap_used -= malloc_usable_size(block);
+  free(block);
+}
+
+static void *heap_realloc(void *opaque, void *block, size_t size) {
+  if (!block) return size ? heap_malloc(opaque, size) : NULL;
+  if (!size) {
+    heap_free(opaque, block);
+    return NULL;
+  }
+  size_t before = malloc_usable_size(block);
+  if (size > before && !is_granted(size - before)) return NULL;
+  void *moved = realloc(block, size);
+  if (!moved) {
+    heap_refused = true;
+    return NULL;
+  }
+  heap_used -= before;
+  return counted(moved);
+}
+
+static size_t heap_usable_size(const void *block) { return malloc_usable_size((void *)block); }
+
+static const JSMallocFunctions HEAP = {heap_calloc, heap_malloc, heap_free, heap_realloc, heap_usable_size};
 
 static JSValue raise(JSContext *ctx, char *text, size_t len) {
   JSValue details = JS_ParseJSON(ctx, text, len, "<error>");
@@ -88,23 +138,16 @@ static uint32_t finish_value(enum outcome_kind kind, JSValueConst value) {
   return text ? finish(kind, text, len) : finish(OUTCOME_ERROR, NULL, 0);
 }
 
-// A heap that doubles fails at half of what it may have.
-static bool has_room(void) {
-  JSMemoryUsage usage;
-  JS_ComputeMemoryUsage(runtime, &usage);
-  return usage.malloc_size < usage.malloc_limit / 3;
-}
-
 // What was thrown, as text: the prelude describes it. No text means that there is no memory left to describe it with.
 static uint32_t finish_thrown(enum outcome_kind kind, JSValueConst thrown) {
   static const char hostile[] = "{\"name\":\"Thrown\",\"message\":\"(an error that does not let itself be described)\"}";
   // A null is what the engine throws when it has no memory for an error, and what a tool may throw as well: ask.
-  if (JS_IsNull(thrown) && !has_room()) return finish(kind, NULL, 0);
+  if (JS_IsNull(thrown) && heap_refused) return finish(kind, NULL, 0);
   JSValueConst arguments[1] = {thrown};
   JSValue description = JS_Call(context, hook_describe, JS_UNDEFINED, 1, arguments);
   if (!JS_IsException(description)) return finish_value(kind, description);
   JS_FreeValue(context, JS_GetException(context));
-  return has_room() ? finish(kind, hostile, sizeof hostile - 1) : finish(kind, NULL, 0);
+  return heap_refused ? finish(kind, NULL, 0) : finish(kind, hostile, sizeof hostile - 1);
 }
 
 // The engine itself throws null when it has no memory for an error; a tool's null comes by way of its promise.
@@ -162,7 +205,7 @@ EXPORT("engine_load") uint32_t engine_load(char *source, size_t source_len, char
 
 EXPORT("engine_run") uint32_t engine_run(char *arguments, size_t arguments_len, uint64_t seed, uint32_t memory) {
   random_state = seed | 1;
-  JS_SetMemoryLimit(runtime, memory);
+  heap_limit = memory;
   JS_UpdateStackTop(runtime);
   JSValue bound = JS_ParseJSON(context, arguments, arguments_len, "<arguments>");
   if (JS_IsException(bound)) return finish_error(OUTCOME_ERROR);
@@ -202,7 +245,7 @@ static void warm_up(void) {
 }
 
 EXPORT("engine_init") void engine_init(void) {
-  runtime = JS_NewRuntime();
+  runtime = JS_NewRuntime2(&HEAP, NULL);
   JS_SetMaxStackSize(runtime, SCRIPT_STACK);
   context = JS_NewContext(runtime);
   size_t capacity = 1 << 20;

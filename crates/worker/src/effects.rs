@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toolgate_engine::Op;
 use toolgate_sandbox::wire::{
-    Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, FromWorker, HEADER, Redirect,
+    Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, Redirect,
 };
 
 use crate::{
@@ -29,7 +29,7 @@ pub fn ask(
         Ok(effect) => effect,
         Err(error) => return Ok(Err(error)),
     };
-    if !fits(&effect) {
+    if !effect.fits() {
         let message = "a part of the request is larger than the gateway takes";
         return Ok(Err(HelperError::invalid("host", "request-too-large", message)));
     }
@@ -50,15 +50,6 @@ pub fn ask(
             reason: error.reason,
             message: error.message,
         }),
-    })
-}
-
-/// Would the gateway read this frame? What it refuses would be taken for a worker gone mad.
-fn fits(effect: &Effect) -> bool {
-    let frame = FromWorker::Effect(effect.clone()).encode();
-    frame.is_ok_and(|frame| match frame.split_at_checked(HEADER) {
-        Some((header, body)) => header.last().is_some_and(|kind| FromWorker::decode(*kind, body).is_ok()),
-        None => false,
     })
 }
 

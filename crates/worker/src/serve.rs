@@ -189,7 +189,8 @@ fn fill(into: &mut [u8]) -> Result<usize, Ended> {
 
 const FAILED: u8 = 1;
 const PANICKED: u8 = 101;
-const ADDRESS_SPACE_HEADROOM: u64 = 256 << 20;
+/// A request of the largest size exists several times over while it becomes a frame.
+const ADDRESS_SPACE_HEADROOM: u64 = 512 << 20;
 const IMAGE_BYTES: usize = 16 << 20;
 const USUAL_FRAME: usize = 16 << 10;
 const WARM_UP_CALLS: usize = 5;

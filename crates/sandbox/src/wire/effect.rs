@@ -68,6 +68,27 @@ pub struct EffectError {
 }
 
 impl Effect {
+    /// Would the other end read this? What it refuses would be taken for a worker gone mad.
+    pub fn fits(&self) -> bool {
+        let pairs = |pairs: &[(String, String)]| {
+            pairs.len() <= MAX_PAIRS && pairs.iter().all(|(name, value)| name.len().max(value.len()) <= MAX_HEADER)
+        };
+        match self {
+            Self::Fetch(call) => {
+                call.method.len() <= MAX_NAME
+                    && call.url.len() <= MAX_URL
+                    && pairs(&call.headers)
+                    && call.body.as_ref().is_none_or(|body| body.len() <= MAX_CONTENT)
+            }
+            Self::File(call) => {
+                call.function.len() <= MAX_NAME
+                    && call.arguments.len() <= MAX_ARGUMENTS
+                    && call.arguments.iter().map(String::len).sum::<usize>() <= MAX_CONTENT
+                    && pairs(&call.options)
+            }
+        }
+    }
+
     pub(super) fn write(&self, writer: &mut Writer) {
         match self {
             Self::Fetch(call) => {

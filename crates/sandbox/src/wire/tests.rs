@@ -65,6 +65,33 @@ fn frames_of_the_gateway_come_back_as_sent() {
 }
 
 #[test]
+fn what_fits_is_what_the_other_end_reads() {
+    let base = FetchCall {
+        method: "GET".into(),
+        url: "u".into(),
+        headers: Vec::new(),
+        body: None,
+        redirect: Redirect::Follow,
+        timeout_ms: 0,
+        start_index: 0,
+        max_length: 0,
+    };
+    let pair = |value: String| vec![("a".to_owned(), value)];
+    for call in [
+        FetchCall { method: "M".repeat(201), ..base.clone() },
+        FetchCall { url: "u".repeat((64 << 10) + 1), ..base.clone() },
+        FetchCall { headers: pair("v".repeat((64 << 10) + 1)), ..base.clone() },
+        FetchCall { headers: vec![("a".into(), "b".into()); 1_001], ..base.clone() },
+        FetchCall { body: Some(vec![0; (32 << 20) + 1]), ..base.clone() },
+        base,
+    ] {
+        let effect = Effect::Fetch(call);
+        let bytes = FromWorker::Effect(effect.clone()).encode().unwrap();
+        assert_eq!(effect.fits(), FromWorker::decode(bytes[4], &bytes[HEADER..]).is_ok());
+    }
+}
+
+#[test]
 fn a_count_never_outgrows_its_frame() {
     // A Done frame that announces ten thousand console lines and carries none.
     let mut writer = Writer::new(5);
