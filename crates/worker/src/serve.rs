@@ -1,6 +1,6 @@
 //! How does a worker live? It locks itself in, says so, and answers one request after the other until its socket ends.
 
-use std::{collections::VecDeque, io, panic, sync::Arc, thread};
+use std::{collections::VecDeque, convert::Infallible, io, panic, sync::Arc, thread};
 
 use toolgate_sandbox::{
     Entered, Namespaces, SeccompProfile, Strength, WORKER_NAME, WorkerJail, leave,
@@ -40,11 +40,18 @@ fn work(entered: Entered) -> Result<(), Ended> {
     let profile = SeccompProfile::worker_js().map_err(|_| Ended)?;
     let strength: Strength = entered.seal(&profile).map_err(|_| Ended)?;
     send(&FromWorker::Ready { strength: strength.to_bits() })?;
+    // The end comes with the socket's, and at once: putting the machine away would take calls that the jail forbids.
+    match serve(&machine, &mut tools) {
+        Err(Ended) => leave(0),
+    }
+}
+
+fn serve(machine: &Machine, tools: &mut Tools) -> Result<Infallible, Ended> {
     loop {
         let fresh = machine.fresh().map_err(|_| Ended)?;
         let ToWorker::Run(run) = receive()? else { return Err(Ended) };
         // Whatever the call leaves behind is wiped when `used` goes, after the answer has been sent.
-        let used = answer(&machine, &mut tools, fresh, &run)?;
+        let used = answer(machine, tools, fresh, &run)?;
         drop(used);
     }
 }
