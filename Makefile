@@ -14,6 +14,7 @@ test: setup lint ## everything that must hold before a change lands
 	$(CARGO) test --workspace --locked
 
 bench: setup ## ratios measured side by side in one run
+	@scripts/bench-peers
 	$(CARGO) bench --workspace --locked
 
 lint: setup ## formatting and clippy, warnings denied

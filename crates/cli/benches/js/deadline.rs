@@ -1,0 +1,65 @@
+//! How late is a call stopped that does not stop by itself? Also inside built-ins, where the engine polls nothing.
+
+use std::time::Duration;
+
+use toolgate_sandbox::wire::{Ending, RunLimits};
+
+use crate::{
+    measure::{Goal, Times, heading, millis},
+    ours::{Gateway, Tool, generous},
+    work::Work,
+};
+
+pub fn run() {
+    let gateway = Gateway::new();
+    let after = Tool::new(&Work::new(&["a"], "return a + 1", r#"{"a":41}"#, "42"));
+    let limits = RunLimits { timeout_ms: LIMIT_MS, ..generous() };
+    heading(&format!("Stopped at {LIMIT_MS} ms: how much later the caller knows, worst of {REPEATS}, in ms"));
+    let mut worst = Duration::ZERO;
+    for (title, body) in BODIES {
+        let tool = Tool::new(&Work::new(&[], body, "{}", ""));
+        let mut ending = String::new();
+        let times: Times = (0..REPEATS)
+            .map(|_| {
+                let (time, report) = gateway.run(&tool, limits);
+                ending = describe(&report.done.ending, report.killed);
+                assert_eq!(gateway.value(&after).1, "42", "the next call is not disturbed");
+                time
+            })
+            .collect();
+        let late = times.max().saturating_sub(Duration::from_millis(u64::from(LIMIT_MS)));
+        worst = worst.max(late);
+        println!("  {title:<50} {:>8.1}   {ending}", millis(late));
+    }
+    Goal::AtMost(25.0).report("the latest of all", millis(worst), " ms");
+}
+
+fn describe(ending: &Ending, killed: bool) -> String {
+    match ending {
+        Ending::Timeout if killed => "deadline, worker killed".to_owned(),
+        Ending::Timeout => "deadline".to_owned(),
+        Ending::Value(_) => "ended by itself".to_owned(),
+        other => format!("{other:?}").chars().take(60).collect(),
+    }
+}
+
+/// What hung native QuickJS for good or made it late, and the plain loops.
+const BODIES: &[(&str, &str)] = &[
+    ("while (true)", "while (true);"),
+    ("for await without end", "for (;;) await 0;"),
+    ("try / finally that goes on", "for (;;) { try { throw 1 } catch { continue } finally { continue } }"),
+    ("regular expression", "return /^(a+)+$/.test('a'.repeat(60) + 'b')"),
+    ("Array.prototype.join", "return Array.prototype.join.call({ length: 2 ** 53 - 1 }, '').length"),
+    ("Array.prototype.copyWithin", "Array.prototype.copyWithin.call({ length: 2 ** 53 - 1 }, 0, 1)"),
+    ("Array.prototype.reverse", "Array.prototype.reverse.call({ length: 2 ** 53 - 1 })"),
+    ("Array.prototype.shift", "Array.prototype.shift.call({ length: 2 ** 53 - 1 })"),
+    ("sort of an empty array of 2³² - 1", "new Array(4294967295).sort()"),
+    ("quadratic indexOf", "return 'a'.repeat(2e6).indexOf('a'.repeat(1e6) + 'b')"),
+    ("normalize", "return ('a' + '\\u0316\\u0300'.repeat(2e5)).normalize('NFD').length"),
+    ("BigInt power", "return String(7n ** 10000000n).length"),
+    ("replaceAll", "return 'a'.repeat(4e6).replaceAll('a', 'bb').length"),
+    ("split and join", "return 'a'.repeat(2e6).split('').join('-').length"),
+];
+
+const LIMIT_MS: u32 = 100;
+const REPEATS: usize = 5;

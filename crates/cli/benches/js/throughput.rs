@@ -1,0 +1,44 @@
+//! How many calls a second do two cores manage? Two callers at once, every variant in turn, in several short rounds.
+
+use std::time::Duration;
+
+use crate::{
+    Effort, Variant, Work,
+    measure::{Goal, heading},
+    variant::Kind,
+};
+
+pub fn run(works: &[Work], variants: &mut [Box<dyn Variant>], effort: Effort) {
+    let rounds = effort.rounds(5);
+    for work in works.iter().filter(|work| work.name != TOO_LONG) {
+        let mut rates = vec![0.0; variants.len()];
+        for round in 0..rounds {
+            for turn in 0..variants.len() {
+                let which = (round + turn) % variants.len();
+                rates[which] += variants[which].rate(work, SPAN);
+            }
+        }
+        let count = f64::from(u32::try_from(rounds).unwrap_or(u32::MAX));
+        let rates: Vec<(Kind, f64)> =
+            variants.iter().zip(&rates).map(|(variant, rate)| (variant.kind(), rate / count)).collect();
+        report(work, &rates);
+    }
+}
+
+fn report(work: &Work, rates: &[(Kind, f64)]) {
+    heading(&format!("{}, {}: calls a second, two callers", work.name, work.title));
+    let of = |wanted: Kind| rates.iter().find(|(kind, _)| *kind == wanted).map_or(0.0, |(_, rate)| *rate);
+    let bare = of(Kind::NativeBare);
+    println!("  {:<50} {:>10} {:>9}", "", "calls/s", "× bare");
+    for (kind, rate) in rates {
+        println!("  {:<50} {rate:>10.0} {:>9.2}", kind.title(), rate / bare);
+    }
+    if work.name == "w1" {
+        let title = format!("ours / {}", Kind::NativePrelude.title());
+        Goal::AtLeast(3.0).report(&title, of(Kind::Ours) / of(Kind::NativePrelude), "×");
+    }
+}
+
+/// Its rate is its latency, and nothing else.
+const TOO_LONG: &str = "w3";
+const SPAN: Duration = Duration::from_millis(300);
