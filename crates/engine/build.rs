@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let snapshot = snapshot::take(&wasm, &prelude)?;
     let compiled = snapshot::compile(&snapshot.wasm, &env::var("TARGET")?)?;
     fs::write(out.join("engine.cwasm"), compiled)?;
-    let digest: String = Sha256::digest(&snapshot.wasm).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = compile::hex(&Sha256::digest(&snapshot.wasm));
     println!("cargo::rustc-env=TOOLGATE_SNAPSHOT_DIGEST={digest}");
     println!("cargo::rustc-env=TOOLGATE_SNAPSHOT_BYTES={}", snapshot.memory_bytes);
     Ok(())

@@ -128,7 +128,11 @@ fn stamp(sources: &Path, clang: &str, arguments: &[String]) -> Result<String, Bo
     for file in SOURCES {
         hash.update(fs::read(sources.join(file))?);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 const SOURCES: [&str; 4] = ["quickjs.c", "libregexp.c", "libunicode.c", "dtoa.c"];

@@ -79,6 +79,7 @@ impl JsTool {
     }
 
     /// Other limits than the policy's, for tests and for operators who know why.
+    #[must_use]
     pub fn with_limits(mut self, change: impl FnOnce(&mut RunLimits)) -> Self {
         change(&mut self.limits);
         self

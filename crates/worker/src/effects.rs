@@ -3,9 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use toolgate_engine::Op;
-use toolgate_sandbox::wire::{
-    Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, Redirect,
-};
+use toolgate_sandbox::wire::{Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, Redirect};
 
 use crate::{
     helpers::{Answer, ErrorClass, HelperError},

@@ -57,17 +57,16 @@ fn serve(machine: &Machine, tools: &mut Tools) -> Result<Infallible, Ended> {
 }
 
 fn answer(machine: &Machine, tools: &mut Tools, fresh: Fresh, run: &Run) -> Result<Option<Fresh>, Ended> {
-    let image = match tools.find(&run.key) {
-        Some(image) => image,
-        None => {
-            send(&FromWorker::Missing)?;
-            let ToWorker::Load(load) = receive()? else { return Err(Ended) };
-            match machine.load(&load, &run.limits) {
-                Ok(image) => tools.keep(load.key, image),
-                Err(ending) => {
-                    send(&FromWorker::Unloadable(ending))?;
-                    return Ok(None);
-                }
+    let image = if let Some(image) = tools.find(&run.key) {
+        image
+    } else {
+        send(&FromWorker::Missing)?;
+        let ToWorker::Load(load) = receive()? else { return Err(Ended) };
+        match machine.load(&load, &run.limits) {
+            Ok(image) => tools.keep(load.key, image),
+            Err(ending) => {
+                send(&FromWorker::Unloadable(ending))?;
+                return Ok(None);
             }
         }
     };

@@ -1,6 +1,8 @@
 //! Every script below `tests/scripts/` is a tool body, run by the real engine. Its first line says what to expect:
 //! `// expect: JSON`, `// throws: text in the error`, or nothing for `true`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
+
 use std::{fs, path::Path};
 
 use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, Run, RunLimits};

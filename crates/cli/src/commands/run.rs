@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolgate_handlers::{
     ConsoleLevel, EffectRecord, Failure as ToolFailure, FailureCode, JsReport, Returned,
 };
+use toolgate_sandbox::Strength;
 
 use crate::{
     Ending, Failure,
@@ -58,7 +59,7 @@ fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
     }
     match &report.outcome {
         Ok(Returned::Value(value)) => {
-            writeln!(terminal, "result   {}", json_pretty(value).replace('\n', "\n         "))?
+            writeln!(terminal, "result   {}", json_pretty(value).replace('\n', "\n         "))?;
         }
         Ok(Returned::Undefined) => writeln!(terminal, "result   undefined")?,
         Err(failure) => print_failure(failure, terminal)?,
@@ -77,12 +78,12 @@ fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
     writeln!(terminal)?;
     writeln!(
         terminal,
-        "used     {} statements, {} KiB of memory, {} host calls, {} bytes through them, {:.1} ms",
+        "used     {} statements, {} KiB of memory, {} host calls, {} bytes through them, {} µs",
         usage.statements,
         usage.memory_bytes >> 10,
         usage.host_calls,
         usage.host_bytes,
-        usage.elapsed_us as f64 / 1000.0
+        usage.elapsed_us
     )?;
     let walls =
         report.strength.map_or_else(|| "nothing was run".to_owned(), |strength| strength.names().join(" "));
@@ -144,7 +145,7 @@ pub fn to_json(report: &JsReport) -> Value {
             "hostBytes": usage.host_bytes,
             "elapsedUs": usage.elapsed_us,
         },
-        "walls": report.strength.map(|strength| strength.names()),
+        "walls": report.strength.map(Strength::names),
     })
 }
 

@@ -26,8 +26,7 @@ pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     let runner = Runner::new(&args.sandbox)?;
     let mut passes = Passes::default();
     for document in files.iter().flat_map(|file| &file.tools).filter(|document| may_be_javascript(document)) {
-        let passed = try_one(document, &rules, &runner, terminal);
-        match passed {
+        match try_one(document, &rules, &runner, terminal) {
             Ok(None) => {}
             Ok(Some(report)) => passes.note(document, &report, args.format, terminal)?,
             // What is wrong with one tool is no reason to leave the others untried.
@@ -68,9 +67,9 @@ impl Passes {
     ) -> Result<(), Failure> {
         let is_pass = report.outcome.is_ok();
         if is_pass {
-            self.passed += 1
+            self.passed += 1;
         } else {
-            self.failed += 1
+            self.failed += 1;
         }
         if format == OutputFormat::Text {
             writeln!(

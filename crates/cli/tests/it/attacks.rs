@@ -63,7 +63,7 @@ fn check(gateway: &Gateway, text: &str) -> Result<(), String> {
         tool["staticVariables"] = json!([{ name: format!("${{{name}}}") }]);
     }
     let ground = ground();
-    let tool = gateway.tool_at(&tool, &ground.path().join("ws"));
+    let tool = Gateway::tool_at(&tool, &ground.path().join("ws"));
     let tool = tool.with_limits(|limits| {
         for limit in header.get("limits").copied().unwrap_or_default().split_whitespace() {
             let (name, value) = limit.split_once('=').unwrap();

@@ -1,6 +1,11 @@
 //! A gateway in miniature for the tests: the real pool, the real worker, one workspace.
 
-use std::{fs, os::unix::fs::symlink, path::{Path, PathBuf}, sync::Arc};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -42,10 +47,10 @@ impl Gateway {
     }
 
     pub fn tool(&self, document: &Value) -> JsTool {
-        self.tool_at(document, &self.workspace())
+        Self::tool_at(document, &self.workspace())
     }
 
-    pub fn tool_at(&self, document: &Value, workspace: &Path) -> JsTool {
+    pub fn tool_at(document: &Value, workspace: &Path) -> JsTool {
         let spec = spec(document);
         let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
         let places = Places { workspace: workspace.to_owned(), home: None };

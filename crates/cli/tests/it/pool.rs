@@ -150,7 +150,8 @@ fn without_namespaces_the_rest_holds_and_says_so() {
 fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
     let good = Gateway::new();
     let bits = good.runtime.block_on(good.pool.warm()).unwrap().to_bits().to_le_bytes();
-    let ready: String = [4, 0, 0, 0, 1].iter().chain(&bits).map(|byte| format!("\\{byte:03o}")).collect();
+    let ready =
+        [4, 0, 0, 0, 1].iter().chain(&bits).map(|byte| format!("\\{byte:03o}")).collect::<Vec<_>>().concat();
     let takes_run = "dd bs=1 count=20 of=/dev/null 2>/dev/null <&0;";
     for (what, script, expected) in [
         ("dies at once", String::new(), FailureCode::WorkerUnavailable),

@@ -73,7 +73,8 @@ impl Roots {
         let path = self.clean(asked)?;
         // Names of unfinished writes are passed over by every listing; a file of a tool must not hide among them.
         if path.split('/').any(|part| part.starts_with(UNFINISHED)) {
-            let message = format!("{} begins with `{UNFINISHED}`, which is kept for unfinished writes", quoted(asked));
+            let message =
+                format!("{} begins with `{UNFINISHED}`, which is kept for unfinished writes", quoted(asked));
             return Err(Fault::new(Reason::InvalidPath, message));
         }
         match below(&path, &self.workspace.real) {

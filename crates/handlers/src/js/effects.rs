@@ -35,6 +35,7 @@ pub struct EffectRecord {
 }
 
 impl EffectRecord {
+    #[must_use]
     pub fn masked(self, mask: &Mask) -> Self {
         // Masked first and cut then, or the beginning of a secret would stand at the cut.
         let shorten = |text: &str| mask.text(text).chars().take(MAX_SHOWN).collect();
@@ -102,19 +103,13 @@ impl CallEffects {
         let outcome = if limit == 0 {
             fetching.await
         } else {
-            match tokio::time::timeout(Duration::from_millis(u64::from(limit)), fetching).await {
-                Ok(outcome) => outcome,
-                Err(_) => {
-                    let answer = refused(
-                        "HELPER_RUNTIME",
-                        "fetch",
-                        "aborted",
-                        "the request took longer than its signal allows",
-                    );
-                    self.note(what, target, "HELPER_RUNTIME aborted".to_owned(), 0, started);
-                    return answer;
-                }
-            }
+            let Ok(outcome) = tokio::time::timeout(Duration::from_millis(u64::from(limit)), fetching).await
+            else {
+                self.note(what, target, "HELPER_RUNTIME aborted".to_owned(), 0, started);
+                let message = "the request took longer than its signal allows";
+                return refused("HELPER_RUNTIME", "fetch", "aborted", message);
+            };
+            outcome
         };
         match outcome {
             Ok(response) => {
@@ -173,12 +168,11 @@ impl CallEffects {
         };
         let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
         let done = tokio::task::spawn_blocking(move || {
-            let files = match opened {
-                Some(files) => files,
-                None => {
-                    let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
-                    Arc::new(Files::open(&grants, is_over)?)
-                }
+            let files = if let Some(files) = opened {
+                files
+            } else {
+                let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
+                Arc::new(Files::open(&grants, is_over)?)
             };
             let answer = js_files::perform(&files, &call);
             answer.map(|json| (files, json))

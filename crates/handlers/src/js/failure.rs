@@ -78,7 +78,7 @@ pub struct Failure {
     /// Where in the author's code, innermost first.
     pub stack: Vec<String>,
     /// Of a helper's error: `SECURITY`, its name and its reason.
-    pub helper: Option<HelperFailure>,
+    pub helper: Option<Box<HelperFailure>>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -13,16 +13,20 @@ pub fn missing_helpers(spec: &ToolSpec) -> Vec<String> {
 fn is_offered(helper: &str) -> bool {
     let (name, group) = helper.split_once('#').map_or((helper, None), |(name, group)| (name, Some(group)));
     match (name, group) {
-        ("tool-safety-helpers/v1", None) => true,
-        (
-            "safety.fs/v1" | "safety.parser/v1" | "safety.http/v1" | "safety.crypto/v1"
-            | "safety.encoding/v1",
-            None,
-        ) => true,
+        (name, None) => NAMES.contains(&name),
         ("tool-safety-helpers/v1", Some(group)) => GROUPS.contains(&group),
         _ => false,
     }
 }
+
+const NAMES: &[&str] = &[
+    "safety.crypto/v1",
+    "safety.encoding/v1",
+    "safety.fs/v1",
+    "safety.http/v1",
+    "safety.parser/v1",
+    "tool-safety-helpers/v1",
+];
 
 const GROUPS: &[&str] = &["console", "crypto", "encoding", "fetch", "fs", "http", "parser", "text", "url"];
 

@@ -98,7 +98,7 @@ impl Mask {
 /// that depend on the neighbours.
 fn forms(secret: &str) -> Vec<String> {
     let bytes = secret.as_bytes();
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     let mut forms = vec![secret.to_owned(), hex.to_uppercase(), secret.chars().rev().collect()];
     forms.push(hex);
     // As the URL functions of JavaScript write it, each leaving other marks alone, and as a form does.
@@ -129,7 +129,8 @@ enum Digits {
 }
 
 fn percent_encoded(text: &str, kept: &str, digits: Digits) -> String {
-    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || kept.as_bytes().contains(&byte);
+    let is_kept =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || kept.as_bytes().contains(&byte);
     text.bytes()
         .map(|byte| match digits {
             _ if is_kept(byte) => char::from(byte).to_string(),

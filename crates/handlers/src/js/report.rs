@@ -192,11 +192,11 @@ fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure 
         .map(|frame| mask.cut_text(&frame))
         .collect();
     let helper = match (thrown.kind, thrown.helper, thrown.reason) {
-        (Some(kind), Some(helper), Some(reason)) => Some(HelperFailure {
+        (Some(kind), Some(helper), Some(reason)) => Some(Box::new(HelperFailure {
             kind: mask.cut_text(&kind),
             helper: mask.cut_text(&helper),
             reason: mask.cut_text(&reason),
-        }),
+        })),
         _ => None,
     };
     let name = if helper.is_some() || thrown.name == "Thrown" {

@@ -135,7 +135,11 @@ fn start(program: &Path) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     let mut command = Command::new(program);
-    command.arg0(crate::WORKER_NAME).env_clear().env(ONE_ARENA.0, ONE_ARENA.1).stdin(Stdio::from(OwnedFd::from(theirs)));
+    command
+        .arg0(crate::WORKER_NAME)
+        .env_clear()
+        .env(ONE_ARENA.0, ONE_ARENA.1)
+        .stdin(Stdio::from(OwnedFd::from(theirs)));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn()?;
     Ok((child, ours))

@@ -71,7 +71,8 @@ impl Effect {
     /// Would the other end read this? What it refuses would be taken for a worker gone mad.
     pub fn fits(&self) -> bool {
         let pairs = |pairs: &[(String, String)]| {
-            pairs.len() <= MAX_PAIRS && pairs.iter().all(|(name, value)| name.len().max(value.len()) <= MAX_HEADER)
+            pairs.len() <= MAX_PAIRS
+                && pairs.iter().all(|(name, value)| name.len().max(value.len()) <= MAX_HEADER)
         };
         match self {
             Self::Fetch(call) => {

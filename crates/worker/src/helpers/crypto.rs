@@ -20,13 +20,11 @@ pub fn random(text: &str) -> Result<Answer, HelperError> {
         return Err(HelperError::invalid("crypto.getRandomValues", "too-many-bytes", message));
     };
     let mut bytes = vec![0; count];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => Ok(Answer::Bytes(bytes)),
-        Err(_) => {
-            let message = "the system gives no random bytes; try again";
-            Err(HelperError::runtime("crypto.getRandomValues", "no-randomness", message))
-        }
-    }
+    getrandom::fill(&mut bytes).map_err(|_| {
+        let message = "the system gives no random bytes; try again";
+        HelperError::runtime("crypto.getRandomValues", "no-randomness", message)
+    })?;
+    Ok(Answer::Bytes(bytes))
 }
 
 /// Text: the algorithm. Bytes: the data.
@@ -230,6 +228,7 @@ struct HmacQuestion {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the question, as `Op` documents them")]
 struct SealQuestion {
     key_length: usize,
     iv_length: usize,

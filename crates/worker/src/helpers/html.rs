@@ -135,7 +135,9 @@ fn push_kind(json: &mut String, kind: &Kind) {
 }
 
 fn push_all(json: &mut String, parts: &[&str]) {
-    parts.iter().for_each(|part| json.push_str(part));
+    for part in parts {
+        json.push_str(part);
+    }
 }
 
 fn quote(text: &str) -> String {

@@ -95,13 +95,11 @@ fn clock(mut caller: Caller<'_, Call>, clock: i32, _precision: i64, into: u32) -
 /// Native work is paid for like the engine's own.
 fn spend(caller: &mut Caller<'_, Call>, cost: u64) -> Result<()> {
     let left = caller.get_fuel()?;
-    match left.checked_sub(cost) {
-        Some(left) => caller.set_fuel(left),
-        None => {
-            caller.set_fuel(0)?;
-            Err(Stop(Ending::Statements).into())
-        }
+    if let Some(left) = left.checked_sub(cost) {
+        return caller.set_fuel(left);
     }
+    caller.set_fuel(0)?;
+    Err(Stop(Ending::Statements).into())
 }
 
 fn read(caller: &mut Caller<'_, Call>, from: u32, len: u32) -> Result<Vec<u8>> {

@@ -56,7 +56,7 @@ impl Drop for Busy<'_> {
 
 /// A deadline in ticks. One more than it takes, for the tick under way is shorter than the others.
 pub fn ticks(timeout_ms: u32) -> u64 {
-    u64::from(timeout_ms).div_ceil(TICK.as_millis() as u64) + 1
+    u64::from(timeout_ms).div_ceil(TICK_MS) + 1
 }
 
 fn tick(engine: &Engine, state: &State) {
@@ -80,6 +80,7 @@ fn tick(engine: &Engine, state: &State) {
     }
 }
 
-const TICK: Duration = Duration::from_millis(5);
+const TICK_MS: u64 = 5;
+const TICK: Duration = Duration::from_millis(TICK_MS);
 const IDLE_TICKS: u32 = 100;
 const STACK: usize = 64 << 10;

@@ -4,12 +4,16 @@ use serde_json::json;
 use super::*;
 
 fn unhex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+    let digits: Vec<u8> = text
+        .chars()
+        .filter_map(|digit| digit.to_digit(16))
+        .map(|digit| u8::try_from(digit).unwrap())
+        .collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "called with what a helper just answered")]
 fn check(answer: Result<Answer, HelperError>, expected: &str) {
     assert_eq!(answer, Ok(Answer::Bytes(unhex(expected))));
 }
