@@ -166,9 +166,15 @@ pub fn pbkdf2(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
         let message = format!("`iterations` is {}; take 1 to {MOST_ITERATIONS}", asked.iterations);
         return Err(HelperError::invalid(DERIVE, "invalid-iterations", message));
     }
-    // Every block of the hash's size costs all iterations again.
     if asked.length > LONGEST_FROM_PASSWORD {
         return Err(too_long("PBKDF2", LONGEST_FROM_PASSWORD));
+    }
+    // Every block of the hash's size costs all iterations again, and nothing interrupts them.
+    let blocks = asked.length.div_ceil(hash.size()) as u64;
+    if u64::from(asked.iterations).saturating_mul(blocks) > MOST_ROUNDS {
+        let message =
+            format!("{blocks} blocks of the hash cost all iterations each; ask for fewer bits or iterations");
+        return Err(HelperError::invalid(DERIVE, "too-much-work", message));
     }
     let mut derived = vec![0; asked.length];
     match hash {
@@ -272,6 +278,8 @@ fn part<'bytes>(
 const DERIVE: &str = "crypto.subtle.deriveBits";
 const MOST_RANDOM: usize = 65_536;
 const MOST_ITERATIONS: u32 = 1_000_000;
+/// Two blocks at the most iterations: about a second.
+const MOST_ROUNDS: u64 = 2_000_000;
 const LONGEST_FROM_PASSWORD: usize = 512;
 /// It is hashed once for each of up to 255 blocks.
 const LONGEST_INFO: usize = 8_192;

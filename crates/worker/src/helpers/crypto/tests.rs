@@ -229,6 +229,8 @@ fn guessing_slowly_is_bounded() {
     check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 1_000_001, 32), "invalid-iterations");
     check_refused(derive_pbkdf2("SHA-256", b"p", b"s", u64::MAX, 32), "invalid-arguments");
     check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 1, LONGEST_FROM_PASSWORD + 1), "invalid-length");
+    check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 1_000_000, 65), "too-much-work");
+    check_refused(derive_pbkdf2("SHA-512", b"p", b"s", 250_001, LONGEST_FROM_PASSWORD), "too-much-work");
 }
 
 #[test]

@@ -93,6 +93,13 @@ fn addresses_have_a_longest_length() {
 }
 
 #[test]
+fn data_may_be_longer() {
+    let data = |length: usize| parse(&json!([format!("DATA:,{}", "a".repeat(length)), null]).to_string());
+    assert!(href(&data(LONGEST)).is_some_and(|href| href.len() == LONGEST + 6));
+    assert!(data(LONGEST_DATA).is_err());
+}
+
+#[test]
 fn questions_of_another_shape_are_refused() {
     for text in ["", "[]", "[1]", "{}", r#"["a"]"#, r#"["http://h/", "origin", "x"]"#] {
         assert!(parse(text).is_err() || text.contains("origin"), "{text}");

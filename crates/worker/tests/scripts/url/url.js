@@ -30,7 +30,7 @@ check("invalid base", fails(() => new URL("a", "nope")), invalid);
 check("opaque base", fails(() => new URL("a", "mailto:x")), invalid);
 check("no argument", fails(() => new URL()).slice(0, 2), [true, "TypeError"]);
 check("not a constructor call", fails(() => URL("http://h")).slice(0, 2), [true, "TypeError"]);
-check("too long", fails(() => new URL("http://h/" + "a".repeat(1 << 20)))[4], "invalid-url");
+check("too long", fails(() => new URL("http://h/" + "a".repeat(1 << 16)))[4], "invalid-url");
 check("canParse", [URL.canParse("http://h"), URL.canParse("h"), URL.canParse("h", "http://b"), URL.canParse("h", "b")], [true, false, true, false]);
 check("parse", [URL.parse("http://h").href, URL.parse("h"), URL.parse("h", "http://b/").href], ["http://h/", null, "http://b/h"]);
 
