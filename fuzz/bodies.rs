@@ -3,7 +3,9 @@
 
 use std::sync::LazyLock;
 
+use toolgate_egress::{Guard, Mode, Rules, parse_url};
 use toolgate_policy::{PolicySet, rate, resolve};
+use toolgate_sandbox::wire::{FromWorker, HEADER, ToWorker};
 use toolgate_spec::{
     ArgTemplate, FieldPattern, FileCheck, Format, HostPattern, PathPattern, PathRoots, Template, ToolCheck,
     check, digest, locate,
@@ -123,5 +125,40 @@ fn judge(data: &[u8], format: Format) {
         for span in findings.iter().filter_map(|finding| finding.span) {
             assert!(span.start <= span.end && text.get(span.range()).is_some(), "a place lies in the text");
         }
+    }
+}
+
+/// The first byte is the frame's kind. What decodes encodes to the same bytes: no two frames mean one thing.
+pub fn frame(data: &[u8]) {
+    let Some((kind, body)) = data.split_first() else { return };
+    if let Ok(frame) = FromWorker::decode(*kind, body) {
+        let bytes = frame.encode().expect("what was read can be written");
+        assert_eq!(bytes.get(HEADER..), Some(body));
+    }
+    let _ = ToWorker::decode(*kind, body);
+}
+
+/// An address that passes the strict rules is http or https, and no number below which something private hides.
+pub fn address(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(url) = parse_url(text) else { return };
+    let rules = Rules {
+        mode: Mode::Strict,
+        hosts: Vec::new(),
+        blocked_hosts: Vec::new(),
+        blocked_ports: vec![25],
+        guard_private: Guard::On,
+        guard_metadata: Guard::On,
+        literal_addresses: Vec::new(),
+    };
+    if rules.judge_host(&url).is_ok() {
+        assert!(matches!(url.scheme(), "http" | "https"));
+        assert!(url.username().is_empty() && url.password().is_none());
+        let host = url.host_str().unwrap_or_default();
+        assert!(
+            !host.starts_with("127.") && !host.starts_with("10.") && !host.starts_with("169.254."),
+            "{host}"
+        );
+        assert_ne!(host, "[::1]");
     }
 }

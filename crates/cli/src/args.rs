@@ -23,6 +23,8 @@ pub enum Command {
     Check(CheckArgs),
     Resolve(ResolveArgs),
     Diff(DiffArgs),
+    Run(RunArgs),
+    Test(TestArgs),
     New(NewArgs),
     Import(ImportArgs),
     Export(ExportArgs),
@@ -110,6 +112,65 @@ pub struct DiffArgs {
 
     #[command(flatten)]
     pub policy: PolicyArgs,
+}
+
+/// Run a JavaScript tool once, in its sandbox, and show everything that happened
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::RUN)]
+pub struct RunArgs {
+    /// A file, or FILE#NAME for one tool of a bundle
+    #[arg(value_name = "TOOL", value_hint = ValueHint::FilePath)]
+    pub tool: PathBuf,
+
+    /// Arguments: `name=value` in the parameter's type, or `name:=JSON`; without any, the test values
+    #[arg(value_name = "ARG")]
+    pub arguments: Vec<String>,
+
+    /// The tool of the bundle that is meant
+    #[arg(long = "tool", value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// How to print what happened
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
+
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// Run tools with their test values: the Local Pass
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::TEST)]
+pub struct TestArgs {
+    /// Files, folders or bundles
+    #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+
+    /// How to print the results
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
+
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// What tools are run in.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Sandbox")]
+pub struct SandboxArgs {
+    /// What `$WORKSPACE` stands for: the folder that file tools see
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub workspace: PathBuf,
+
+    /// Refuse to run where namespaces, Landlock or an unprivileged user are missing
+    #[arg(long)]
+    pub hardened: bool,
 }
 
 /// Where the policy comes from; what is shipped when absent.

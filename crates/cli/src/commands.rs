@@ -9,4 +9,6 @@ pub mod import;
 pub mod man;
 pub mod new;
 pub mod resolve;
+pub mod run;
 pub mod schema;
+pub mod test;

@@ -11,8 +11,8 @@ use toolgate_spec::{FileKind, Finding, Format, ToolCheck, split_bundle, to_yaml_
 
 use crate::{
     Failure,
-    check_file::{Checked, Rules, judge, placed, secrets},
-    load::{Input, ReadError},
+    check_file::{self, Checked, Rules, judge, placed, secrets},
+    load::{self, Chosen, Gathered, Input, ReadError},
     report::{Report, Text},
     similar,
     terminal::{Terminal, visible},
@@ -104,6 +104,20 @@ pub fn all(path: &Path, rules: &Rules) -> Result<Vec<Document>, Failure> {
         return Err(not_found(&file, None, &loaded));
     }
     Ok(loaded.tools)
+}
+
+/// Every document in files and folders. What was found by walking and is no tool is passed over.
+pub fn gather(paths: &[PathBuf], rules: &Rules) -> Result<Vec<Loaded>, Failure> {
+    let Gathered { inputs, unreadable } = load::gather(paths);
+    if let Some(problem) = unreadable.first() {
+        return Err(Failure::new(visible(&problem.problem)));
+    }
+    inputs.iter().filter(|input| !is_something_else(input, rules)).map(|input| load(input, rules)).collect()
+}
+
+fn is_something_else(input: &Input, rules: &Rules) -> bool {
+    matches!(input, Input::File { chosen: Chosen::ByWalking, .. })
+        && matches!(check_file::check_file(input, rules), check_file::Outcome::NotATool)
 }
 
 /// As `complain`, for findings of one tool; their pointers lead into the file.

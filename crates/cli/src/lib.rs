@@ -13,6 +13,7 @@ mod failure;
 mod load;
 mod policy;
 mod report;
+mod runner;
 mod similar;
 mod table;
 mod terminal;
@@ -67,6 +68,8 @@ fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure
     match command {
         Command::Check(args) => commands::check::run(&args, terminal),
         Command::Resolve(args) => commands::resolve::run(&args, terminal),
+        Command::Run(args) => commands::run::run(&args, terminal),
+        Command::Test(args) => commands::test::run(&args, terminal),
         Command::Diff(args) => commands::diff::run(&args, terminal),
         Command::Import(args) => commands::import::run(&args, terminal),
         Command::Export(args) => commands::export::run(&args, terminal),

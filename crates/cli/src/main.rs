@@ -4,5 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // First of all, while there is one thread: a worker is this same program under another name.
+    toolgate_worker::run_if_worker();
     toolgate_cli::run(std::env::args_os())
 }

@@ -10,8 +10,7 @@ pub fn assemble() -> Result<String, Box<dyn Error>> {
         fs::read_dir("js")?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|extension| extension == "js"));
     files.sort();
-    let numbers: Vec<String> =
-        Op::ALL.iter().map(|(op, name)| format!("{name}:{}", op.number())).collect();
+    let numbers: Vec<String> = Op::ALL.iter().map(|(op, name)| format!("{name}:{}", op.number())).collect();
     let mut prelude = format!("(function(host,random){{\"use strict\";const OP={{{}}};\n", numbers.join(","));
     for file in files {
         prelude.push_str(&fs::read_to_string(&file)?);

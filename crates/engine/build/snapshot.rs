@@ -71,15 +71,20 @@ fn linker(engine: &Engine, module: &Module) -> wasmtime::Result<Linker<Making>> 
     linker.func_wrap(
         "toolgate",
         "call",
-        |mut caller: Caller<'_, Making>, op: i32, text: u32, text_len: u32, bytes: u32, bytes_len: u32| -> u64 {
+        |mut caller: Caller<'_, Making>,
+         op: i32,
+         text: u32,
+         text_len: u32,
+         bytes: u32,
+         bytes_len: u32|
+         -> u64 {
             let read = |caller: &mut Caller<'_, Making>, from: u32, len: u32| {
                 let Some(Extern::Memory(memory)) = caller.get_export("memory") else { return String::new() };
                 let from = from as usize;
                 let range = memory.data(&caller).get(from..from + len as usize).unwrap_or_default();
                 String::from_utf8_lossy(range).into_owned()
             };
-            let (text, bytes) =
-                (read(&mut caller, text, text_len), read(&mut caller, bytes, bytes_len));
+            let (text, bytes) = (read(&mut caller, text, text_len), read(&mut caller, bytes, bytes_len));
             caller.data_mut().complaint = Some(format!("(op {op}) {text}\n{bytes}"));
             0
         },

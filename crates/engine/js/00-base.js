@@ -7,6 +7,11 @@ const { parse, stringify } = Json;
 const { defineProperty, freeze, getPrototypeOf, keys, entries } = ObjectOf;
 const { apply } = Reflection;
 
+// Call sites hand out functions, and with them what the prelude keeps to itself: no tool looks at the stack as objects.
+for (const name of ["prepareStackTrace", "captureStackTrace"]) {
+  if (name in BaseError) defineProperty(BaseError, name, { value: undefined, writable: false, configurable: false });
+}
+
 // Adds globals as the platform does: writable, configurable, not enumerable.
 function publish(members) {
   for (const name of keys(members)) {

@@ -3,6 +3,7 @@
 //! The build script compiles the engine's C sources to WebAssembly, runs its initialisation together with the prelude
 //! in `js/`, takes a snapshot of the memory and compiles that ahead of time. What remains here is to load it.
 
+#[expect(dead_code, reason = "the build script needs the rest")]
 mod config;
 mod loader;
 mod op;
@@ -37,7 +38,11 @@ pub struct LoadError(String);
 
 impl fmt::Display for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the embedded JavaScript engine does not load: {}; build it on this machine", self.0)
+        write!(
+            formatter,
+            "the embedded JavaScript engine does not load: {}; build it on this machine",
+            self.0
+        )
     }
 }
 

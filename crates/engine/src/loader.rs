@@ -1,5 +1,8 @@
 //! Is the embedded code ours? Then it becomes a module.
-#![expect(unsafe_code, reason = "loading compiled code is trusting it; this file is where the trust is checked")]
+#![expect(
+    unsafe_code,
+    reason = "loading compiled code is trusting it; this file is where the trust is checked"
+)]
 
 use wasmtime::{Engine, Module};
 

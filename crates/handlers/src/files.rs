@@ -57,7 +57,7 @@ impl Files {
         grants: &FileGrants,
         is_over: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<Self, FileError> {
-        let opened = Roots::open(grants).and_then(|roots| Ok((Judge::new(grants, &roots)?, roots)));
+        let opened = Roots::open(grants).and_then(|roots| Ok((Judge::new(grants)?, roots)));
         let (judge, roots) = opened.map_err(|fault| fault.by("safety.fs"))?;
         Ok(Self { roots, judge, rights: grants.rights, caps: grants.caps, is_over: Box::new(is_over) })
     }

@@ -2,8 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod files;
+mod js;
+mod js_files;
 
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,
     Files, FindOptions, GrepOptions, Occurrences, SearchHit, SearchOptions, SortOptions,
+};
+pub use js::{
+    ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
+    JsReport, JsRunner, JsTool, JsUsage, Mask, Places, Returned, SecretSource, missing_helpers,
 };

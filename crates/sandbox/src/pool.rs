@@ -75,6 +75,8 @@ pub struct Report {
     pub strength: Strength,
     /// The worker was killed because it did not stop by itself.
     pub killed: bool,
+    /// Which worker it was: calls with the same number shared a process.
+    pub worker: u64,
 }
 
 /// A call that has no report.
@@ -152,7 +154,9 @@ impl Pool {
         if let Ok(permit) = Arc::clone(&self.0.free).try_acquire_owned() {
             return Ok(permit);
         }
-        let Ok(_place) = Arc::clone(&self.0.launcher.waiting).try_acquire_owned() else { return Err(RunFailure::Busy) };
+        let Ok(_place) = Arc::clone(&self.0.launcher.waiting).try_acquire_owned() else {
+            return Err(RunFailure::Busy);
+        };
         Arc::clone(&self.0.free).acquire_owned().await.map_err(|_| RunFailure::Busy)
     }
 
@@ -222,8 +226,8 @@ impl Inner {
 const GRACE: Duration = Duration::from_millis(20);
 
 /// What the gateway reports for a worker that had to be killed.
-fn killed_report(strength: Strength) -> Report {
+fn killed_report(strength: Strength, worker: u64) -> Report {
     let usage = crate::wire::Usage::default();
     let done = Done { ending: Ending::Timeout, console: Vec::new(), console_dropped: 0, usage };
-    Report { done, strength, killed: true }
+    Report { done, strength, killed: true, worker }
 }

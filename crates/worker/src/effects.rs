@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::json;
 use toolgate_engine::Op;
-use toolgate_sandbox::wire::{Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, Redirect};
+use toolgate_sandbox::wire::{
+    Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, FromWorker, HEADER, Redirect,
+};
 
 use crate::{
     helpers::{Answer, ErrorClass, HelperError},
@@ -11,7 +13,12 @@ use crate::{
 };
 
 /// Answers the ops that the gateway decides.
-pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Result<Result<Answer, HelperError>> {
+pub fn ask(
+    call: &mut Call,
+    op: Op,
+    text: &str,
+    bytes: Vec<u8>,
+) -> wasmtime::Result<Result<Answer, HelperError>> {
     let size = text.len().saturating_add(bytes.len());
     let effect = match op {
         Op::FetchedText | Op::FetchedBytes => return Ok(fetched(call, op, text)),
@@ -22,6 +29,10 @@ pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Res
         Ok(effect) => effect,
         Err(error) => return Ok(Err(error)),
     };
+    if !fits(&effect) {
+        let message = "a part of the request is larger than the gateway takes";
+        return Ok(Err(HelperError::invalid("host", "request-too-large", message)));
+    }
     let Some(answer) = call.ask(effect, size)? else {
         let message = "nothing outside can be reached while a tool is loaded";
         return Ok(Err(HelperError::new(ErrorClass::Security, "host", "not-running", message)));
@@ -39,6 +50,15 @@ pub fn ask(call: &mut Call, op: Op, text: &str, bytes: Vec<u8>) -> wasmtime::Res
             reason: error.reason,
             message: error.message,
         }),
+    })
+}
+
+/// Would the gateway read this frame? What it refuses would be taken for a worker gone mad.
+fn fits(effect: &Effect) -> bool {
+    let frame = FromWorker::Effect(effect.clone()).encode();
+    frame.is_ok_and(|frame| match frame.split_at_checked(HEADER) {
+        Some((header, body)) => header.last().is_some_and(|kind| FromWorker::decode(*kind, body).is_ok()),
+        None => false,
     })
 }
 

@@ -10,8 +10,8 @@ pub use call::{Call, EffectPort, LinkLost};
 pub use image::Image;
 use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits, Usage};
 use wasmtime::{
-    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig, Store, Trap,
-    TypedFunc,
+    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig,
+    Store, Trap, TypedFunc,
 };
 
 use self::{call::Stop, ticker::Ticker};
@@ -79,14 +79,24 @@ impl Machine {
         match fresh.ending(outcome) {
             Ending::Value(_) => {
                 let untouched = self.fresh().map_err(broken)?;
-                Ok(Image::difference(untouched.memory.data(&untouched.store), fresh.memory.data(&fresh.store)))
+                Ok(Image::difference(
+                    untouched.memory.data(&untouched.store),
+                    fresh.memory.data(&fresh.store),
+                ))
             }
+            Ending::Threw(error) => Err(Ending::Invalid(error)),
             other => Err(other),
         }
     }
 
     /// Runs the tool of `image` in `fresh`.
-    pub fn run(&self, mut fresh: Fresh, image: &Image, run: &Run, effects: Box<dyn EffectPort>) -> (Done, Fresh) {
+    pub fn run(
+        &self,
+        mut fresh: Fresh,
+        image: &Image,
+        run: &Run,
+        effects: Box<dyn EffectPort>,
+    ) -> (Done, Fresh) {
         let busy = self.ticker.busy();
         let outcome = fresh
             .limit(&run.limits)
@@ -100,7 +110,12 @@ impl Machine {
 
 impl Machine {
     /// Loads and runs in one step, without a worker around it.
-    pub fn evaluate(&self, load: &Load, run: &Run, effects: Box<dyn EffectPort>) -> Result<Done, MachineError> {
+    pub fn evaluate(
+        &self,
+        load: &Load,
+        run: &Run,
+        effects: Box<dyn EffectPort>,
+    ) -> Result<Done, MachineError> {
         let fresh = self.fresh()?;
         Ok(match self.load(load, &run.limits) {
             Ok(image) => self.run(fresh, &image, run, effects).0,
@@ -142,7 +157,8 @@ impl Fresh {
 
     fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<Outcome, MachineError> {
         let (arguments, len) = self.hand_over(run.arguments.as_bytes())?;
-        let enter = self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
+        let enter =
+            self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
         self.store.data_mut().connect(effects);
         let heap = limits::heap(&run.limits);
         let at = enter.call(&mut self.store, (arguments, len, run.seed, heap))?;

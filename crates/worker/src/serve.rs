@@ -22,7 +22,11 @@ pub fn run_if_worker() {
 fn live() -> Result<(), Ended> {
     let ToWorker::Start(start) = receive()? else { return Err(Ended) };
     let namespaces = if start.namespaces { Namespaces::Enter } else { Namespaces::DangerouslySkip };
-    let jail = WorkerJail { address_space_headroom: ADDRESS_SPACE_HEADROOM, cpu_seconds: start.cpu_seconds, namespaces };
+    let jail = WorkerJail {
+        address_space_headroom: ADDRESS_SPACE_HEADROOM,
+        cpu_seconds: start.cpu_seconds,
+        namespaces,
+    };
     let entered = jail.enter().map_err(|_| Ended)?;
     // A thread of its own, for its stack must hold what WebAssembly may use, whatever the limits of the shell.
     let script = thread::Builder::new().name("script".to_owned()).stack_size(2 * toolgate_engine::WASM_STACK);

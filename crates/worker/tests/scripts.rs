@@ -38,9 +38,14 @@ fn check(machine: &Machine, body: &str) -> Result<(), String> {
         };
     }
     let expected: serde_json::Value =
-        serde_json::from_str(first.strip_prefix("// expect: ").unwrap_or("true")).map_err(|error| error.to_string())?;
+        serde_json::from_str(first.strip_prefix("// expect: ").unwrap_or("true"))
+            .map_err(|error| error.to_string())?;
     match ending {
-        Ending::Value(text) if serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value == expected) => Ok(()),
+        Ending::Value(text)
+            if serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value == expected) =>
+        {
+            Ok(())
+        }
         other => Err(format!("expected {expected}, got {other:?}")),
     }
 }

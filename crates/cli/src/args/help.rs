@@ -35,6 +35,33 @@ Examples:
   toolgate resolve bundle.json#word-count --format json
   toolgate resolve tools/word-count.json --write-safety";
 
+pub const RUN: &str = "\
+The document must be sound. Its code runs jailed, under the effective policy, with the gateway's environment for the
+placeholders of its static variables; secrets are masked in all that is shown. Nothing is recorded.
+
+Exit codes:
+  0  the tool returned
+  1  the tool failed, hit a limit, or its document has errors
+  2  it could not be read, or no sandbox could be made
+
+Examples:
+  toolgate run tools/word-count.json text=\"to be or not to be\"
+  toolgate run tools/sum.json numbers:='[1, 2, 3]'
+  toolgate run tools/read-note.json path=shopping.md --workspace ~/notes --format json";
+
+pub const TEST: &str = "\
+Every JavaScript tool found is run once with its test values, in the sandbox it would be served in. Tools of other
+kinds are passed over. A folder is walked as by `check`.
+
+Exit codes:
+  0  every tool passed
+  1  a tool failed or has errors
+  2  a path could not be read, or no JavaScript tool was found
+
+Examples:
+  toolgate test tools/
+  toolgate test tools/word-count.json --format json";
+
 pub const DIFF: &str = "\
 What reaches further comes first. Bundles are compared tool by tool, by name: an added tool reaches further, a
 removed one does not. What can be called neither wider nor narrower, such as one host in place of another, counts

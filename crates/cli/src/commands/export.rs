@@ -13,7 +13,6 @@ use crate::{
     Ending, Failure,
     args::{DocumentFormat, ExportArgs, Wire},
     documents::{self, Document, Loaded},
-    load::{self, Chosen, Gathered, Input},
     report::counted,
     terminal::{Terminal, visible},
     write::{self, Existing},
@@ -40,21 +39,11 @@ pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
 /// INVARIANT: nothing is exported if anything is wrong; half a catalog is worse than none.
 fn read_all(args: &ExportArgs, terminal: &Terminal) -> Result<Vec<Loaded>, Failure> {
     let rules = args.policy.rules()?;
-    let Gathered { inputs, unreadable } = load::gather(&args.paths);
-    if let Some(problem) = unreadable.first() {
-        return Err(Failure::new(visible(&problem.problem)));
-    }
-    let (mut files, mut errors) = (Vec::new(), 0);
-    for input in &inputs {
-        if is_something_else(input, &rules) {
-            continue;
-        }
-        let loaded = documents::load(input, &rules)?;
-        if loaded.checked.errors > 0 {
-            documents::complain(&loaded.checked, terminal)?;
-            errors += loaded.checked.errors;
-        }
-        files.push(loaded);
+    let files = documents::gather(&args.paths, &rules)?;
+    let mut errors = 0;
+    for loaded in files.iter().filter(|loaded| loaded.checked.errors > 0) {
+        documents::complain(&loaded.checked, terminal)?;
+        errors += loaded.checked.errors;
     }
     if errors > 0 {
         return Err(Failure::Findings(format!("nothing was exported: {}", counted(errors, "error"))));
@@ -63,11 +52,6 @@ fn read_all(args: &ExportArgs, terminal: &Terminal) -> Result<Vec<Loaded>, Failu
         return Err(Failure::new("no tool document was found"));
     }
     Ok(files)
-}
-
-fn is_something_else(input: &Input, rules: &crate::check_file::Rules) -> bool {
-    matches!(input, Input::File { chosen: Chosen::ByWalking, .. })
-        && matches!(crate::check_file::check_file(input, rules), crate::check_file::Outcome::NotATool)
 }
 
 fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {

@@ -8,7 +8,7 @@ mod bodies;
 #[test]
 fn seeds_are_survived() {
     type Body = fn(&[u8]);
-    let targets: [(&str, Body); 9] = [
+    let targets: [(&str, Body); 11] = [
         ("document_json", bodies::document_json),
         ("document_yaml", bodies::document_yaml),
         ("manifest", bodies::manifest),
@@ -18,6 +18,8 @@ fn seeds_are_survived() {
         ("arg_template", bodies::arg_template),
         ("host", bodies::host),
         ("edit", bodies::edit),
+        ("frame", bodies::frame),
+        ("address", bodies::address),
     ];
     for (name, body) in targets {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);

@@ -9,16 +9,20 @@
 )]
 
 mod architecture;
+mod attacks;
 mod bench;
 mod check;
 mod corpus;
 mod diff;
 mod documents;
 mod formats;
+mod gateway;
 mod generated;
 mod help;
 mod import_export;
+mod js;
 mod malformed;
 mod many_files;
 mod new;
+mod pool;
 mod resolve;

@@ -10,6 +10,8 @@ pub struct FileGrants {
     pub workspace: PathBuf,
     /// Further folders that may be read. One that does not exist grants nothing.
     pub read_roots: Vec<PathBuf>,
+    /// What `$WORKSPACE` stands for in the patterns: the gateway's workspace, of which `workspace` may be a part.
+    pub pattern_workspace: PathBuf,
     /// What `$HOME` stands for in the patterns.
     pub home: Option<PathBuf>,
     pub rights: FileRights,

@@ -36,10 +36,11 @@ impl Base {
 }
 
 impl Judge {
-    pub fn new(grants: &FileGrants, roots: &Roots) -> Result<Self, Fault> {
-        let (granted_home, real_home) = grants.home.as_deref().map(home_names).transpose()?.unzip();
-        let granted = Base { workspace: roots.workspace.granted.clone(), home: granted_home };
-        let real = Base { workspace: roots.workspace.real.clone(), home: real_home };
+    pub fn new(grants: &FileGrants) -> Result<Self, Fault> {
+        let (granted_home, real_home) = grants.home.as_deref().map(names_of).transpose()?.unzip();
+        let (granted_workspace, real_workspace) = names_of(&grants.pattern_workspace)?;
+        let granted = Base { workspace: granted_workspace, home: granted_home };
+        let real = Base { workspace: real_workspace, home: real_home };
         let mut blocked = grants.blocked.clone();
         for pattern in &grants.blocked {
             blocked.extend(behind_links(pattern, real.roots())?);
@@ -86,11 +87,16 @@ impl Judge {
     }
 }
 
-fn home_names(home: &Path) -> Result<(String, String), Fault> {
-    let unusable =
-        || Fault::new(Reason::GrantUnusable, "the home folder has a name that is not UTF-8; rename it");
-    let granted = home.to_str().ok_or_else(unusable)?.to_owned();
-    let real = fs::canonicalize(home).unwrap_or_else(|_| home.to_owned());
+/// A folder's name in the grant, and its real one.
+fn names_of(folder: &Path) -> Result<(String, String), Fault> {
+    let unusable = || {
+        Fault::new(
+            Reason::GrantUnusable,
+            "the home folder or workspace has a name that is not UTF-8; rename it",
+        )
+    };
+    let granted = folder.to_str().ok_or_else(unusable)?.to_owned();
+    let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     Ok((granted, real.to_str().ok_or_else(unusable)?.to_owned()))
 }
 

@@ -64,6 +64,7 @@ impl Ground {
 
     fn grants(&self) -> FileGrants {
         FileGrants {
+            pattern_workspace: self.path("ws"),
             workspace: self.path("ws"),
             read_roots: Vec::new(),
             home: None,

@@ -10,7 +10,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc,
     },
     thread,
@@ -28,6 +28,7 @@ pub struct Launcher {
     /// Places in the queue for a worker.
     pub waiting: Arc<Semaphore>,
     starting: Arc<AtomicUsize>,
+    numbers: AtomicU64,
 }
 
 /// A worker that is being started; counts until it is dropped.
@@ -42,7 +43,11 @@ impl Drop for Promise {
 enum Order {
     /// With the sender by which the new process will be buried.
     Start(mpsc::Sender<Order>, oneshot::Sender<io::Result<(Process, UnixStream)>>),
-    Bury { child: Child, patience: Duration, told: Option<oneshot::Sender<Death>> },
+    Bury {
+        child: Child,
+        patience: Duration,
+        told: Option<oneshot::Sender<Death>>,
+    },
 }
 
 /// A running worker process. Dropping it kills and buries it.
@@ -81,13 +86,20 @@ impl Launcher {
             orders,
             waiting: Arc::new(Semaphore::new(config.waiting)),
             starting: Arc::new(AtomicUsize::new(0)),
+            numbers: AtomicU64::new(0),
         })
     }
 
     pub async fn launch(&self) -> io::Result<(Process, UnixStream)> {
         let (reply, answer) = oneshot::channel();
-        self.orders.send(Order::Start(self.orders.clone(), reply)).map_err(|_| io::Error::other("the launcher has ended"))?;
+        self.orders
+            .send(Order::Start(self.orders.clone(), reply))
+            .map_err(|_| io::Error::other("the launcher has ended"))?;
         answer.await.map_err(|_| io::Error::other("the launcher has ended"))?
+    }
+
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn starting(&self) -> usize {

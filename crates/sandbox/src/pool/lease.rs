@@ -13,7 +13,9 @@ use super::{
 };
 use crate::{
     strength::Strength,
-    wire::{Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, Run, RunLimits, ToWorker, Usage},
+    wire::{
+        Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, Run, RunLimits, ToWorker, Usage,
+    },
 };
 
 /// A worker that belongs to one call.
@@ -35,12 +37,7 @@ struct Counted {
 }
 
 impl Lease {
-    pub(super) fn new(
-        pool: Pool,
-        worker: Worker,
-        permit: OwnedSemaphorePermit,
-        key: Option<Tenant>,
-    ) -> Self {
+    pub(super) fn new(pool: Pool, worker: Worker, permit: OwnedSemaphorePermit, key: Option<Tenant>) -> Self {
         let strength = worker.strength();
         Self { pool, worker: Some(worker), _permit: permit, key, strength }
     }
@@ -50,9 +47,15 @@ impl Lease {
     }
 
     /// Runs the call. Dropping the future kills the worker.
-    pub async fn run(mut self, load: &Load, run: Run, effects: &mut dyn Effects) -> Result<Report, RunFailure> {
+    pub async fn run(
+        mut self,
+        load: &Load,
+        run: Run,
+        effects: &mut dyn Effects,
+    ) -> Result<Report, RunFailure> {
         let Some(mut worker) = self.worker.take() else { return Err(RunFailure::Busy) };
         worker.claim(self.key.take());
+        let number = worker.number();
         let deadline = Instant::now() + Duration::from_millis(u64::from(run.limits.timeout_ms));
         let mut counted = Counted { limits: run.limits, effects: 0, bytes: 0 };
         let frame = ToWorker::Run(run);
@@ -62,20 +65,20 @@ impl Lease {
         let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
         let outcome = timeout_at(deadline + GRACE, exchange).await;
         match outcome {
-            Err(_) => Ok(killed_report(self.strength)),
+            Err(_) => Ok(killed_report(self.strength, number)),
             Ok(Ok(done)) => {
                 self.give_back(worker, &done.ending);
-                Ok(Report { done, strength: self.strength, killed: false })
+                Ok(Report { done, strength: self.strength, killed: false, worker: number })
             }
             Ok(Err(Lost::Ended)) => Err(RunFailure::Died(worker.bury().await)),
             Ok(Err(Lost::Nonsense(what))) => Err(RunFailure::Nonsense(what)),
         }
     }
 
-    /// Only a worker that behaved comes back: a trap may be a failed attempt, and a full heap is cheaper to drop.
+    /// Only a worker that behaved comes back: a trap may be a failed attempt.
     fn give_back(&self, worker: Worker, ending: &Ending) {
         let config = &self.pool.0.config;
-        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_) | Ending::Memory);
+        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_));
         let is_young = worker.calls() < config.recycle_after && config.isolation != Isolation::PerCall;
         if behaved && is_young {
             self.pool.0.put(worker);
@@ -102,8 +105,13 @@ async fn exchange(
                 may_ask_for_code = false;
                 worker.send(&ToWorker::Load(load.clone())).await?;
             }
-            FromWorker::Unloadable(ending) => {
-                return Ok(Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() });
+            FromWorker::Unloadable(ending) if !may_ask_for_code && counted.effects == 0 => {
+                return counted.within(Done {
+                    ending,
+                    console: Vec::new(),
+                    console_dropped: 0,
+                    usage: Usage::default(),
+                });
             }
             FromWorker::Effect(effect) => {
                 may_ask_for_code = false;
@@ -112,10 +120,10 @@ async fn exchange(
                     Ok(answer) => answer,
                     Err(_) => interrupted(),
                 };
-                worker.send(&ToWorker::Answer(answer)).await?;
+                worker.send(&fitting(answer)).await?;
             }
             FromWorker::Done(done) => return counted.within(*done),
-            FromWorker::Missing | FromWorker::Ready { .. } => {
+            FromWorker::Missing | FromWorker::Ready { .. } | FromWorker::Unloadable(_) => {
                 return Err(Lost::Nonsense("a frame came out of turn".to_owned()));
             }
         }
@@ -135,16 +143,36 @@ impl Counted {
     }
 
     fn within(&self, done: Done) -> Result<Done, Lost> {
-        let result = match &done.ending {
-            Ending::Value(text) => text.len(),
-            _ => 0,
+        let (result, allowed) = match &done.ending {
+            Ending::Value(text) => (text.len(), self.limits.result_bytes as usize),
+            Ending::Threw(text) | Ending::NotData(text) | Ending::Invalid(text) | Ending::Trapped(text) => {
+                (text.len(), MAX_ERROR)
+            }
+            _ => (0, 0),
         };
         let console: usize = done.console.iter().map(|(_, line)| line.len()).sum();
-        let fits = result <= self.limits.result_bytes as usize
+        let fits = result <= allowed
             && done.console.len() <= self.limits.console_lines as usize
             && console <= self.limits.console_bytes as usize;
         if fits { Ok(done) } else { Err(Lost::Nonsense("its answer is longer than allowed".to_owned())) }
     }
+}
+
+/// The prelude cuts name, message and stack; in JSON each character may take six.
+const MAX_ERROR: usize = 128 << 10;
+
+/// An answer that no frame holds is a failure of the helper, not of the worker.
+fn fitting(answer: EffectAnswer) -> ToWorker {
+    let frame = ToWorker::Answer(answer);
+    if frame.encode().is_ok() {
+        return frame;
+    }
+    ToWorker::Answer(EffectAnswer::Refused(EffectError {
+        kind: "HELPER_RUNTIME".to_owned(),
+        helper: "host".to_owned(),
+        reason: "result-too-large".to_owned(),
+        message: "the answer is larger than a tool can be handed".to_owned(),
+    }))
 }
 
 fn interrupted() -> EffectAnswer {

@@ -28,6 +28,7 @@ pub struct Worker {
     strength: Strength,
     key: Option<Tenant>,
     calls: u32,
+    number: u64,
 }
 
 /// What came instead of a frame.
@@ -44,7 +45,9 @@ impl Worker {
         let (process, socket) = launcher.launch().await.map_err(unavailable)?;
         let socket = UnixStream::from_std(socket).map_err(unavailable)?;
         let (buffer, strength) = (vec![0; USUAL_FRAME], Strength::NONE);
-        let mut worker = Self { process, socket, buffer, filled: 0, strength, key: None, calls: 0 };
+        let mut worker =
+            Self { process, socket, buffer, filled: 0, strength, key: None, calls: 0, number: 0 };
+        worker.number = launcher.next_number();
         let start =
             Start { cpu_seconds: config.cpu_seconds, namespaces: config.namespaces == Namespaces::Enter };
         let told = worker.send(&ToWorker::Start(start)).await;
@@ -84,6 +87,10 @@ impl Worker {
         self.calls = self.calls.saturating_add(1);
     }
 
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     pub fn calls(&self) -> u32 {
         self.calls
     }
@@ -107,7 +114,9 @@ impl Worker {
     pub async fn receive(&mut self) -> Result<FromWorker, Lost> {
         let nonsense = |error: crate::wire::WireError| Lost::Nonsense(error.to_string());
         loop {
-            if let Some(header) = self.buffer.get(..self.filled).and_then(|filled| filled.first_chunk::<HEADER>()) {
+            if let Some(header) =
+                self.buffer.get(..self.filled).and_then(|filled| filled.first_chunk::<HEADER>())
+            {
                 let (kind, length) = body_length(*header).map_err(nonsense)?;
                 let whole = HEADER + length;
                 if self.filled >= whole {

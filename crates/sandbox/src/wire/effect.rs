@@ -77,7 +77,11 @@ impl Effect {
                     None => writer.u8(0),
                     Some(body) => writer.u8(1).bytes(body),
                 };
-                writer.u8(call.redirect as u8).u32(call.timeout_ms).u64(call.start_index).u64(call.max_length);
+                writer
+                    .u8(call.redirect as u8)
+                    .u32(call.timeout_ms)
+                    .u64(call.start_index)
+                    .u64(call.max_length);
             }
             Self::File(call) => {
                 writer.u8(1).text(&call.function);

@@ -57,7 +57,9 @@ pub struct RunLimits {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromWorker {
     /// Locked in and waiting; the bits say how.
-    Ready { strength: u32 },
+    Ready {
+        strength: u32,
+    },
     /// `Run` named a tool that this worker does not hold.
     Missing,
     /// The tool's code does not load; nothing was run.
@@ -86,6 +88,8 @@ pub enum Ending {
     NotData(String),
     /// The promise can never settle.
     Unsettled,
+    /// The code is no JavaScript, with the reason as for `Threw`.
+    Invalid(String),
     /// The body closes the function it is wrapped in.
     Escaped,
     Statements,
@@ -253,6 +257,7 @@ impl Ending {
             Self::HostCalls => (11, ""),
             Self::HostBytes => (12, ""),
             Self::Trapped(text) => (13, text.as_str()),
+            Self::Invalid(text) => (14, text.as_str()),
         };
         writer.u8(kind).text(text);
     }
@@ -260,7 +265,8 @@ impl Ending {
     fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let kind = reader.u8()?;
         let text = reader.text(super::MAX_FRAME)?;
-        let plain = |ending: Self| if text.is_empty() { Ok(ending) } else { Err(WireError::Leftover(text.len())) };
+        let plain =
+            |ending: Self| if text.is_empty() { Ok(ending) } else { Err(WireError::Leftover(text.len())) };
         match kind {
             0 => Ok(Self::Value(text.to_owned())),
             1 => plain(Self::Undefined),
@@ -276,6 +282,7 @@ impl Ending {
             11 => plain(Self::HostCalls),
             12 => plain(Self::HostBytes),
             13 => Ok(Self::Trapped(text.to_owned())),
+            14 => Ok(Self::Invalid(text.to_owned())),
             other => Err(WireError::UnknownValue(other)),
         }
     }

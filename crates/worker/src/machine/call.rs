@@ -109,14 +109,19 @@ impl Call {
         if self.usage.host_bytes > limits.host_bytes {
             return Err(Stop(Ending::HostBytes));
         }
-        let answer = port.ask(effect).map_err(|LinkLost| Stop(Ending::Trapped("the gateway is gone".to_owned())))?;
+        let answer =
+            port.ask(effect).map_err(|LinkLost| Stop(Ending::Trapped("the gateway is gone".to_owned())))?;
         let received = match &answer {
             EffectAnswer::Fetched(fetched) => fetched.body.len(),
             EffectAnswer::Json(text) => text.len(),
             EffectAnswer::Refused(_) => 0,
         };
         self.usage.host_bytes = self.usage.host_bytes.saturating_add(received as u64);
-        if self.usage.host_bytes > limits.host_bytes { Err(Stop(Ending::HostBytes)) } else { Ok(Some(answer)) }
+        if self.usage.host_bytes > limits.host_bytes {
+            Err(Stop(Ending::HostBytes))
+        } else {
+            Ok(Some(answer))
+        }
     }
 
     pub fn finish(&mut self, ending: Ending, fuel: u64, memory_bytes: u64) -> Done {
@@ -131,13 +136,23 @@ impl Call {
 }
 
 impl ResourceLimiter for Call {
-    fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let granted = desired <= self.memory_cap;
         self.memory_refused |= !granted;
         Ok(granted)
     }
 
-    fn table_growing(&mut self, current: usize, _desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        _desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         // From nothing it grows when it is made; the engine never asks for more.
         Ok(current == 0)
     }

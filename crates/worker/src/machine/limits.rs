@@ -24,12 +24,11 @@ pub fn classify(error: String) -> Ending {
     }
     match serde_json::from_str::<Thrown>(&error) {
         Ok(thrown) if thrown.name == "InternalError" && thrown.message == "out of memory" => Ending::Memory,
-        Ok(thrown)
-            if (thrown.name == "RangeError" || thrown.name == "SyntaxError" || thrown.name == "InternalError")
-                && thrown.message.contains("stack") =>
-        {
+        // A tool may throw the like itself; then its failure has a code that it chose, and that is all.
+        Ok(thrown) if thrown.name == "RangeError" && thrown.message == "Maximum call stack size exceeded" => {
             Ending::Stack
         }
+        Ok(thrown) if thrown.name == "SyntaxError" && thrown.message == "stack overflow" => Ending::Stack,
         _ => Ending::Threw(error),
     }
 }

@@ -1,0 +1,133 @@
+//! Every hostile script of `tests/attacks/js` is run by the real gateway and ends as its header says; afterwards the
+//! gateway serves as before.
+
+use std::{collections::HashMap, fs, path::PathBuf};
+
+use serde_json::{Value, json};
+use toolgate_handlers::{JsReport, Returned};
+
+use crate::gateway::{Gateway, Secret, document};
+
+#[test]
+fn hostile_scripts_end_as_their_headers_say() {
+    let gateway = Gateway::new();
+    let mut failures = Vec::new();
+    let only = std::env::var("SCRIPT").unwrap_or_default();
+    let scripts = scripts();
+    assert!(scripts.len() >= 80, "{} scripts", scripts.len());
+    for (name, text) in scripts.iter().filter(|(name, _)| name.contains(&only)) {
+        if let Err(complaint) = check(&gateway, text) {
+            failures.push(format!("{name}: {complaint}"));
+        }
+    }
+    gateway.still_serves();
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), scripts.len(), failures.join("\n"));
+}
+
+#[test]
+fn every_script_has_its_row_in_the_ledger() {
+    let ledger = fs::read_to_string(root().join("docs/attacks.md")).unwrap();
+    for (name, _) in scripts() {
+        assert!(ledger.contains(&name), "docs/attacks.md has no row for {name}");
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn scripts() -> Vec<(String, String)> {
+    let mut scripts: Vec<(String, String)> = fs::read_dir(root().join("tests/attacks/js"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "js"))
+        .map(|path| {
+            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    scripts.sort();
+    scripts
+}
+
+fn check(gateway: &Gateway, text: &str) -> Result<(), String> {
+    let header: HashMap<&str, &str> = text
+        .lines()
+        .map_while(|line| line.strip_prefix("// "))
+        .filter_map(|line| line.split_once(": "))
+        .collect();
+    let expect = header.get("expect").ok_or("no `expect` line")?;
+    let mut tool = document(text);
+    grant(&mut tool, header.get("grants").copied().unwrap_or("none"))?;
+    let secret = header.get("secret").and_then(|secret| secret.split_once('='));
+    if let Some((name, _)) = secret {
+        tool["staticVariables"] = json!([{ name: format!("${{{name}}}") }]);
+    }
+    let tool = gateway.tool(&tool);
+    let tool = tool.with_limits(|limits| {
+        for limit in header.get("limits").copied().unwrap_or_default().split_whitespace() {
+            let (name, value) = limit.split_once('=').unwrap();
+            let value: u64 = value.parse().unwrap();
+            match name {
+                "timeout" => limits.timeout_ms = u32::try_from(value).unwrap(),
+                "memory" => limits.memory_bytes = value << 20,
+                "statements" => limits.fuel = value.saturating_mul(10_000),
+                other => panic!("unknown limit {other}"),
+            }
+        }
+    });
+    let (name, value) = secret.unwrap_or(("NONE", ""));
+    let report = gateway.run(&tool, &json!({}), &Secret(name.to_owned(), value.to_owned()));
+    judge(expect, &report)
+}
+
+fn grant(tool: &mut Value, grants: &str) -> Result<(), String> {
+    let mut overrides = json!({});
+    let mut hosts = Vec::new();
+    for grant in grants.split(',').map(str::trim) {
+        match grant {
+            "none" => {}
+            "read" => overrides["fileRead"] = json!(true),
+            "write" => overrides["fileWrite"] = json!(true),
+            "fetch:strict" => overrides["networkMode"] = json!("strict"),
+            "fetch:open" => overrides["networkMode"] = json!("open"),
+            other => match other.strip_prefix("fetch:allow=") {
+                Some(host) => {
+                    overrides["networkMode"] = json!("allowlist");
+                    hosts.extend((!host.is_empty()).then(|| host.to_owned()));
+                    overrides["hostsAllow"] = json!(hosts);
+                }
+                // A further host of the list.
+                None if !hosts.is_empty() => {
+                    hosts.push(other.to_owned());
+                    overrides["hostsAllow"] = json!(hosts);
+                }
+                None => return Err(format!("unknown grant `{other}`")),
+            },
+        }
+    }
+    if overrides != json!({}) {
+        tool["sandboxOverrides"] = overrides;
+    }
+    Ok(())
+}
+
+fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
+    let told = || Err(format!("expected `{expect}`, got {:?}", report.outcome));
+    if let Some(secret) = expect.strip_prefix("never ") {
+        let shown = format!("{report:?}");
+        return if shown.contains(secret) { Err(format!("`{secret}` came out: {shown}")) } else { Ok(()) };
+    }
+    if let Some(value) = expect.strip_prefix("returns ") {
+        let value: Value = serde_json::from_str(value).map_err(|error| error.to_string())?;
+        return match &report.outcome {
+            Ok(Returned::Value(returned)) if *returned == value => Ok(()),
+            _ => told(),
+        };
+    }
+    let Err(failure) = &report.outcome else { return told() };
+    if let Some(what) = expect.strip_prefix("throws ") {
+        let helper = failure.helper.as_ref().map(|helper| format!("{} {}", helper.kind, helper.reason));
+        return if helper.as_deref() == Some(what) { Ok(()) } else { told() };
+    }
+    if expect.split('|').any(|code| code == failure.code.code()) { Ok(()) } else { told() }
+}

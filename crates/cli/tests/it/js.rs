@@ -1,0 +1,280 @@
+//! The runtime contract as an author meets it, through the real worker.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    thread,
+};
+
+use serde_json::{Value, json};
+use toolgate_handlers::{FailureCode, JsReport, Returned};
+
+use crate::gateway::{Gateway, NoSecrets, Secret, document};
+
+#[track_caller]
+fn check(gateway: &Gateway, code: &str, expected: &Value) {
+    let report = gateway.body(code);
+    match &report.outcome {
+        Ok(Returned::Value(value)) => assert_eq!(value, expected, "{code}"),
+        other => panic!("{code}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn check_fails(report: &JsReport, code: FailureCode, message: &str) {
+    let failure = report.outcome.as_ref().unwrap_err();
+    assert_eq!(failure.code, code, "{failure:?}");
+    assert!(failure.message.contains(message), "{failure:?}");
+}
+
+fn with_params(code: &str) -> Value {
+    let mut tool = document(code);
+    tool["params"] = json!([
+        { "name": "city", "description": "a", "required": false, "type": "STRING", "testValue": "x" },
+        { "name": "constructor", "description": "b", "required": false, "type": "STRING", "testValue": "x" },
+        { "name": "key", "description": "c", "required": false, "type": "STRING", "testValue": "x" },
+    ]);
+    tool["staticVariables"] = json!([{ "key": "Bearer ${TOKEN}" }]);
+    tool
+}
+
+#[test]
+fn names_stand_for_arguments_and_static_variables_win() {
+    let gateway = Gateway::new();
+    let secrets = Secret("TOKEN".into(), "abcd1234".into());
+    let code = "return [typeof city, typeof constructor, key === 'Bearer ' + 'abcd' + 1234]";
+    let tool = gateway.tool(&with_params(code));
+    let report = gateway.run(&tool, &json!({ "city": "  ", "key": "mine" }), &secrets);
+    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["undefined", "undefined", true])));
+    let tool = gateway.tool(&with_params("let city = 'own'; return [city, constructor]"));
+    let report = gateway.run(&tool, &json!({ "city": "Oslo", "constructor": "c" }), &secrets);
+    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["own", "c"])));
+}
+
+#[test]
+fn placeholders_in_arguments_are_text_and_a_missing_secret_stops_the_call() {
+    let gateway = Gateway::new();
+    let tool = gateway.tool(&with_params("return city"));
+    let secrets = Secret("TOKEN".into(), "abcd1234".into());
+    let report = gateway.run(&tool, &json!({ "city": "${TOKEN}" }), &secrets);
+    assert_eq!(report.outcome.unwrap(), Returned::Value(json!("${TOKEN}")));
+    check_fails(&gateway.run(&tool, &json!({}), &NoSecrets), FailureCode::MissingSecret, "`TOKEN`");
+}
+
+#[test]
+fn secrets_are_masked_on_every_way_out() {
+    let gateway = Gateway::new();
+    let secrets = Secret("TOKEN".into(), "abcd1234".into());
+    let code =
+        "console.log('is', key); if (city) throw new Error('no ' + key); return { [key]: btoa('x' + key) }";
+    let tool = gateway.tool(&with_params(code));
+    for arguments in [json!({}), json!({ "city": "x" })] {
+        let report = gateway.run(&tool, &arguments, &secrets);
+        let shown = format!("{report:?}");
+        assert!(!shown.contains("abcd1234") && shown.contains("***"), "{shown}");
+        assert!(!shown.contains("YWJjZDEyMzQ") && !shown.contains("FiY2QxMjM0"), "{shown}");
+    }
+}
+
+#[test]
+fn results_are_plain_data() {
+    let gateway = Gateway::new();
+    check(
+        &gateway,
+        "return [NaN, Infinity, undefined, () => 1, new Date(0), { f() {}, u: undefined }]",
+        &json!([null, null, null, null, "1970-01-01T00:00:00.000Z", {}]),
+    );
+    check(&gateway, "return 'a\\ud800b'", &json!("a\u{fffd}b"));
+    assert_eq!(gateway.body("let x = 1").outcome.unwrap(), Returned::Undefined);
+    check_fails(&gateway.body("const a = {}; a.a = a; return a"), FailureCode::NotData, "circular");
+    check_fails(&gateway.body("return { n: 1n }"), FailureCode::NotData, "BigInt");
+    check_fails(&gateway.body("return () => 1"), FailureCode::NotData, "function");
+    check_fails(&gateway.body("await new Promise(() => {})"), FailureCode::UnsettledPromise, "promise");
+}
+
+#[test]
+fn errors_show_the_authors_lines() {
+    let gateway = Gateway::new();
+    let report = gateway.body("const a = 1;\nfunction inner() {\n  throw new TypeError('bad');\n}\ninner();");
+    let failure = report.outcome.unwrap_err();
+    assert_eq!(failure.message, "TypeError: bad");
+    assert!(
+        failure.stack[0].starts_with("line 3, ") && failure.stack[0].ends_with("in inner"),
+        "{:?}",
+        failure.stack
+    );
+    assert!(failure.stack[1].starts_with("line 5, "), "{:?}", failure.stack);
+    let report = gateway.body("throw new Error('first')");
+    assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 11, in the body");
+    check_fails(&gateway.body("return 1 +;"), FailureCode::CodeInvalid, "SyntaxError");
+    check_fails(
+        &gateway.body("return 1 }}); globalThis.x = 1; (async function(){{ return 2"),
+        FailureCode::CodeInvalid,
+        "closes",
+    );
+}
+
+#[test]
+fn the_same_call_stops_at_the_same_point() {
+    let gateway = Gateway::new();
+    let tool = gateway.tool(&document("let n = 0; while (true) { n++; if (n % 1000 === 0) console.log(n) }"));
+    let tool = tool.with_limits(|limits| limits.fuel = 200_000_000);
+    let runs: Vec<JsReport> = (0..3).map(|_| gateway.run(&tool, &json!({}), &NoSecrets)).collect();
+    for run in &runs {
+        check_fails(run, FailureCode::Statements, "20000 statements");
+        assert_eq!(run.console, runs[0].console);
+        assert!(run.console.len() > 10);
+    }
+}
+
+#[test]
+fn statements_used_are_the_same_for_the_same_input() {
+    let gateway = Gateway::new();
+    let code = "const m = {}; for (let i = 0; i < 5000; i++) m['k' + i % 97] = (m['k' + i % 97] || 0) + i; return Object.keys(m).length";
+    let used: Vec<u64> = (0..3).map(|_| gateway.body(code).usage.statements).collect();
+    assert!(used[0] > 0 && used.iter().all(|count| *count == used[0]), "{used:?}");
+}
+
+#[test]
+fn files_are_there_as_granted() {
+    let gateway = Gateway::new();
+    check(
+        &gateway,
+        "return [typeof safety.fs, typeof fetch, typeof safety.parser]",
+        &json!(["undefined", "undefined", "object"]),
+    );
+    let mut reader = document(
+        "return [safety.fs.readText('notes.txt'), safety.fs.lineCount('notes.txt'), typeof safety.fs.writeText, \
+         safety.fs.list(), safety.fs.grep('^w', 'notes.txt', { numbered: true }), safety.fs.exists('../outside/secret.txt')]",
+    );
+    reader["sandboxOverrides"] = json!({ "fileRead": true });
+    let report = gateway.run(&gateway.tool(&reader), &json!({}), &NoSecrets);
+    let expected = json!([
+        "hello\nworld\n",
+        2,
+        "undefined",
+        ["abs-out", "dir-out", "link-out", "loop", "notes.txt", "sub"],
+        ["2:world"],
+        false
+    ]);
+    assert_eq!(report.outcome.unwrap(), Returned::Value(expected));
+    assert_eq!(report.effects.len(), 5);
+    assert_eq!(report.effects[0].what, "safety.fs.readText");
+    let mut writer = document("return [safety.fs.writeText('new/a.txt', 'x'), typeof safety.fs.readText]");
+    writer["sandboxOverrides"] = json!({ "fileWrite": true });
+    let report = gateway.run(&gateway.tool(&writer), &json!({}), &NoSecrets);
+    assert!(report.outcome.is_ok(), "{report:?}");
+    assert_eq!(std::fs::read_to_string(gateway.workspace().join("new/a.txt")).unwrap(), "x");
+}
+
+/// Answers every connection with the same bytes and hands over what was asked.
+fn serve(answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).unwrap_or(0);
+            let _ = tell.send(String::from_utf8_lossy(&request[..read]).into_owned());
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (port, told)
+}
+
+#[test]
+fn fetch_answers_at_once_and_can_be_awaited() {
+    let gateway = Gateway::new();
+    let (port, told) = serve(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-a: 1\r\ncontent-length: 13\r\nconnection: close\r\n\r\n{\"n\":[1,2,3]}",
+    );
+    for code in [
+        "const r = fetch(URL_); return [r.ok, r.status, r.json().n.length, r.headers.get('X-A')]",
+        "const r = await fetch(URL_); return [r.ok, r.status, (await r.json()).n.length, r.headers.get('x-a')]",
+        "return fetch(URL_).then((r) => [r.ok, r.status, r.json().n.length, [...r.headers].find(([k]) => k === 'x-a')[1]])",
+        "const [r] = await Promise.all([fetch(URL_, { signal: AbortSignal.timeout(5000) })]); return [r.ok, r.status, JSON.parse(new TextDecoder().decode(r.arrayBuffer())).n.length, '1']",
+    ] {
+        let mut tool = document(&code.replace("URL_", &format!("'http://127.0.0.1:{port}/a?b=c'")));
+        tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
+        let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
+        assert_eq!(report.outcome.unwrap(), Returned::Value(json!([true, 200, 3, "1"])), "{code}");
+        assert!(told.recv().unwrap().starts_with("GET /a?b=c HTTP/1.1\r\n"));
+        assert_eq!(report.effects[0].target, format!("http://127.0.0.1:{port}/a"));
+    }
+    let mut tool = document(&format!(
+        "const r = fetch('http://127.0.0.1:{port}/', {{ method: 'post', body: 'hi', headers: {{ A: 'b' }}, maxLength: 5 }}); return [r.text(), r.truncated, r.nextStartIndex]"
+    ));
+    tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
+    let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
+    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["{\"n\":", true, 5])));
+    let asked = told.recv().unwrap();
+    assert!(
+        asked.starts_with("POST / ") && asked.ends_with("\r\n\r\nhi") && asked.contains("a: b\r\n"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
+    let gateway = Gateway::new();
+    let mut tool = document(
+        "try { fetch('http://127.0.0.1/') } catch (e) { return [e.kind, e.helper, e.reason, e instanceof Error] }",
+    );
+    tool["sandboxOverrides"] = json!({ "networkMode": "strict" });
+    let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
+    assert_eq!(
+        report.outcome.unwrap(),
+        Returned::Value(json!(["SECURITY", "fetch", "literal-private-ip", true]))
+    );
+}
+
+#[test]
+fn console_beyond_its_limits_is_dropped_and_the_call_goes_on() {
+    let gateway = Gateway::new();
+    let report = gateway.body("for (let i = 0; i < 1500; i++) console.log(i); return 'done'");
+    assert_eq!(report.outcome.unwrap(), Returned::Value(json!("done")));
+    assert_eq!((report.console.len(), report.console_dropped), (1000, 500));
+    let report = gateway.body("for (let i = 0; i < 100; i++) console.warn('x'.repeat(1000)); return 1");
+    assert_eq!((report.console.len(), report.console_dropped), (65, 35));
+}
+
+fn toolgate(args: &[&str]) -> (i32, String) {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(args)
+        .current_dir(root)
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(run.stdout).unwrap() + &String::from_utf8(run.stderr).unwrap();
+    (run.status.code().unwrap(), shown)
+}
+
+#[test]
+fn examples_that_need_no_network_pass() {
+    let workspace = tempfile::tempdir().unwrap();
+    std::fs::create_dir(workspace.path().join("notes")).unwrap();
+    std::fs::write(workspace.path().join("notes/shopping.md"), "milk\n").unwrap();
+    let mut args = vec!["test"];
+    for tool in ["evaluate_formula", "read_note", "text_stats", "write_note"] {
+        args.push(Box::leak(format!("examples/tools/{tool}/tool.json").into_boxed_str()));
+    }
+    args.extend(["--workspace", workspace.path().to_str().unwrap()]);
+    let (code, shown) = toolgate(&args);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.ends_with("4 tools passed, 0 failed\n"), "{shown}");
+}
+
+#[test]
+fn run_shows_result_console_and_limits() {
+    let (code, shown) = toolgate(&["run", "examples/tools/text_stats/tool.json", "text=to be or not"]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("result") && shown.contains("statements") && shown.contains("seccomp"), "{shown}");
+    let (code, shown) = toolgate(&["run", "examples/tools/text_stats/tool.json", "txt=a"]);
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.contains("no parameter is called `txt`"), "{shown}");
+    let (code, shown) = toolgate(&["run", "examples/tools/git_log/tool.yaml"]);
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.contains("not JavaScript"), "{shown}");
+}

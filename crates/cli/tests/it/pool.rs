@@ -1,0 +1,210 @@
+//! Workers are shared as configured, replaced when they misbehave, and never take the gateway with them.
+
+use std::{collections::HashSet, fs, os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
+
+use serde_json::{Value, json};
+use toolgate_handlers::{FailureCode, JsReport, Returned};
+use toolgate_sandbox::{Isolation, Namespaces, Part, Required};
+
+use crate::gateway::{Gateway, NoSecrets, document};
+
+#[track_caller]
+fn returned(report: &JsReport) -> &Value {
+    match &report.outcome {
+        Ok(Returned::Value(value)) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn code(report: &JsReport) -> FailureCode {
+    report.outcome.as_ref().unwrap_err().code
+}
+
+/// What the first call of a pair leaves behind, and what the second looks for.
+const LEAVES: &str = r#"
+globalThis.left = 1; Object.prototype.left = 2; Array.prototype.push = () => "left"; Symbol.for("left").description;
+Function.prototype.call = null; Promise.prototype.then = function () { return this; }; JSON.stringify = () => "left";
+Math.left = 3; console.log = () => {}; setTimeout(() => { globalThis.late = 1; }, 1000); Date.now = () => 7;
+globalThis.registry = new FinalizationRegistry(() => {}); globalThis.weak = new WeakRef({}); /left/g.lastIndex = 4;
+delete globalThis.URL; Error.stackTraceLimit = 1; Intl.left = 5; Uint8Array.prototype.left = 6;
+return 1;
+"#;
+
+const LOOKS: &str = r#"
+const found = [];
+for (const name of ["left", "late", "registry", "weak"]) if (name in globalThis) found.push(name);
+if ({}.left !== undefined) found.push("Object.prototype");
+if ([].push(1) !== 1) found.push("Array.prototype.push");
+if (Math.left || Intl.left || new Uint8Array(1).left) found.push("namespace");
+if (typeof Function.prototype.call !== "function") found.push("call");
+if (JSON.stringify([1]) !== "[1]") found.push("JSON");
+if (Date.now() === 7) found.push("Date");
+if (typeof URL !== "function") found.push("URL");
+await Promise.resolve(1);
+return found;
+"#;
+
+#[test]
+fn nothing_survives_a_call() {
+    let gateway = Gateway::with(|config| config.workers = 1);
+    let (leaves, looks) = (gateway.tool(&document(LEAVES)), gateway.tool(&document(LOOKS)));
+    for pair in 0..10_000 {
+        let (first, second) = if pair % 2 == 0 { ("ann", "bob") } else { ("bob", "ann") };
+        let _ = gateway.run_as(first, &leaves, &json!({}), &NoSecrets);
+        let report = gateway.run_as(second, &looks, &json!({}), &NoSecrets);
+        assert_eq!(returned(&report), &json!([]), "pair {pair}");
+    }
+}
+
+#[test]
+fn isolation_says_who_may_share_a_worker() {
+    for (isolation, same_caller, same_tool, workers) in [
+        (Isolation::Shared, false, false, 1),
+        (Isolation::PerCaller, true, false, 1),
+        (Isolation::PerCaller, false, true, 2),
+        (Isolation::PerTool, false, true, 1),
+        (Isolation::PerTool, true, false, 2),
+        (Isolation::PerCall, true, true, 2),
+    ] {
+        let gateway = Gateway::with(|config| {
+            config.isolation = isolation;
+            config.workers = 1;
+            config.spares = 0;
+        });
+        let first = gateway.tool(&document("return 1"));
+        let second = gateway.tool(&document(if same_tool { "return 1" } else { "return 2" }));
+        let one = gateway.run_as("ann", &first, &json!({}), &NoSecrets);
+        let other = gateway.run_as(if same_caller { "ann" } else { "bob" }, &second, &json!({}), &NoSecrets);
+        let seen = HashSet::from([one.worker.unwrap(), other.worker.unwrap()]);
+        assert_eq!(seen.len(), workers, "{isolation:?}");
+        gateway.still_serves();
+    }
+}
+
+#[test]
+fn a_worker_is_replaced_after_its_calls() {
+    let gateway = Gateway::with(|config| {
+        config.workers = 1;
+        config.recycle_after = 3;
+    });
+    let workers: Vec<u64> = (0..7).map(|_| gateway.body("return 1").worker.unwrap()).collect();
+    let distinct: HashSet<&u64> = workers.iter().collect();
+    assert_eq!(distinct.len(), 3, "{workers:?}");
+}
+
+#[test]
+fn a_call_that_is_dropped_kills_its_worker_and_nothing_else() {
+    let gateway = Gateway::new();
+    let endless = gateway.tool(&document("while (true) {}")).with_limits(|limits| limits.fuel = u64::MAX / 2);
+    gateway.runtime.block_on(async {
+        let arguments = serde_json::Map::new();
+        let running = gateway.runner.run(&endless, &arguments, &NoSecrets, "ann");
+        assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
+    });
+    gateway.still_serves();
+}
+
+#[test]
+fn beyond_the_queue_a_call_is_refused_at_once() {
+    let gateway = Gateway::with(|config| {
+        config.workers = 1;
+        config.waiting = 0;
+    });
+    let slow = gateway.tool(&document("await new Promise((r) => setTimeout(r, 1500)); return 1"));
+    let quick = gateway.tool(&document("return 2"));
+    gateway.runtime.block_on(async {
+        let arguments = serde_json::Map::new();
+        let running = gateway.runner.run(&slow, &arguments, &NoSecrets, "ann");
+        let refused = async {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            gateway.runner.run(&quick, &arguments, &NoSecrets, "bob").await
+        };
+        let (first, second) = tokio::join!(running, refused);
+        assert_eq!(returned(&first), &json!(1));
+        assert_eq!(code(&second), FailureCode::Busy);
+    });
+}
+
+#[test]
+fn without_namespaces_the_rest_holds_and_says_so() {
+    let gateway = Gateway::with(|config| config.namespaces = Namespaces::DangerouslySkip);
+    let strength = gateway.runtime.block_on(gateway.pool.warm()).unwrap();
+    assert!(
+        strength.has(Part::Seccomp)
+            && strength.has(Part::NoCapabilities)
+            && !strength.has(Part::NetworkNamespace)
+    );
+    gateway.still_serves();
+    let strict = Gateway::with(|config| {
+        config.namespaces = Namespaces::DangerouslySkip;
+        config.required = Required::HARDENED;
+    });
+    let report = strict.body("return 1");
+    assert_eq!(code(&report), FailureCode::WorkerUnavailable);
+    assert!(report.outcome.unwrap_err().message.contains("namespace"));
+}
+
+/// Programs that are no worker, or were one until something took them over: each speaks over descriptor 0.
+#[test]
+fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
+    let good = Gateway::new();
+    let bits = good.runtime.block_on(good.pool.warm()).unwrap().to_bits().to_le_bytes();
+    let ready: String = [4, 0, 0, 0, 1].iter().chain(&bits).map(|byte| format!("\\{byte:03o}")).collect();
+    let takes_run = "dd bs=1 count=20 of=/dev/null 2>/dev/null <&0;";
+    for (what, script, expected) in [
+        ("dies at once", String::new(), FailureCode::WorkerUnavailable),
+        (
+            "says nonsense first",
+            "printf 'hello world, I am a worker' >&0; sleep 60".to_owned(),
+            FailureCode::WorkerUnavailable,
+        ),
+        ("dies under the call", format!("printf '{ready}' >&0; {takes_run} exit 3"), FailureCode::WorkerDied),
+        ("stays silent", format!("printf '{ready}' >&0; sleep 60"), FailureCode::Timeout),
+        (
+            "announces four gigabytes",
+            format!("printf '{ready}' >&0; {takes_run} printf '\\377\\377\\377\\377\\005' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "sends an unknown kind",
+            format!("printf '{ready}' >&0; {takes_run} printf '\\000\\000\\000\\000\\143' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "floods",
+            format!("printf '{ready}' >&0; {takes_run} cat /dev/zero >&0"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "is ready twice",
+            format!("printf '{ready}' >&0; {takes_run} printf '{ready}' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "wants the code for ever",
+            format!(
+                "printf '{ready}' >&0; {takes_run} while true; do printf '\\000\\000\\000\\000\\002' >&0; done"
+            ),
+            FailureCode::WorkerMisbehaved,
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = write_script(folder.path(), &script);
+        let gateway = Gateway::with(|config| {
+            config.program = program;
+            config.spares = 0;
+        });
+        let tool = gateway.tool(&document("return 1")).with_limits(|limits| limits.timeout_ms = 1_500);
+        let report = gateway.run(&tool, &json!({}), &NoSecrets);
+        assert_eq!(code(&report), expected, "{what}: {:?}", report.outcome);
+    }
+    good.still_serves();
+}
+
+fn write_script(folder: &Path, script: &str) -> std::path::PathBuf {
+    let path = folder.join("worker.sh");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}

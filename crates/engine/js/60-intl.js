@@ -1,0 +1,296 @@
+// Intl, which the engine lacks: locales and the smaller formats. Numbers and dates have files of their own.
+//
+// Data is held for the locales of `dateTexts`. Other regions of their languages get the language's data, all else
+// English. Lists, plurals, relative times and compact numbers speak English in every locale.
+const { WeakMap: StateOf, Set: UniqueSet } = globalThis;
+const Intl = {};
+defineProperty(Intl, SymbolOf.toStringTag, { value: "Intl", configurable: true });
+
+const defaultLocale = "en-US";
+const languageRegions = { en: "en-US", de: "de-DE", fr: "fr-FR", es: "es-ES", it: "it-IT", pt: "pt-BR", nl: "nl-NL", sv: "sv-SE", ja: "ja-JP", ko: "ko-KR", zh: "zh-CN" };
+const languageTag = /^(?:[a-z]{2,3}|[a-z]{5,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?(?:-(?:[a-z\d]{5,8}|\d[a-z\d]{3}))*(?:-[\da-wyz](?:-[a-z\d]{2,8})+)*(?:-x(?:-[a-z\d]{1,8})+)?$/i;
+
+function canonicalTag(tag) {
+  if (typeof tag !== "string" && (typeof tag !== "object" || tag === null)) throw new WrongType("a locale is a text such as `en-US`");
+  const text = StringOf(tag);
+  if (!languageTag.test(text)) throw new OutOfRange(`Incorrect locale information provided: \`${text.slice(0, 80)}\` is no locale such as \`en-US\``);
+  let extended = false;
+  return text.split("-").map((part, position) => {
+    const lower = part.toLowerCase();
+    if (position > 0 && part.length === 1) extended = true;
+    if (position === 0 || extended) return lower;
+    if (part.length === 4 && /^[a-z]/i.test(part)) return lower[0].toUpperCase() + lower.slice(1);
+    return part.length === 2 ? part.toUpperCase() : lower;
+  }).join("-");
+}
+
+function localeList(locales) {
+  if (locales === undefined) return [];
+  if (typeof locales === "string") return [canonicalTag(locales)];
+  if (locales === null) throw new WrongType("locales are a text or a list of texts, not null");
+  return [...new UniqueSet(ArrayOf.from(locales, canonicalTag))];
+}
+
+// The longest beginning of the tag that there is data for.
+function supportedPart(tag) {
+  for (let part = tag.replace(/-[a-z\d](?:-.*)?$/i, ""); part !== ""; part = part.slice(0, Maths.max(part.lastIndexOf("-"), 0))) {
+    if (dateTexts[part] !== undefined || languageRegions[part] !== undefined) return part;
+  }
+  return undefined;
+}
+
+// The locale that is used, whose data that is, and what its extension asks for.
+function resolveLocale(locales) {
+  for (const tag of localeList(locales)) {
+    const locale = supportedPart(tag);
+    if (locale === undefined) continue;
+    const hourCycle = /-u-(?:.*-)?hc-(h11|h12|h23|h24)(?:-|$)/.exec(tag)?.[1];
+    return { locale, data: languageRegions[locale] ?? locale, hourCycle };
+  }
+  return { locale: defaultLocale, data: defaultLocale, hourCycle: undefined };
+}
+
+function optionsOf(options) {
+  if (options === undefined) return {};
+  if (options === null) throw new WrongType("options are an object, not null");
+  return ObjectOf(options);
+}
+
+function choice(options, name, values, otherwise) {
+  const value = options[name];
+  if (value === undefined) return otherwise;
+  const text = StringOf(value);
+  if (!values.includes(text)) throw new OutOfRange(`Value ${text.slice(0, 80)} out of range for Intl options property ${name}`);
+  return text;
+}
+
+function wholeNumber(options, name, least, most, otherwise) {
+  if (options[name] === undefined) return otherwise;
+  const value = NumberOf(options[name]);
+  if (!(value >= least && value <= most)) throw new OutOfRange(`${name} value is out of range`);
+  return Maths.floor(value);
+}
+
+// A constructor as the platform has them: usable without `new`, with hidden state, and bound getters.
+function intlClass(name, make, methods, { callable = false, bound = [] } = {}) {
+  const states = new StateOf();
+  const stateOf = (self) => {
+    const state = states.get(self);
+    if (state === undefined) throw new WrongType(`this is not an Intl.${name}`);
+    return state;
+  };
+  const constructor = {
+    [name]: function (locales, options) {
+      if (!new.target && !callable) throw new WrongType(`Intl.${name} needs \`new\``);
+      const self = ObjectOf.create(new.target ? new.target.prototype : constructor.prototype);
+      states.set(self, make(locales, options));
+      return self;
+    },
+  }[name];
+  const prototype = {};
+  for (const method of keys(methods)) {
+    const act = methods[method];
+    if (bound.includes(method)) {
+      const getter = function () {
+        const state = stateOf(this);
+        return state.bound ??= (...values) => act(state, ...values);
+      };
+      defineProperty(prototype, method, { get: getter, configurable: true, enumerable: false });
+    } else {
+      const call = { [method](...values) { return act(stateOf(this), ...values); } }[method];
+      defineProperty(prototype, method, { value: call, writable: true, configurable: true, enumerable: false });
+    }
+  }
+  defineProperty(prototype, "constructor", { value: constructor, writable: true, configurable: true, enumerable: false });
+  defineProperty(prototype, SymbolOf.toStringTag, { value: `Intl.${name}`, configurable: true });
+  defineProperty(constructor, "prototype", { value: prototype, writable: false });
+  addHidden(constructor, { supportedLocalesOf: (locales) => localeList(locales).filter((tag) => supportedPart(tag) !== undefined) });
+  addHidden(Intl, { [name]: constructor });
+  return { make, methods };
+}
+
+function addHidden(target, members) {
+  for (const name of keys(members)) {
+    defineProperty(target, name, { value: members[name], writable: true, configurable: true, enumerable: false });
+  }
+}
+
+addHidden(Intl, {
+  getCanonicalLocales: (locales) => localeList(locales),
+  supportedValuesOf(key) {
+    switch (StringOf(key)) {
+      case "timeZone": return host(OP.ZONE_NAME, "*").sort();
+      case "currency": return keys(currencyNames).sort();
+      case "calendar": return ["gregory"];
+      case "numberingSystem": return ["latn"];
+      case "collation": return ["default"];
+      case "unit": return keys(unitForms).sort();
+      default: throw new OutOfRange(`Invalid key : ${key}`);
+    }
+  },
+});
+
+// Letters in the order of the alphabet, accents and case only where all else is equal; digits and signs come first.
+const collationKey = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+const compareTexts = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
+const collationClass = (character) => (/\p{L}/u.test(character) ? 3 : /\p{N}/u.test(character) ? 2 : /\s/u.test(character) ? 0 : 1);
+
+function compareLetters(one, other, numeric) {
+  const left = numeric ? one.match(/\d+|\D/gu) ?? [] : [...one];
+  const right = numeric ? other.match(/\d+|\D/gu) ?? [] : [...other];
+  for (let i = 0; i < left.length && i < right.length; i++) {
+    if (left[i] === right[i]) continue;
+    if (numeric && /^\d/.test(left[i]) && /^\d/.test(right[i])) {
+      const difference = compareTexts(BigIntOf(left[i]), BigIntOf(right[i]));
+      if (difference !== 0) return difference;
+      continue;
+    }
+    return compareTexts(collationClass(left[i]), collationClass(right[i])) || compareTexts(left[i], right[i]);
+  }
+  return left.length - right.length;
+}
+
+const withoutCase = (text) => text.normalize("NFD").toLowerCase();
+const onlyCase = (text) => text.normalize("NFD").replace(/\p{M}/gu, "");
+// Lower case comes before upper case, unless asked otherwise.
+const swapCase = (text) => text.replace(/\p{L}/gu, (letter) => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase()));
+
+function compareBy(state, one, other) {
+  const clean = (text) => (state.ignorePunctuation ? text.replace(/[\p{P}\s]/gu, "") : text);
+  const left = clean(StringOf(one));
+  const right = clean(StringOf(other));
+  if (left === right) return 0;
+  const base = compareLetters(collationKey(left), collationKey(right), state.numeric);
+  if (base !== 0 || state.sensitivity === "base") return Maths.sign(base);
+  if (state.sensitivity !== "case") {
+    const accents = compareTexts(withoutCase(left), withoutCase(right));
+    if (accents !== 0 || state.sensitivity === "accent") return accents;
+  }
+  const order = state.caseFirst === "upper" ? (text) => text : swapCase;
+  return state.sensitivity === "case"
+    ? compareTexts(order(onlyCase(left)), order(onlyCase(right)))
+    : compareTexts(order(left.normalize("NFD")), order(right.normalize("NFD")));
+}
+
+const collator = intlClass("Collator", (locales, given) => {
+  const options = optionsOf(given);
+  return {
+    locale: resolveLocale(locales).locale,
+    usage: choice(options, "usage", ["sort", "search"], "sort"),
+    sensitivity: choice(options, "sensitivity", ["base", "accent", "case", "variant"], "variant"),
+    ignorePunctuation: options.ignorePunctuation ? true : false,
+    numeric: options.numeric ? true : false,
+    caseFirst: choice(options, "caseFirst", ["upper", "lower", "false"], "false"),
+  };
+}, {
+  compare: (state, one, other) => compareBy(state, one, other),
+  resolvedOptions: ({ locale, usage, sensitivity, ignorePunctuation, numeric, caseFirst }) =>
+    ({ locale, usage, sensitivity, ignorePunctuation, collation: "default", numeric, caseFirst }),
+}, { callable: true, bound: ["compare"] });
+
+addHidden(StringOf.prototype, {
+  localeCompare(that, locales, options) {
+    return compareBy(collator.make(locales, options), StringOf(this), StringOf(that));
+  },
+});
+
+// English: one, two, few and other.
+function pluralCategory(type, text) {
+  if (type === "cardinal") return text === "1" || text === "-1" ? "one" : "other";
+  const ending = /(?:^|\D)\d*?(1?\d)$/.exec(text)?.[1] ?? "";
+  if (ending.startsWith("1") && ending.length === 2) return "other";
+  return { 1: "one", 2: "two", 3: "few" }[ending] ?? "other";
+}
+
+intlClass("PluralRules", (locales, given) => {
+  const options = optionsOf(given);
+  const { locale } = resolveLocale(locales);
+  return { locale, type: choice(options, "type", ["cardinal", "ordinal"], "cardinal"), digits: digitOptions(options, 0, 3) };
+}, {
+  select: ({ type, digits }, value) => pluralCategory(type, plainDigits(value, digits)),
+  resolvedOptions: ({ locale, type, digits }) =>
+    ({ locale, type, ...digits, pluralCategories: type === "cardinal" ? ["one", "other"] : ["few", "one", "two", "other"] }),
+});
+
+const relativeUnits = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
+const relativeShort = { second: "sec.", minute: "min.", hour: "hr.", day: "day", week: "wk.", month: "mo.", quarter: "qtr.", year: "yr." };
+const relativeNarrow = { second: "s", minute: "min", hour: "h", day: "d", week: "w", month: "mo", quarter: "q", year: "y" };
+const relativeWords = { day: ["yesterday", "today", "tomorrow"], second: [undefined, "now", undefined] };
+
+function relativeUnit(style, unit, text) {
+  if (style === "narrow") return relativeNarrow[unit];
+  const one = text === "1";
+  if (style === "long") return one ? ` ${unit}` : ` ${unit}s`;
+  if (unit === "day") return one ? " day" : " days";
+  return unit === "quarter" && !one ? " qtrs." : ` ${relativeShort[unit]}`;
+}
+
+function relativeParts({ style, numeric }, value, unit) {
+  const amount = NumberOf(value);
+  const name = StringOf(unit).replace(/s$/, "");
+  if (!relativeUnits.includes(name)) throw new OutOfRange(`Invalid unit argument for format() '${unit}'`);
+  if (!NumberOf.isFinite(amount)) throw new OutOfRange("a relative time needs a finite number");
+  if (numeric === "auto" && [-1, 0, 1].includes(amount)) {
+    const short = style === "long" ? name : relativeShort[name];
+    const word = relativeWords[name]?.[amount + 1] ??
+      (amount === 0 ? `this ${short}` : relativeWords[name] || name === "minute" || name === "hour" ? undefined : `${amount < 0 ? "last" : "next"} ${short}`);
+    if (word !== undefined) return [{ type: "literal", value: word }];
+  }
+  const past = amount < 0 || ObjectOf.is(amount, -0);
+  const parts = numberFormat.methods.formatToParts(numberFormat.make("en-US"), Maths.abs(amount));
+  const text = parts.map((part) => part.value).join("");
+  const numbers = parts.map((part) => ({ ...part, unit: name }));
+  const after = relativeUnit(style, name, text);
+  return past
+    ? [...numbers, { type: "literal", value: `${after} ago` }]
+    : [{ type: "literal", value: "in " }, ...numbers, { type: "literal", value: after }];
+}
+
+intlClass("RelativeTimeFormat", (locales, given) => {
+  const options = optionsOf(given);
+  return {
+    locale: resolveLocale(locales).locale,
+    style: choice(options, "style", ["long", "short", "narrow"], "long"),
+    numeric: choice(options, "numeric", ["always", "auto"], "always"),
+  };
+}, {
+  format: (state, value, unit) => relativeParts(state, value, unit).map((part) => part.value).join(""),
+  formatToParts: (state, value, unit) => relativeParts(state, value, unit),
+  resolvedOptions: ({ locale, style, numeric }) => ({ locale, style, numeric, numberingSystem: "latn" }),
+});
+
+function listParts({ type, style, locale }, list) {
+  const items = ArrayOf.from(list, (item) => {
+    if (typeof item !== "string") throw new WrongType("Iterable yielded a value which is not a string");
+    return item;
+  });
+  const word = { conjunction: style === "long" ? "and" : style === "short" && locale !== "en-GB" ? "&" : "", disjunction: "or", unit: "" }[type];
+  const comma = type === "unit" && style === "narrow" ? " " : ", ";
+  const serial = /^en(?:-US|-CA)?$/.test(locale);
+  const parts = [];
+  items.forEach((value, position) => {
+    const last = position === items.length - 1;
+    if (position > 0) {
+      const joined = items.length === 2 || !serial ? ` ${word} ` : `${comma}${word} `;
+      parts.push({ type: "literal", value: last && word !== "" ? joined : comma });
+    }
+    parts.push({ type: "element", value });
+  });
+  return parts;
+}
+
+intlClass("ListFormat", (locales, given) => {
+  const options = optionsOf(given);
+  const { locale } = resolveLocale(locales);
+  return {
+    locale,
+    type: choice(options, "type", ["conjunction", "disjunction", "unit"], "conjunction"),
+    style: choice(options, "style", ["long", "short", "narrow"], "long"),
+  };
+}, {
+  format: (state, list) => listParts(state, list).map((part) => part.value).join(""),
+  formatToParts: (state, list) => listParts(state, list),
+  resolvedOptions: ({ locale, type, style }) => ({ locale, type, style }),
+});
+
+publish({ Intl });

@@ -1,0 +1,248 @@
+//! What did the tool ask for, and what came of it? Every wish is judged here again, whatever the worker let through.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use toolgate_egress::{Egress, Redirects, Request, Rules};
+use toolgate_sandbox::{
+    Effects,
+    wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
+};
+
+use super::mask::Mask;
+use crate::{
+    files::{FileGrants, Files},
+    js_files,
+};
+
+/// One effect, for the author's eyes and the journal.
+#[derive(Clone, Debug)]
+pub struct EffectRecord {
+    /// `fetch GET` or `safety.fs.readText`.
+    pub what: String,
+    /// The address without its query, or the path as it was asked for.
+    pub target: String,
+    pub outcome: String,
+    pub bytes: u64,
+    pub elapsed: Duration,
+}
+
+impl EffectRecord {
+    pub fn masked(self, mask: &Mask) -> Self {
+        // Masked first and cut then, or the beginning of a secret would stand at the cut.
+        let shorten = |text: &str| mask.text(text).chars().take(MAX_SHOWN).collect();
+        Self {
+            what: shorten(&self.what),
+            target: shorten(&self.target),
+            outcome: shorten(&self.outcome),
+            ..self
+        }
+    }
+}
+
+/// The effects of one call.
+pub struct CallEffects {
+    egress: Option<Egress>,
+    rules: Arc<Rules>,
+    grants: Option<Arc<FileGrants>>,
+    files: Option<Arc<Files>>,
+    secrets: Vec<String>,
+    records: Vec<EffectRecord>,
+    over: Arc<AtomicBool>,
+    deadline: Instant,
+}
+
+impl CallEffects {
+    pub fn new(
+        egress: Option<Egress>,
+        rules: Arc<Rules>,
+        grants: Option<Arc<FileGrants>>,
+        secrets: &[String],
+        time: Duration,
+    ) -> Self {
+        Self {
+            egress,
+            rules,
+            grants,
+            files: None,
+            secrets: secrets.to_vec(),
+            records: Vec::new(),
+            over: Arc::new(AtomicBool::new(false)),
+            deadline: Instant::now() + time,
+        }
+    }
+
+    pub fn into_records(mut self) -> Vec<EffectRecord> {
+        std::mem::take(&mut self.records)
+    }
+
+    async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
+        let started = Instant::now();
+        let (what, target) = (format!("fetch {}", call.method), without_query(&call.url));
+        let (start, length) = (call.start_index, call.max_length);
+        let limit = call.timeout_ms;
+        let request = self.request(call);
+        let Some(egress) = self.egress.clone() else {
+            self.note(what, target, "HELPER_RUNTIME no-egress".to_owned(), 0, started);
+            return refused(
+                "HELPER_RUNTIME",
+                "fetch",
+                "no-egress",
+                "this gateway was started without a way out",
+            );
+        };
+        let fetching = egress.fetch(&self.rules, request);
+        let outcome = if limit == 0 {
+            fetching.await
+        } else {
+            match tokio::time::timeout(Duration::from_millis(u64::from(limit)), fetching).await {
+                Ok(outcome) => outcome,
+                Err(_) => {
+                    let answer = refused(
+                        "HELPER_RUNTIME",
+                        "fetch",
+                        "aborted",
+                        "the request took longer than its signal allows",
+                    );
+                    self.note(what, target, "HELPER_RUNTIME aborted".to_owned(), 0, started);
+                    return answer;
+                }
+            }
+        };
+        match outcome {
+            Ok(response) => {
+                let body = slice(&response.body, start, length).to_vec();
+                self.note(what, target, response.status.to_string(), response.body.len() as u64, started);
+                EffectAnswer::Fetched(FetchAnswer {
+                    status: response.status,
+                    redirected: response.hops.len() > 1,
+                    url: response.url,
+                    headers: response.headers,
+                    full_length: response.body.len() as u64,
+                    body,
+                })
+            }
+            Err(error) => {
+                self.note(what, target, format!("{} {}", error.class.word(), error.slug()), 0, started);
+                refused(error.class.word(), "fetch", error.slug(), &error.message)
+            }
+        }
+    }
+
+    /// Headers that carry a secret are credentials, by whatever name; egress drops them across origins.
+    fn request(&self, call: FetchCall) -> Request {
+        let carries_secret = |value: &str| {
+            self.secrets.iter().any(|secret| secret.len() >= 4 && value.contains(secret.as_str()))
+        };
+        let sensitive: Vec<String> = call
+            .headers
+            .iter()
+            .filter(|(_, value)| carries_secret(value))
+            .map(|(name, _)| name.clone())
+            .collect();
+        Request {
+            method: call.method,
+            url: call.url,
+            headers: call.headers,
+            body: call.body.unwrap_or_default().into(),
+            redirects: match call.redirect {
+                Redirect::Follow => Redirects::Follow,
+                Redirect::Error => Redirects::Error,
+                Redirect::Manual => Redirects::Manual,
+            },
+            sensitive_headers: sensitive,
+        }
+    }
+
+    /// Files block, so they are done on a thread that may.
+    async fn file(&mut self, call: FileCall) -> EffectAnswer {
+        let started = Instant::now();
+        let what = format!("safety.fs.{}", printable(&call.function));
+        let target = call.arguments.first().cloned().unwrap_or_default();
+        let Some(grants) = self.grants.clone() else {
+            let answer = refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
+            self.note(what, target, "SECURITY files-not-granted".to_owned(), 0, started);
+            return answer;
+        };
+        let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
+        let done = tokio::task::spawn_blocking(move || {
+            let files = match opened {
+                Some(files) => files,
+                None => {
+                    let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
+                    Arc::new(Files::open(&grants, is_over)?)
+                }
+            };
+            let answer = js_files::perform(&files, &call);
+            answer.map(|json| (files, json))
+        });
+        match done.await {
+            Ok(Ok((files, json))) => {
+                self.files = Some(files);
+                self.note(what, target, "ok".to_owned(), json.len() as u64, started);
+                EffectAnswer::Json(json)
+            }
+            Ok(Err(error)) => {
+                self.note(what, target, format!("{} {}", error.class.code(), error.reason), 0, started);
+                refused(error.class.code(), error.helper, error.reason, &error.message)
+            }
+            Err(_) => refused("HELPER_RUNTIME", &what, "io", "the file function did not finish"),
+        }
+    }
+
+    fn note(&mut self, what: String, target: String, outcome: String, bytes: u64, started: Instant) {
+        self.records.push(EffectRecord { what, target, outcome, bytes, elapsed: started.elapsed() });
+    }
+}
+
+impl Drop for CallEffects {
+    /// A walk over a large tree does not outlive its call.
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Effects for CallEffects {
+    fn perform(&mut self, effect: Effect) -> Pin<Box<dyn Future<Output = EffectAnswer> + Send + '_>> {
+        match effect {
+            Effect::Fetch(call) => Box::pin(self.fetch(call)),
+            Effect::File(call) => Box::pin(self.file(call)),
+        }
+    }
+}
+
+fn refused(kind: &str, helper: &str, reason: &str, message: &str) -> EffectAnswer {
+    EffectAnswer::Refused(EffectError {
+        kind: kind.to_owned(),
+        helper: helper.to_owned(),
+        reason: reason.to_owned(),
+        message: message.chars().take(MAX_MESSAGE).collect(),
+    })
+}
+
+fn slice(body: &[u8], start: u64, length: u64) -> &[u8] {
+    let start = usize::try_from(start).unwrap_or(usize::MAX).min(body.len());
+    let rest = body.get(start..).unwrap_or_default();
+    match usize::try_from(length) {
+        Ok(0) | Err(_) => rest,
+        Ok(length) => rest.get(..length.min(rest.len())).unwrap_or_default(),
+    }
+}
+
+fn without_query(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
+fn printable(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
+}
+
+const MAX_SHOWN: usize = 300;
+const MAX_MESSAGE: usize = 2_000;

@@ -1,0 +1,95 @@
+//! What does the effective policy mean to the mechanisms? The one place where settings become rules.
+
+use std::path::{Path, PathBuf};
+
+use toolgate_egress::{Guard, HostRule, Mode, Rules};
+use toolgate_policy::{FilePolicy, NetworkPolicy};
+use toolgate_spec::{HostPattern, model::NetworkMode};
+
+use super::Places;
+use crate::files::{FileCaps, FileGrants, FileRights};
+
+const FETCH_GRANT: u32 = 1;
+const READ_GRANT: u32 = 2;
+const WRITE_GRANT: u32 = 4;
+/// Either of them.
+pub const FILES_GRANT: u32 = READ_GRANT | WRITE_GRANT;
+
+/// What the tool sees of its host, as the prelude's `install` reads it.
+pub fn bits(network: &NetworkPolicy, files: &FilePolicy) -> u32 {
+    let fetch = if network.mode.value == NetworkMode::Blocked { 0 } else { FETCH_GRANT };
+    let read = if files.read.value { READ_GRANT } else { 0 };
+    let write = if files.write.value { WRITE_GRANT } else { 0 };
+    fetch | read | write
+}
+
+pub fn rules(network: &NetworkPolicy) -> Rules {
+    let hosts: Vec<HostRule> = network.hosts.values().map(host_rule).collect();
+    // An address that the list names by number is meant, private or not.
+    let named = network.hosts.values().filter_map(|host| match host {
+        HostPattern::Exact(name) => name.trim_matches(['[', ']']).parse().ok(),
+        HostPattern::Any | HostPattern::Below(_) | HostPattern::Above(_) => None,
+    });
+    Rules {
+        mode: match network.mode.value {
+            NetworkMode::Blocked => Mode::Blocked,
+            NetworkMode::Allowlist => Mode::Allowlist,
+            NetworkMode::Strict => Mode::Strict,
+            NetworkMode::Open => Mode::Open,
+        },
+        literal_addresses: named.collect(),
+        hosts,
+        blocked_hosts: network.blocked_hosts.values().map(host_rule).collect(),
+        blocked_ports: network.blocked_ports.values().copied().collect(),
+        guard_private: guard(network.block_private_ips.value),
+        guard_metadata: guard(network.block_metadata.value),
+    }
+}
+
+fn guard(is_on: bool) -> Guard {
+    if is_on { Guard::On } else { Guard::Off }
+}
+
+fn host_rule(pattern: &HostPattern) -> HostRule {
+    match pattern {
+        HostPattern::Any => HostRule::Any,
+        HostPattern::Exact(name) => HostRule::Exact(name.clone()),
+        HostPattern::Below(name) => HostRule::Below(name.clone()),
+        HostPattern::Above(name) => HostRule::Above(name.clone()),
+    }
+}
+
+/// `None` where the tool may neither read nor write, or its folder has no meaning here.
+pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
+    let rights = match (policy.read.value, policy.write.value) {
+        (true, true) => FileRights::ReadWrite,
+        (true, false) => FileRights::Read,
+        (false, true) => FileRights::Write,
+        (false, false) => return None,
+    };
+    Some(FileGrants {
+        workspace: folder(&policy.base_path.value, places)?,
+        read_roots: policy
+            .allowed_paths
+            .values()
+            .filter_map(|pattern| folder(pattern.text(), places))
+            .collect(),
+        pattern_workspace: places.workspace.clone(),
+        home: places.home.clone(),
+        rights,
+        allowed: policy.allowed_paths.values().cloned().collect(),
+        blocked: policy.blocked_paths.values().cloned().collect(),
+        caps: FileCaps::default(),
+    })
+}
+
+/// The folder that a path or pattern begins with, up to its first wildcard.
+fn folder(text: &str, places: &Places) -> Option<PathBuf> {
+    let (base, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
+        (Some(rest), _) => (places.workspace.as_path(), rest),
+        (None, Some(rest)) => (places.home.as_deref()?, rest),
+        (None, None) => (Path::new("/"), text),
+    };
+    let literal = rest.split('/').filter(|part| !part.is_empty()).take_while(|part| !part.contains('*'));
+    Some(literal.fold(base.to_owned(), |folder, part| folder.join(part)))
+}

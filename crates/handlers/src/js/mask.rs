@@ -1,0 +1,189 @@
+//! How is a secret kept out of what leaves? By its own bytes, and by the forms that a line of code turns them into.
+
+use std::fmt;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use serde_json::{Map, Value};
+
+/// The secrets of one call. Built anew for each, so that a changed environment counts at once.
+pub struct Mask(Finder);
+
+enum Finder {
+    NothingToFind,
+    Finds {
+        finder: AhoCorasick,
+        patterns: Vec<String>,
+    },
+    /// The secrets are too large to be searched for: then nothing is let through.
+    HidesAll,
+}
+
+impl Mask {
+    /// Values of fewer than four characters are not masked: they would blank out half of every text.
+    pub fn new(secrets: &[String]) -> Self {
+        let mut patterns: Vec<String> = secrets
+            .iter()
+            .filter(|secret| secret.chars().count() >= SHORTEST)
+            .flat_map(|secret| forms(secret))
+            .collect();
+        patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.len()));
+        patterns.dedup();
+        if patterns.is_empty() {
+            return Self(Finder::NothingToFind);
+        }
+        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
+        Self(finder.map_or(Finder::HidesAll, |finder| Finder::Finds { finder, patterns }))
+    }
+
+    pub fn text(&self, text: &str) -> String {
+        match &self.0 {
+            Finder::NothingToFind => text.to_owned(),
+            Finder::Finds { finder, .. } => finder.replace_all(text, &vec![MASKED; finder.patterns_len()]),
+            Finder::HidesAll => MASKED.to_owned(),
+        }
+    }
+
+    /// A text that was cut off somewhere: a secret may have begun at the cut, and its beginning goes too.
+    pub fn cut_text(&self, text: &str) -> String {
+        let mut masked = self.text(text);
+        let Finder::Finds { patterns, .. } = &self.0 else { return masked };
+        let end = masked.strip_suffix('…').unwrap_or(&masked).len();
+        let kept = masked.get(..end).unwrap_or_default();
+        let begun = patterns.iter().flat_map(|pattern| {
+            let lengths = pattern.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST);
+            lengths.filter(|at| pattern.get(..*at).is_some_and(|start| kept.ends_with(start)))
+        });
+        if let Some(length) = begun.max() {
+            masked.truncate(end.saturating_sub(length));
+            masked.push_str(MASKED);
+        }
+        masked
+    }
+
+    /// Two keys that are masked to the same text stay two.
+    fn free_key(&self, taken: &Map<String, Value>, key: &str) -> String {
+        let masked = self.text(key);
+        let mut free = masked.clone();
+        let mut number = 2;
+        while taken.contains_key(&free) {
+            free = format!("{masked} ({number})");
+            number += 1;
+        }
+        free
+    }
+
+    /// Every text in a value, keys included.
+    pub fn value(&self, value: Value) -> Value {
+        if let Finder::NothingToFind = self.0 {
+            return value;
+        }
+        match value {
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
+            Value::Object(members) => {
+                let mut masked = Map::new();
+                for (key, value) in members {
+                    masked.insert(self.free_key(&masked, &key), self.value(value));
+                }
+                Value::Object(masked)
+            }
+            other => other,
+        }
+    }
+}
+
+/// The secret in its usual disguises. Base64 in each of its three alignments, without the characters at either end
+/// that depend on the neighbours.
+fn forms(secret: &str) -> Vec<String> {
+    let bytes = secret.as_bytes();
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![secret.to_owned(), hex.to_uppercase(), secret.chars().rev().collect()];
+    forms.push(hex);
+    let percent = percent_encoded(secret);
+    forms.push(percent.to_lowercase());
+    forms.push(percent);
+    let escaped = Value::from(secret).to_string();
+    forms.push(escaped.trim_matches('"').to_owned());
+    for alignment in 0..3 {
+        let padded = [&vec![0; alignment], bytes].concat();
+        let encoded = STANDARD_NO_PAD.encode(&padded);
+        let first = (alignment * 8).div_ceil(6);
+        let whole = padded.len() * 8 / 6;
+        if let Some(stable) = encoded.get(first..whole).filter(|stable| stable.len() >= SHORTEST_ENCODED) {
+            forms.push(stable.replace('+', "-").replace('/', "_"));
+            forms.push(stable.to_owned());
+        }
+    }
+    forms
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                char::from(byte).to_string()
+            }
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
+
+impl fmt::Debug for Mask {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Mask(***)")
+    }
+}
+
+const MASKED: &str = "***";
+const SHORTEST: usize = 4;
+const SHORTEST_ENCODED: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    use serde_json::json;
+
+    use super::*;
+
+    const SECRET: &str = "s3cr3t/+value 42";
+
+    #[track_caller]
+    fn check_hidden(text: &str) {
+        let masked = Mask::new(&[SECRET.to_owned()]).text(text);
+        assert!(masked.contains("***"), "`{text}` came through as `{masked}`");
+    }
+
+    #[test]
+    fn the_usual_disguises_are_seen_through() {
+        check_hidden(SECRET);
+        check_hidden(&format!("Bearer {SECRET}."));
+        for before in ["", "a", "ab", "abc"] {
+            check_hidden(&STANDARD.encode(format!("{before}{SECRET}after")));
+            check_hidden(&URL_SAFE.encode(format!("{before}{SECRET}")));
+        }
+        check_hidden("s3cr3t%2F%2Bvalue%2042");
+        check_hidden("7333637233742f2b76616c7565203432");
+        check_hidden(&SECRET.chars().rev().collect::<String>());
+    }
+
+    #[test]
+    fn a_secret_that_begins_at_the_cut_is_not_shown_in_part() {
+        let mask = Mask::new(&[SECRET.to_owned()]);
+        assert_eq!(mask.cut_text("token s3cr3t/+va…"), "token ***");
+        assert_eq!(mask.cut_text("token s3c"), "token s3c");
+        assert_eq!(mask.cut_text("whole s3cr3t/+value 42 x"), "whole *** x");
+    }
+
+    #[test]
+    fn keys_are_masked_too_and_other_text_is_left_alone() {
+        let mask = Mask::new(&[SECRET.to_owned()]);
+        assert_eq!(mask.value(json!({ SECRET: [1, "x"] })), json!({ "***": [1, "x"] }));
+        assert_eq!(mask.text("nothing here"), "nothing here");
+    }
+
+    #[test]
+    fn short_values_are_not_masked() {
+        assert_eq!(Mask::new(&["abc".to_owned()]).text("abc"), "abc");
+    }
+}

@@ -1,0 +1,221 @@
+//! What came of the call? Result, console, effects and usage, masked, with the author's line numbers.
+
+use serde::Deserialize;
+use serde_json::Value;
+use toolgate_sandbox::{
+    Report, RunFailure, Strength,
+    wire::{Done, Ending, Usage},
+};
+
+use super::{
+    EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, mask::Mask,
+};
+
+/// A call from end to end.
+#[derive(Debug)]
+pub struct JsReport {
+    pub outcome: Result<Returned, Failure>,
+    pub console: Vec<ConsoleLine>,
+    /// Lines that did not fit any more.
+    pub console_dropped: u32,
+    pub effects: Vec<EffectRecord>,
+    pub usage: JsUsage,
+    /// What was really in force; `None` where nothing ran.
+    pub strength: Option<Strength>,
+    /// Which worker it ran in: calls with the same number shared a process.
+    pub worker: Option<u64>,
+}
+
+/// What a body returned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Returned {
+    Value(Value),
+    /// Nothing; on the wire the text `undefined`, as the reference has it.
+    Undefined,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ConsoleLine {
+    pub level: ConsoleLevel,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ConsoleLevel {
+    Debug,
+    Log,
+    Info,
+    Warn,
+    Error,
+}
+
+/// What the call used of its limits.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct JsUsage {
+    pub statements: u64,
+    pub memory_bytes: u64,
+    pub host_calls: u32,
+    pub host_bytes: u64,
+    pub elapsed_us: u64,
+}
+
+impl JsReport {
+    pub fn without_a_run(failure: Failure) -> Self {
+        Self {
+            outcome: Err(failure),
+            console: Vec::new(),
+            console_dropped: 0,
+            effects: Vec::new(),
+            usage: JsUsage::default(),
+            strength: None,
+            worker: None,
+        }
+    }
+}
+
+pub fn make(
+    outcome: Result<Report, RunFailure>,
+    effects: Vec<EffectRecord>,
+    mask: &Mask,
+    tool: &JsTool,
+) -> JsReport {
+    let effects = effects.into_iter().map(|record| record.masked(mask)).collect();
+    let report = match outcome {
+        Ok(report) => report,
+        Err(failure) => return JsReport { effects, ..JsReport::without_a_run(failure.into()) },
+    };
+    let Done { ending, console, console_dropped, usage } = report.done;
+    JsReport {
+        outcome: finish(ending, mask, tool),
+        console: console.into_iter().map(|(level, text)| line(level, &text, mask)).collect(),
+        console_dropped,
+        effects,
+        usage: used(usage),
+        strength: Some(report.strength),
+        worker: Some(report.worker),
+    }
+}
+
+fn used(usage: Usage) -> JsUsage {
+    JsUsage {
+        statements: usage.fuel.div_ceil(FUEL_PER_STATEMENT),
+        memory_bytes: usage.memory_bytes,
+        host_calls: usage.host_calls,
+        host_bytes: usage.host_bytes,
+        elapsed_us: usage.elapsed_us,
+    }
+}
+
+fn line(level: u8, text: &str, mask: &Mask) -> ConsoleLine {
+    let level = match level {
+        b'd' => ConsoleLevel::Debug,
+        b'i' => ConsoleLevel::Info,
+        b'w' => ConsoleLevel::Warn,
+        b'e' => ConsoleLevel::Error,
+        _ => ConsoleLevel::Log,
+    };
+    ConsoleLine { level, text: mask.text(text) }
+}
+
+fn finish(ending: Ending, mask: &Mask, tool: &JsTool) -> Result<Returned, Failure> {
+    let limits = &tool.limits;
+    let over = |code, message: String| Err(Failure::new(code, message));
+    match ending {
+        Ending::Value(text) => match serde_json::from_str(&text) {
+            Ok(value) => Ok(Returned::Value(mask.value(value))),
+            Err(error) => {
+                over(FailureCode::NotData, format!("the result is no JSON that can be read: {error}"))
+            }
+        },
+        Ending::Undefined => Ok(Returned::Undefined),
+        Ending::Threw(error) => Err(thrown(&error, FailureCode::ToolFailed, mask, tool)),
+        Ending::NotData(error) if error.is_empty() => {
+            over(FailureCode::NotData, "the tool returned a function or symbol; return plain data".to_owned())
+        }
+        Ending::NotData(error) => Err(thrown(&error, FailureCode::NotData, mask, tool)),
+        Ending::Invalid(error) => Err(thrown(&error, FailureCode::CodeInvalid, mask, tool)),
+        Ending::Unsettled => over(
+            FailureCode::UnsettledPromise,
+            "the tool awaits a promise that nothing will settle".to_owned(),
+        ),
+        Ending::Escaped => over(
+            FailureCode::CodeInvalid,
+            "the code closes the function that it runs in; look for a `}` too many".to_owned(),
+        ),
+        Ending::Statements => over(
+            FailureCode::Statements,
+            format!(
+                "more than {} statements; raise maxStatements if it must be",
+                limits.fuel / FUEL_PER_STATEMENT
+            ),
+        ),
+        Ending::Timeout => over(FailureCode::Timeout, format!("not done after {} ms", limits.timeout_ms)),
+        Ending::Memory => {
+            over(FailureCode::Memory, format!("more than {} MiB of memory", limits.memory_bytes >> 20))
+        }
+        Ending::Stack => over(FailureCode::Stack, "nested too deeply: calls, data or a pattern".to_owned()),
+        Ending::ResultTooLarge => over(
+            FailureCode::ResultTooLarge,
+            format!("the result has more than {} bytes", limits.result_bytes),
+        ),
+        Ending::HostCalls => {
+            over(FailureCode::HostCalls, format!("more than {} calls of helpers", limits.host_calls))
+        }
+        Ending::HostBytes => {
+            over(FailureCode::HostBytes, format!("more than {} bytes through helpers", limits.host_bytes))
+        }
+        Ending::Trapped(what) => {
+            over(FailureCode::WorkerMisbehaved, format!("the engine stopped: {}", mask.text(&what)))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Thrown {
+    name: String,
+    message: String,
+    stack: Option<String>,
+    kind: Option<String>,
+    helper: Option<String>,
+    reason: Option<String>,
+}
+
+fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure {
+    let Ok(thrown) = serde_json::from_str::<Thrown>(json) else {
+        return Failure::new(code, "the tool threw something that cannot be shown");
+    };
+    let stack: Vec<String> = thrown
+        .stack
+        .iter()
+        .flat_map(|stack| stack.lines())
+        .filter_map(|frame| authors_frame(frame, tool.prefix))
+        .map(|frame| mask.cut_text(&frame))
+        .collect();
+    let helper = match (thrown.kind, thrown.helper, thrown.reason) {
+        (Some(kind), Some(helper), Some(reason)) => Some(HelperFailure {
+            kind: mask.cut_text(&kind),
+            helper: mask.cut_text(&helper),
+            reason: mask.cut_text(&reason),
+        }),
+        _ => None,
+    };
+    let name = if helper.is_some() || thrown.name == "Thrown" {
+        String::new()
+    } else {
+        format!("{}: ", thrown.name)
+    };
+    Failure { code, message: mask.cut_text(&format!("{name}{}", thrown.message)), stack, helper }
+}
+
+/// A frame in the tool's own code, in the author's columns; frames of the prelude are nobody's business.
+fn authors_frame(frame: &str, prefix: usize) -> Option<String> {
+    let (before, place) = frame.trim().split_once("tool.js:")?;
+    let place = place.trim_end_matches(')');
+    let (line, column) = place.split_once(':').unwrap_or((place, "1"));
+    let line: usize = line.parse().ok()?;
+    let column: usize = column.parse().ok()?;
+    let column = if line == 1 { column.saturating_sub(prefix).max(1) } else { column };
+    let function = before.trim().trim_start_matches("at ").trim_end_matches('(').trim();
+    let function = if function.is_empty() || function == "<anonymous>" { "the body" } else { function };
+    Some(format!("line {line}, column {column}, in {function}"))
+}

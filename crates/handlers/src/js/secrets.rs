@@ -1,0 +1,88 @@
+//! What do the names of a body stand for? Arguments as they came; static variables with their placeholders resolved,
+//! here and nowhere else.
+
+use serde_json::{Map, Value};
+use toolgate_spec::{
+    Part,
+    model::{StaticVariable, ToolSpec},
+};
+
+use super::{Failure, FailureCode, mask::Mask};
+
+/// Where placeholders get their values. Asked anew for every call.
+pub trait SecretSource: Send + Sync {
+    fn lookup(&self, name: &str) -> Option<String>;
+}
+
+/// The gateway's own environment.
+#[derive(Clone, Copy, Debug)]
+pub struct EnvironmentSecrets;
+
+impl SecretSource for EnvironmentSecrets {
+    fn lookup(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+/// What the tool will see, and what nobody else may.
+pub struct Bound {
+    pub values: Map<String, Value>,
+    pub mask: Mask,
+    /// The secrets themselves: a request header that carries one is a credential.
+    pub sent: Vec<String>,
+}
+
+/// Nulls and blank texts count as absent. Static variables win over arguments of the same name; arguments are never
+/// searched for placeholders, or a model could read the environment.
+pub fn bind(
+    spec: &ToolSpec,
+    arguments: &Map<String, Value>,
+    source: &dyn SecretSource,
+) -> Result<Bound, Failure> {
+    let mut values = Map::new();
+    for param in &spec.params {
+        match arguments.get(&param.name) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) if text.trim().is_empty() => {}
+            Some(value) => {
+                values.insert(param.name.clone(), value.clone());
+            }
+        }
+    }
+    let mut sent = Vec::new();
+    for variable in spec.effective_statics() {
+        let value = resolve(variable, source, &mut sent)?;
+        if value.trim().is_empty() {
+            values.remove(&variable.name);
+        } else {
+            values.insert(variable.name.clone(), Value::String(value));
+        }
+    }
+    Ok(Bound { values, mask: Mask::new(&sent), sent })
+}
+
+fn resolve(
+    variable: &StaticVariable,
+    source: &dyn SecretSource,
+    sent: &mut Vec<String>,
+) -> Result<String, Failure> {
+    let mut text = String::new();
+    for part in variable.value.parts() {
+        match part {
+            Part::Literal(literal) => text.push_str(literal),
+            Part::Variable(name) => {
+                let value =
+                    source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
+                        let message = format!(
+                            "`{}` needs `{name}`, which is not set; set it in the gateway's environment",
+                            variable.name
+                        );
+                        Failure::new(FailureCode::MissingSecret, message)
+                    })?;
+                text.push_str(&value);
+                sent.push(value);
+            }
+        }
+    }
+    Ok(text)
+}

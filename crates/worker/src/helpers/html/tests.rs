@@ -1,0 +1,137 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expect: &Value) {
+    match parse(text) {
+        Ok(Answer::Json(answer)) => assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn reason(html: &str) -> String {
+    parse(&format!("\n{html}")).unwrap_err().reason
+}
+
+#[test]
+fn a_page() {
+    let html = "\n<!DOCTYPE html><title>T</title><!-- c --><p class=x ID='y'>a &amp; b<p>c";
+    #[rustfmt::skip]
+    let expect = json!([
+        3, "html", 1, "html", 0,
+        1, "head", 0, 1, "title", 0, "T", 0, 2, " c ", 0,
+        1, "body", 0, 1, "p", ["class", "x", "id", "y"], "a & b", 0, 1, "p", 0, "c", 0, 0,
+        0,
+    ]);
+    check(html, &expect);
+    check("\n", &json!([1, "html", 0, 1, "head", 0, 0, 1, "body", 0, 0, 0]));
+}
+
+#[test]
+fn a_fragment_is_read_for_its_place() {
+    check("div\n<b>x</b> y", &json!([1, "b", 0, "x", 0, " y"]));
+    check("tbody\n<tr><td>x", &json!([1, "tr", 0, 1, "td", 0, "x", 0, 0]));
+    check("div\n<tr><td>x", &json!(["x"]));
+    check("div\n", &json!([]));
+}
+
+#[test]
+fn misnested_tags_are_put_right() {
+    let expect = json!([1, "p", 0, "1", 1, "b", 0, "2", 1, "i", 0, "3", 0, 0, 1, "i", 0, "4", 0, "5", 0]);
+    check("body\n<p>1<b>2<i>3</b>4</i>5</p>", &expect);
+    check(
+        "body\n<table>x<tr><td>y",
+        &json!(["x", 1, "table", 0, 1, "tbody", 0, 1, "tr", 0, 1, "td", 0, "y", 0, 0, 0, 0]),
+    );
+}
+
+#[test]
+fn templates_foreign_names_and_noscript() {
+    check("body\n<template><b>x</b></template>", &json!([1, "template", 0, 1, "b", 0, "x", 0, 0]));
+    check(
+        "body\n<svg viewbox=1><a xlink:href=x>",
+        &json!([1, "svg", ["viewBox", "1"], 1, "a", ["xlink:href", "x"], 0, 0]),
+    );
+    check("body\n<noscript><img></noscript>", &json!([1, "noscript", 0, 1, "img", 0, 0, 0]));
+}
+
+/// Each level makes the parser look at all levels above it.
+#[test]
+fn a_hundred_thousand_levels_are_refused_early() {
+    assert_eq!(reason(&"<div>".repeat(100_000)), "too-deep");
+    assert_eq!(reason(&"<ul><li>".repeat(50_000)), "too-deep");
+    assert!(parse(&format!("\n{}", "<div>".repeat(900))).is_ok());
+}
+
+/// Formatting elements that were not closed are made anew in each paragraph.
+#[test]
+fn reopened_formatting_cannot_flood_the_worker() {
+    let open: String = (0..400).map(|number| format!("<b id={number}>")).collect();
+    assert_eq!(reason(&format!("<p>{open}{}", "<p>x".repeat(100_000))), "result-too-large");
+}
+
+/// A long attribute of such an element is written again each time.
+#[test]
+fn reopened_attributes_cannot_flood_the_worker() {
+    let open = format!("<b id={}>", "x".repeat(100_000));
+    assert_eq!(reason(&format!("<p>{open}{}", "<p>x".repeat(10_000))), "result-too-large");
+}
+
+#[test]
+fn a_tag_with_very_many_attributes_is_refused() {
+    let attributes: String = (0..200_000).map(|number| format!("a{number}/")).collect();
+    assert_eq!(reason(&format!("<b {attributes}>")), "result-too-large");
+}
+
+#[test]
+fn long_values_comments_and_scripts_are_no_crowd() {
+    let picture = format!("<img src='data:{}'>", "abcdefgh/ ".repeat(3000));
+    let page = format!(
+        "<!-- {} --><script>if (a<b) {}</script>{picture}",
+        "word ".repeat(30_000),
+        "x + y; ".repeat(100_000)
+    );
+    assert!(parse(&format!("\n{page}")).is_ok());
+}
+
+#[test]
+fn large_pages() {
+    assert_eq!(reason(&"<br>".repeat(MAX_NODES)), "result-too-large");
+    assert_eq!(reason(&"x".repeat(MAX_INPUT + 1)), "result-too-large");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever the tags and their order, the list is JSON and as many elements are closed as opened.
+    #[test]
+    fn any_soup_is_a_balanced_list(pieces in prop::collection::vec(prop::sample::select(SOUP), 0..60), context in prop::sample::select(CONTEXTS)) {
+        let Ok(Answer::Json(answer)) = parse(&format!("{context}\n{}", pieces.concat())) else { panic!("refused") };
+        let list: Vec<Value> = serde_json::from_str(&answer).unwrap();
+        let (mut open, mut at) = (0, 0);
+        while let Some(item) = list.get(at) {
+            at += match item.as_i64() {
+                Some(1) => { open += 1; 3 }
+                Some(0) => { open -= 1; 1 }
+                Some(_) => 2,
+                None => 1,
+            };
+            prop_assert!(open >= 0);
+        }
+        prop_assert_eq!(open, 0);
+    }
+}
+
+const CONTEXTS: &[&str] =
+    &["", "body", "table", "select", "template", "svg", "tr", "script", "html", "frameset", "no such thing"];
+#[rustfmt::skip]
+const SOUP: &[&str] = &[
+    "<a>", "</a>", "<b>", "</b>", "<p>", "</p>", "<table>", "</table>", "<tr>", "<td>", "</td>", "<select>", "<option>", "</select>",
+    "<template>", "</template>", "<svg>", "<math>", "<foreignObject>", "</svg>", "<form>", "</form>", "<frameset>", "<html lang=x>",
+    "<body k=v>", "</body>", "</html>", "<head>", "<title>", "</title>", "<script>", "</script>", "<!--", "-->", "<!DOCTYPE x>", "<nobr>",
+    "</nobr>", "<button>", "<caption>", "<colgroup>", "<col>", "<li>", "<dd>", "<h1>", "</h2>", "<br>", "</br>", "<input>", "<textarea>",
+    "text", " ", "&amp;", "&#0;", "\u{0}", "<![CDATA[x]]>", "<?pi?>", "<plaintext>", "<ruby>", "<rt>", "<applet>", "</applet>",
+];

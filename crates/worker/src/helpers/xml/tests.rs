@@ -1,0 +1,104 @@
+use serde_json::Value;
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expect: &Value) {
+    match parse(text) {
+        Ok(Answer::Json(answer)) => assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn check_refused(text: &str, expect: &str) {
+    let error = parse(text).unwrap_err();
+    assert_eq!(format!("{} {}: {}", error.class.name(), error.reason, error.message), expect);
+}
+
+#[track_caller]
+fn reason(text: &str) -> String {
+    parse(text).unwrap_err().reason
+}
+
+#[test]
+fn elements_attributes_and_text() {
+    let text = "\u{feff}<?xml version=\"1.0\"?>\n<!-- n --><a:feed xmlns:a='urn:x' k=\"1 &amp; &#x32;\">\n one <b/>two<![CDATA[ <3> ]]>\
+                <!-- c --><?p i?><c>&lt;x&gt; &#233;</c>\r\n</a:feed>\n";
+    let leaf = |tag: &str, text: &str| json!({"tag": tag, "attrs": {}, "text": text, "children": []});
+    let expect = json!({
+        "tag": "a:feed",
+        "attrs": {"xmlns:a": "urn:x", "k": "1 & 2"},
+        "text": "one two <3>",
+        "children": [leaf("b", ""), leaf("c", "<x> é")],
+    });
+    check(text, &expect);
+}
+
+#[test]
+fn a_prefix_needs_no_declaration() {
+    check("<media:x/>", &json!({"tag": "media:x", "attrs": {}, "text": "", "children": []}));
+}
+
+#[test]
+fn a_document_type_is_refused() {
+    let expect = "SECURITY doctype-refused: a document type could declare entities and is refused; remove `<!DOCTYPE …>`";
+    check_refused("<!DOCTYPE a><a/>", expect);
+    check_refused("<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>", expect);
+    check_refused("<!doctype a><a/>", expect);
+    check_refused("<a/><!DOCTYPE a>", expect);
+}
+
+#[test]
+fn unknown_entities_are_refused() {
+    check_refused(
+        "<a>\n&x;</a>",
+        "HELPER_RUNTIME parse-failed: entity `&x;` is not known; write the character itself (line 2)",
+    );
+    for text in ["<a k='&x;'/>", "<a>&#0;</a>", "<a>&#xD800;</a>", "<a>&#99999999999;</a>", "<a>& b</a>"] {
+        assert_eq!(reason(text), "parse-failed", "{text}");
+    }
+}
+
+#[test]
+fn malformed_texts_are_refused() {
+    let texts = [
+        "",
+        "x",
+        "<a>",
+        "</a>",
+        "<a></b>",
+        "<a/><b/>",
+        "<a/>x",
+        "x<a/>",
+        "<a",
+        "<a k>",
+        "<a k=1/>",
+        "<a k='1' k='2'/>",
+        "<>",
+        "<1/>",
+        "<a <b/>",
+        "<a><!-- -- --></a>",
+        "<![CDATA[x]]><a/>",
+        "<a 1='2'/>",
+        "&lt;<a/>",
+    ];
+    for text in texts {
+        assert_eq!(reason(text), "parse-failed", "{text}");
+    }
+}
+
+#[test]
+fn deep_and_wide_trees_end_in_an_error() {
+    assert_eq!(reason(&"<a>".repeat(100_000)), "parse-failed");
+    let deep = format!("{}{}", "<a>".repeat(MAX_DEPTH), "</a>".repeat(MAX_DEPTH));
+    assert!(parse(&deep).is_ok());
+    assert_eq!(reason(&format!("<r>{}</r>", "<a/>".repeat(MAX_ELEMENTS))), "result-too-large");
+}
+
+/// Compared with each other, these would be ten thousand million comparisons.
+#[test]
+fn a_tag_with_very_many_attributes() {
+    let attributes: String = (0..100_000).map(|number| format!(" a{number}=''")).collect();
+    assert!(parse(&format!("<r{attributes}/>")).is_ok());
+}

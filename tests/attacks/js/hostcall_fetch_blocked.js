@@ -1,0 +1,4 @@
+// attack: fetch without being allowed to
+// grants: read,write
+// expect: returns ["undefined","undefined"]
+return [typeof fetch, typeof Response];

@@ -1,0 +1,5 @@
+// attack: run the stack out
+// grants: none
+// expect: execute.stack
+const deeper = () => 1 + deeper();
+return deeper();

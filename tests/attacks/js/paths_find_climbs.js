@@ -1,0 +1,4 @@
+// attack: begin the walk above the workspace
+// grants: read
+// expect: throws SECURITY path-escapes-base
+return safety.fs.find("..", "*");

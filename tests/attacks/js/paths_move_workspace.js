@@ -1,0 +1,4 @@
+// attack: move the workspace away
+// grants: write
+// expect: throws SECURITY move-workspace-root
+safety.fs.move(".", "elsewhere");

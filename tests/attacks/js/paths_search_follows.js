@@ -1,0 +1,4 @@
+// attack: search through the links
+// grants: read
+// expect: returns []
+return safety.fs.searchInFiles(".", "*", "CANARY");
