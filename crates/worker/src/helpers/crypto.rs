@@ -20,10 +20,10 @@ pub fn random(text: &str) -> Result<Answer, HelperError> {
         return Err(HelperError::invalid("crypto.getRandomValues", "too-many-bytes", message));
     };
     let mut bytes = vec![0; count];
-    getrandom::fill(&mut bytes).map_err(|_| {
+    if getrandom::fill(&mut bytes).is_err() {
         let message = "the system gives no random bytes; try again";
-        HelperError::runtime("crypto.getRandomValues", "no-randomness", message)
-    })?;
+        return Err(HelperError::runtime("crypto.getRandomValues", "no-randomness", message));
+    }
     Ok(Answer::Bytes(bytes))
 }
 
@@ -110,9 +110,9 @@ struct Sealing<'bytes> {
 impl<'bytes> Sealing<'bytes> {
     fn read(helper: &str, text: &str, bytes: &'bytes [u8]) -> Result<Self, HelperError> {
         let asked: SealQuestion = question(helper, text)?;
-        let (key, rest) = part(helper, bytes, asked.key_length)?;
-        let (iv, rest) = part(helper, rest, asked.iv_length)?;
-        let (aad, msg) = part(helper, rest, asked.aad_length)?;
+        let (key, rest) = part(helper, bytes, asked.key)?;
+        let (iv, rest) = part(helper, rest, asked.iv)?;
+        let (aad, msg) = part(helper, rest, asked.aad)?;
         let iv = iv.try_into().map_err(|_| {
             HelperError::invalid(
                 helper,
@@ -226,13 +226,15 @@ struct HmacQuestion {
     signature_length: usize,
 }
 
+/// How long each part is.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the names of the question, as `Op` documents them")]
 struct SealQuestion {
-    key_length: usize,
-    iv_length: usize,
-    aad_length: usize,
+    #[serde(rename = "keyLength")]
+    key: usize,
+    #[serde(rename = "ivLength")]
+    iv: usize,
+    #[serde(rename = "aadLength")]
+    aad: usize,
 }
 
 #[derive(Deserialize)]
