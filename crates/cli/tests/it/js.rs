@@ -135,6 +135,20 @@ fn statements_used_are_the_same_for_the_same_input() {
     assert!(used[0] > 0 && used.iter().all(|count| *count == used[0]), "{used:?}");
 }
 
+/// The longest walk in the reference's catalog: every minute of a leap year, to find the next run of a schedule.
+#[test]
+fn a_year_of_minutes_fits_the_usual_statements() {
+    let gateway = Gateway::new();
+    let code = "const start = Date.UTC(2028, 0, 1); let hits = 0;\n\
+        for (let i = 0; i < 527040; i++) {\n\
+          const d = new Date(start + i * 60000);\n\
+          const fields = [d.getUTCMinutes(), d.getUTCHours(), d.getUTCDate(), d.getUTCMonth() + 1, d.getUTCDay()];\n\
+          if (fields[0] === 59 && fields[1] === 23 && fields[2] === 29 && fields[3] === 2) hits++;\n\
+        }\n\
+        return hits;";
+    check(&gateway, code, &json!(1));
+}
+
 #[test]
 fn files_are_there_as_granted() {
     let gateway = Gateway::new();

@@ -1,0 +1,2 @@
+// expect: ["undefined","undefined","undefined","undefined","undefined","undefined"]
+return [typeof Temporal, typeof WebAssembly, typeof SharedArrayBuffer, typeof Atomics, typeof process, typeof require];

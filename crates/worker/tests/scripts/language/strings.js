@@ -1,0 +1,1 @@
+return "a-b-a".replaceAll("a", "x") === "x-b-x" && "ab".at(-1) === "b" && "\ud800".isWellFormed() === false && "\ud800".toWellFormed() === "\ufffd" && "x".padStart(3, "ab") === "abx" && "\u0041\u030a".normalize("NFC") === "\u00c5";
