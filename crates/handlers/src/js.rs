@@ -129,7 +129,7 @@ impl JsRunner {
 }
 
 /// One declared statement is worth this much fuel. See `docs/runtime.md`.
-pub const FUEL_PER_STATEMENT: u64 = 10_000;
+pub const FUEL_PER_STATEMENT: u64 = 20_000;
 
 fn limits(policy: &EffectivePolicy) -> RunLimits {
     let execution = &policy.execution;

@@ -38,8 +38,9 @@ impl Machine {
     pub fn new() -> Result<Self, MachineError> {
         let mut config = toolgate_engine::config();
         let mut pool = PoolingAllocationConfig::new();
-        // Three: one waits for its call while a tool is loaded and compared with an untouched one.
-        pool.total_core_instances(3).total_memories(3).total_tables(3).max_unused_warm_slots(3);
+        // Three: one waits for its call while a tool is loaded and compared with an untouched one. Of those at rest only
+        // one keeps its memory, which is all that calls after one another need.
+        pool.total_core_instances(3).total_memories(3).total_tables(3).max_unused_warm_slots(1);
         pool.max_memory_size(toolgate_engine::MAX_LINEAR_MEMORY).table_elements(TABLE_ELEMENTS);
         // The whole image stays resident and is copied back over; giving pages back to the kernel costs more.
         pool.linear_memory_keep_resident(toolgate_engine::snapshot_bytes()).table_keep_resident(1 << 16);
