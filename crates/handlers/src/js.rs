@@ -26,7 +26,7 @@ use toolgate_sandbox::{
 };
 use toolgate_spec::model::{Body, ToolSpec};
 
-use self::{effects::CallEffects, grants::FILES_GRANT};
+use self::effects::CallEffects;
 use crate::files::FileGrants;
 
 /// Runs JavaScript tools. Cheap to clone.
@@ -72,7 +72,7 @@ impl JsTool {
             load: Arc::new(load),
             limits: limits(policy),
             rules: Arc::new(rules),
-            files: files.filter(|_| bits & FILES_GRANT != 0).map(Arc::new),
+            files: files.map(Arc::new),
             prefix: wrapped.prefix,
             spec,
         })

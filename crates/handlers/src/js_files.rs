@@ -34,11 +34,11 @@ pub fn perform(files: &Files, call: &FileCall) -> Result<String, FileError> {
                 hits.into_iter().map(|hit| json!({ "file": hit.file, "line": hit.line, "text": hit.text }));
             Value::Array(hits.collect())
         }
-        "writeText" => json!(files.write_text(asked.text(0)?, asked.content(1)?)?),
-        "appendText" => json!(files.append_text(asked.text(0)?, asked.content(1)?)?),
+        "writeText" => json!(files.write_text(asked.text(0)?, asked.text(1)?)?),
+        "appendText" => json!(files.append_text(asked.text(0)?, asked.text(1)?)?),
         "editText" => {
             let all = if asked.flag("replaceAll") { Occurrences::All } else { Occurrences::Only };
-            let edited = files.edit_text(asked.text(0)?, asked.content(1)?, asked.content(2)?, all)?;
+            let edited = files.edit_text(asked.text(0)?, asked.text(1)?, asked.text(2)?, all)?;
             json!({ "path": edited.path, "replacements": edited.replacements })
         }
         "copy" => json!(files.copy(asked.text(0)?, asked.text(1)?)?),
@@ -55,16 +55,12 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn text(&self, index: usize) -> Result<&'a str, FileError> {
-        self.content(index)
-    }
-
     fn text_or(&self, index: usize, default: &'a str) -> &'a str {
         self.call.arguments.get(index).map(String::as_str).filter(|text| !text.is_empty()).unwrap_or(default)
     }
 
     /// May be empty, unlike a path; the function itself says so where it must not be.
-    fn content(&self, index: usize) -> Result<&'a str, FileError> {
+    fn text(&self, index: usize) -> Result<&'a str, FileError> {
         // Trailing absent arguments are cut off by the prelude; an empty text is a text.
         self.call
             .arguments
@@ -74,7 +70,7 @@ impl<'a> Asked<'a> {
     }
 
     fn number(&self, index: usize) -> Result<i64, FileError> {
-        whole(self.content(index)?)
+        whole(self.text(index)?)
     }
 
     fn option(&self, name: &str) -> Option<&'a str> {

@@ -29,6 +29,7 @@ pub struct Fresh {
     instance: Instance,
     memory: Memory,
     alloc: TypedFunc<u32, u32>,
+    run: TypedFunc<(u32, u32, u64, u32), u32>,
 }
 
 /// Why could the machine not be made?
@@ -66,7 +67,8 @@ impl Machine {
             .get_memory(&mut store, "memory")
             .ok_or_else(|| wasmtime::format_err!("the engine exports no memory"))?;
         let alloc = instance.get_typed_func::<u32, u32>(&mut store, "engine_alloc")?;
-        Ok(Fresh { store, instance, memory, alloc })
+        let run = instance.get_typed_func(&mut store, "engine_run")?;
+        Ok(Fresh { store, instance, memory, alloc, run })
     }
 
     /// Evaluates a tool once and keeps what that changed. The code has no effects here, and the limits of its call.
@@ -107,9 +109,7 @@ impl Machine {
         let ending = fresh.ending(outcome);
         (fresh.done(ending, &run.limits), fresh)
     }
-}
 
-impl Machine {
     /// Loads and runs in one step, without a worker around it.
     pub fn evaluate(
         &self,
@@ -158,11 +158,9 @@ impl Fresh {
 
     fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<Outcome, MachineError> {
         let (arguments, len) = self.hand_over(run.arguments.as_bytes())?;
-        let enter =
-            self.instance.get_typed_func::<(u32, u32, u64, u32), u32>(&mut self.store, "engine_run")?;
         self.store.data_mut().connect(effects);
         let heap = limits::heap(&run.limits);
-        let at = enter.call(&mut self.store, (arguments, len, run.seed, heap))?;
+        let at = self.run.call(&mut self.store, (arguments, len, run.seed, heap))?;
         self.outcome(at)
     }
 

@@ -12,8 +12,6 @@ use crate::files::{FileCaps, FileGrants, FileRights};
 const FETCH_GRANT: u32 = 1;
 const READ_GRANT: u32 = 2;
 const WRITE_GRANT: u32 = 4;
-/// Either of them.
-pub const FILES_GRANT: u32 = READ_GRANT | WRITE_GRANT;
 
 /// What the tool sees of its host, as the prelude's `install` reads it.
 pub fn bits(network: &NetworkPolicy, files: &FilePolicy) -> u32 {

@@ -58,10 +58,7 @@ impl Lease {
         let number = worker.number();
         let deadline = Instant::now() + Duration::from_millis(u64::from(run.limits.timeout_ms));
         let mut counted = Counted { limits: run.limits, effects: 0, bytes: 0 };
-        let frame = ToWorker::Run(run);
-        if frame.encode().is_err() {
-            return Err(RunFailure::TooLarge);
-        }
+        let Ok(frame) = ToWorker::Run(run).encode() else { return Err(RunFailure::TooLarge) };
         let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
         let outcome = timeout_at(deadline + GRACE, exchange).await;
         match outcome {
@@ -91,13 +88,13 @@ impl Lease {
 
 async fn exchange(
     worker: &mut Worker,
-    run: &ToWorker,
+    run: &[u8],
     load: &Load,
     effects: &mut dyn Effects,
     deadline: Instant,
     counted: &mut Counted,
 ) -> Result<Done, Lost> {
-    worker.send(run).await?;
+    worker.send_bytes(run).await?;
     let mut may_ask_for_code = true;
     loop {
         match worker.receive().await? {
@@ -120,7 +117,7 @@ async fn exchange(
                     Ok(answer) => answer,
                     Err(_) => interrupted(),
                 };
-                worker.send(&fitting(answer)).await?;
+                worker.send_bytes(&fitting(answer)?).await?;
             }
             FromWorker::Done(done) => return counted.within(*done),
             FromWorker::Missing | FromWorker::Ready { .. } | FromWorker::Unloadable(_) => {
@@ -162,17 +159,18 @@ impl Counted {
 const MAX_ERROR: usize = 128 << 10;
 
 /// An answer that no frame holds is a failure of the helper, not of the worker.
-fn fitting(answer: EffectAnswer) -> ToWorker {
-    let frame = ToWorker::Answer(answer);
-    if frame.encode().is_ok() {
-        return frame;
-    }
-    ToWorker::Answer(EffectAnswer::Refused(EffectError {
-        kind: "HELPER_RUNTIME".to_owned(),
-        helper: "host".to_owned(),
-        reason: "result-too-large".to_owned(),
-        message: "the answer is larger than a tool can be handed".to_owned(),
-    }))
+fn fitting(answer: EffectAnswer) -> Result<Vec<u8>, Lost> {
+    let frame = ToWorker::Answer(answer).encode();
+    let frame = frame.or_else(|_| {
+        ToWorker::Answer(EffectAnswer::Refused(EffectError {
+            kind: "HELPER_RUNTIME".to_owned(),
+            helper: "host".to_owned(),
+            reason: "result-too-large".to_owned(),
+            message: "the answer is larger than a tool can be handed".to_owned(),
+        }))
+        .encode()
+    });
+    frame.map_err(|error| Lost::Nonsense(error.to_string()))
 }
 
 fn interrupted() -> EffectAnswer {

@@ -103,7 +103,12 @@ impl Worker {
 
     pub async fn send(&mut self, frame: &ToWorker) -> Result<(), Lost> {
         let bytes = frame.encode().map_err(|error| Lost::Nonsense(error.to_string()))?;
-        self.socket.write_all(&bytes).await.map_err(|_| Lost::Ended)
+        self.send_bytes(&bytes).await
+    }
+
+    /// A frame that is encoded already.
+    pub async fn send_bytes(&mut self, frame: &[u8]) -> Result<(), Lost> {
+        self.socket.write_all(frame).await.map_err(|_| Lost::Ended)
     }
 
     /// The next frame. Cancel-safe: what has arrived stays in the buffer.
