@@ -16,7 +16,9 @@ use wasmtime::{Config, Engine, Module};
 
 /// The engine's settings, to which the worker adds how memory is allocated.
 pub fn config() -> Config {
-    config::config()
+    let mut config = config::config();
+    loader::in_place(&mut config);
+    config
 }
 
 /// The compiled engine as a module of `engine`, whose settings must come from [`config`].
@@ -47,5 +49,3 @@ impl fmt::Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
-
-static COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/engine.cwasm"));

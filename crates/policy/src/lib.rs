@@ -9,6 +9,7 @@ mod defaults;
 mod effective;
 mod ground;
 mod lifecycle;
+mod mask;
 mod output;
 mod permission;
 mod profile;
@@ -31,6 +32,7 @@ pub use effective::{
     LabelPolicy, NetworkPolicy,
 };
 pub use lifecycle::{Digests, Environment, Lifecycle, PassOutcome, PassRecord, State, state};
+pub use mask::Mask;
 pub use output::OutputPolicy;
 pub use permission::{ALLOW_DESTRUCTIVE, PermissionRules, missing_permissions};
 pub use rate::{Reason, Risk, RiskLevel, Wording, effective_level, rate};

@@ -1,4 +1,6 @@
-//! How long does one call take? Every variant in turn, round after round, beginning with another one each time.
+//! How long does one call take? Every variant in turn, round after round, each round in another order.
+
+use std::time::{Duration, Instant};
 
 use crate::{
     Effort, Variant, Work,
@@ -24,9 +26,12 @@ pub fn run(works: &[Work], variants: &mut [Box<dyn Variant>], effort: Effort) {
 
 fn take_turns(work: &Work, variants: &mut [Box<dyn Variant>], rounds: usize) -> Vec<Times> {
     let mut times = vec![Times::default(); variants.len()];
+    let mut order: Vec<usize> = (0..variants.len()).collect();
+    let mut shuffle = Shuffle(1);
     for round in 0..rounds + WARM_UP {
-        for turn in 0..variants.len() {
-            let which = (round + turn) % variants.len();
+        shuffle.apply(&mut order);
+        for &which in &order {
+            settle();
             let (time, value) = variants[which].call(work);
             work.check(&value);
             if round >= WARM_UP {
@@ -35,6 +40,26 @@ fn take_turns(work: &Work, variants: &mut [Box<dyn Variant>], rounds: usize) -> 
         }
     }
     times
+}
+
+/// What a variant leaves to be done behind it (a process that ends, a collector's threads) is not the next one's to pay.
+fn settle() {
+    let begin = Instant::now();
+    while begin.elapsed() < QUIET {
+        std::hint::spin_loop();
+    }
+}
+
+/// Orders from a generator with a fixed seed, so that nobody always follows the same neighbour.
+struct Shuffle(u64);
+
+impl Shuffle {
+    fn apply(&mut self, order: &mut [usize]) {
+        for last in (1..order.len()).rev() {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            order.swap(last, (self.0 >> 33) as usize % (last + 1));
+        }
+    }
 }
 
 fn print(rows: &[(Kind, Times)]) {
@@ -77,3 +102,4 @@ fn of(rows: &[(Kind, Times)], wanted: Kind) -> Option<&Times> {
 }
 
 const WARM_UP: usize = 2;
+const QUIET: Duration = Duration::from_millis(2);

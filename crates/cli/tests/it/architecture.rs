@@ -16,6 +16,7 @@ const RANKS: &[(&str, u8)] = &[
     ("toolgate-sandbox", 1),
     ("toolgate-egress", 1),
     ("toolgate-audit", 1),
+    ("toolgate-config", 1),
     ("toolgate-gate", 2),
     ("toolgate-engine", 3),
     ("toolgate-store", 3),
@@ -28,7 +29,7 @@ const RANKS: &[(&str, u8)] = &[
 
 /// Mechanism does not know policy: these depend on none of ours.
 const MECHANISMS: &[&str] =
-    &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-spec", "toolgate-store"];
+    &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-spec"];
 
 /// A dangerous or defining dependency has one doorway.
 const DOORWAYS: &[(&str, &[&str])] = &[
@@ -36,6 +37,7 @@ const DOORWAYS: &[(&str, &[&str])] = &[
     ("hyper", &["toolgate-egress"]),
     ("jsonschema", &["toolgate-spec"]),
     ("landlock", &["toolgate-sandbox"]),
+    ("jsonwebtoken", &["toolgate-server"]),
     ("reqwest", &["toolgate-egress"]),
     ("rmcp", &["toolgate-server"]),
     ("rusqlite", &["toolgate-store"]),

@@ -16,7 +16,7 @@ use toolgate_sandbox::{
     wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
 };
 
-use super::mask::Mask;
+use toolgate_policy::Mask;
 use crate::{
     files::{FileGrants, Files},
     js_files,

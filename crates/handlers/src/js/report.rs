@@ -2,13 +2,14 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate_policy::Mask;
 use toolgate_sandbox::{
     Report, RunFailure, Strength,
     wire::{Done, Ending, Usage},
 };
 
 use super::{
-    EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, mask::Mask,
+    EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure,
 };
 
 /// A call from end to end.

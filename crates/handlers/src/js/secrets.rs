@@ -7,7 +7,9 @@ use toolgate_spec::{
     model::{StaticVariable, ToolSpec},
 };
 
-use super::{Failure, FailureCode, mask::Mask};
+use toolgate_policy::Mask;
+
+use super::{Failure, FailureCode};
 
 /// Where placeholders get their values. Asked anew for every call.
 pub trait SecretSource: Send + Sync {

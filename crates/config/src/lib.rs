@@ -1,0 +1,2 @@
+//! What does `toolgate.yaml` say, and where does each value come from?
+#![forbid(unsafe_code)]

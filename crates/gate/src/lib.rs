@@ -1,0 +1,23 @@
+//! The two flows: a call through six stages with a journal around them, and publishing.
+//!
+//! A call is admit → bind → check → decide → execute → filter; see `call.rs`. Publishing is `publish.rs`. What the gate
+//! needs of the world comes through `ports.rs`.
+#![forbid(unsafe_code)]
+
+mod approval;
+mod gate;
+mod outcome;
+mod ports;
+mod reason;
+
+pub use approval::{
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
+    Spent, Trust,
+};
+pub use gate::{Call, Client, ClientAnswer};
+pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released};
+pub use ports::{
+    Answer, Ask, Clock, EffectEntry, PassStore, Prompt, RunFailure, RunReport, RunRequest, RunUsage,
+    Runnable, StoredPass, SystemClock,
+};
+pub use reason::{End, Reason, Retry, Stage};

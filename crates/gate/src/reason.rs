@@ -1,0 +1,185 @@
+//! Why did a call not end in a result? One closed table for journal, metrics, MCP and people.
+
+use std::fmt;
+
+/// A stage of the call, in call order, which is the alphabet's.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Stage {
+    Admit,
+    Bind,
+    Check,
+    Decide,
+    Execute,
+    Filter,
+}
+
+impl Stage {
+    pub const ALL: [Self; 6] =
+        [Self::Admit, Self::Bind, Self::Check, Self::Decide, Self::Execute, Self::Filter];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admit => "admit",
+            Self::Bind => "bind",
+            Self::Check => "check",
+            Self::Decide => "decide",
+            Self::Execute => "execute",
+            Self::Filter => "filter",
+        }
+    }
+
+    /// The same stage in the other vocabulary that journals are searched by.
+    pub const fn audit_name(self) -> &'static str {
+        match self {
+            Self::Admit => "REGISTRY",
+            Self::Bind | Self::Check => "VALIDATION",
+            Self::Decide => "PERMISSION",
+            Self::Execute => "EXECUTION",
+            Self::Filter => "OUTPUT",
+        }
+    }
+}
+
+/// Who said no?
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum End {
+    /// We did. Expected, and explained to the caller.
+    Refused,
+    /// The tool ran and failed.
+    Failed,
+    /// We are ill. The caller learns the call's id and nothing else.
+    Broken,
+}
+
+/// Can the same call succeed later?
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Retry {
+    /// Not as it is, and not by trying.
+    Never,
+    /// With other arguments.
+    ChangeArguments,
+    /// As it is, in a while.
+    Later,
+    /// As it is, once a person has approved it.
+    AfterApproval,
+}
+
+impl Retry {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::ChangeArguments => "change-arguments",
+            Self::Later => "later",
+            Self::AfterApproval => "after-approval",
+        }
+    }
+}
+
+/// One row a reason: variant, code, end, retry, what it means to a reader of the documentation.
+macro_rules! reasons {
+    ($($variant:ident $code:literal $end:ident $retry:ident $meaning:literal;)*) => {
+        /// Stable: dashboards and audit queries depend on the codes.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        pub enum Reason { $($variant,)* }
+
+        impl Reason {
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            pub const fn end(self) -> End {
+                match self { $(Self::$variant => End::$end,)* }
+            }
+
+            pub const fn retry(self) -> Retry {
+                match self { $(Self::$variant => Retry::$retry,)* }
+            }
+
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    UnknownTool "admit.unknown_tool" Refused Never "no such tool is live, or this caller may not know of it";
+    Busy "admit.busy" Refused Later "too many calls at once, of this caller or in all";
+    ShuttingDown "admit.shutting_down" Refused Later "the gateway is stopping";
+    InputShape "bind.input_shape" Refused ChangeArguments "the arguments do not fit the tool's input schema";
+    InputTooLarge "bind.too_large" Refused ChangeArguments "the arguments have too many bytes or nest too deeply";
+    HostNotAllowed "check.host_not_allowed" Refused ChangeArguments "an argument names a host outside the tool's reach";
+    PathOutsideRoots "check.path_outside_roots" Refused ChangeArguments "an argument names a path outside the tool's reach";
+    MissingPermission "decide.missing_permission" Refused Never "the caller lacks a permission that the tool requires";
+    PolicyForbids "decide.policy_forbids" Refused Never "a policy forbids this call";
+    ApprovalPending "decide.approval_pending" Refused AfterApproval "a person has yet to approve this call";
+    ApprovalDenied "decide.approval_denied" Refused Never "a person declined this call";
+    ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";
+    ApprovalInvalid "decide.approval_invalid" Refused AfterApproval "the approval is unknown, expired, used, or for another call";
+    ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the store of approvals cannot be reached";
+    Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away";
+    ToolFailed "execute.tool_failed" Failed ChangeArguments "the tool threw an error";
+    CodeInvalid "execute.code_invalid" Failed Never "the tool's code cannot be run";
+    UnsettledPromise "execute.unsettled_promise" Failed Never "the tool awaits something that never comes";
+    NotData "execute.not_data" Failed Never "the result is no plain data";
+    Statements "execute.statements" Failed ChangeArguments "more statements than the tool may execute";
+    Timeout "execute.timeout" Failed Later "not done in time";
+    Memory "execute.memory" Failed ChangeArguments "more memory than the tool may use";
+    Stack "execute.stack" Failed ChangeArguments "nested too deeply";
+    ResultTooLarge "execute.result_too_large" Failed ChangeArguments "the result is larger than crosses to the gateway";
+    HostCalls "execute.host_calls" Failed ChangeArguments "more calls of helpers than the tool may make";
+    HostBytes "execute.host_bytes" Failed ChangeArguments "more bytes through helpers than the tool may move";
+    MissingSecret "execute.missing_secret" Failed Later "a value that the tool needs is not set on the gateway";
+    ArgumentsTooLarge "execute.arguments_too_large" Failed ChangeArguments "the arguments do not fit the worker's socket";
+    PoolBusy "execute.busy" Refused Later "no worker is free and the queue is full";
+    WorkerUnavailable "execute.worker_unavailable" Broken Later "no worker can be started, or it would be weaker than required";
+    WorkerDied "execute.worker_died" Failed Later "the worker ended in the middle of the call";
+    WorkerMisbehaved "execute.worker_misbehaved" Failed Never "the worker sent what no worker sends";
+    OutputShape "filter.output_shape" Failed Never "the result does not fit the tool's output schema";
+    OutputTooLarge "filter.too_large" Failed ChangeArguments "the result is larger than the tool may return";
+    JournalFailed "journal.not_written" Broken Later "the journal cannot be written, so nothing is done or released";
+}
+
+impl Reason {
+    /// The stage that said so; the journal is none of the six.
+    pub fn stage(self) -> Option<Stage> {
+        let (stage, _) = self.code().split_once('.')?;
+        Stage::ALL.into_iter().find(|known| known.name() == stage)
+    }
+
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| reason.code() == code)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_begin_with_their_stage() {
+        let codes: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.code()).collect();
+        assert_eq!(codes.len(), Reason::ALL.len());
+        for reason in Reason::ALL {
+            assert_eq!(Reason::from_code(reason.code()), Some(*reason));
+            assert!(reason.stage().is_some() || *reason == Reason::JournalFailed, "{reason}");
+        }
+    }
+
+    #[test]
+    fn only_a_broken_gateway_hides_its_reason() {
+        for reason in Reason::ALL.iter().filter(|reason| reason.end() == End::Broken) {
+            assert_eq!(reason.retry(), Retry::Later, "{reason}");
+        }
+    }
+}
