@@ -1,14 +1,193 @@
-//! The gate: what it is asked, and what it answers.
+//! The gate: what it is asked, what it is made of, and what it answers.
 
-use std::sync::Arc;
-
-use serde_json::{Map, Value};
-use toolgate_policy::Caller;
-
-use crate::{
-    approval::ApprovalId,
-    ports::{Answer, Ask},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
+
+use arc_swap::ArcSwap;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
+
+pub use crate::call::Shows;
+use crate::{
+    approval::{ApprovalId, ApprovalQueue},
+    call::{self, CallRecord, Journal},
+    limiter::{CallLimits, Limiter},
+    live::LiveTool,
+    metrics::Metrics,
+    outcome::Outcome,
+    ports::{Answer, Ask, Clock, RunReport, SystemClock},
+    reason::{Reason, Stage},
+    registry::LiveSet,
+};
+
+/// The one door to the tools. Cheap to clone.
+#[derive(Clone)]
+pub struct Gate(Arc<Inner>);
+
+pub(crate) struct Inner {
+    live: ArcSwap<LiveSet>,
+    changes: watch::Sender<u64>,
+    is_closing: AtomicBool,
+    limits: ArgumentLimits,
+    pub(crate) limiter: Limiter,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) on_journal_failure: OnJournalFailure,
+    pub(crate) shows: Shows,
+    pub(crate) queue: Arc<dyn ApprovalQueue>,
+    pub(crate) approvals: ApprovalSettings,
+    pub(crate) policy: Arc<dyn ToolPolicy>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) metrics: Metrics,
+}
+
+/// What a gate is made of. Nothing in here has a default that lets more through.
+pub struct GateParts {
+    pub journal: Arc<dyn Journal>,
+    pub on_journal_failure: OnJournalFailure,
+    pub shows: Shows,
+    pub queue: Arc<dyn ApprovalQueue>,
+    pub approvals: ApprovalSettings,
+    pub arguments: ArgumentLimits,
+    pub calls: CallLimits,
+}
+
+impl Gate {
+    /// A gate without tools.
+    pub fn new(parts: GateParts) -> Self {
+        Self(Arc::new(Inner::new(parts, Arc::new(ALLOW_ALL), Arc::new(SystemClock), None)))
+    }
+
+    /// With a policy in code, a clock, or somebody who watches.
+    pub fn with(
+        parts: GateParts,
+        policy: Arc<dyn ToolPolicy>,
+        clock: Arc<dyn Clock>,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
+        Self(Arc::new(Inner::new(parts, policy, clock, observer)))
+    }
+
+    /// A call through all six stages. Dropping the future cancels the call, which is written down.
+    pub async fn handle(&self, call: Call) -> Outcome {
+        call::run(&self.0, call).await
+    }
+
+    /// As `handle`, for a program that calls a tool itself.
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Outcome {
+        let client = Client { transport: "library", ..Client::default() };
+        self.handle(Call {
+            tool: tool.to_owned(),
+            arguments,
+            caller: caller.clone(),
+            client,
+            answer: None,
+            ask: None,
+        })
+        .await
+    }
+
+    /// Runs a draft once as it would be served, asking nobody.
+    pub async fn try_out(&self, draft: Arc<LiveTool>, call: Call) -> (Outcome, Option<RunReport>) {
+        call::run_draft(&self.0, call, draft).await
+    }
+
+    /// The tools that this caller may know of, in order.
+    pub fn list(&self, caller: &Caller) -> Vec<Arc<LiveTool>> {
+        self.page(caller, None, usize::MAX).map(|(tools, _)| tools).unwrap_or_default()
+    }
+
+    /// A page of them, and the name behind which the next page begins. `None`: there is no tool `after` any more.
+    pub fn page(
+        &self,
+        caller: &Caller,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
+        self.0.live.load().page(after, limit, |tool| call::is_visible(tool, caller))
+    }
+
+    /// The tool of this name, where the caller may know of it.
+    pub fn find(&self, caller: &Caller, name: &str) -> Option<Arc<LiveTool>> {
+        self.0.live.load().get(name).filter(|tool| call::is_visible(tool, caller))
+    }
+
+    /// Puts another set of tools in force. Calls that run go on with the tool they began with.
+    pub fn replace(&self, live: LiveSet) {
+        self.0.live.store(Arc::new(live));
+        self.0.changes.send_modify(|version| *version = version.wrapping_add(1));
+    }
+
+    pub fn live_count(&self) -> usize {
+        self.0.live.load().len()
+    }
+
+    /// Ticks when the set of tools has changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+
+    /// From now on new calls are refused.
+    pub fn begin_shutdown(&self) {
+        self.0.is_closing.store(true, Ordering::Release);
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub fn queue(&self) -> &Arc<dyn ApprovalQueue> {
+        &self.0.queue
+    }
+}
+
+impl Inner {
+    fn new(
+        parts: GateParts,
+        policy: Arc<dyn ToolPolicy>,
+        clock: Arc<dyn Clock>,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
+        Self {
+            live: ArcSwap::default(),
+            changes: watch::Sender::new(0),
+            is_closing: AtomicBool::new(false),
+            limits: parts.arguments,
+            limiter: Limiter::new(parts.calls),
+            journal: parts.journal,
+            on_journal_failure: parts.on_journal_failure,
+            shows: parts.shows,
+            queue: parts.queue,
+            approvals: parts.approvals,
+            policy,
+            clock,
+            observer,
+            metrics: Metrics::default(),
+        }
+    }
+
+    pub fn live(&self) -> Arc<LiveSet> {
+        self.live.load_full()
+    }
+
+    pub const fn limits(&self) -> ArgumentLimits {
+        self.limits
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    pub fn observe(&self, outcome: &Outcome) {
+        self.metrics.ended(outcome.reason());
+    }
+}
 
 /// One call as it comes through a door.
 #[derive(Clone)]
@@ -25,10 +204,10 @@ pub struct Call {
     pub ask: Option<Arc<dyn Ask>>,
 }
 
-/// What a client says of itself, for the journal only.
+/// What a client says of itself, for the journal. Only `conversation` has a meaning: it keeps flows apart.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Client {
-    /// `stdio`, `http`, `library`, `command-line`.
+    /// `stdio`, `http`, `library` or `command-line`.
     pub transport: &'static str,
     /// The protocol version, such as `2026-07-28`.
     pub protocol: Option<String>,
@@ -43,6 +222,87 @@ pub struct Client {
 pub struct ClientAnswer {
     pub approval: ApprovalId,
     pub answer: Answer,
+}
+
+/// How large and how deep arguments may be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ArgumentLimits {
+    pub bytes: usize,
+    pub depth: usize,
+}
+
+/// What happens when the journal cannot be written?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OnJournalFailure {
+    Refuse,
+    /// Chosen by name, and marked in every entry.
+    Continue,
+}
+
+impl OnJournalFailure {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Continue => "continue",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ApprovalSettings {
+    /// For tools that say nothing themselves.
+    pub default: ApprovalDefault,
+    /// May the person behind the caller's own client answer, or only the queue?
+    pub client_may_answer: bool,
+    pub timeout: Duration,
+    pub expires: Duration,
+    pub trust: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ApprovalDefault {
+    Never,
+    /// From this level on.
+    From(RiskLevel),
+    /// Every call of every tool.
+    Always,
+}
+
+impl ApprovalDefault {
+    pub fn asks(self, level: RiskLevel) -> bool {
+        match self {
+            Self::Never => false,
+            Self::From(lowest) => level >= lowest,
+            Self::Always => true,
+        }
+    }
+}
+
+/// Is told of every call that has ended; must not wait.
+pub trait Observer: Send + Sync {
+    fn finished(&self, call: &Finished<'_>);
+}
+
+/// A call that has ended, for traces and metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished<'c> {
+    pub record: &'c CallRecord,
+    pub reason: Option<Reason>,
+    pub begun: SystemTime,
+    pub duration: Duration,
+    pub stages: &'c [(Stage, Duration)],
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("live", &self.live_count()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for GateParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GateParts").field("approvals", &self.approvals).finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Call {

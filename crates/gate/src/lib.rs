@@ -5,19 +5,33 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+mod call;
+mod digest;
 mod gate;
+mod limiter;
+mod live;
+mod metrics;
 mod outcome;
 mod ports;
 mod reason;
+mod registry;
 
 pub use approval::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
     Spent, Trust,
 };
-pub use gate::{Call, Client, ClientAnswer};
+pub use call::{CallRecord, Journal, Purpose};
+pub use gate::{
+    ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts,
+    Observer, OnJournalFailure, Shows,
+};
+pub use limiter::CallLimits;
+pub use live::LiveTool;
+pub use metrics::Metrics;
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released};
 pub use ports::{
     Answer, Ask, Clock, EffectEntry, PassStore, Prompt, RunFailure, RunReport, RunRequest, RunUsage,
     Runnable, StoredPass, SystemClock,
 };
 pub use reason::{End, Reason, Retry, Stage};
+pub use registry::LiveSet;

@@ -106,12 +106,9 @@ macro_rules! reasons {
 
 reasons! {
     UnknownTool "admit.unknown_tool" Refused Never "no such tool is live, or this caller may not know of it";
-    Busy "admit.busy" Refused Later "too many calls at once, of this caller or in all";
     ShuttingDown "admit.shutting_down" Refused Later "the gateway is stopping";
     InputShape "bind.input_shape" Refused ChangeArguments "the arguments do not fit the tool's input schema";
     InputTooLarge "bind.too_large" Refused ChangeArguments "the arguments have too many bytes or nest too deeply";
-    HostNotAllowed "check.host_not_allowed" Refused ChangeArguments "an argument names a host outside the tool's reach";
-    PathOutsideRoots "check.path_outside_roots" Refused ChangeArguments "an argument names a path outside the tool's reach";
     MissingPermission "decide.missing_permission" Refused Never "the caller lacks a permission that the tool requires";
     PolicyForbids "decide.policy_forbids" Refused Never "a policy forbids this call";
     ApprovalPending "decide.approval_pending" Refused AfterApproval "a person has yet to approve this call";
@@ -133,7 +130,7 @@ reasons! {
     HostBytes "execute.host_bytes" Failed ChangeArguments "more bytes through helpers than the tool may move";
     MissingSecret "execute.missing_secret" Failed Later "a value that the tool needs is not set on the gateway";
     ArgumentsTooLarge "execute.arguments_too_large" Failed ChangeArguments "the arguments do not fit the worker's socket";
-    PoolBusy "execute.busy" Refused Later "no worker is free and the queue is full";
+    Busy "execute.busy" Refused Later "too many calls at once, of this caller or in all";
     WorkerUnavailable "execute.worker_unavailable" Broken Later "no worker can be started, or it would be weaker than required";
     WorkerDied "execute.worker_died" Failed Later "the worker ended in the middle of the call";
     WorkerMisbehaved "execute.worker_misbehaved" Failed Never "the worker sent what no worker sends";

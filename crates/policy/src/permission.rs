@@ -40,6 +40,11 @@ impl PermissionRules {
     }
 
     /// Each missing permission once, in the order of the document.
+    /// What the caller lacks whatever the arguments are. With any of these missing, no call could ever succeed.
+    pub fn missing_always(&self, held: &BTreeSet<String>) -> Vec<String> {
+        self.always.iter().filter(|permission| !held.contains(*permission)).cloned().collect()
+    }
+
     pub fn missing(&self, held: &BTreeSet<String>, args: &Value) -> Vec<String> {
         let is_met = |elevated: &&Elevated| elevated.when.as_ref().is_none_or(|when| when.accepts(args));
         let elevated = self.elevated.iter().filter(is_met).flat_map(|elevated| &elevated.require);

@@ -118,7 +118,8 @@ fn safety(declared: &Map<String, Value>) -> ToolSafety {
 fn approval(declared: &Map<String, Value>) -> HumanInTheLoop {
     let mode = match text(declared, "mode") {
         Some("REQUIRED") => ApprovalMode::Required,
-        _ => ApprovalMode::Disabled,
+        Some(_) => ApprovalMode::Disabled,
+        None => ApprovalMode::Unstated,
     };
     HumanInTheLoop { mode, prompt_template: text(declared, "promptTemplate").map(str::to_owned) }
 }

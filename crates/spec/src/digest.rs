@@ -115,8 +115,9 @@ fn approval(approval: &HumanInTheLoop, document: &Map<String, Value>) -> Value {
     let written = document.get("humanInTheLoop").and_then(Value::as_object);
     let mut form: Map<String, Value> = written.cloned().unwrap_or_default();
     let mode = match approval.mode {
-        ApprovalMode::Disabled => "DISABLED",
-        ApprovalMode::Required => "REQUIRED",
+        ApprovalMode::Unstated => None,
+        ApprovalMode::Disabled => Some("DISABLED"),
+        ApprovalMode::Required => Some("REQUIRED"),
     };
     form.insert("mode".into(), mode.into());
     form.insert("promptTemplate".into(), approval.prompt_template.clone().into());

@@ -45,7 +45,7 @@ pub use lint::helpers_of;
 pub use path_pattern::{PathPattern, PathRoots};
 pub use placeholder::{Part, Template};
 pub use pointer::Pointer;
-pub use schema::{CompiledSchema, Schema};
+pub use schema::{CompiledSchema, Schema, Violation};
 pub use similar::distance as edit_distance;
 pub use source::{Format, LineIndex, MAX_FILE_BYTES, Position, Span};
 pub use test_value::parse as parse_test_value;

@@ -118,8 +118,9 @@ fn head(spec: &ToolSpec, target: WireTarget) -> Map<String, Value> {
     tool
 }
 
-/// Flat, self-contained, an object: what the strictest clients accept.
-fn input_schema(spec: &ToolSpec) -> Result<Value, ProjectError> {
+/// What arguments are judged by: the same shape that clients are told. Flat, self-contained, an object: what the strictest
+/// of them accept.
+pub fn input_schema(spec: &ToolSpec) -> Result<Value, ProjectError> {
     match &spec.governance.input {
         Some(input) => expand::input(input),
         None => Ok(of_params(&spec.params)),

@@ -1,6 +1,7 @@
 //! The published schemas, and what a document's violations of them mean to its author.
 
 mod explain;
+mod violation;
 
 use std::sync::LazyLock;
 
@@ -8,6 +9,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 pub(crate) use explain::explain as explain_violation;
+pub use violation::Violation;
 
 use crate::{Code, Finding, MAX_FINDINGS, Pointer};
 
@@ -126,6 +128,11 @@ impl CompiledSchema {
 
     pub fn accepts(&self, value: &Value) -> bool {
         self.0.is_valid(value)
+    }
+
+    /// What is wrong with a value, in words for whoever made it; at most `limit` of it.
+    pub fn violations(&self, value: &Value, limit: usize) -> Vec<Violation> {
+        self.0.iter_errors(value).take(limit).map(|error| violation::of(&error)).collect()
     }
 }
 

@@ -58,7 +58,7 @@ fn absent_and_null_take_the_defaults() {
     let spec = spec_of(&sound());
     assert_eq!(spec, spec_of(&nulls));
     assert_eq!(spec.draft, None);
-    assert_eq!(spec.approval.mode, ApprovalMode::Disabled);
+    assert_eq!(spec.approval.mode, ApprovalMode::Unstated);
     assert_eq!(spec.overrides, crate::model::SandboxOverrides::default());
     assert_eq!(spec.body, Body::JavaScript { code: "return 1".into() });
 }

@@ -95,7 +95,9 @@ pub struct HumanInTheLoop {
 
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ApprovalMode {
+    /// The document is silent, and whoever runs the gateway decides by the risk.
     #[default]
+    Unstated,
     Disabled,
     Required,
 }

@@ -78,7 +78,7 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
 }
 
 /// Null is left out: it means the same as leaving the field away, which nobody needs to be told.
-fn expected_types(kind: &TypeKind) -> String {
+pub(super) fn expected_types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => with_article(&one.to_string()),
         TypeKind::Multiple(several) => {
@@ -114,7 +114,7 @@ fn known_keys(schema: Schema, error: &ValidationError<'_>) -> Vec<&'static str> 
     properties.into_iter().flat_map(Map::keys).map(String::as_str).collect()
 }
 
-fn describe(value: &Value) -> String {
+pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
@@ -131,7 +131,7 @@ fn members(value: &Value) -> String {
     }
 }
 
-fn shorten(text: &str, most: usize) -> String {
+pub(super) fn shorten(text: &str, most: usize) -> String {
     let mut clean: String =
         text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(most).collect();
     if text.chars().nth(most).is_some() {

@@ -1,0 +1,81 @@
+//! A call: admit → bind → check → decide → execute → filter, and the journal around it.
+
+mod admit;
+mod bind;
+mod check;
+mod decide;
+mod execute;
+mod filter;
+mod journal;
+mod prompt;
+mod stop;
+
+use std::sync::Arc;
+
+pub(crate) use self::admit::is_visible;
+use self::journal::Trail;
+pub use self::journal::{CallRecord, Journal, Purpose, Shows};
+use self::stop::Stop;
+use crate::{
+    gate::{Call, Inner},
+    live::LiveTool,
+    outcome::{Outcome, Released},
+    ports::RunReport,
+};
+
+/// Every call that comes through a door ends here, and every end is in the journal.
+pub(crate) async fn run(gate: &Inner, call: Call) -> Outcome {
+    let trail = Trail::new(gate, &call, Purpose::Call);
+    around(gate, trail, call, None).await.0
+}
+
+/// The Local Pass: the same stages for a draft, asked of nobody, with what its author needs to know.
+pub(crate) async fn run_draft(
+    gate: &Inner,
+    call: Call,
+    draft: Arc<LiveTool>,
+) -> (Outcome, Option<RunReport>) {
+    let trail = Trail::new(gate, &call, Purpose::LocalPass);
+    around(gate, trail, call, Some(draft)).await
+}
+
+/// Nothing starts before the opening record is written, and nothing is released before the closing one is.
+async fn around(
+    gate: &Inner,
+    mut trail: Trail,
+    call: Call,
+    draft: Option<Arc<LiveTool>>,
+) -> (Outcome, Option<RunReport>) {
+    if let Err(broken) = trail.open().await {
+        gate.observe(&broken);
+        return (broken, None);
+    }
+    let (outcome, report) = match through_the_stages(gate, call, draft, &mut trail).await {
+        Ok(filtered) => {
+            let (value, is_structured, report) = filtered.into_parts();
+            let call_id = trail.call_id().to_owned();
+            (Outcome::Released(Released { call_id, value, is_structured }), Some(report))
+        }
+        Err(mut stop) => {
+            let report = stop.take_report();
+            (stop.into_outcome(trail.call_id()), report)
+        }
+    };
+    let outcome = trail.close(outcome).await;
+    gate.observe(&outcome);
+    (outcome, report)
+}
+
+async fn through_the_stages(
+    gate: &Inner,
+    call: Call,
+    draft: Option<Arc<LiveTool>>,
+    trail: &mut Trail,
+) -> Result<filter::Filtered, Stop> {
+    let admitted = trail.after(admit::admit(gate, call, draft))?;
+    let bound = trail.after(bind::bind(admitted, gate.limits()))?;
+    let checked = trail.after(Ok(check::check(bound)))?;
+    let decided = trail.after(decide::decide(gate, checked).await)?;
+    let executed = trail.after(execute::execute(gate, decided).await)?;
+    trail.after(filter::filter(executed))
+}

@@ -1,0 +1,119 @@
+//! B. Do the arguments fit the tool's input schema and the caps?
+
+use serde_json::{Map, Value};
+
+use super::{admit::Admitted, stop::Stop};
+use crate::{digest, gate::ArgumentLimits, reason::Reason};
+
+/// A call whose arguments are what the tool declares.
+#[derive(Debug)]
+pub struct Bound {
+    pub admitted: Admitted,
+    pub arguments: Map<String, Value>,
+    pub arguments_digest: String,
+    /// What was changed on the way, each as `name: from → to`.
+    pub coercions: Vec<String>,
+    _sealed: (),
+}
+
+pub fn bind(mut admitted: Admitted, limits: ArgumentLimits) -> Result<Bound, Stop> {
+    let given = std::mem::take(&mut admitted.call.arguments);
+    within(&given, limits)?;
+    // A tool with a schema of its own says itself what null and blank mean.
+    let declares_params = admitted.tool.spec.governance.input.is_none();
+    let mut coercions = Vec::new();
+    let mut arguments = Map::with_capacity(given.len());
+    for (name, value) in given {
+        let wanted = wanted_type(&admitted.tool.input_schema, &name);
+        let value = coerce(&name, value, wanted, &mut coercions);
+        if is_absent(&value) && declares_params {
+            coercions.push(format!("{name}: {} → absent", if value.is_null() { "null" } else { "blank" }));
+        } else {
+            arguments.insert(name, value);
+        }
+    }
+    let value = Value::Object(arguments);
+    let violations = admitted.tool.input.violations(&value, MOST_VIOLATIONS);
+    if !violations.is_empty() {
+        return Err(refusal(&violations));
+    }
+    let arguments_digest = digest::of(&value);
+    let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
+    Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
+}
+
+fn within(arguments: &Map<String, Value>, limits: ArgumentLimits) -> Result<(), Stop> {
+    let too_deep = arguments.values().any(|value| depth(value) >= limits.depth);
+    if too_deep {
+        let message = format!("the arguments nest more than {} levels deep", limits.depth);
+        return Err(Stop::new(Reason::InputTooLarge, message).with_remedy("send flatter arguments"));
+    }
+    let bytes = serde_json::to_vec(arguments).map_or(usize::MAX, |text| text.len());
+    if bytes > limits.bytes {
+        let message = format!("the arguments have {bytes} bytes; at most {} are taken", limits.bytes);
+        return Err(Stop::new(Reason::InputTooLarge, message).with_remedy("send less, or in several calls"));
+    }
+    Ok(())
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 1,
+    }
+}
+
+/// The one type that the schema names for this argument, if it names one.
+fn wanted_type<'s>(schema: &'s Value, name: &str) -> Option<&'s str> {
+    schema.get("properties")?.get(name)?.get("type")?.as_str()
+}
+
+/// Small models send numbers and structures as text. These two readings are taken, and no others.
+fn coerce(name: &str, value: Value, wanted: Option<&str>, coercions: &mut Vec<String>) -> Value {
+    let (Value::String(text), Some(wanted)) = (&value, wanted) else { return value };
+    let read: Option<Value> = match wanted {
+        "object" | "array" | "number" | "integer" => serde_json::from_str(text.trim()).ok(),
+        _ => None,
+    };
+    let fits = |read: &Value| match wanted {
+        "object" => read.is_object(),
+        "array" => read.is_array(),
+        "number" => read.is_number(),
+        "integer" => read.is_i64() || read.is_u64(),
+        _ => false,
+    };
+    match read.filter(fits) {
+        Some(read) => {
+            coercions.push(format!("{name}: text → {wanted}"));
+            read
+        }
+        None => value,
+    }
+}
+
+/// Null and blank text count as absent, as tools have always been told.
+fn is_absent(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}
+
+fn refusal(violations: &[toolgate_spec::Violation]) -> Stop {
+    let lines: Vec<String> = violations
+        .iter()
+        .map(|violation| {
+            let place = if violation.at.is_empty() { "the arguments" } else { &violation.at };
+            format!("`{place}`: expected {}, came {}", violation.expected, violation.came)
+        })
+        .collect();
+    let places: Vec<&str> = violations.iter().map(|violation| violation.at.as_str()).collect();
+    Stop::new(Reason::InputShape, format!("the arguments do not fit: {}", lines.join("; ")))
+        .with_remedy("correct the named fields and call again")
+        // What came may be private; the place is enough for the journal.
+        .for_operator(format!("the arguments do not fit at `{}`", places.join("`, `")))
+}
+
+const MOST_VIOLATIONS: usize = 5;

@@ -1,0 +1,116 @@
+//! D. What do permissions, policy and, where asked, a person say? The strictest wins.
+
+mod ask;
+
+use toolgate_policy::{Arguments, Ruling, Verdict};
+use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
+
+use super::{check::Checked, stop::Stop};
+use crate::{
+    approval::Spent,
+    call::Purpose,
+    gate::{ApprovalDefault, Inner},
+    reason::Reason,
+};
+
+/// A call that may run.
+#[derive(Debug)]
+pub struct Decided {
+    pub checked: Checked,
+    /// Who had a say, and what they said.
+    pub opinions: Vec<Opinion>,
+    /// The approval that this call used up.
+    pub approval: Option<Spent>,
+    /// A remembered approval answered instead of a person.
+    pub was_trusted: bool,
+    _sealed: (),
+}
+
+/// One voice: its name is stable and goes into the journal.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Opinion {
+    pub source: &'static str,
+    pub verdict: Verdict,
+    pub why: String,
+}
+
+pub async fn decide(gate: &Inner, checked: Checked) -> Result<Decided, Stop> {
+    // A Local Pass is the author's own test: nobody is asked, and no caller's permissions are meant.
+    if checked.bound.admitted.purpose == Purpose::LocalPass {
+        let own = Opinion { source: "local_pass", verdict: Verdict::Permit, why: "a test run".to_owned() };
+        return Ok(Decided { checked, opinions: vec![own], approval: None, was_trusted: false, _sealed: () });
+    }
+    let opinions = opinions(gate, &checked);
+    if let Some(against) = opinions.iter().find(|opinion| opinion.verdict == Verdict::Forbid) {
+        return Err(forbidden(against));
+    }
+    if Verdict::strictest(opinions.iter().map(|opinion| opinion.verdict)) == Verdict::Permit {
+        return Ok(Decided { checked, opinions, approval: None, was_trusted: false, _sealed: () });
+    }
+    let (approval, was_trusted) = match ask::ask(gate, &checked, &opinions).await? {
+        ask::Consent::Approved(spent) => (Some(spent), false),
+        ask::Consent::Trusted => (None, true),
+    };
+    Ok(Decided { checked, opinions, approval, was_trusted, _sealed: () })
+}
+
+fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
+    let admitted = &checked.bound.admitted;
+    let (tool, caller) = (&admitted.tool, &admitted.call.caller);
+    let arguments = serde_json::Value::Object(checked.bound.arguments.clone());
+    let missing = tool.permissions.missing(&caller.permissions, &arguments);
+    let mut opinions = vec![if missing.is_empty() {
+        Opinion { source: "permissions", verdict: Verdict::Permit, why: "all held".to_owned() }
+    } else {
+        let why = format!("missing `{}`", missing.join("`, `"));
+        Opinion { source: "permissions", verdict: Verdict::Forbid, why }
+    }];
+    if let Ok(arguments) = Arguments::from_value(arguments)
+        && let Ruling::Deny { reason } = gate.policy.check(caller, &tool.wire_name, &arguments)
+    {
+        opinions.push(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason });
+    }
+    opinions.extend(approval_opinions(gate, checked));
+    opinions
+}
+
+/// Who wants a person to be asked?
+fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
+    let tool = &checked.bound.admitted.tool;
+    let ask = |source, why: String| Opinion { source, verdict: Verdict::Ask, why };
+    let mut opinions = Vec::new();
+    match (tool.spec.approval.mode, tool.policy.approval.level.value) {
+        (ApprovalMode::Required, _) => {
+            opinions.push(ask("human_in_the_loop", "the tool wants every call confirmed".to_owned()));
+        }
+        (_, ApprovalLevel::Always) => {
+            opinions.push(ask("capability", "every call is to be confirmed".to_owned()));
+        }
+        (_, ApprovalLevel::Ask) => opinions.push(ask("capability", "calls are to be confirmed".to_owned())),
+        (ApprovalMode::Disabled, ApprovalLevel::Auto) => {}
+        (ApprovalMode::Unstated, ApprovalLevel::Auto) => {
+            if gate.approvals.default.asks(tool.level)
+                && tool.spec.governance.capability.approval.level.is_none()
+            {
+                opinions.push(ask("risk", format!("rated {}", tool.level.name())));
+            }
+        }
+    }
+    if gate.approvals.default == ApprovalDefault::Always && opinions.is_empty() {
+        opinions.push(ask("gateway", "the gateway confirms every call".to_owned()));
+    }
+    if !checked.dangers.is_empty() {
+        opinions
+            .push(ask("danger_pattern", format!("the arguments match `{}`", checked.dangers.join("`, `"))));
+    }
+    opinions
+}
+
+fn forbidden(against: &Opinion) -> Stop {
+    if against.source == "permissions" {
+        Stop::new(Reason::MissingPermission, format!("this call needs more permissions: {}", against.why))
+            .with_remedy("ask the operator for the permission, or call with other arguments")
+    } else {
+        Stop::new(Reason::PolicyForbids, format!("a policy forbids this call: {}", against.why))
+    }
+}

@@ -1,0 +1,245 @@
+//! Did a person say yes to exactly this call? Every other answer means that it is not run.
+
+use std::{sync::Arc, time::SystemTime};
+
+use tokio::{sync::watch, time::timeout};
+use toolgate_policy::Verdict;
+
+use super::{Checked, Opinion};
+use crate::{
+    approval::{
+        Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
+    },
+    call::{prompt, stop::Stop},
+    gate::Inner,
+    ports::{Answer, Ask, Prompt},
+    reason::Reason,
+};
+
+pub enum Consent {
+    Approved(Spent),
+    /// A yes that is remembered.
+    Trusted,
+}
+
+pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Result<Consent, Stop> {
+    let now = gate.clock.now();
+    let question = question(gate, checked, opinions, now);
+    let binding = question.binding.clone();
+    let trust = trust_of(gate, checked, opinions, &binding, now);
+    if let Some(trust) = trust.clone()
+        && on_queue(gate, move |queue| queue.is_trusted(&trust, now)).await?
+    {
+        return Ok(Consent::Trusted);
+    }
+    let spent = match (&checked.bound.admitted.call.answer, gate.approvals.client_may_answer) {
+        (Some(given), true) => Some(answered(gate, &binding, &given.approval, given.answer, now).await?),
+        _ => spend(gate, &binding, None, now).await?,
+    };
+    let spent = match spent {
+        Some(spent) => spent,
+        None => open_and_wait(gate, checked, question, now).await?,
+    };
+    if let Some(trust) = trust {
+        on_queue(gate, move |queue| queue.remember(&trust)).await?;
+    }
+    Ok(Consent::Approved(spent))
+}
+
+/// The call is made again, and the person behind the client has answered.
+async fn answered(
+    gate: &Inner,
+    binding: &Binding,
+    id: &ApprovalId,
+    answer: Answer,
+    now: SystemTime,
+) -> Result<Spent, Stop> {
+    let known = id.clone();
+    // The question must be the one for this very call before any answer to it counts.
+    let approval = on_queue(gate, move |queue| queue.get(&known, now)).await?;
+    if approval.question.binding != *binding {
+        return Err(invalid(&ApprovalError::OtherCall));
+    }
+    record(gate, &approval, answer, now).await?;
+    spend_this(gate, binding, id, now).await
+}
+
+/// Puts the question into the queue, and waits where the client can be asked at once.
+async fn open_and_wait(
+    gate: &Inner,
+    checked: &Checked,
+    question: NewApproval,
+    now: SystemTime,
+) -> Result<Spent, Stop> {
+    let binding = question.binding.clone();
+    let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
+    let asker = checked.bound.admitted.call.ask.clone().filter(|_| gate.approvals.client_may_answer);
+    let Some(asker) = asker else { return Err(pending(approval)) };
+    let mut changes = gate.queue.changes();
+    let answer = timeout(gate.approvals.timeout, async {
+        tokio::select! {
+            answer = put_to_client(asker, &approval) => Some(answer),
+            () = decided_elsewhere(gate, &approval.id, &mut changes) => None,
+        }
+    })
+    .await;
+    let now = gate.clock.now();
+    match answer {
+        Ok(Some(answer)) => record(gate, &approval, answer, now).await?,
+        Ok(None) => {}
+        Err(_) => {
+            return Err(Stop::new(Reason::ApprovalTimeout, "nobody answered in time; the call was not run")
+                .with_remedy(how_to_approve(&approval.id)));
+        }
+    }
+    spend_this(gate, &binding, &approval.id, now).await
+}
+
+async fn put_to_client(asker: Arc<dyn Ask>, approval: &Approval) -> Answer {
+    asker.ask(&Prompt { approval: approval.id.clone(), text: approval.question.prompt.clone() }).await
+}
+
+/// Ends when somebody has answered in the queue. A queue that cannot be read answers nothing.
+async fn decided_elsewhere(gate: &Inner, id: &ApprovalId, changes: &mut watch::Receiver<u64>) {
+    loop {
+        let (known, now) = (id.clone(), gate.clock.now());
+        let seen = on_queue_raw(gate, move |queue| queue.get(&known, now)).await;
+        if seen.is_ok_and(|approval| approval.state != ApprovalState::Pending) {
+            return;
+        }
+        if changes.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Writes down what the client's person said. Only an explicit yes goes on.
+async fn record(gate: &Inner, approval: &Approval, answer: Answer, now: SystemTime) -> Result<(), Stop> {
+    let state = match answer {
+        Answer::Accept => ApprovalState::Approved,
+        Answer::Decline | Answer::Cancel => ApprovalState::Denied,
+        // Nobody said anything: the question stays in the queue for somebody who can.
+        Answer::Lost => return Err(pending(approval.clone())),
+    };
+    let id = approval.id.clone();
+    let decided = on_queue_raw(gate, move |queue| queue.decide(&id, state, BY_CLIENT, None, now)).await;
+    match (decided, state) {
+        // Where somebody was faster, what they said counts, and spending will see it.
+        (Ok(_) | Err(ApprovalError::NotPending(_)), ApprovalState::Approved) => Ok(()),
+        (Err(problem), ApprovalState::Approved) => Err(invalid(&problem)),
+        _ => Err(denied()),
+    }
+}
+
+async fn spend_this(
+    gate: &Inner,
+    binding: &Binding,
+    id: &ApprovalId,
+    now: SystemTime,
+) -> Result<Spent, Stop> {
+    let spent = spend(gate, binding, Some(id), now).await?;
+    spent.ok_or_else(|| invalid(&ApprovalError::NotPending(ApprovalState::Pending)))
+}
+
+async fn spend(
+    gate: &Inner,
+    binding: &Binding,
+    id: Option<&ApprovalId>,
+    now: SystemTime,
+) -> Result<Option<Spent>, Stop> {
+    let (binding, id) = (binding.clone(), id.cloned());
+    on_queue(gate, move |queue| queue.spend(&binding, id.as_ref(), now)).await
+}
+
+fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTime) -> NewApproval {
+    let bound = &checked.bound;
+    let tool = &bound.admitted.tool;
+    let asking = opinions.iter().filter(|opinion| opinion.verdict == Verdict::Ask);
+    NewApproval {
+        binding: Binding {
+            caller: bound.admitted.call.caller.subject.clone(),
+            tool: tool.wire_name.clone(),
+            tool_digest: tool.digest.clone(),
+            arguments_digest: bound.arguments_digest.clone(),
+            policy_digest: tool.policy_digest.clone(),
+        },
+        prompt: prompt::text(&tool.spec, &tool.wire_name, &bound.arguments, &tool.runnable.mask()),
+        because: asking.map(|opinion| opinion.source.to_owned()).collect(),
+        risk: tool.level.name().to_owned(),
+        created: now,
+        expires: now + gate.approvals.expires,
+    }
+}
+
+/// Trust answers only where the tool lets it, and never where every call is to be confirmed or danger was seen.
+fn trust_of(
+    gate: &Inner,
+    checked: &Checked,
+    opinions: &[Opinion],
+    binding: &Binding,
+    now: SystemTime,
+) -> Option<Trust> {
+    let approval = &checked.bound.admitted.tool.policy.approval;
+    let is_each_time = |opinion: &Opinion| matches!(opinion.source, "danger_pattern" | "gateway");
+    let may_trust =
+        approval.trust_after_approval.value && !approval.is_required() && !opinions.iter().any(is_each_time);
+    may_trust.then(|| Trust {
+        caller: binding.caller.clone(),
+        flow: checked.bound.admitted.call.client.conversation.clone().unwrap_or_default(),
+        tool_digest: binding.tool_digest.clone(),
+        policy_digest: binding.policy_digest.clone(),
+        expires: now + gate.approvals.trust,
+    })
+}
+
+fn pending(approval: Approval) -> Stop {
+    let remedy = how_to_approve(&approval.id);
+    let message = format!("a person has to approve this call first; {remedy}, then make the same call again");
+    let mut stop = Stop::new(Reason::ApprovalPending, message).with_remedy(remedy);
+    stop.asked = Some(Box::new(approval));
+    stop
+}
+
+fn denied() -> Stop {
+    let message = "a person declined this call; it was not run, and is not to be tried again";
+    Stop::new(Reason::ApprovalDenied, message)
+}
+
+fn how_to_approve(id: &ApprovalId) -> String {
+    format!("an operator can approve it with `toolgate approvals approve {id}`")
+}
+
+fn invalid(problem: &ApprovalError) -> Stop {
+    match problem {
+        ApprovalError::NotPending(ApprovalState::Denied) => denied(),
+        ApprovalError::Unavailable(why) => {
+            Stop::new(Reason::ApprovalsUnavailable, "approvals cannot be read").for_operator(why.clone())
+        }
+        ApprovalError::QueueFull => Stop::new(Reason::Busy, problem.to_string())
+            .with_remedy("wait until some of the waiting calls have been answered"),
+        _ => Stop::new(Reason::ApprovalInvalid, format!("{problem}; the call was not run"))
+            .with_remedy("make the call again without an answer, so that it is asked for anew"),
+    }
+}
+
+/// The queue is a database: it is asked beside the runtime's own threads.
+async fn on_queue<T, F>(gate: &Inner, job: F) -> Result<T, Stop>
+where
+    T: Send + 'static,
+    F: FnOnce(&dyn ApprovalQueue) -> Result<T, ApprovalError> + Send + 'static,
+{
+    on_queue_raw(gate, job).await.map_err(|problem| invalid(&problem))
+}
+
+async fn on_queue_raw<T, F>(gate: &Inner, job: F) -> Result<T, ApprovalError>
+where
+    T: Send + 'static,
+    F: FnOnce(&dyn ApprovalQueue) -> Result<T, ApprovalError> + Send + 'static,
+{
+    let queue = Arc::clone(&gate.queue);
+    tokio::task::spawn_blocking(move || job(queue.as_ref()))
+        .await
+        .unwrap_or_else(|_| Err(ApprovalError::Unavailable("the queue's thread ended".to_owned())))
+}
+
+const BY_CLIENT: &str = "client";

@@ -1,0 +1,43 @@
+//! E. Run it, jailed, under a deadline.
+
+use std::sync::atomic::Ordering;
+
+use super::{decide::Decided, stop::Stop};
+use crate::{
+    gate::Inner,
+    ports::{RunReport, RunRequest},
+    reason::Reason,
+};
+
+/// A call whose tool has run and returned something.
+#[derive(Debug)]
+pub struct Executed {
+    pub decided: Decided,
+    pub report: RunReport,
+    _sealed: (),
+}
+
+pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
+    let bound = &decided.checked.bound;
+    let caller = &bound.admitted.call.caller.subject;
+    let _slot = gate.limiter.enter(caller).await.map_err(|busy| {
+        Stop::new(Reason::Busy, busy.to_string()).with_remedy("wait a moment and call again")
+    })?;
+    gate.metrics.running.fetch_add(1, Ordering::Relaxed);
+    let running = Running(gate);
+    let report = bound.admitted.tool.runnable.run(RunRequest { arguments: &bound.arguments, caller }).await;
+    drop(running);
+    match &report.outcome {
+        Ok(_) => Ok(Executed { decided, report, _sealed: () }),
+        Err(failure) => Err(Stop::new(failure.reason, failure.message.clone()).with_report(report)),
+    }
+}
+
+/// Counts a run until it ends, also by being dropped.
+struct Running<'g>(&'g Inner);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.metrics.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,206 @@
+//! J. What is written down of a call? A record before it starts and one when it ends, however it ends.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use serde_json::{Map, Value};
+
+mod record;
+
+pub use self::record::{CallRecord, Purpose};
+use super::{
+    admit::Admitted, bind::Bound, check::Checked, decide::Decided, execute::Executed, filter::Filtered,
+    stop::Stop,
+};
+use crate::{
+    gate::{Call, Finished, Inner, Observer, OnJournalFailure},
+    outcome::{Broken, Outcome},
+    reason::{Reason, Stage},
+};
+
+/// Where records go. An error means that the record is not there.
+pub trait Journal: Send + Sync {
+    fn append(&self, record: &CallRecord) -> Result<(), String>;
+
+    /// Does appending wait for a disk? Then it is done beside the runtime's own threads.
+    fn waits_for_disk(&self) -> bool;
+}
+
+/// The way of one call. Dropped in the middle, it writes that the caller went away.
+pub(crate) struct Trail {
+    journal: Arc<dyn Journal>,
+    observer: Option<Arc<dyn Observer>>,
+    on_failure: OnJournalFailure,
+    record: CallRecord,
+    begun: SystemTime,
+    started: Instant,
+    last: Instant,
+    stages: Vec<(Stage, Duration)>,
+    state: State,
+    shows: Shows,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum State {
+    Unopened,
+    Open,
+    Closed,
+}
+
+/// Are arguments and outputs written in clear, masked, because the operator is looking for something?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shows {
+    Digests,
+    Everything,
+}
+
+impl Trail {
+    pub fn new(gate: &Inner, call: &Call, purpose: Purpose) -> Self {
+        let now = Instant::now();
+        Self {
+            journal: Arc::clone(&gate.journal),
+            observer: gate.observer.clone(),
+            on_failure: gate.on_journal_failure,
+            record: CallRecord::opened(call, purpose, gate.on_journal_failure),
+            begun: gate.clock.now(),
+            started: now,
+            last: now,
+            stages: Vec::with_capacity(Stage::ALL.len()),
+            state: State::Unopened,
+            shows: gate.shows,
+        }
+    }
+
+    pub fn call_id(&self) -> &str {
+        &self.record.call_id
+    }
+
+    /// Without an opening record nothing starts.
+    pub async fn open(&mut self) -> Result<(), Outcome> {
+        match (self.write().await, self.on_failure) {
+            (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => {
+                self.state = State::Open;
+                Ok(())
+            }
+            (Err(problem), OnJournalFailure::Refuse) => Err(self.broken(problem)),
+        }
+    }
+
+    /// Takes down what a stage found out, and how long it took.
+    pub fn after<T: Noted>(&mut self, result: Result<T, Stop>) -> Result<T, Stop> {
+        let now = Instant::now();
+        self.stages.push((T::STAGE, now.duration_since(self.last)));
+        self.last = now;
+        match &result {
+            Ok(ticket) => ticket.note(&mut self.record, self.shows),
+            Err(stop) => self.record.stopped(T::STAGE, stop),
+        }
+        result
+    }
+
+    /// Without a closing record nothing is released.
+    pub async fn close(&mut self, outcome: Outcome) -> Outcome {
+        self.record.close(&outcome, self.started.elapsed());
+        let outcome = match (self.write().await, self.on_failure) {
+            (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => outcome,
+            (Err(problem), OnJournalFailure::Refuse) => self.broken(problem),
+        };
+        self.state = State::Closed;
+        if let Some(observer) = &self.observer {
+            observer.finished(&Finished {
+                record: &self.record,
+                reason: outcome.reason(),
+                begun: self.begun,
+                duration: self.started.elapsed(),
+                stages: &self.stages,
+            });
+        }
+        outcome
+    }
+
+    async fn write(&self) -> Result<(), String> {
+        if !self.journal.waits_for_disk() {
+            return self.journal.append(&self.record);
+        }
+        let (journal, record) = (Arc::clone(&self.journal), self.record.clone());
+        tokio::task::spawn_blocking(move || journal.append(&record))
+            .await
+            .unwrap_or_else(|_| Err("the journal's thread ended".to_owned()))
+    }
+
+    fn broken(&self, problem: String) -> Outcome {
+        let call_id = self.record.call_id.clone();
+        Outcome::Broken(Broken { call_id, reason: Reason::JournalFailed, to_operator: problem })
+    }
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        if self.state == State::Open {
+            self.record.cancelled(self.started.elapsed());
+            // There is nobody left to tell when this fails too; the opening record stays without its pair.
+            let _ = self.journal.append(&self.record);
+        }
+    }
+}
+
+/// A ticket that tells the journal what its stage found out.
+pub(crate) trait Noted {
+    const STAGE: Stage;
+
+    fn note(&self, record: &mut CallRecord, shows: Shows);
+}
+
+impl Noted for Admitted {
+    const STAGE: Stage = Stage::Admit;
+
+    fn note(&self, record: &mut CallRecord, _: Shows) {
+        record.admitted(&self.tool);
+    }
+}
+
+impl Noted for Bound {
+    const STAGE: Stage = Stage::Bind;
+
+    fn note(&self, record: &mut CallRecord, how: Shows) {
+        let shown = self.admitted.tool.journal_arguments(&self.arguments, how);
+        record.bound(&self.arguments_digest, &self.coercions, shown);
+    }
+}
+
+impl Noted for Checked {
+    const STAGE: Stage = Stage::Check;
+
+    fn note(&self, record: &mut CallRecord, _: Shows) {
+        record.dangers.clone_from(&self.dangers);
+    }
+}
+
+impl Noted for Decided {
+    const STAGE: Stage = Stage::Decide;
+
+    fn note(&self, record: &mut CallRecord, _: Shows) {
+        record.decided(self);
+    }
+}
+
+impl Noted for Executed {
+    const STAGE: Stage = Stage::Execute;
+
+    fn note(&self, record: &mut CallRecord, _: Shows) {
+        record.ran(&self.report);
+    }
+}
+
+impl Noted for Filtered {
+    const STAGE: Stage = Stage::Filter;
+
+    fn note(&self, record: &mut CallRecord, how: Shows) {
+        let shown = (how == Shows::Everything || self.logs_output).then(|| self.value.clone());
+        record.filtered(self, shown);
+    }
+}
+
+pub(crate) type Shown = Option<Map<String, Value>>;

@@ -1,0 +1,252 @@
+//! The journal's entry for a call. Its fields are a promise; see `docs/journal.md`.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::{
+    call::{decide::Decided, filter::Filtered, stop::Stop},
+    digest,
+    gate::{Call, OnJournalFailure},
+    live::LiveTool,
+    outcome::Outcome,
+    ports::RunReport,
+    reason::{End, Reason, Stage},
+};
+
+/// Why is the tool run?
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    Call,
+    LocalPass,
+}
+
+/// Written twice: as `call.opened` with what is known then, and as `call.closed` with all of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallRecord {
+    pub kind: &'static str,
+    pub call_id: String,
+    pub trace_id: String,
+    pub purpose: Purpose,
+    pub audit_mode: &'static str,
+    pub caller: Value,
+    pub client: Value,
+    pub tool: Value,
+    pub request: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_safety: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dangers: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opinions: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denial: Option<Value>,
+    /// The last stage that was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<f64>,
+}
+
+impl CallRecord {
+    pub fn opened(call: &Call, purpose: Purpose, on_failure: OnJournalFailure) -> Self {
+        let call_id = Uuid::now_v7().to_string();
+        let mut request = Map::new();
+        request.insert("argsHash".into(), digest::of(&call.arguments).into());
+        let client = &call.client;
+        Self {
+            kind: "call.opened",
+            trace_id: call_id.clone(),
+            call_id,
+            purpose,
+            audit_mode: on_failure.name(),
+            caller: json!({ "sub": call.caller.subject, "permissions": call.caller.permissions }),
+            client: json!({
+                "transport": client.transport,
+                "protocol": client.protocol.as_deref().map(short),
+                "name": client.name.as_deref().map(short),
+                "version": client.version.as_deref().map(short),
+                "conversation": client.conversation.as_deref().map(short),
+            }),
+            tool: json!({ "name": short(&call.tool) }),
+            request,
+            tool_safety: None,
+            policy_version: None,
+            labels: None,
+            dangers: Vec::new(),
+            opinions: Vec::new(),
+            approval: None,
+            run: None,
+            response: None,
+            decision: None,
+            outcome: None,
+            denial: None,
+            stage: None,
+            reason: None,
+            message: None,
+            duration: None,
+        }
+    }
+
+    pub fn admitted(&mut self, tool: &LiveTool) {
+        self.stage = Some(Stage::Admit.name());
+        self.tool = json!({
+            "name": tool.wire_name,
+            "id": tool.spec.id.as_str(),
+            "digest": tool.digest,
+            "classification": tool.policy.classification.value.name(),
+            "risk": tool.risk.level.name(),
+            "level": tool.level.name(),
+        });
+        self.policy_version = Some(tool.policy_digest.clone());
+        self.tool_safety = Some(tool.safety.clone());
+        self.labels = Some(json!({
+            "outputTrust": tool.policy.labels.output_trust.value.name(),
+            "outputDataClass": tool.policy.labels.output_data_class.value.name(),
+        }));
+    }
+
+    pub fn bound(&mut self, arguments_digest: &str, coercions: &[String], shown: super::Shown) {
+        self.stage = Some(Stage::Bind.name());
+        self.request.insert("boundHash".into(), arguments_digest.into());
+        if !coercions.is_empty() {
+            self.request.insert("coercions".into(), json!(coercions));
+        }
+        if let Some(arguments) = shown {
+            self.request.insert("args".into(), Value::Object(arguments));
+        }
+    }
+
+    pub fn decided(&mut self, decided: &Decided) {
+        self.stage = Some(Stage::Decide.name());
+        self.opinions = decided
+            .opinions
+            .iter()
+            .map(|opinion| {
+                json!({ "source": opinion.source, "verdict": opinion.verdict.name(), "why": opinion.why })
+            })
+            .collect();
+        if let Some(spent) = &decided.approval {
+            self.approval = Some(json!({ "id": spent.id.as_str(), "by": spent.decided_by }));
+        } else if decided.was_trusted {
+            self.approval = Some(json!({ "trusted": true }));
+        }
+    }
+
+    pub fn ran(&mut self, report: &RunReport) {
+        self.stage = Some(Stage::Execute.name());
+        let usage = &report.usage;
+        let effects: Vec<Value> = report
+            .effects
+            .iter()
+            .take(MOST_EFFECTS)
+            .map(|effect| {
+                json!({
+                    "what": effect.what, "target": effect.target, "outcome": effect.outcome, "bytes": effect.bytes,
+                })
+            })
+            .collect();
+        self.run = Some(json!({
+            "walls": report.walls,
+            "worker": report.worker,
+            "usage": {
+                "statements": usage.statements,
+                "memoryBytes": usage.memory_bytes,
+                "hostCalls": usage.host_calls,
+                "hostBytes": usage.host_bytes,
+                "elapsedUs": usage.elapsed_us,
+            },
+            "effects": effects,
+            "effectCount": report.effects.len(),
+        }));
+    }
+
+    pub fn filtered(&mut self, filtered: &Filtered, shown: Option<Value>) {
+        self.stage = Some(Stage::Filter.name());
+        let mut response = Map::new();
+        response.insert("outputHash".into(), filtered.output_digest.as_str().into());
+        response.insert("redactedFields".into(), json!(filtered.redacted));
+        response.insert("bytes".into(), filtered.bytes.into());
+        if let Some(output) = shown {
+            response.insert("output".into(), output);
+        }
+        self.response = Some(Value::Object(response));
+    }
+
+    pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
+        self.stage = Some(stage.name());
+        self.message = Some(stop.to_operator.clone());
+        if let Some(approval) = &stop.asked {
+            self.approval = Some(json!({ "id": approval.id.as_str(), "state": approval.state.name() }));
+        }
+        if let Some(report) = stop.report() {
+            self.ran(report);
+            self.stage = Some(stage.name());
+        }
+    }
+
+    pub fn close(&mut self, outcome: &Outcome, elapsed: Duration) {
+        self.kind = "call.closed";
+        self.duration = Some((elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0);
+        self.outcome = Some(match outcome {
+            Outcome::Released(_) => "released",
+            Outcome::Pending(_) => "pending",
+            Outcome::Refused(_) => "refused",
+            Outcome::Failed(_) => "failed",
+            Outcome::Broken(_) => "broken",
+        });
+        let Some(reason) = outcome.reason() else {
+            self.decision = Some("ALLOWED");
+            return;
+        };
+        self.not_released(reason);
+    }
+
+    /// The caller went away before the end.
+    pub fn cancelled(&mut self, elapsed: Duration) {
+        self.kind = "call.closed";
+        self.duration = Some((elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0);
+        self.outcome = Some("failed");
+        self.message = Some("the caller cancelled the call or went away".to_owned());
+        self.not_released(Reason::Cancelled);
+    }
+
+    fn not_released(&mut self, reason: Reason) {
+        self.reason = Some(reason.code());
+        self.decision = Some(if reason.end() == End::Refused { "DENIED" } else { "ERROR" });
+        self.denial = Some(json!({
+            "reason": reason.code(),
+            "stage": reason.stage().map(Stage::audit_name),
+        }));
+    }
+}
+
+/// What clients say of themselves is kept short.
+fn short(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+const MOST_EFFECTS: usize = 100;

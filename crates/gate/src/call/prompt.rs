@@ -1,0 +1,80 @@
+//! What is a person asked? Text from the tool's template and the typed arguments, which can neither speak for the
+//! gateway nor hide in it.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+use toolgate_policy::Mask;
+use toolgate_spec::model::ToolSpec;
+
+/// One line a fact, escaped and bounded. Placeholders are replaced in one pass: what an argument brings along is text.
+pub fn text(spec: &ToolSpec, wire_name: &str, arguments: &Map<String, Value>, mask: &Mask) -> String {
+    let template = spec.approval.prompt_template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
+    let mut prompt = String::new();
+    let mut rest = template;
+    while let Some(start) = rest.find('{') {
+        let (before, after) = rest.split_at(start);
+        prompt.push_str(&plain(before));
+        let Some(end) = after.find('}') else {
+            prompt.push_str(&plain(after));
+            rest = "";
+            break;
+        };
+        let (placeholder, tail) = after.split_at(end + 1);
+        match value_of(placeholder, wire_name, arguments) {
+            Some(value) => prompt.push_str(&plain(&mask.text(&value))),
+            None => prompt.push_str(&plain(placeholder)),
+        }
+        rest = tail;
+    }
+    prompt.push_str(&plain(rest));
+    cut(&prompt, LONGEST_PROMPT)
+}
+
+fn value_of(placeholder: &str, wire_name: &str, arguments: &Map<String, Value>) -> Option<String> {
+    let name = placeholder.trim_start_matches('{').trim_end_matches('}');
+    match name.split_once('.') {
+        None if name == "toolName" => Some(wire_name.to_owned()),
+        None if name == "args" => Some(cut(&Value::Object(arguments.clone()).to_string(), LONGEST_ARGUMENTS)),
+        Some(("args", field)) => Some(cut(
+            &arguments.get(field).map_or_else(|| "nothing".to_owned(), Value::to_string),
+            LONGEST_ARGUMENT,
+        )),
+        _ => None,
+    }
+}
+
+/// Characters that move, hide or reorder what is around them are shown by their number.
+fn plain(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut plain, character| {
+        if is_deceptive(character) {
+            let _ = write!(plain, "\\u{{{:x}}}", u32::from(character));
+        } else {
+            plain.push(character);
+        }
+        plain
+    })
+}
+
+/// Controls, bidirectional marks, zero-width and other invisible characters, and tags.
+fn is_deceptive(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most).collect();
+    format!("{kept}… ({} characters in all)", text.chars().count())
+}
+
+const DEFAULT_TEMPLATE: &str = "Run the tool {toolName} with {args}?";
+const LONGEST_ARGUMENT: usize = 500;
+const LONGEST_ARGUMENTS: usize = 1_500;
+const LONGEST_PROMPT: usize = 4_000;

@@ -1,0 +1,189 @@
+//! A tool that can be called: everything costly is done once, when it is loaded.
+
+use std::sync::Arc;
+
+use regex::{Regex, RegexSet};
+use serde_json::{Map, Value};
+use toolgate_policy::{
+    EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level, policy_digest,
+    safety_to_json, tool_safety,
+};
+use toolgate_spec::{
+    CompiledSchema, Digest, helpers_of,
+    model::{Body, Classification, NetworkMode, ToolSpec},
+    project::{self, WireTarget, wire_name},
+};
+
+use crate::{call::Shows, ports::Runnable};
+
+/// A tool under the policy that is in force for it. Frozen: a change makes another one.
+#[derive(Debug)]
+pub struct LiveTool {
+    pub(crate) spec: Arc<ToolSpec>,
+    pub(crate) policy: EffectivePolicy,
+    pub(crate) wire_name: String,
+    pub(crate) digest: String,
+    pub(crate) policy_digest: String,
+    pub(crate) risk: Risk,
+    pub(crate) level: RiskLevel,
+    pub(crate) safety: Value,
+    pub(crate) permissions: PermissionRules,
+    pub(crate) input: CompiledSchema,
+    pub(crate) input_schema: Value,
+    pub(crate) output: Option<CompiledSchema>,
+    pub(crate) danger: RegexSet,
+    pub(crate) runnable: Arc<dyn Runnable>,
+    /// What the tool's audit policy blots out of arguments that are written down.
+    redact: Vec<Regex>,
+    listing: Value,
+}
+
+impl LiveTool {
+    /// Says why not where a schema, a pattern or the tool's shape on the wire is unusable.
+    pub fn new(
+        spec: Arc<ToolSpec>,
+        digest: Digest,
+        policy: EffectivePolicy,
+        risk: Risk,
+        runnable: Arc<dyn Runnable>,
+    ) -> Result<Self, String> {
+        let input_schema = project::input_schema(&spec).map_err(|error| error.to_string())?;
+        let input =
+            CompiledSchema::new(&input_schema).map_err(|error| format!("the input schema: {error}"))?;
+        let output = match &spec.governance.output {
+            Some(schema) => {
+                Some(CompiledSchema::new(schema).map_err(|error| format!("the output schema: {error}"))?)
+            }
+            None => None,
+        };
+        let patterns: Vec<&str> = policy.approval.danger_patterns.values().map(AsRef::as_ref).collect();
+        let danger = RegexSet::new(patterns).map_err(|error| format!("a danger pattern: {error}"))?;
+        let redact = policy.audit.redact_patterns.values().map(|pattern| Regex::new(pattern));
+        let redact: Vec<Regex> =
+            redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
+        let safety = safety_of(&spec, &policy);
+        let level = effective_level(&risk, &policy.approval, Wording::Clean);
+        let listing = listing(&spec, &policy)?;
+        Ok(Self {
+            wire_name: wire_name(&spec.name, WireTarget::Mcp).into_owned(),
+            digest: digest.to_string(),
+            policy_digest: enforced_digest(&policy, &safety),
+            permissions: PermissionRules::new(&spec.governance.permissions, policy.classification.value),
+            spec,
+            policy,
+            risk,
+            level,
+            safety,
+            input,
+            input_schema,
+            output,
+            danger,
+            runnable,
+            redact,
+            listing,
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.wire_name
+    }
+
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    pub const fn level(&self) -> RiskLevel {
+        self.level
+    }
+
+    /// The arguments for the journal, where the tool's audit policy or the operator wants them there: without secrets,
+    /// personal fields and what the patterns blot out.
+    pub(crate) fn journal_arguments(
+        &self,
+        arguments: &Map<String, Value>,
+        shows: Shows,
+    ) -> Option<Map<String, Value>> {
+        let stated = self.policy.audit.log_args.value && self.policy.audit.log_args.origin != Origin::Builtin;
+        if !stated && shows == Shows::Digests {
+            return None;
+        }
+        let masked = self.runnable.mask().value(Value::Object(arguments.clone()));
+        match self.without_private(masked, &mut Vec::new()) {
+            Value::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    fn without_private(&self, value: Value, path: &mut Vec<String>) -> Value {
+        let is_private =
+            self.spec.governance.pii_fields.iter().any(|field| field.specificity_at(path).is_some());
+        match value {
+            _ if is_private => Value::String("***".to_owned()),
+            Value::String(text) => {
+                let blot =
+                    |text: String, pattern: &Regex| pattern.replace_all(&text, "[REDACTED]").into_owned();
+                Value::String(self.redact.iter().fold(text, blot))
+            }
+            Value::Array(items) => {
+                Value::Array(items.into_iter().map(|item| self.without_private(item, path)).collect())
+            }
+            Value::Object(members) => {
+                let mut kept = Map::with_capacity(members.len());
+                for (key, value) in members {
+                    path.push(key);
+                    let value = self.without_private(value, path);
+                    kept.insert(path.pop().unwrap_or_default(), value);
+                }
+                Value::Object(kept)
+            }
+            other => other,
+        }
+    }
+
+    /// The entry of `tools/list`, annotations included.
+    pub const fn listing(&self) -> &Value {
+        &self.listing
+    }
+}
+
+/// The block that says what is enforced, as it goes into the journal.
+pub fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {
+    let declared: &[String] = spec
+        .claimed_safety
+        .as_ref()
+        .and_then(|safety| safety.runtime.as_ref())
+        .map_or(&[], |runtime| runtime.helpers.as_slice());
+    let helpers = match &spec.body {
+        Body::JavaScript { code } => helpers_of(code, declared),
+        Body::Handler(_) => Vec::new(),
+    };
+    safety_to_json(&tool_safety(spec, policy, helpers))
+}
+
+/// What a pass is bound to beside the document: the policy in force and the runtime with its helpers' versions.
+pub fn enforced_digest(policy: &EffectivePolicy, safety: &Value) -> String {
+    use sha2::{Digest as _, Sha256};
+    let text = format!("toolgate enforced 1\n{}\n{safety}", policy_digest(policy));
+    let digest = Sha256::digest(text);
+    format!("sha256:{}", crate::digest::hex(&digest))
+}
+
+/// Annotations come from the posture, never from what the author would like clients to believe.
+fn listing(spec: &ToolSpec, policy: &EffectivePolicy) -> Result<Value, String> {
+    let mut entry = match project::mcp(spec).map_err(|error| error.to_string())? {
+        Value::Object(entry) => entry,
+        other => return Ok(other),
+    };
+    let class = policy.classification.value;
+    let mut annotations = Map::new();
+    annotations.insert("readOnlyHint".into(), (class == Classification::Read).into());
+    if class != Classification::Read {
+        annotations.insert("destructiveHint".into(), policy.destructive.value.into());
+    }
+    if class == Classification::Read {
+        annotations.insert("idempotentHint".into(), true.into());
+    }
+    annotations.insert("openWorldHint".into(), (policy.network.mode.value != NetworkMode::Blocked).into());
+    entry.insert("annotations".into(), Value::Object(annotations));
+    Ok(Value::Object(entry))
+}

@@ -1,0 +1,47 @@
+//! How many calls ended how? Counters that cost a call next to nothing.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::reason::Reason;
+
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub(crate) running: AtomicI64,
+    released: AtomicU64,
+    ends: Ends,
+}
+
+#[derive(Debug)]
+struct Ends(Vec<AtomicU64>);
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self(Reason::ALL.iter().map(|_| AtomicU64::new(0)).collect())
+    }
+}
+
+impl Metrics {
+    pub(crate) fn ended(&self, reason: Option<Reason>) {
+        let counter = match reason {
+            None => Some(&self.released),
+            Some(reason) => self.ends.0.get(reason as usize),
+        };
+        if let Some(counter) = counter {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls whose tool runs just now.
+    pub fn running(&self) -> i64 {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    pub fn released(&self) -> u64 {
+        self.released.load(Ordering::Relaxed)
+    }
+
+    /// Every reason with its count since the start.
+    pub fn ends(&self) -> impl Iterator<Item = (Reason, u64)> {
+        Reason::ALL.iter().zip(&self.ends.0).map(|(reason, count)| (*reason, count.load(Ordering::Relaxed)))
+    }
+}

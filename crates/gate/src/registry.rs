@@ -1,0 +1,69 @@
+//! Which tools are live? A set that is swapped whole; a call keeps the tool it began with.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::live::LiveTool;
+
+/// The live tools in the order in which they are listed.
+#[derive(Debug, Default)]
+pub struct LiveSet {
+    tools: Vec<Arc<LiveTool>>,
+    by_name: HashMap<String, usize>,
+}
+
+impl LiveSet {
+    /// Two tools that would have one name on the wire are a mistake or an attack; neither is live.
+    pub fn new(tools: impl IntoIterator<Item = Arc<LiveTool>>) -> (Self, Vec<String>) {
+        let mut set = Self::default();
+        let mut doubled = Vec::new();
+        for tool in tools {
+            if set.by_name.contains_key(tool.name()) {
+                doubled.push(tool.name().to_owned());
+            } else {
+                set.by_name.insert(tool.name().to_owned(), set.tools.len());
+                set.tools.push(tool);
+            }
+        }
+        if !doubled.is_empty() {
+            let kept = set.tools.into_iter().filter(|tool| !doubled.iter().any(|name| name == tool.name()));
+            let (kept, _) = Self::new(kept.collect::<Vec<_>>());
+            set = kept;
+        }
+        (set, doubled)
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<LiveTool>> {
+        self.by_name.get(name).and_then(|at| self.tools.get(*at)).cloned()
+    }
+
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// At most `limit` tools behind `after` that `wanted` lets through, and the name to go on behind.
+    /// `None`: there is no tool `after`.
+    pub fn page(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        wanted: impl Fn(&LiveTool) -> bool,
+    ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
+        let start = match after {
+            None => 0,
+            Some(name) => self.by_name.get(name)? + 1,
+        };
+        let mut page = Vec::new();
+        for tool in self.tools.get(start..)?.iter().filter(|tool| wanted(tool)) {
+            if page.len() == limit {
+                let last = page.last().map(|tool: &Arc<LiveTool>| tool.name().to_owned());
+                return Some((page, last));
+            }
+            page.push(Arc::clone(tool));
+        }
+        Some((page, None))
+    }
+}
