@@ -4,7 +4,7 @@ use std::fmt;
 
 use toolgate_spec::{Pointer, Position};
 
-use crate::entry::Origin;
+use crate::{entry::Origin, shape::shown};
 
 /// One thing to mend. They are gathered, never cut short.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -22,7 +22,7 @@ pub struct ConfigError {
 impl ConfigError {
     /// The key as people write it: `server.listen`, `auth.jwt.0.issuer`.
     pub fn key(&self) -> String {
-        self.at.tokens().join(".").escape_debug().to_string()
+        self.at.tokens().iter().map(|token| shown(token)).collect::<Vec<_>>().join(".")
     }
 }
 
@@ -33,7 +33,8 @@ impl fmt::Display for ConfigError {
             (Some(Position { line, column }), _) => write!(f, "line {line}, column {column}: ")?,
             (None, Origin::Environment(name)) => write!(f, "environment {name}: ")?,
             (None, Origin::CommandLine(option)) => write!(f, "option {option}: ")?,
-            (None, Origin::File | Origin::Default) => {}
+            (None, Origin::Default) => f.write_str("default of ")?,
+            (None, Origin::File) => {}
         }
         let key = self.key();
         if !key.is_empty() {

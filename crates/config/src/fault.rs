@@ -27,7 +27,7 @@ impl Fault {
     }
 }
 
-/// All of them, up to a number that a person would read; one more says that there were others.
+/// All of them are counted, and as many kept as a person would read.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     kept: Vec<Fault>,
@@ -46,12 +46,7 @@ impl Faults {
         self.count
     }
 
-    pub fn into_vec(mut self) -> Vec<Fault> {
-        if self.count > self.kept.len() {
-            let problem = format!("{} more faults are left out", self.count - self.kept.len());
-            let complaint = Complaint::new(problem, "mend what is reported and try again");
-            self.kept.push(Fault::at_value(Pointer::root(), complaint));
-        }
+    pub fn into_kept(self) -> Vec<Fault> {
         self.kept
     }
 }

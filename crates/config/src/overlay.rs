@@ -1,5 +1,7 @@
 //! What environment and command line lay over the file.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Map, Value};
 
 use crate::entry::Origin;
@@ -62,10 +64,7 @@ impl Overlay {
 }
 
 /// The file to load: the one that was named, or the one that the environment names, or `toolgate.yaml` here.
-pub fn config_path(
-    named: Option<&std::path::Path>,
-    env: &dyn Fn(&str) -> Option<String>,
-) -> std::path::PathBuf {
+pub fn config_path(named: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let from_env = || env(CONFIG_VARIABLE).filter(|value| !value.is_empty()).map(Into::into);
     named.map(Into::into).or_else(from_env).unwrap_or_else(|| FILE_NAME.into())
 }
@@ -75,4 +74,4 @@ pub(crate) const ENVIRONMENT: [(&str, &str, &str); 2] =
 
 pub(crate) const CONFIG_VARIABLE: &str = "TOOLGATE_CONFIG";
 
-pub(crate) const FILE_NAME: &str = "toolgate.yaml";
+const FILE_NAME: &str = "toolgate.yaml";

@@ -12,7 +12,7 @@ use toolgate_spec::{Finding, Format, LineIndex, Pointer, Position, value_from_te
 use crate::{
     entry::{Entry, Origin},
     error::ConfigError,
-    fault::{Fault, Target, positions},
+    fault::{Fault, Faults, Target, positions},
     keys::ROOT,
     model::Config,
     overlay::{Overlay, Overrides},
@@ -38,8 +38,7 @@ impl Config {
         let origins = Origins { text, overlays };
         let Reader { mut faults, leaves, tree } = Reader::read(ROOT, &document);
         rules::check(&tree, base, &mut faults);
-        let faults = faults.into_vec();
-        if !faults.is_empty() {
+        if faults.count() > 0 {
             return Err(origins.errors(faults));
         }
         // INVARIANT: the tree is complete, so this fails only where table and model disagree; then nothing runs.
@@ -136,13 +135,25 @@ struct Origins<'text> {
 }
 
 impl Origins<'_> {
-    fn errors(&self, faults: Vec<Fault>) -> Vec<ConfigError> {
-        let places = self.places(faults.iter().map(|fault| (&fault.at, fault.target)));
-        let error = |(fault, (origin, position)): (Fault, _)| {
+    /// In the order of the file; what did not come from there is last.
+    fn errors(&self, faults: Faults) -> Vec<ConfigError> {
+        let count = faults.count();
+        let kept = faults.into_kept();
+        let places = self.places(kept.iter().map(|fault| (&fault.at, fault.target)));
+        let error = |(fault, (origin, position)): (Fault, (Origin, Option<Position>))| {
             let Complaint { problem, remedy } = fault.complaint;
+            // A rule between keys may accuse one that the file does not name.
+            let is_silent = origin == Origin::File && position.is_none();
+            let origin = if is_silent { Origin::Default } else { origin };
             ConfigError { origin, position, at: fault.at, problem, remedy }
         };
-        faults.into_iter().zip(places).map(error).collect()
+        let mut errors: Vec<_> = kept.into_iter().zip(places).map(error).collect();
+        errors.sort_by_key(|error| (error.position.is_none(), error.position));
+        if count > errors.len() {
+            let problem = format!("{} more faults are left out", count - errors.len());
+            errors.push(whole_file(Complaint::new(problem, "mend what is reported and try again")));
+        }
+        errors
     }
 
     fn entries(&self, leaves: Vec<Leaf>) -> Vec<Entry> {

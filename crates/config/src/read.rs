@@ -126,6 +126,8 @@ impl Reader {
             let checked = match (kind, item) {
                 (Kind::Texts(shape), Value::String(text)) => shape.check(text),
                 (Kind::Choices(known), Value::String(word)) => check_choice(known, word),
+                (Kind::Texts(shape), _) => Err(words::mismatch(&Kind::Text(*shape), item)),
+                (Kind::Choices(known), _) => Err(words::mismatch(&Kind::Choice(known), item)),
                 _ => Err(words::mismatch(kind, item)),
             };
             if let Err(complaint) = checked {

@@ -41,20 +41,14 @@ fn anonymous_stays_at_home(tree: &Value, faults: &mut Faults) {
 
 fn issuers_are_sound(tree: &Value, faults: &mut Faults) {
     let issuers = tree.pointer("/auth/jwt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let name_of = |issuer: &Value| issuer.get("issuer").and_then(Value::as_str).map(str::to_owned);
-    for (index, issuer) in issuers.iter().enumerate() {
+    let names: Vec<_> = issuers.iter().map(|issuer| text(issuer, "/issuer")).collect();
+    for (index, (issuer, name)) in issuers.iter().zip(&names).enumerate() {
         let at = format!("/auth/jwt/{index}");
-        let name = name_of(issuer);
-        let is_repeated =
-            name.is_some() && issuers.iter().take(index).any(|earlier| name_of(earlier) == name);
-        if let Some(name) = name.filter(|_| is_repeated) {
-            let problem = format!("issuer `{}` stands here a second time", shown(&name));
-            refuse(
-                faults,
-                &format!("{at}/issuer"),
-                problem,
-                "write each issuer once, with all its algorithms",
-            );
+        if let Some(name) = name.filter(|name| names.iter().take(index).any(|earlier| *earlier == Some(name)))
+        {
+            let problem = format!("issuer `{}` stands here a second time", shown(name));
+            let remedy = "write each issuer once, with all its algorithms";
+            refuse(faults, &format!("{at}/issuer"), problem, remedy);
         }
         keys_fit_algorithms(issuer, &at, faults);
     }

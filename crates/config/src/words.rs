@@ -12,8 +12,10 @@ use crate::{
 /// For a value of another type than the key's.
 pub(crate) fn mismatch(kind: &Kind, value: &Value) -> Complaint {
     let stands = match value {
-        // What may be a secret in the wrong place is long; what is a slip is short.
-        Value::String(text) if text.len() <= 16 => format!("`{}`", shown(text)),
+        // A secret that somebody wrote in the place of a section, such as `key`, is not repeated.
+        Value::String(text) if !matches!(kind, Kind::Section(_) | Kind::OneOf(_)) => {
+            format!("`{}`", shown(text))
+        }
         Value::Number(number) => format!("`{number}`"),
         other => type_of(other).to_owned(),
     };

@@ -136,6 +136,14 @@ fn waiting_for_a_person_ends_before_the_request_does() {
 }
 
 #[test]
+fn a_default_that_does_not_fit_is_told_as_one() {
+    let errors = parse("version: 1\nserver: {request_timeout: 10s}").unwrap_err();
+    let expect = "default of approvals.timeout: longer than `server.request_timeout`, which is 10s: \
+                  the call would be cut off while a person is asked; write at most 10s, or raise `server.request_timeout`";
+    assert_eq!(show(&errors), expect);
+}
+
+#[test]
 fn two_doors_have_two_addresses() {
     check("admin: {listen: '127.0.0.1:8282'}", &["admin.listen: the server listens there already"]);
     check("admin: {listen: 'localhost:8282'}", &["admin.listen: the server listens there already"]);

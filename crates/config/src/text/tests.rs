@@ -1,6 +1,9 @@
+use std::{fs, path::Path};
+
 use super::*;
 use crate::{
     Origin,
+    overlay::{CONFIG_VARIABLE, ENVIRONMENT},
     testing::{compare, parse, settings},
 };
 
@@ -52,6 +55,23 @@ fn the_reference_is_up_to_date() {
         let (_, after) = rest.split_once(END).expect("the marker stands in the document");
         format!("{before}{BEGIN}\n{}{END}{after}", reference_table())
     });
+}
+
+#[test]
+fn the_page_tells_the_truth() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.md");
+    let page = fs::read_to_string(page).unwrap();
+    let examples: Vec<_> = page.split("```").filter_map(|block| block.strip_prefix("yaml\n")).collect();
+    assert!(!examples.is_empty());
+    for example in examples {
+        settings(example);
+    }
+    for (variable, section, name) in ENVIRONMENT {
+        let row =
+            page.lines().find(|line| line.starts_with(&format!("| `{variable}` |"))).unwrap_or_default();
+        assert!(row.ends_with(&format!("| `{section}.{name}` |")), "{variable}: {row}");
+    }
+    assert!(page.contains(&format!("| `{CONFIG_VARIABLE}` |")));
 }
 
 /// Every `#key:` without its `#`; explanations begin with `# `.
