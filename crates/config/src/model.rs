@@ -1,0 +1,289 @@
+//! The configuration once it has been read: every choice an enum, every path resolved, every number within its bounds.
+//!
+//! What each key means is said in the table of `keys.rs` and, for people, in `docs/config.md`.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use crate::{
+    entry::Entry,
+    quantity::{duration_of, size_of},
+};
+
+mod auth;
+
+pub use auth::{Algorithm, Anonymous, Auth, JwtIssuer, JwtKey, LocalCaller};
+
+/// What `toolgate.yaml`, the environment and the command line say together.
+///
+/// INVARIANT: fields and keys are the same; reading completes the tree by the table, and an unknown or a missing field is an error.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub version: u64,
+    pub workspace: PathBuf,
+    pub state: PathBuf,
+    pub tools: Vec<PathBuf>,
+    pub catalog: Catalog,
+    pub exposure: Exposure,
+    pub policy: PolicyFiles,
+    pub server: Server,
+    pub auth: Auth,
+    pub approvals: Approvals,
+    pub audit: Audit,
+    pub worker: Worker,
+    pub limits: Limits,
+    pub metrics: Metrics,
+    pub admin: Admin,
+    pub log: Log,
+    /// The file that was loaded; absent where a text was parsed.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+    #[serde(skip)]
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Catalog {
+    pub preset: Preset,
+    pub include: Selection,
+    pub exclude: Selection,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    None,
+    Starter,
+    Files,
+    Dev,
+    Everything,
+}
+
+/// Any of these is enough to be selected.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    pub names: Vec<String>,
+    pub tags: Vec<String>,
+    pub categories: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Exposure {
+    pub auto_add: bool,
+    pub exposed: Vec<String>,
+    pub excluded: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyFiles {
+    pub baseline: Option<PathBuf>,
+    pub profiles: Option<PathBuf>,
+    pub overrides: Option<PathBuf>,
+    pub cedar: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    #[serde(deserialize_with = "address::required")]
+    pub listen: SocketAddr,
+    /// Without a slash at its end.
+    #[serde(deserialize_with = "address::base_url")]
+    pub public_url: Option<String>,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    #[serde(deserialize_with = "size_of")]
+    pub max_request: u64,
+    pub max_connections: u32,
+    #[serde(deserialize_with = "duration_of")]
+    pub header_timeout: Duration,
+    #[serde(deserialize_with = "duration_of")]
+    pub request_timeout: Duration,
+    #[serde(deserialize_with = "duration_of")]
+    pub idle_timeout: Duration,
+    #[serde(deserialize_with = "duration_of")]
+    pub shutdown_grace: Duration,
+    pub page_size: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Approvals {
+    pub default: ApprovalDefault,
+    pub ask_from: AskFrom,
+    pub client_may_answer: bool,
+    #[serde(deserialize_with = "duration_of")]
+    pub timeout: Duration,
+    #[serde(deserialize_with = "duration_of")]
+    pub expires: Duration,
+    #[serde(deserialize_with = "duration_of")]
+    pub trust: Duration,
+    pub max_pending: u32,
+    pub max_pending_per_caller: u32,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDefault {
+    /// From the level of `ask_from` on.
+    ByRisk,
+    Never,
+    Always,
+}
+
+/// A level of risk; L0 is never asked for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum AskFrom {
+    L1 = 1,
+    L2,
+    L3,
+    L4,
+    L5,
+}
+
+impl AskFrom {
+    pub const fn level(self) -> u8 {
+        self as u8
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    pub on_failure: OnAuditFailure,
+    pub sync: AuditSync,
+    pub checkpoint_every: u64,
+    pub debug: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum OnAuditFailure {
+    Refuse,
+    Continue,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditSync {
+    Write,
+    Disk,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Worker {
+    /// As many as there are processors where absent.
+    pub count: Option<u32>,
+    pub isolation: Isolation,
+    pub recycle_after: u32,
+    pub queue: u32,
+    pub required: RequiredJail,
+}
+
+/// Whose calls may follow one another in one process.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    Shared,
+    PerCaller,
+    PerTool,
+    PerCall,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum RequiredJail {
+    Minimum,
+    Hardened,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    pub calls: u32,
+    pub calls_per_caller: u32,
+    pub waiting: u32,
+    #[serde(deserialize_with = "size_of")]
+    pub arguments: u64,
+    pub depth: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    pub prometheus: bool,
+    pub otlp: Option<Otlp>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Otlp {
+    pub endpoint: String,
+    pub headers_env: Option<String>,
+    #[serde(deserialize_with = "duration_of")]
+    pub interval: Duration,
+    pub traces: bool,
+    pub metrics: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Admin {
+    /// The server's own listener, under `/admin`, where absent.
+    #[serde(deserialize_with = "address::optional")]
+    pub listen: Option<SocketAddr>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub level: LogLevel,
+    pub format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+mod address {
+    use std::net::SocketAddr;
+
+    use serde::{Deserialize, Deserializer, de::Error};
+
+    use crate::web::listen_address;
+
+    pub fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        listen_address(&text).ok_or_else(|| D::Error::custom("not an address"))
+    }
+
+    pub fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+        listen_address(&text).map(Some).ok_or_else(|| D::Error::custom("not an address"))
+    }
+
+    /// What paths are appended to.
+    pub fn base_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.map(|text| text.trim_end_matches('/').to_owned()))
+    }
+}

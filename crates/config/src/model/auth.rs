@@ -1,0 +1,86 @@
+//! Who is let in, and as whom.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use crate::quantity::duration_of;
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Auth {
+    pub tokens: bool,
+    /// Danger: whoever reaches the port is let in. INVARIANT: absent unless the server listens on loopback.
+    pub anonymous: Option<Anonymous>,
+    /// INVARIANT: no two have one name.
+    pub jwt: Vec<JwtIssuer>,
+    pub local: LocalCaller,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Anonymous {
+    pub permissions: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct JwtIssuer {
+    pub issuer: String,
+    pub audience: String,
+    /// INVARIANT: not empty; all of them symmetric if the key is a secret, none of them otherwise.
+    pub algorithms: Vec<Algorithm>,
+    pub key: JwtKey,
+    #[serde(deserialize_with = "duration_of")]
+    pub clock_skew: Duration,
+    pub subject_claim: String,
+    pub permissions_claim: String,
+    #[serde(deserialize_with = "duration_of")]
+    pub jwks_refresh: Duration,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum JwtKey {
+    /// The name of the environment variable, not its value.
+    SecretEnv(String),
+    PemFile(PathBuf),
+    JwksFile(PathBuf),
+    JwksUrl(String),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
+pub enum Algorithm {
+    #[serde(rename = "HS256")]
+    Hs256,
+    #[serde(rename = "HS384")]
+    Hs384,
+    #[serde(rename = "HS512")]
+    Hs512,
+    #[serde(rename = "RS256")]
+    Rs256,
+    #[serde(rename = "RS384")]
+    Rs384,
+    #[serde(rename = "RS512")]
+    Rs512,
+    #[serde(rename = "PS256")]
+    Ps256,
+    #[serde(rename = "PS384")]
+    Ps384,
+    #[serde(rename = "PS512")]
+    Ps512,
+    #[serde(rename = "ES256")]
+    Es256,
+    #[serde(rename = "ES384")]
+    Es384,
+    #[serde(rename = "EdDSA")]
+    EdDsa,
+}
+
+/// The caller where there is nobody to authenticate.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct LocalCaller {
+    pub subject: String,
+    pub permissions: Vec<String>,
+}

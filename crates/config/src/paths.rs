@@ -1,0 +1,50 @@
+//! Which file does a path in the configuration mean?
+
+use std::path::{Path, PathBuf};
+
+use crate::model::{Config, JwtKey};
+
+/// Relative paths begin at the folder of the file. `.` vanishes; `..` stays, for what it means depends on links.
+pub(crate) fn resolved(base: &Path, path: &Path) -> PathBuf {
+    base.join(path).components().collect()
+}
+
+pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
+    let Config { workspace, state, tools, policy, auth, .. } = config;
+    let policy = policy
+        .baseline
+        .iter_mut()
+        .chain(&mut policy.profiles)
+        .chain(&mut policy.overrides)
+        .chain(&mut policy.cedar);
+    let keys = auth.jwt.iter_mut().filter_map(|issuer| match &mut issuer.key {
+        JwtKey::PemFile(path) | JwtKey::JwksFile(path) => Some(path),
+        JwtKey::SecretEnv(_) | JwtKey::JwksUrl(_) => None,
+    });
+    for path in [workspace, state].into_iter().chain(tools).chain(policy).chain(keys) {
+        *path = resolved(base, path);
+    }
+}
+
+impl Config {
+    /// What decides over tools, and what is remembered of them. A tool that may write in the workspace must not write here,
+    /// nor read the state folder, although all of it usually lies in the workspace: it would publish itself, forge the
+    /// journal, or take the keys.
+    pub fn guarded_paths(&self) -> Vec<PathBuf> {
+        let policy = &self.policy;
+        let keys = self.auth.jwt.iter().filter_map(|issuer| match &issuer.key {
+            JwtKey::PemFile(path) | JwtKey::JwksFile(path) => Some(path),
+            JwtKey::SecretEnv(_) | JwtKey::JwksUrl(_) => None,
+        });
+        std::iter::once(&self.state)
+            .chain(&self.file)
+            .chain(&self.tools)
+            .chain(&policy.baseline)
+            .chain(&policy.profiles)
+            .chain(&policy.overrides)
+            .chain(&policy.cedar)
+            .chain(keys)
+            .cloned()
+            .collect()
+    }
+}

@@ -1,0 +1,34 @@
+//! What the tests of several modules need.
+
+use std::{fs, path::Path};
+
+use crate::{Config, ConfigError, Overrides};
+
+pub(crate) fn parse(text: &str) -> Result<Config, Vec<ConfigError>> {
+    Config::parse(text, Path::new("/srv/gate"), &|_| None, &Overrides::default())
+}
+
+/// Without who set what, which is all that may differ between two ways to say the same.
+pub(crate) fn settings(text: &str) -> Config {
+    let config = parse(text).unwrap_or_else(|errors| panic!("{}\n{text}", show(&errors)));
+    Config { entries: Vec::new(), ..config }
+}
+
+pub(crate) fn show(errors: &[ConfigError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Compares a file of the repository with what the code would write; `TOOLGATE_BLESS=1` writes it.
+pub(crate) fn compare(name: &str, generate: impl Fn(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let expected = generate(&committed);
+    if std::env::var_os("TOOLGATE_BLESS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    } else {
+        assert!(
+            committed == expected,
+            "{name} is not what the code generates; run `make bless` and review the change"
+        );
+    }
+}
