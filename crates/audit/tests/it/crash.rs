@@ -33,7 +33,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
             if let Some(words) = line.strip_prefix("ack ").and_then(|rest| rest.strip_suffix('\n')) {
                 let (seq, hash) = words.split_once(' ').unwrap();
                 assert!(acknowledged.insert(seq.parse().unwrap(), hash.parse().unwrap()).is_none());
-                left -= 1;
+                left = left.saturating_sub(1);
                 if left == 0 {
                     child.kill().unwrap();
                 }

@@ -68,7 +68,7 @@ fn a_changed_receipt_proves_nothing() {
     check_refused(|receipt| receipt["records"][0]["path"] = json!([]), "not one of those");
     check_refused(|receipt| receipt["records"][0]["record"]["more"] = json!(1), "not a record");
     check_refused(|receipt| receipt["records"] = json!([]), "no records");
-    check_refused(|receipt| receipt["checkpoint"]["size"] = json!(17), "changed after signing");
+    check_refused(|receipt| receipt["checkpoint"]["size"] = json!(18), "changed after signing");
     check_refused(|receipt| receipt["toolgateReceipt"] = json!(2), "another version");
     check_refused(|receipt| receipt["more"] = json!(2), "unknown field");
 }

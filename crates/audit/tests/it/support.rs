@@ -83,6 +83,17 @@ impl Place {
         place
     }
 
+    /// Another folder with the same content and key.
+    pub fn copy(&self) -> Self {
+        let copy = Self::new();
+        fs::create_dir(copy.folder()).unwrap();
+        for name in self.files() {
+            fs::copy(self.path(&name), copy.path(&name)).unwrap();
+        }
+        fs::copy(self.dir.path().join("key"), copy.dir.path().join("key")).unwrap();
+        copy
+    }
+
     pub fn verify(&self) -> Report {
         verify(&self.folder(), Some(self.key().public()), None)
     }
