@@ -8,7 +8,8 @@ use serde::Serialize;
 
 /// Adds the canonical JSON of a value.
 pub(crate) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    let plain = serde_json::to_vec(value)?;
+    let mut plain = Vec::with_capacity(1024);
+    serde_json::to_writer(&mut plain, value)?;
     let start = out.len();
     if arrange(&plain, out).is_some() {
         return Ok(());

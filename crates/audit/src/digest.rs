@@ -21,6 +21,23 @@ impl Position {
     pub(crate) const START: Self = Self { seq: 0, hash: Digest([0; 32]) };
 }
 
+/// `42:sha256:…`, as people hand it on.
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seq, self.hash)
+    }
+}
+
+impl FromStr for Position {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no position in a journal; write it as `42:sha256:…`");
+        let (seq, hash) = text.split_once(':').ok_or_else(wrong)?;
+        Ok(Self { seq: seq.parse().map_err(|_| wrong())?, hash: hash.parse()? })
+    }
+}
+
 impl Digest {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
@@ -116,6 +133,12 @@ mod tests {
         let text = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);
         assert_eq!(text.parse(), Ok(digest));
+        let position = Position { seq: 42, hash: digest };
+        assert_eq!(position.to_string(), format!("42:{text}"));
+        assert_eq!(position.to_string().parse(), Ok(position));
+        for other in ["42", text, "-1:sha256:00", ":"] {
+            assert!(other.parse::<Position>().is_err(), "{other}");
+        }
         for other in [&text.to_uppercase(), &text[7..], &text[..70], &format!("{text}0"), "sha256:é"] {
             assert!(other.parse::<Digest>().is_err(), "{other}");
         }

@@ -5,6 +5,7 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustix::{
@@ -48,15 +49,23 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), JournalError> {
 
 /// Held as long as the journal is open for writing; the kernel lets go of it when the process dies.
 pub(crate) fn lock(folder: &Path) -> Result<File, JournalError> {
-    let path = folder.join("lock");
+    let path = folder.join(LOCK);
     let file = open_for_writing(&path).map_err(|error| JournalError::io("open", &path, error))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(JournalError::InUse { folder: folder.display().to_string() })
+    for _ in 0..LOCK_TRIES {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            // Somebody may just be asking whether there is a writer: see `has_writer`.
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+            Err(error) => return Err(JournalError::io("lock", &path, error.into())),
         }
-        Err(error) => Err(JournalError::io("lock", &path, error.into())),
     }
+    Err(JournalError::InUse { folder: folder.display().to_string() })
+}
+
+/// Whether somebody is writing. Without a lock file nobody is.
+pub(crate) fn has_writer(folder: &Path) -> bool {
+    open_regular(&folder.join(LOCK))
+        .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
 }
 
 /// Names of the day files, oldest first, and of other files that end like one.
@@ -130,4 +139,7 @@ fn regular(file: File) -> io::Result<File> {
 }
 
 const FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const LOCK: &str = "lock";
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 const ENDING: &str = ".jsonl";

@@ -71,13 +71,13 @@ impl Journal {
         let (end, is_torn) = (tail.end, tail.torn.is_some());
         let now = now(&clock)?;
         // INVARIANT: from here on the head says "open"; nobody may append to a journal whose head says "closed".
-        heads.put(&Mark { position: tail.chain.last, stamp: tail.chain.stamp, file: None }, End::Open)?;
+        heads.secure(&tail.mark(folder)?, End::Open)?;
         let set_aside = recover::set_aside(folder, &tail)?;
         let is_used = tail.chain.last != Position::START;
         let mut writer = Writer::resume(folder.into(), key, tail, options.checkpoint_every)?;
         if is_torn || (end == End::Open && is_used) || !set_aside.is_empty() {
             writer.note_recovery(set_aside, now)?;
-            heads.put(&writer.mark(), End::Open)?;
+            heads.secure(&writer.mark(), End::Open)?;
         }
         let (sender, receiver) = channel();
         let keeper = std::thread::Builder::new()
@@ -125,8 +125,7 @@ impl Journal {
         writer.checkpoint(now(&self.shared.clock)?)?;
         let mark = writer.mark();
         drop(writer);
-        self.shared.flush(&mark)?;
-        self.shared.heads.put(&mark, End::Open)
+        self.shared.heads.secure(&mark, End::Open)
     }
 
     /// Seals the journal and lets go of it; appending fails from now on. When it fails the journal stays open, and
@@ -138,9 +137,8 @@ impl Journal {
         };
         writer.checkpoint(now(&self.shared.clock)?)?;
         let mark = writer.mark();
-        self.shared.flush(&mark)?;
         self.shared.stop_keeper();
-        self.shared.heads.put(&mark, End::Closed)?;
+        self.shared.heads.secure(&mark, End::Closed)?;
         writer.set_closed();
         drop(writer);
         self.shared.unlock();
@@ -202,7 +200,7 @@ impl Shared {
             }
             state.is_running = true;
             drop(state);
-            let outcome = self.mark().and_then(|mark| self.flush(&mark).map(|()| mark.position.seq));
+            let outcome = self.mark().and_then(|mark| self.heads.sync(&mark).map(|()| mark.position.seq));
             state = self.flush.state.lock().map_err(|_| poisoned())?;
             state.is_running = false;
             self.flush.changed.notify_all();
@@ -217,11 +215,6 @@ impl Shared {
             Err(JournalError::Closed) => Ok(self.writer.lock().map_err(|_| poisoned())?.mark()),
             Err(error) => Err(error),
         }
-    }
-
-    /// Brings the file of a mark to the disk; the files before it are there already.
-    fn flush(&self, mark: &Mark) -> Result<(), JournalError> {
-        self.heads.sync(mark)
     }
 
     /// Has the head written by and by, off the path of those who append.
@@ -265,6 +258,12 @@ impl fmt::Debug for Shared {
 }
 
 impl Heads {
+    /// The records go to the disk first: a head must not promise what a power cut takes away.
+    fn secure(&self, mark: &Mark, end: End) -> Result<(), JournalError> {
+        self.sync(mark)?;
+        self.put(mark, end)
+    }
+
     fn put(&self, mark: &Mark, end: End) -> Result<(), JournalError> {
         let mut last = self.last.lock().map_err(|_| poisoned())?;
         if mark.position.seq < *last {
@@ -275,6 +274,7 @@ impl Heads {
         Ok(())
     }
 
+    /// Brings the file of a mark to the disk; the files before it are there already.
     fn sync(&self, mark: &Mark) -> Result<(), JournalError> {
         if let Some(Err(error)) = mark.file.as_ref().map(|file| file.sync_data()) {
             self.fault.get_or_init(|| format!("the disk did not take what was written ({error})"));
@@ -287,8 +287,8 @@ impl Heads {
         self.fault.get().map_or(Ok(()), |why| Err(JournalError::Broken(why.clone())))
     }
 
-    /// Writes the newest head of those announced, a few times a second at most. The records go to the disk first:
-    /// a head must not promise what a power cut takes away. What fails is tried again with the next checkpoint.
+    /// Writes the newest head of those announced, a few times a second at most. What fails is tried again with the
+    /// next checkpoint.
     fn keep(&self, announced: &Receiver<Mark>) {
         while let Ok(mut mark) = announced.recv() {
             let until = Instant::now() + PAUSE;
@@ -299,7 +299,7 @@ impl Heads {
                     Err(RecvTimeoutError::Disconnected) => break true,
                 }
             };
-            let _retried = self.sync(&mark).and_then(|()| self.put(&mark, End::Open));
+            let _retried = self.secure(&mark, End::Open);
             if ended {
                 return;
             }

@@ -6,6 +6,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
     path::Path,
+    sync::Arc,
 };
 
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
     record::{self, Line},
     stamp::Stamp,
     tree::Tree,
+    writer::Mark,
 };
 
 /// The end of a journal that may be continued.
@@ -87,6 +89,17 @@ pub(crate) fn describe(folder: &Path, file: String) -> Result<SetAside, JournalE
 }
 
 impl Tail {
+    pub(crate) fn mark(&self, folder: &Path) -> Result<Mark, JournalError> {
+        let open = |(name, _): &(String, u64)| {
+            let path = folder.join(name);
+            folder::open_for_writing(&path)
+                .map(Arc::new)
+                .map_err(|error| JournalError::io("open", &path, error))
+        };
+        let file = self.file.as_ref().map(open).transpose()?;
+        Ok(Mark { position: self.chain.last, stamp: self.chain.stamp, file })
+    }
+
     /// Takes over the tree of a signed checkpoint.
     fn start_from(&mut self, lines: &Lines, key: PublicKey) -> Result<(), JournalError> {
         let refuse = |what: &str| {
@@ -117,9 +130,9 @@ impl Tail {
         loop {
             match lines.next()? {
                 Next::End => return Ok(()),
-                Next::Torn => return self.tear(lines),
+                Next::Torn if lines.is_in_last_file() => return self.tear(lines),
                 Next::TooLong => return self.refuse(lines, "a line is too long for a record"),
-                Next::Line => {}
+                Next::Line | Next::Torn => {}
             }
             let Some(line) = Line::parse(lines.bytes()) else {
                 // After a power cut a line can be whole in length and not in content.

@@ -105,7 +105,7 @@ impl Check<'_> {
         }
         let mut lines = Lines::until_now(self.folder)?;
         loop {
-            match next_settled(&mut lines)? {
+            match next_settled(self.folder, &mut lines)? {
                 Next::End => break,
                 Next::Line => self.line(&lines),
                 Next::TooLong => self.not_a_record(&lines, FindingKind::NotARecord, 0),
@@ -268,14 +268,18 @@ impl Check<'_> {
 }
 
 /// A line without its end may be one that a writer is just writing: it gets the time to finish.
-fn next_settled(lines: &mut Lines) -> Result<Next, JournalError> {
+fn next_settled(folder: &Path, lines: &mut Lines) -> Result<Next, JournalError> {
     let mut next = lines.next()?;
     for _ in 0..PATIENCE {
         if next != Next::Torn || !lines.is_in_last_file() {
             break;
         }
-        std::thread::sleep(MOMENT);
+        let has_writer = folder::has_writer(folder);
         next = lines.next()?;
+        if !has_writer {
+            break;
+        }
+        std::thread::sleep(MOMENT);
     }
     Ok(next)
 }
@@ -291,5 +295,5 @@ fn kind_of(wrong: Break) -> FindingKind {
     }
 }
 
-const PATIENCE: u32 = 5;
+const PATIENCE: u32 = 200;
 const MOMENT: Duration = Duration::from_millis(10);

@@ -1,6 +1,7 @@
 //! A journal in a folder of its own, with a clock that the test turns.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -115,8 +116,7 @@ impl Place {
     }
 
     pub fn put_lines(&self, file: &str, lines: &[String]) {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        fs::write(self.path(file), text).unwrap();
+        fs::write(self.path(file), lines.join("\n") + "\n").unwrap();
     }
 
     /// Names of all files that hold something, sorted.
@@ -147,9 +147,10 @@ pub fn system_clock() -> Clock {
 /// Gives a record the digest that its content has; written after the document, not after the code.
 pub fn rehash(record: &mut Value) -> String {
     record.as_object_mut().unwrap().remove("hash");
-    let bytes = serde_json_canonicalizer::to_vec(record).unwrap();
-    let hex: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    let hash = format!("sha256:{hex}");
+    let mut hash = "sha256:".to_owned();
+    for byte in Sha256::digest(serde_json_canonicalizer::to_vec(record).unwrap()) {
+        write!(hash, "{byte:02x}").unwrap();
+    }
     record["hash"] = json!(hash);
     hash
 }

@@ -295,7 +295,9 @@ fn a_rolled_back_journal_is_found_by_what_was_kept_elsewhere() {
     for name in place.files() {
         fs::remove_file(place.path(&name)).unwrap();
     }
-    old.iter().for_each(|(name, content)| fs::write(place.path(name), content).unwrap());
+    for (name, content) in old {
+        fs::write(place.path(&name), content).unwrap();
+    }
     // The old files and the old head fit each other: nothing in the folder can tell.
     place.assert_clean();
     assert_eq!(verify(&place.folder(), None, Some(kept)).findings.len(), 1);
@@ -335,7 +337,7 @@ fn findings_are_counted_when_they_are_too_many_to_list() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_changed_byte_of_any_file_is_found(file in 0_usize..6, at in 0.0_f64..1.0, change in 1_u8..=255) {
