@@ -65,7 +65,7 @@ impl Journal {
         let heads = Arc::new(Heads {
             folder: folder.into(),
             key: Arc::clone(&key),
-            last: Mutex::new(0),
+            last: Mutex::new(Some(0)),
             fault: OnceLock::new(),
         });
         let (end, is_torn) = (tail.end, tail.torn.is_some());
@@ -174,7 +174,8 @@ struct FlushState {
 struct Heads {
     folder: PathBuf,
     key: Arc<Key>,
-    last: Mutex<u64>,
+    /// The number of the last one; none once the journal was closed and may belong to somebody else.
+    last: Mutex<Option<u64>>,
     /// Set once the disk has refused something: the kernel tells so only once, and forgets what it lost.
     fault: OnceLock<String>,
 }
@@ -266,11 +267,11 @@ impl Heads {
 
     fn put(&self, mark: &Mark, end: End) -> Result<(), JournalError> {
         let mut last = self.last.lock().map_err(|_| poisoned())?;
-        if mark.position.seq < *last {
+        if last.is_none_or(|last| mark.position.seq < last) {
             return Ok(());
         }
         Head::sign(mark.position, mark.stamp, end, &self.key).save(&self.folder)?;
-        *last = mark.position.seq;
+        *last = (end == End::Open).then_some(mark.position.seq);
         Ok(())
     }
 
