@@ -87,3 +87,37 @@ impl Head {
 
 pub(crate) const FILE: &str = "head.json";
 const MAX_LENGTH: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_head_comes_back_as_it_was_and_every_changed_byte_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = Key::open_or_create(&dir.path().join("key")).unwrap();
+        let position = Position { seq: 42, hash: Digest::of(b"record") };
+        for end in [End::Open, End::Closed] {
+            let head = Head::sign(position, Stamp::EPOCH, end, &key);
+            head.save(dir.path()).unwrap();
+            let found = Head::load(dir.path()).unwrap().unwrap();
+            assert_eq!((found.position(), found.end(), found.key), (position, end, key.public()));
+        }
+        let written = fs::read(dir.path().join(FILE)).unwrap();
+        for place in 0..written.len() {
+            // 0x2a makes a space of the LF: other bytes, the same JSON.
+            for change in [0x01, 0x02, 0x20, 0x2a, 0x80] {
+                let mut other = written.clone();
+                other[place] ^= change;
+                fs::write(dir.path().join(FILE), other).unwrap();
+                assert!(Head::load(dir.path()).is_err(), "byte {place} ^ {change:#x}");
+            }
+        }
+        fs::write(dir.path().join(FILE), [written.as_slice(), b" "].concat()).unwrap();
+        assert!(Head::load(dir.path()).is_err());
+        fs::remove_file(dir.path().join(FILE)).unwrap();
+        assert_eq!(Head::load(dir.path()).unwrap(), None);
+    }
+}
