@@ -1,0 +1,269 @@
+//! How is an entry spelled canonically (RFC 8785), fast enough for every call?
+//!
+//! `serde_json` already writes strings and integers the canonical way, so that what remains is mostly the order of
+//! members. This does that in one pass over its output and leaves whatever is unusual (keys that are not plain
+//! ASCII, doubled keys, raw JSON) to the canonicalizer, which is correct for everything and ten times slower.
+
+use serde::Serialize;
+
+/// Adds the canonical JSON of a value.
+pub(crate) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    let mut plain = Vec::with_capacity(1024);
+    serde_json::to_writer(&mut plain, value)?;
+    let start = out.len();
+    if arrange(&plain, out).is_some() {
+        return Ok(());
+    }
+    out.truncate(start);
+    serde_json_canonicalizer::to_writer(value, out)
+}
+
+/// Whether a text is the canonical JSON of what it says.
+pub(crate) fn is_canonical(text: &str) -> bool {
+    let mut out = Vec::with_capacity(text.len());
+    if arrange(text.as_bytes(), &mut out).is_some() {
+        return out == text.as_bytes();
+    }
+    serde_json_canonicalizer::pipe(text).is_ok_and(|canonical| canonical == text)
+}
+
+fn arrange(json: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let mut arranger = Arranger { rest: json, out, scratch: Vec::new() };
+    arranger.value(0)?;
+    arranger.rest.is_empty().then_some(())
+}
+
+/// Reads compact JSON and writes it in order. Gives up at the first thing that is not as `serde_json` writes it.
+struct Arranger<'a, 'b> {
+    rest: &'a [u8],
+    out: &'b mut Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+/// One member of an object: its key, and where it was written.
+struct Member<'a> {
+    key: &'a [u8],
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Arranger<'a, '_> {
+    fn value(&mut self, depth: u32) -> Option<()> {
+        match self.rest.first()? {
+            b'"' => self.string().map(|_| ()),
+            b'{' if depth < MAX_DEPTH => self.object(depth),
+            b'[' if depth < MAX_DEPTH => self.array(depth),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => None,
+        }
+    }
+
+    fn array(&mut self, depth: u32) -> Option<()> {
+        self.literal(b"[")?;
+        if self.rest.first() != Some(&b']') {
+            self.value(depth + 1)?;
+            while self.rest.first() == Some(&b',') {
+                self.literal(b",")?;
+                self.value(depth + 1)?;
+            }
+        }
+        self.literal(b"]")
+    }
+
+    fn object(&mut self, depth: u32) -> Option<()> {
+        self.literal(b"{")?;
+        let first = self.out.len();
+        let mut members: Vec<Member<'a>> = Vec::with_capacity(16);
+        if self.rest.first() != Some(&b'}') {
+            loop {
+                members.push(self.member(depth)?);
+                if self.rest.first() != Some(&b',') {
+                    break;
+                }
+                self.literal(b",")?;
+            }
+        }
+        if !members.is_sorted_by(|one, next| one.key < next.key) {
+            self.sort(first, members)?;
+        }
+        self.literal(b"}")
+    }
+
+    fn member(&mut self, depth: u32) -> Option<Member<'a>> {
+        let start = self.out.len();
+        let key = self.string()?;
+        // The order is that of UTF-16 units; for plain ASCII it is the one of the bytes.
+        if !key.is_ascii() || key.contains(&b'\\') {
+            return None;
+        }
+        self.literal(b":")?;
+        self.value(depth + 1)?;
+        Some(Member { key, start, end: self.out.len() })
+    }
+
+    /// Puts the members that were written from `first` on in order.
+    fn sort(&mut self, first: usize, mut members: Vec<Member<'a>>) -> Option<()> {
+        members.sort_unstable_by_key(|member| member.key);
+        if !members.is_sorted_by(|one, next| one.key < next.key) {
+            return None;
+        }
+        self.scratch.clear();
+        for (index, member) in members.iter().enumerate() {
+            if index > 0 {
+                self.scratch.push(b',');
+            }
+            self.scratch.extend_from_slice(self.out.get(member.start..member.end)?);
+        }
+        self.out.truncate(first);
+        self.out.extend_from_slice(&self.scratch);
+        Some(())
+    }
+
+    /// Copies a string and returns it without its quotes.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        let inner = self.rest.strip_prefix(b"\"")?;
+        let mut at = 0;
+        loop {
+            at += inner.get(at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f))?;
+            match inner.get(at..)? {
+                [b'"', rest @ ..] => {
+                    let (copied, text) = (self.rest.get(..at + 2)?, inner.get(..at)?);
+                    self.out.extend_from_slice(copied);
+                    self.rest = rest;
+                    return Some(text);
+                }
+                [b'\\', b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't', ..] => at += 2,
+                [b'\\', b'u', b'0', b'0', high @ b'0'..=b'1', low, ..]
+                    if has_no_short_escape(*high, *low) =>
+                {
+                    at += 6;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+        let end = self.rest.iter().position(|byte| !is_part(byte)).unwrap_or(self.rest.len());
+        let (text, rest) = self.rest.split_at_checked(end)?;
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        let is_short = digits.len() <= EXACT_DIGITS && digits.iter().all(u8::is_ascii_digit);
+        if is_short && (text == b"0" || !digits.starts_with(b"0")) && !digits.is_empty() {
+            self.out.extend_from_slice(text);
+        } else {
+            let number: serde_json::Number = serde_json::from_slice(text).ok()?;
+            serde_json_canonicalizer::to_writer(&number, self.out).ok()?;
+        }
+        self.rest = rest;
+        Some(())
+    }
+
+    fn literal(&mut self, text: &[u8]) -> Option<()> {
+        self.rest = self.rest.strip_prefix(text)?;
+        self.out.extend_from_slice(text);
+        Some(())
+    }
+}
+
+/// Whether `\u00` and these two digits are how a control character must be written.
+fn has_no_short_escape(high: u8, low: u8) -> bool {
+    matches!((high, low), (b'0', b'0'..=b'7' | b'b' | b'e' | b'f') | (b'1', b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Deeper ones are left to the canonicalizer; recursion here must end.
+const MAX_DEPTH: u32 = 110;
+/// Integers of so many digits are exact as doubles, and written as they are.
+const EXACT_DIGITS: usize = 15;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, Number, Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &Value) {
+        let mut out = b"before".to_vec();
+        write(value, &mut out).unwrap();
+        let expected = serde_json_canonicalizer::to_string(value).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), format!("before{expected}"));
+        assert!(is_canonical(&expected));
+    }
+
+    #[test]
+    fn unusual_values_are_spelled_as_the_canonicalizer_does() {
+        check(
+            &json!({"b": 1, "a": {"d": [], "c": {}}, "B": [1.5, -0.0, 1e21, 1e-7, u64::MAX, i64::MIN, 0, -1]}),
+        );
+        check(&json!({"é": 1, "a\n": 2, "\u{1f600}": 3, "\u{ffff}": 4, "": 5}));
+        check(&json!({"all": (0..=0x80_u8).map(char::from).collect::<String>(), "2028": "\u{2028}/"}));
+        check(&json!([999_999_999_999_999_u64, 9_999_999_999_999_999_u64, 9_007_199_254_740_993_u64]));
+    }
+
+    #[test]
+    fn another_spelling_is_not_canonical() {
+        for text in [
+            r#"{"b":1,"a":2}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a": 1}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":-0}"#,
+            r#"{"a":01}"#,
+            r#"{"a":1e5}"#,
+            r#"{"a":"\/"}"#,
+            r#"{"a":"\u0061"}"#,
+            r#"{"a":"\u000a"}"#,
+            r#"{"a":"\u001F"}"#,
+            r#"{"a":tru}"#,
+            r#"{"a":1}}"#,
+            r#"{"a":1,}"#,
+            r#"{"a":-}"#,
+            r#"{"a""#,
+            "{\"a\":\"\n\"}",
+            "",
+        ] {
+            assert!(!is_canonical(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_is_spelled_as_the_canonicalizer_does(value in values()) {
+            check(&value);
+        }
+
+        #[test]
+        fn any_text_is_judged_as_the_canonicalizer_does(value in values(), at in any::<prop::sample::Index>(), new in "[ -~]") {
+            let mut text: Vec<char> = serde_json_canonicalizer::to_string(&value).unwrap().chars().collect();
+            let at = at.index(text.len());
+            text[at] = new.chars().next().unwrap();
+            let text: String = text.into_iter().collect();
+            let expected = serde_json_canonicalizer::pipe(&text).is_ok_and(|canonical| canonical == text);
+            prop_assert_eq!(is_canonical(&text), expected, "{}", text);
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(|number| json!(number)),
+            (-1000_i64..1000).prop_map(|number| json!(number)),
+            any::<f64>().prop_map(|number| Number::from_f64(number).map_or(Value::Null, Value::Number)),
+            any::<String>().prop_map(Value::String),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            let key = prop_oneof!["[a-z]{0,3}", any::<String>()];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::Array),
+                prop::collection::vec((key, inner), 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+            ]
+        })
+    }
+}

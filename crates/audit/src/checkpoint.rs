@@ -1,0 +1,121 @@
+//! What does a checkpoint say, and is it true?
+//!
+//! A checkpoint is itself a record. It signs the Merkle root over all records before it, and carries the tree's
+//! peaks, so that a writer can go on from it without reading what came before.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Digest, Key, PublicKey,
+    entry::{CHECKPOINT, RECOVERED},
+    tree::Tree,
+};
+
+/// The entry of a checkpoint record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Checkpoint {
+    kind: String,
+    pub(crate) size: u64,
+    pub(crate) root: Digest,
+    pub(crate) key: PublicKey,
+    signature: String,
+    peaks: Vec<Digest>,
+}
+
+/// The signed part of a checkpoint, as receipts carry it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Seal {
+    pub(crate) size: u64,
+    pub(crate) root: Digest,
+    pub(crate) key: PublicKey,
+    signature: String,
+}
+
+/// What the journal says about itself: that it was not closed, and what it found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Recovered {
+    kind: String,
+    /// How many records before this one no checkpoint covers: until now only the chain held them.
+    pub(crate) unsealed: u64,
+    pub(crate) set_aside: Vec<SetAside>,
+}
+
+/// A line that a crash cut, in a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetAside {
+    pub(crate) file: String,
+    pub(crate) bytes: u64,
+    pub(crate) digest: Digest,
+}
+
+/// An entry as far as the journal understands it.
+#[derive(Debug)]
+pub(crate) enum Own {
+    Checkpoint(Box<Checkpoint>),
+    Recovered(Recovered),
+    /// Claims to be one of the journal's own and is not shaped like it.
+    Malformed,
+    OfUser,
+}
+
+impl Own {
+    pub(crate) fn of(entry: &str) -> Self {
+        if !entry.contains(KIND) {
+            return Self::OfUser;
+        }
+        let Ok(value) = serde_json::from_str::<Value>(entry) else { return Self::OfUser };
+        match value.get("kind").and_then(Value::as_str) {
+            Some(CHECKPOINT) => {
+                serde_json::from_value(value).map_or(Self::Malformed, |own| Self::Checkpoint(Box::new(own)))
+            }
+            Some(RECOVERED) => serde_json::from_value(value).map_or(Self::Malformed, Self::Recovered),
+            _ => Self::OfUser,
+        }
+    }
+}
+
+impl Checkpoint {
+    pub(crate) fn sign(tree: &Tree, key: &Key) -> Self {
+        let (size, root) = (tree.size(), tree.root());
+        let signature = key.sign(&signed_text(size, root));
+        let peaks = tree.peaks().to_vec();
+        Self { kind: CHECKPOINT.to_owned(), size, root, key: key.public(), signature, peaks }
+    }
+
+    /// The tree to go on from; none when the peaks are not those of the root.
+    pub(crate) fn tree(&self) -> Option<Tree> {
+        Tree::from_peaks(self.size, self.peaks.clone()).filter(|tree| tree.root() == self.root)
+    }
+
+    pub(crate) fn is_signed(&self) -> bool {
+        self.seal().is_signed()
+    }
+
+    pub(crate) fn seal(&self) -> Seal {
+        Seal { size: self.size, root: self.root, key: self.key, signature: self.signature.clone() }
+    }
+}
+
+impl Seal {
+    /// Whether the key that the seal names has made it.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.key.has_signed(&signed_text(self.size, self.root), &self.signature)
+    }
+}
+
+impl Recovered {
+    pub(crate) fn new(unsealed: u64, set_aside: Vec<SetAside>) -> Self {
+        Self { kind: RECOVERED.to_owned(), unsealed, set_aside }
+    }
+}
+
+fn signed_text(size: u64, root: Digest) -> String {
+    format!("toolgate journal checkpoint 1\n{size}\n{root}\n")
+}
+
+const KIND: &str = r#""kind":""#;

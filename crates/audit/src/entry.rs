@@ -1,0 +1,153 @@
+//! What may stand in the journal, and how is it spelled?
+//!
+//! Everything here happens before the journal's lock is taken; only the end of the line needs the chain.
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::{Digest, JournalError, Position, canonical, record, stamp::Stamp};
+
+/// The first part of a line, `{"entry":…`, and the digest so far.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    line: Vec<u8>,
+    hasher: Sha256,
+}
+
+impl Entry {
+    /// An entry of the journal's user, who must not write what only the journal may say.
+    pub(crate) fn of_user<E: Serialize>(entry: &E) -> Result<Self, JournalError> {
+        let entry = Self::of_journal(entry)?;
+        match entry.reserved_kind() {
+            Some(kind) => Err(JournalError::Entry(format!(
+                "`kind` `{kind}` is reserved for the journal itself; choose another word"
+            ))),
+            None => Ok(entry),
+        }
+    }
+
+    pub(crate) fn of_journal<E: Serialize>(entry: &E) -> Result<Self, JournalError> {
+        let mut line = Vec::with_capacity(1024);
+        line.extend_from_slice(record::BEFORE_ENTRY);
+        canonical::write(entry, &mut line).map_err(|error| JournalError::Entry(error.to_string()))?;
+        let entry = Self { hasher: Sha256::new().chain_update(&line), line };
+        entry.check()?;
+        Ok(entry)
+    }
+
+    /// The whole line, LF included, as the record after `previous`.
+    pub(crate) fn into_line(mut self, previous: Position, stamp: Stamp) -> (Vec<u8>, Position) {
+        let seq = previous.seq + 1;
+        let rest = record::after_hash(previous.hash, seq, stamp);
+        self.hasher.update(&rest);
+        let hash = Digest::finish(self.hasher);
+        record::put_hash(&mut self.line, hash);
+        self.line.extend_from_slice(&rest);
+        self.line.push(b'\n');
+        (self.line, Position { seq, hash })
+    }
+
+    fn check(&self) -> Result<(), JournalError> {
+        let text = self.text();
+        if text.first() != Some(&b'{') {
+            return Err(JournalError::Entry("it is not a JSON object; wrap it in one".to_owned()));
+        }
+        if text.len() > MAX_ENTRY {
+            let size = text.len();
+            return Err(JournalError::Entry(format!(
+                "it has {size} bytes, {MAX_ENTRY} are allowed; put a digest in its place"
+            )));
+        }
+        // Readers refuse deep nesting, so what cannot be read back is not written. Counting brackets is an upper
+        // bound of the depth, and for almost every entry answer enough.
+        let brackets = text.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+        if brackets > MAX_DEPTH && depth(text) > MAX_DEPTH {
+            return Err(JournalError::Entry(format!(
+                "it is nested deeper than {MAX_DEPTH} levels; put a digest in place of the inner part"
+            )));
+        }
+        Ok(())
+    }
+
+    fn reserved_kind(&self) -> Option<&'static str> {
+        let text = std::str::from_utf8(self.text()).unwrap_or_default();
+        // Canonical JSON has one spelling, so an entry without these bytes has no such member at any depth.
+        let found = RESERVED.into_iter().find(|(_, spelling)| text.contains(spelling))?;
+        let entry: Value = serde_json::from_str(text).unwrap_or_default();
+        (entry.get("kind").and_then(Value::as_str) == Some(found.0)).then_some(found.0)
+    }
+
+    fn text(&self) -> &[u8] {
+        self.line.get(record::BEFORE_ENTRY.len()..).unwrap_or_default()
+    }
+}
+
+/// How deep canonical JSON nests.
+fn depth(text: &[u8]) -> usize {
+    let (mut now, mut most, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                now += 1;
+                most = most.max(now);
+            }
+            b'}' | b']' if !in_string => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+pub(crate) const RECOVERED: &str = "recovered";
+const RESERVED: [(&str, &str); 2] =
+    [(CHECKPOINT, r#""kind":"checkpoint""#), (RECOVERED, r#""kind":"recovered""#)];
+const MAX_DEPTH: usize = 100;
+const MAX_ENTRY: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(entry: &Value, expected: &str) {
+        let outcome = match Entry::of_user(entry) {
+            Ok(entry) => String::from_utf8(entry.text().to_vec()).unwrap(),
+            Err(error) => error.to_string(),
+        };
+        assert!(outcome.starts_with(expected), "{outcome}");
+    }
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(json!("[[[{{{"), |inner, _| json!({ "a": inner }))
+    }
+
+    #[test]
+    fn an_entry_is_a_canonical_object() {
+        check(&json!({"b": 1.0, "a": "x\n\u{1}é", "B": [1e21]}), r#"{"B":[1e+21],"a":"x\n\u0001é","b":1}"#);
+        check(&json!([1]), "the entry cannot be journalled: it is not a JSON object");
+        check(&json!("{"), "the entry cannot be journalled: it is not a JSON object");
+    }
+
+    #[test]
+    fn what_could_not_be_read_back_is_refused() {
+        check(&nested(100), r#"{"a":{"#);
+        check(&nested(101), "the entry cannot be journalled: it is nested deeper");
+        check(&json!({"flat": vec![json!([]); 500]}), r#"{"flat":[[]"#);
+        check(&json!({"long": "x".repeat(MAX_ENTRY)}), "the entry cannot be journalled: it has");
+    }
+
+    #[test]
+    fn nobody_but_the_journal_writes_its_own_kinds() {
+        check(&json!({"kind": "checkpoint"}), "the entry cannot be journalled: `kind` `checkpoint`");
+        check(&json!({"kind": "recovered", "a": 1}), "the entry cannot be journalled: `kind` `recovered`");
+        check(&json!({"inner": {"kind": "checkpoint"}}), r#"{"inner""#);
+        check(&json!({"text": r#""kind":"checkpoint""#}), r#"{"text""#);
+        check(&json!({"kind": "call"}), r#"{"kind":"call"}"#);
+    }
+}

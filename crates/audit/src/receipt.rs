@@ -1,0 +1,150 @@
+//! How are single records proven to somebody who does not have the journal?
+//!
+//! A receipt holds the records, a signed checkpoint that covers them, and for each the hashes that lead from it to
+//! the checkpoint's root. Whoever knows the public key needs nothing else.
+
+use std::{collections::BTreeSet, path::Path};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Digest, JournalError, PublicKey,
+    checkpoint::{Own, Seal},
+    lines::{Lines, Next},
+    read::Record,
+    record::Line,
+    tree::{Choice, Prover, root_of},
+};
+
+/// Records, and the proof that they stood in a signed journal. Its JSON is a format: see `docs/journal.md`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    #[serde(rename = "toolgateReceipt")]
+    version: u32,
+    checkpoint: Seal,
+    records: Vec<Proven>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Proven {
+    record: Value,
+    path: Vec<Digest>,
+}
+
+/// A receipt for one record.
+pub fn receipt(folder: &Path, seq: u64) -> Result<Receipt, JournalError> {
+    receipt_for(folder, |record| record.position.seq == seq)
+}
+
+/// A receipt for all records that are wanted, against the first checkpoint that covers them all.
+pub fn receipt_for(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Receipt, JournalError> {
+    let choice = choose(folder, wanted)?;
+    let mut prover = Prover::default();
+    let mut records = Vec::new();
+    let mut lines = Lines::until_now(folder)?;
+    let mut seq = 0;
+    while seq < choice.seal.size && lines.next()? == Next::Line {
+        seq += 1;
+        let Some(line) = Line::parse(lines.bytes()).filter(|line| line.position.seq == seq) else {
+            return Err(damaged());
+        };
+        if choice.seqs.contains(&seq) {
+            prover.push(&line.position.hash, Choice::Prove);
+            records.push(serde_json::from_slice::<Value>(lines.bytes()).map_err(|_| damaged())?);
+        } else {
+            prover.push(&line.position.hash, Choice::Pass);
+        }
+    }
+    let (root, paths) = prover.finish();
+    if root != choice.seal.root || !choice.seal.is_signed() {
+        return Err(damaged());
+    }
+    let records = records.into_iter().zip(paths).map(|(record, path)| Proven { record, path }).collect();
+    Ok(Receipt { version: VERSION, checkpoint: choice.seal, records })
+}
+
+/// Checks a receipt with nothing but the public key, and returns the records that it proves.
+pub fn verify_receipt(receipt: &Receipt, trusted: PublicKey) -> Result<Vec<Record>, JournalError> {
+    let refuse = |what: &str| Err(JournalError::Receipt(what.to_owned()));
+    if receipt.version != VERSION {
+        return refuse("it is of another version; use a newer toolgate");
+    }
+    let seal = &receipt.checkpoint;
+    if seal.key != trusted {
+        return refuse(&format!("it is signed by `{}`, which is not the trusted key", seal.key));
+    }
+    if !seal.is_signed() {
+        return refuse("its checkpoint was changed after signing");
+    }
+    if receipt.records.is_empty() {
+        return refuse("it has no records");
+    }
+    receipt.records.iter().map(|proven| proven.check(seal)).collect()
+}
+
+impl Proven {
+    fn check(&self, seal: &Seal) -> Result<Record, JournalError> {
+        let refuse = |what: &str| JournalError::Receipt(what.to_owned());
+        let bytes = serde_json_canonicalizer::to_vec(&self.record)
+            .map_err(|error| JournalError::Receipt(error.to_string()))?;
+        let line = Line::parse(&bytes).ok_or_else(|| refuse("it holds something that is not a record"))?;
+        let seq = line.position.seq;
+        if !line.is_intact() {
+            return Err(refuse(&format!("record {seq} was changed")));
+        }
+        if root_of(&line.position.hash, seq - 1, seal.size, &self.path) != Some(seal.root) {
+            return Err(refuse(&format!("record {seq} is not one of those that the checkpoint covers")));
+        }
+        Record::of(&line).ok_or_else(|| refuse("a record cannot be read"))
+    }
+}
+
+struct Chosen {
+    seqs: BTreeSet<u64>,
+    seal: Seal,
+}
+
+/// Finds the wanted records and a checkpoint after the last of them.
+fn choose(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Chosen, JournalError> {
+    let mut lines = Lines::until_now(folder)?;
+    let mut seqs = BTreeSet::new();
+    let mut seal: Option<Seal> = None;
+    loop {
+        match lines.next()? {
+            Next::Line => {}
+            Next::End | Next::Torn => break,
+            Next::TooLong => return Err(damaged()),
+        }
+        let line = Line::parse(lines.bytes()).filter(Line::is_intact).ok_or_else(damaged)?;
+        let record = Record::of(&line).ok_or_else(damaged)?;
+        if wanted(&record) {
+            seqs.insert(record.position.seq);
+            seal = None;
+        }
+        if seal.is_none()
+            && let Own::Checkpoint(checkpoint) = Own::of(line.entry)
+            && seqs.last().is_some_and(|last| *last <= checkpoint.size)
+        {
+            seal = Some(checkpoint.seal());
+        }
+    }
+    if seqs.is_empty() {
+        return Err(JournalError::NotFound("the journal has no such record".to_owned()));
+    }
+    let seal = seal.ok_or_else(|| {
+        JournalError::NotFound(
+            "no checkpoint covers the record yet; try again after the next one, or stop the gateway"
+                .to_owned(),
+        )
+    })?;
+    Ok(Chosen { seqs, seal })
+}
+
+fn damaged() -> JournalError {
+    JournalError::Receipt("the journal is not as it was written; run `toolgate audit verify`".to_owned())
+}
+
+const VERSION: u32 = 1;

@@ -1,0 +1,202 @@
+//! Many at once, clocks that jump, files that change under the writer.
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use serde_json::json;
+use toolgate_audit::{Journal, JournalError, Options, Span, Sync, read, verify};
+
+use crate::support::{DAY, Place, START, parse, system_clock};
+
+#[test]
+fn what_many_threads_append_is_there_once_and_in_order() {
+    for sync in [Sync::Write, Sync::Disk] {
+        let place = Place::new();
+        let options = Options { checkpoint_every: 50, sync };
+        let journal = Journal::open(&place.folder(), place.key(), options, system_clock()).unwrap();
+        let positions = Mutex::new(HashSet::new());
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (journal, positions) = (&journal, &positions);
+                scope.spawn(move || {
+                    for number in 0..100 {
+                        let position = journal.append(&json!({"thread": thread, "number": number})).unwrap();
+                        assert!(positions.lock().unwrap().insert(position));
+                    }
+                });
+            }
+        });
+        journal.close().unwrap();
+        let report = place.assert_clean();
+        assert_eq!((report.records, report.checkpoints), (816, 16), "{sync:?}");
+        let records = read(&place.folder(), Span::default()).unwrap().map(Result::unwrap);
+        let mut next = [0; 8];
+        for record in records.filter(|record| record.entry.get("thread").is_some()) {
+            assert!(positions.lock().unwrap().remove(&record.position));
+            let thread = usize::try_from(record.entry["thread"].as_u64().unwrap()).unwrap();
+            assert_eq!(record.entry["number"], json!(next[thread]), "a thread's records stay in its order");
+            next[thread] += 1;
+        }
+        assert!(positions.lock().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_journal_is_clean_at_every_moment_while_it_is_written() {
+    let place = Place::new();
+    let journal = Journal::open(&place.folder(), place.key(), Options::default(), system_clock()).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    journal.append(&json!({"long": "x".repeat(5000)})).unwrap();
+                }
+            });
+        }
+        for _ in 0..15 {
+            place.assert_clean();
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn time_never_goes_back_and_neither_do_the_files() {
+    let place = Place::new();
+    let journal = place.open();
+    place.pass(2 * DAY);
+    place.fill(&journal, 1);
+    place.time.store(START, Ordering::SeqCst);
+    place.fill(&journal, 3);
+    place.time.store(0, Ordering::SeqCst);
+    journal.checkpoint().unwrap();
+    journal.close().unwrap();
+    assert_eq!(place.files(), ["2026-11-18.jsonl", "head.json"]);
+    let times: HashSet<_> =
+        place.lines("2026-11-18.jsonl").iter().map(|line| parse(line)["time"].clone()).collect();
+    assert_eq!(times, HashSet::from([json!("2026-11-18T03:59:32.000000Z")]));
+    place.assert_clean();
+}
+
+#[test]
+fn a_clock_beyond_all_calendars_refuses_and_then_goes_on() {
+    let place = Place::new();
+    let journal = place.open();
+    place.time.store(1 << 40, Ordering::SeqCst);
+    assert!(journal.append(&json!({})).unwrap_err().to_string().contains("the clock"));
+    place.time.store(START, Ordering::SeqCst);
+    place.fill(&journal, 1);
+    journal.close().unwrap();
+    place.assert_clean();
+}
+
+#[test]
+fn checkpoints_come_when_asked_for_and_only_if_something_was_written() {
+    let place = Place::new();
+    let journal = place.open();
+    journal.checkpoint().unwrap();
+    place.fill(&journal, 2);
+    journal.checkpoint().unwrap();
+    journal.checkpoint().unwrap();
+    let report = place.assert_clean();
+    assert_eq!((report.records, report.checkpoints, report.unsealed), (3, 1, 0));
+    // One who copies the head away by hand has the last checkpoint in it.
+    let head = parse(&fs::read_to_string(place.path("head.json")).unwrap());
+    assert_eq!((head["seq"].as_u64(), head["clean"].as_bool()), (Some(3), Some(false)));
+    place.fill(&journal, 1);
+    assert_eq!(place.assert_clean().unsealed, 1);
+}
+
+#[test]
+fn the_head_follows_checkpoints_that_nobody_asked_for() {
+    let place = Place::new();
+    let journal = place.open();
+    place.fill(&journal, 9);
+    // Dropping waits for the head to be written.
+    drop(journal);
+    let head = parse(&fs::read_to_string(place.path("head.json")).unwrap());
+    assert_eq!((head["seq"].as_u64(), head["clean"].as_bool()), (Some(10), Some(false)));
+}
+
+#[test]
+fn a_closed_journal_takes_nothing() {
+    let place = Place::new();
+    let journal = place.open();
+    place.fill(&journal, 1);
+    let clone = journal.clone();
+    journal.close().unwrap();
+    assert!(matches!(clone.append(&json!({})), Err(JournalError::Closed)));
+    assert!(matches!(clone.checkpoint(), Err(JournalError::Closed)));
+    clone.close().unwrap();
+    assert_eq!(place.assert_clean().records, 2);
+}
+
+#[test]
+fn a_refused_entry_leaves_no_trace() {
+    let place = Place::new();
+    let journal = place.open();
+    for bad in [json!([1]), json!({"kind": "checkpoint"}), json!("x")] {
+        assert!(matches!(journal.append(&bad), Err(JournalError::Entry(_))), "{bad}");
+    }
+    place.fill(&journal, 1);
+    journal.close().unwrap();
+    assert_eq!(place.assert_clean().records, 2);
+}
+
+/// Does something to the file that is being written: no record may be acknowledged that is not in the journal.
+#[track_caller]
+fn check_broken(interfere: impl Fn(&Path)) {
+    let place = Place::new();
+    let journal = place.open();
+    place.fill(&journal, 2);
+    interfere(&place.path("2026-11-16.jsonl"));
+    let outcome = (0..5).find_map(|_| journal.append(&json!({})).err());
+    assert!(matches!(outcome, Some(JournalError::Broken(_))), "{outcome:?}");
+    for _ in 0..2 {
+        assert!(matches!(journal.append(&json!({})), Err(JournalError::Broken(_))));
+        assert!(matches!(journal.close(), Err(JournalError::Broken(_))));
+    }
+}
+
+#[test]
+fn a_file_that_changes_under_the_writer_stops_it() {
+    check_broken(|path| fs::remove_file(path).unwrap());
+    check_broken(|path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(10).unwrap());
+    check_broken(|path| fs::write(path, [fs::read(path).unwrap(), b"more".to_vec()].concat()).unwrap());
+    check_broken(|path| fs::rename(path, path.with_extension("away")).unwrap());
+    check_broken(|path| {
+        let content = fs::read(path).unwrap();
+        fs::rename(path, path.with_extension("away")).unwrap();
+        fs::write(path, content).unwrap();
+    });
+}
+
+#[test]
+fn a_file_of_a_day_to_come_is_not_written_over() {
+    let place = Place::new();
+    let journal = place.open();
+    place.fill(&journal, 1);
+    fs::write(place.path("2026-11-17.jsonl"), "planted\n").unwrap();
+    place.pass(DAY);
+    assert!(matches!(journal.append(&json!({})), Err(JournalError::Broken(_))));
+    assert_eq!(fs::read_to_string(place.path("2026-11-17.jsonl")).unwrap(), "planted\n");
+}
+
+#[test]
+fn an_empty_journal_is_clean() {
+    let place = Place::new();
+    place.open().close().unwrap();
+    let report = verify(&place.folder(), None, None);
+    assert!(report.is_clean());
+    assert_eq!((report.records, report.first), (0, None));
+    place.open().close().unwrap();
+    assert_eq!(place.assert_clean().records, 0, "an empty journal has nothing to recover");
+}

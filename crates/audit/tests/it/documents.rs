@@ -1,0 +1,55 @@
+//! Does the verifier in the manual, which shares no line with ours, agree with it?
+
+use std::{fs, path::Path, process::Command};
+
+use crate::support::Place;
+
+#[test]
+fn the_verifier_in_the_manual_agrees() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/journal.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let (_, rest) = manual.split_once("```python\n").expect("a block of Python");
+    let (script, _) = rest.split_once("```").unwrap();
+    assert!(script.lines().count() <= 30, "as short as promised");
+
+    let place = Place::three_days();
+    let check = |expected: i32, message: &str| {
+        let run = Command::new("python3").arg("-c").arg(script).arg(place.folder()).output();
+        let Ok(output) = run else {
+            println!("skipped: no python3");
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(expected), "{text}");
+        assert!(text.contains(message), "{text}");
+    };
+    let last = place.assert_clean().last.unwrap();
+    check(0, &format!("39 records, the last one is {}", last.hash));
+
+    let file = "2026-11-17.jsonl";
+    let lines = place.lines(file);
+    let edit = |edit: &dyn Fn(&mut Vec<String>)| {
+        let mut lines = lines.clone();
+        edit(&mut lines);
+        place.put_lines(file, &lines);
+    };
+    edit(&|lines| lines[2] = lines[2].replace("test", "tesu"));
+    check(1, "2026-11-17.jsonl:3: edited");
+    edit(&|lines| drop(lines.remove(2)));
+    check(1, "2026-11-17.jsonl:3: does not follow");
+    edit(&|lines| lines.swap(4, 5));
+    check(1, "2026-11-17.jsonl:5: does not follow");
+    edit(&|lines| lines[4] = "garbage".to_owned());
+    check(1, "2026-11-17.jsonl:5: not a record");
+    // A checkpoint whose root is another one, with the rest chained anew.
+    edit(&|lines| {
+        let root = crate::support::parse(&lines[4])["entry"]["root"].as_str().unwrap().to_owned();
+        lines[4] = lines[4].replace(&root, &format!("sha256:{}", "0".repeat(64)));
+        let prev = crate::support::parse(&lines[3])["hash"].as_str().unwrap().to_owned();
+        crate::support::rechain(lines, 4, prev);
+    });
+    check(1, "2026-11-17.jsonl:5: the checkpoint has another root");
+    fs::remove_file(place.path("2026-11-18.jsonl")).unwrap();
+    edit(&|_| {});
+    check(1, "ends before record 39");
+}

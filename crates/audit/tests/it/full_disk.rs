@@ -1,0 +1,118 @@
+//! A disk that is full, and one that has room again: what fails leaves no trace, and appending goes on.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde_json::json;
+use toolgate_audit::{Journal, JournalError, Key, Span, read, verify};
+
+use crate::support::{options, system_clock};
+
+#[test]
+fn a_small_file_system_fills_up_and_is_freed() {
+    if let Some(disk) = disk() {
+        let ballast = disk.join("ballast");
+        fs::write(&ballast, vec![1; 48 << 10]).unwrap();
+        return check(&disk, || fs::remove_file(&ballast).unwrap());
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let disk = dir.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let script = "mount -t tmpfs -o size=128k,mode=700 none \"$TOOLGATE_TEST_DISK\" || exit 77; exec \"$@\"";
+    let output = run(
+        Command::new("unshare").args(["--mount", "sh", "-c", script, "sh"]),
+        "full_disk::a_small_file_system_fills_up_and_is_freed",
+        &disk,
+    );
+    match output {
+        Ok(output) if output.status.code() != Some(77) && !cannot_unshare(&output) => assert_fine(&output),
+        other => println!("skipped: not allowed to mount a small file system ({other:?})"),
+    }
+}
+
+#[test]
+fn a_file_that_may_not_grow_leaves_no_partial_record() {
+    if let Some(disk) = disk() {
+        let limit = |bytes| setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+        limit(Some(30_001));
+        return check(&disk, || limit(None));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // Ignored signals are inherited: the limit then shows as an error, and not as the end of the process.
+    let script = "trap '' XFSZ; exec \"$@\"";
+    let output = run(
+        Command::new("sh").args(["-c", script, "sh"]),
+        "full_disk::a_file_that_may_not_grow_leaves_no_partial_record",
+        dir.path(),
+    )
+    .unwrap();
+    assert_fine(&output);
+}
+
+/// Appends until it fails, makes room, and appends again.
+fn check(disk: &Path, make_room: impl FnOnce()) {
+    let folder = disk.join("journal");
+    let key = || Key::open_or_create(&disk.join("key")).unwrap();
+    let trusted = key().public();
+    let journal = Journal::open(&folder, key(), options(10), system_clock()).unwrap();
+    let append = |number: usize| journal.append(&json!({"text": "x".repeat(700 + number * 37 % 999)}));
+
+    let mut acknowledged = Vec::new();
+    let error = loop {
+        match append(acknowledged.len()) {
+            Ok(position) => acknowledged.push(position),
+            Err(error) => break error,
+        }
+        assert!(acknowledged.len() < 10_000, "there is a limit");
+    };
+    assert!(matches!(error, JournalError::Io { .. }), "{error:?}");
+    assert!(acknowledged.len() > 10);
+    // However often it is tried: what is there is whole, and no failed record is part of it.
+    for number in 0..50 {
+        if let Ok(position) = append(number * 13) {
+            acknowledged.push(position);
+        }
+        let report = verify(&folder, Some(trusted), None);
+        assert!(report.is_clean(), "{:#?}", report.findings);
+    }
+
+    make_room();
+    for number in 0..20 {
+        acknowledged.push(append(number).unwrap());
+    }
+    journal.close().unwrap();
+    let report = verify(&folder, Some(trusted), None);
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    let records = read(&folder, Span::default()).unwrap().map(Result::unwrap);
+    let written: Vec<_> = records.filter(|record| record.entry.get("text").is_some()).collect();
+    assert!(written.iter().map(|record| record.position).eq(acknowledged), "acknowledged, and nothing else");
+    println!("fine");
+}
+
+fn run(wrapper: &mut Command, test: &str, disk: &Path) -> std::io::Result<Output> {
+    let binary = env::current_exe().unwrap();
+    wrapper.arg(binary).args(["--exact", "--nocapture", test]).env("TOOLGATE_TEST_DISK", disk).output()
+}
+
+#[track_caller]
+fn assert_fine(output: &Output) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("fine\n"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn cannot_unshare(output: &Output) -> bool {
+    String::from_utf8_lossy(&output.stderr).contains("unshare failed")
+}
+
+/// Where to work, in a process that one of the tests has started.
+fn disk() -> Option<PathBuf> {
+    env::var_os("TOOLGATE_TEST_DISK").map(PathBuf::from)
+}

@@ -1,0 +1,20 @@
+//! The journal on real folders: what is found, what survives, what is proven.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails loudly"
+)]
+
+mod appending;
+mod crash;
+mod documents;
+mod full_disk;
+mod opening;
+mod reading;
+mod receipts;
+mod support;
+mod tampering;
