@@ -327,5 +327,5 @@ fn unavailable(error: StateError) -> ApprovalError {
 /// How long a finished question can be looked at.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const MOST_FINISHED: i64 = 10_000;
-const MOST_TRUSTS: i64 = 100_000;
+const MOST_TRUSTS: i64 = 10_000;
 const PRUNE_EVERY: i64 = 64;

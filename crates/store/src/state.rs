@@ -112,12 +112,14 @@ impl Shared {
     ) -> Result<T, StateError> {
         let outcome = {
             let mut writer = lock(&self.writer);
-            self.check_identity()?;
             let transaction = writer
                 .transaction_with_behavior(TransactionBehavior::Immediate)
                 .map_err(StateError::at(&self.path))?;
+            self.check_identity()?;
             let value = work(&transaction).map_err(StateError::at(&self.path))?;
             transaction.commit().map_err(StateError::at(&self.path))?;
+            // Replaced meanwhile: what was written is where nobody will look for it.
+            self.check_identity()?;
             value
         };
         self.look();
@@ -182,7 +184,11 @@ pub(crate) fn from_ms(ms: i64) -> SystemTime {
 
 /// A row that this program cannot have written.
 pub(crate) fn unreadable(what: &'static str) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, what.into())
+    rusqlite::Error::FromSqlConversionFailure(
+        UNKNOWN_COLUMN,
+        Type::Text,
+        format!("{what} cannot be read").into(),
+    )
 }
 
 /// A panic while the lock was held rolled its transaction back, so that the connection is as good as before.
@@ -225,3 +231,6 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 
 /// How long a transaction waits for those of other processes.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// As SQLite's binding has it, which then leaves the column out of the message.
+const UNKNOWN_COLUMN: usize = usize::MAX;

@@ -1,8 +1,8 @@
 //! Who comes with this token? Local API tokens: shown once, kept as a hash, revocable, expiring.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use subtle::ConstantTimeEq as _;
 
 use crate::state::{Shared, State, StateError, from_ms, lock, to_ms, unreadable};
@@ -77,6 +77,7 @@ impl State {
         check_new(&new)?;
         let (text, parts) = TokenText::random().map_err(StateError::NoRandomness)?;
         let is_new = self.shared.write(|transaction| {
+            tidy(transaction, now)?;
             let is_taken = transaction
                 .prepare_cached("SELECT 1 FROM tokens WHERE name = ?1 AND revoked IS NULL")?
                 .exists([&new.name])?;
@@ -197,6 +198,16 @@ fn is_live(token: &Token, now: SystemTime) -> bool {
     token.revoked.is_none() && token.expires.is_none_or(|expires| now < expires)
 }
 
+/// What has expired gives its name back; what has long been good for nothing is forgotten.
+fn tidy(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> {
+    let now_ms = to_ms(now);
+    transaction
+        .execute("UPDATE tokens SET revoked = ?1 WHERE revoked IS NULL AND expires <= ?1", [now_ms])?;
+    let too_old = to_ms(now.checked_sub(KEPT).unwrap_or(SystemTime::UNIX_EPOCH));
+    transaction.execute("DELETE FROM tokens WHERE revoked < ?1", [too_old])?;
+    Ok(())
+}
+
 fn check_new(new: &NewToken) -> Result<(), StateError> {
     for (what, text) in [("name", &new.name), ("subject", &new.subject)] {
         if text.trim().is_empty() || text.len() > MOST_TEXT || text.chars().any(char::is_control) {
@@ -226,5 +237,7 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
     })
 }
 
+/// How long a revoked token can be looked at.
+const KEPT: Duration = Duration::from_hours(30 * 24);
 const MINUTE_MS: u128 = 60_000;
 const MOST_TEXT: usize = 200;

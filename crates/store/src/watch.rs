@@ -43,20 +43,16 @@ impl Watch {
     /// over. `ticks` goes up by one after each burst of changes: when it has been quiet for 50 ms, and at the latest
     /// 500 ms after its first.
     pub fn start(paths: Vec<PathBuf>, ticks: watch::Sender<u64>) -> Result<Self, WatchError> {
-        Self::start_with(paths, ticks, Kernel::Asked)
+        Self::start_with(paths, ticks, How { kernel: Kernel::Asked, look_every: LOOK_EVERY })
     }
 
-    fn start_with(
-        paths: Vec<PathBuf>,
-        ticks: watch::Sender<u64>,
-        kernel: Kernel,
-    ) -> Result<Self, WatchError> {
+    fn start_with(paths: Vec<PathBuf>, ticks: watch::Sender<u64>, how: How) -> Result<Self, WatchError> {
         let paths: Vec<PathBuf> =
             paths.into_iter().map(std::path::absolute).collect::<io::Result<_>>().map_err(WatchError)?;
         let (wake, woken) = mpsc::sync_channel(1);
         let signals =
             Arc::new(Signals { wake, is_stopped: AtomicBool::new(false), is_lost: AtomicBool::new(false) });
-        let mut watcher = Watcher { paths, ticks, kernel, signals: Arc::clone(&signals), woken };
+        let mut watcher = Watcher { paths, ticks, how, signals: Arc::clone(&signals), woken };
         // Before the thread starts, so that the caller may read files as soon as this returns.
         let source = watcher.begin();
         let thread = std::thread::Builder::new()
@@ -92,6 +88,12 @@ impl Error for WatchError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.0)
     }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct How {
+    kernel: Kernel,
+    look_every: Duration,
 }
 
 /// Is the kernel asked to tell, or do we only look?
@@ -139,7 +141,7 @@ enum Source {
 struct Watcher {
     paths: Vec<PathBuf>,
     ticks: watch::Sender<u64>,
-    kernel: Kernel,
+    how: How,
     signals: Arc<Signals>,
     woken: Receiver<()>,
 }
@@ -147,7 +149,7 @@ struct Watcher {
 impl Watcher {
     fn run(mut self, mut source: Source) {
         loop {
-            let is_woken = match self.woken.recv_timeout(LOOK_EVERY) {
+            let is_woken = match self.woken.recv_timeout(self.how.look_every) {
                 Ok(()) => true,
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -211,7 +213,7 @@ impl Watcher {
 
     /// Watches registered with the kernel for exactly what is there. `None`: it cannot be had now.
     fn told(&self) -> Option<Source> {
-        if self.kernel != Kernel::Asked {
+        if self.how.kernel != Kernel::Asked {
             return None;
         }
         let mut plan = Plan::of(&self.paths);

@@ -284,7 +284,21 @@ fn a_row_that_nobody_has_decided_is_no_yes() {
     forge("UPDATE approvals SET state = 'sure'").unwrap_err();
     assert_eq!(state.spend(&binding("ann", "a"), Some(&asked.id), at(1)), Ok(None));
     forge("UPDATE approvals SET because = 'no JSON'").unwrap();
-    assert!(matches!(state.get(&asked.id, at(1)), Err(ApprovalError::Unavailable(_))));
+    let unreadable = state.get(&asked.id, at(1)).unwrap_err().to_string();
+    assert!(unreadable.ends_with("the reasons of an approval cannot be read"), "{unreadable}");
+}
+
+#[test]
+fn a_file_that_is_overwritten_in_place_says_no_yes() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "ann", "a");
+    for size in [0, 100, 4096, 100_000] {
+        std::fs::write(&place.path, vec![b'1'; size]).unwrap();
+        for id in [None, Some(&asked.id)] {
+            assert!(!matches!(state.spend(&binding("ann", "a"), id, at(1)), Ok(Some(_))), "{size} bytes");
+        }
+    }
 }
 
 #[test]
@@ -304,6 +318,24 @@ fn finished_questions_are_forgotten_in_time() {
     assert_eq!(state.get(&old.id, at(month + 100)).unwrap_err(), ApprovalError::Unknown);
     let read = state.get(&kept.id, at(month + 100)).unwrap();
     assert_eq!(read.state, ApprovalState::Expired, "finished only when it was seen to have expired");
+}
+
+#[test]
+fn finished_questions_are_bounded_in_number() {
+    let place = Place::new();
+    let state = place.open();
+    let kept = ask(&state, "ann", "kept");
+    let forge = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
+        INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
+        risk, created, expires, finished)
+        SELECT printf('apr_%032x', i), 'expired', 'bob', '', '', '', '', '', '[]', '', 0, 0, 1700000000000 + i FROM n";
+    Connection::open(&place.path).unwrap().execute(forge, [super::MOST_FINISHED]).unwrap();
+    state.shared.write(|transaction| super::prune(transaction, at(50))).unwrap();
+    let left = state.list(None, usize::MAX, at(50)).unwrap();
+    let most = usize::try_from(super::MOST_FINISHED).unwrap();
+    assert!((most..=most + 2).contains(&left.len()), "{}", left.len());
+    assert!(left.iter().any(|approval| approval.id == kept.id), "what is pending is not touched");
+    assert_eq!(left[0].id.as_str(), format!("apr_{:032x}", most + 50), "the newest are left");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn use_wal(connection: &Connection, patience: Duration) -> rusqlite::Result<()> 
     loop {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
             Ok(mode) if mode == "wal" => return Ok(()),
-            Ok(_) => return Err(super::unreadable("the file system does not allow a write-ahead log")),
+            Ok(_) => return Err(no_wal()),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && !left.is_zero() => {
                 std::thread::sleep(PAUSE);
                 left = left.saturating_sub(PAUSE);
@@ -77,6 +77,11 @@ fn use_wal(connection: &Connection, patience: Duration) -> rusqlite::Result<()> 
             Err(error) => return Err(error),
         }
     }
+}
+
+fn no_wal() -> rusqlite::Error {
+    let problem = "its file system does not allow a write-ahead log; choose a folder on a local disk";
+    rusqlite::Error::ToSqlConversionFailure(problem.into())
 }
 
 fn check_pages(connection: &Connection, path: &Path) -> Result<(), StateError> {

@@ -192,6 +192,21 @@ fn names_and_subjects_are_sane_and_names_unique() {
 }
 
 #[test]
+fn what_is_good_for_nothing_gives_its_name_back_and_is_forgotten() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = state.create_token(NewToken { expires: Some(at(100)), ..new("laptop") }, at(0)).unwrap();
+    state.create_token(new("laptop"), at(99)).unwrap_err();
+    state.create_token(new("laptop"), at(100)).unwrap();
+    assert_eq!(verify(&state, text.as_str(), 50), None, "also when the clock goes back");
+    assert_eq!(state.list_tokens().unwrap().len(), 2);
+    let month = 30 * 24 * 3600;
+    state.create_token(new("desktop"), at(month + 101)).unwrap();
+    let names: Vec<String> = state.list_tokens().unwrap().into_iter().map(|token| token.name).collect();
+    assert_eq!(names, ["desktop", "laptop"], "one laptop is left");
+}
+
+#[test]
 fn the_last_use_is_noted_to_the_minute() {
     let place = place();
     let state = open(&place);

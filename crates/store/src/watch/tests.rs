@@ -15,7 +15,7 @@ use notify::{
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, sync::watch, time::timeout};
 
-use super::{Kernel, Watch, is_change, plan::Plan, scan};
+use super::{How, Kernel, Watch, is_change, plan::Plan, scan};
 use crate::write_atomic;
 
 struct Scene {
@@ -32,7 +32,8 @@ impl Scene {
 
     fn watch(&self, names: &[&str]) -> Watch {
         let paths = names.iter().map(|name| self.path(name)).collect();
-        Watch::start_with(paths, self.ticks.clone(), self.kernel).unwrap()
+        Watch::start_with(paths, self.ticks.clone(), How { kernel: self.kernel, look_every: LOOK_EVERY })
+            .unwrap()
     }
 
     /// Waits for a tick that comes after `act` and not from what was before it. A hang is a failure.
@@ -271,5 +272,6 @@ fn the_fingerprint_is_that_of_what_walk_would_find() {
 }
 
 /// Longer than it takes to look again by itself.
-const STILL: Duration = Duration::from_millis(1300);
+const STILL: Duration = Duration::from_millis(350);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 const HANG: Duration = Duration::from_secs(30);
