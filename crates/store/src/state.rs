@@ -1,9 +1,9 @@
 //! What does the gateway remember between calls, restarts and processes? One SQLite file: approvals, trust, tokens, passes.
 //!
 //! Several processes use it at once, the gateway and `toolgate approvals approve` beside it. So each function is one
-//! transaction, and nothing is believed from memory. Calls block, but briefly: a read takes microseconds and a write one
-//! flush of the disk, so async callers may call them directly; one that must not wait for a disk wraps them in
-//! `spawn_blocking`.
+//! transaction, and nothing is believed from memory. Calls block, but briefly: a read takes microseconds, and a write
+//! waits for one flush of the disk, which may be milliseconds. Async callers may call them directly; one that must not
+//! wait for a disk wraps its writes in `spawn_blocking`.
 
 use std::{
     collections::HashMap,

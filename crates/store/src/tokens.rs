@@ -121,7 +121,7 @@ impl State {
     }
 
     /// `None`: no token of ours, or a wrong secret, or revoked, or expired; nobody learns which. It is looked up anew each
-    /// time, in a few microseconds, so that a token that any process has revoked is refused from that moment on.
+    /// time, in microseconds, so that a token that any process has revoked is refused from that moment on.
     pub fn verify_token(&self, text: &str, now: SystemTime) -> Result<Option<TokenIdentity>, StateError> {
         // Typing errors and guesses without our checksum never get to the database.
         let Some(parts) = text::parse(text) else {
