@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    ffi::OsStr,
     fmt, io,
     path::{Path, PathBuf},
 };
@@ -41,15 +42,29 @@ impl Error for WalkError {
     }
 }
 
-fn is_walked(entry: &DirEntry) -> bool {
+/// Does `walk` pass over this path, given relative to the folder that was named? The last name may be a folder's or a
+/// file's; what it once was cannot be told of something deleted, so that it counts.
+pub(crate) fn is_passed_over(below: &Path) -> bool {
+    let mut names = below.iter().map(OsStr::to_string_lossy).rev();
+    let is_unfinished = names.next().is_some_and(|last| is_unfinished(&last));
+    is_unfinished || names.any(|folder| is_unwanted_folder(&folder))
+}
+
+pub(crate) fn is_walked(entry: &DirEntry) -> bool {
     if entry.depth() == 0 {
         return true;
     }
     let name = entry.file_name().to_string_lossy();
-    if !entry.file_type().is_dir() {
-        return !name.starts_with(crate::write::UNFINISHED);
-    }
-    !name.starts_with('.') && !PASSED_OVER.contains(&name.as_ref())
+    if entry.file_type().is_dir() { !is_unwanted_folder(&name) } else { !is_unfinished(&name) }
+}
+
+fn is_unwanted_folder(name: &str) -> bool {
+    name.starts_with('.') || PASSED_OVER.contains(&name)
+}
+
+/// A write that is under way, or was killed.
+fn is_unfinished(name: &str) -> bool {
+    name.starts_with(crate::write::UNFINISHED)
 }
 
 fn judge(

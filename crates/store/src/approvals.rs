@@ -1,0 +1,331 @@
+//! Who may be let through once, and on whose word? The queue of questions, and the yeses that are remembered.
+
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{OptionalExtension as _, Row, Transaction, named_params, params};
+use tokio::sync::watch;
+use toolgate_gate::{
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
+    Spent, Trust,
+};
+
+use crate::state::{Limits, State, StateError, from_ms, to_ms, unreadable};
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod tests;
+
+impl ApprovalStore for State {
+    fn open(&self, question: NewApproval, now: SystemTime) -> Result<Approval, ApprovalError> {
+        if to_ms(question.expires) <= to_ms(now) {
+            return Err(ApprovalError::Expired);
+        }
+        let id = new_id()?;
+        let limits = self.shared.limits;
+        self.queue(now, |transaction| {
+            if let Some(pending) = pending_for(transaction, &question.binding)? {
+                return Ok(Ok(pending));
+            }
+            if is_full(transaction, &question.binding.caller, limits)? {
+                return Ok(Err(ApprovalError::QueueFull));
+            }
+            insert(transaction, &id, &question)?;
+            if transaction.last_insert_rowid() % PRUNE_EVERY == 0 {
+                prune(transaction, now)?;
+            }
+            Ok(find(transaction, &id)?.ok_or(ApprovalError::Unknown))
+        })
+    }
+
+    fn get(&self, id: &ApprovalId, now: SystemTime) -> Result<Approval, ApprovalError> {
+        self.queue(now, |transaction| Ok(find(transaction, id)?.ok_or(ApprovalError::Unknown)))
+    }
+
+    fn spend(
+        &self,
+        binding: &Binding,
+        id: Option<&ApprovalId>,
+        now: SystemTime,
+    ) -> Result<Option<Spent>, ApprovalError> {
+        self.queue(now, |transaction| {
+            let candidate = match id {
+                Some(id) => match named(transaction, id, binding)? {
+                    Ok(candidate) => candidate,
+                    Err(refusal) => return Ok(Err(refusal)),
+                },
+                None => approved_for(transaction, binding)?,
+            };
+            candidate.map(|approval| mark_used(transaction, approval, now)).transpose().map(Ok)
+        })
+    }
+
+    fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
+        let found = self.shared.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT 1 FROM trusts WHERE caller = ?1 AND flow = ?2 AND tool_digest = ?3
+                     AND policy_digest = ?4 AND expires > ?5",
+                )?
+                .exists(params![trust.caller, trust.flow, trust.tool_digest, trust.policy_digest, to_ms(now)])
+        });
+        found.map_err(unavailable)
+    }
+
+    fn remember(&self, trust: &Trust) -> Result<(), ApprovalError> {
+        let written = self.shared.write(|transaction| {
+            // The later yes counts, also where it is the shorter one.
+            transaction.prepare_cached("INSERT OR REPLACE INTO trusts VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(
+                params![trust.caller, trust.flow, trust.tool_digest, trust.policy_digest, to_ms(trust.expires)],
+            )?;
+            // Without a clock of its own: those that end first make room.
+            transaction.prepare_cached(
+                "DELETE FROM trusts WHERE expires < (SELECT expires FROM trusts ORDER BY expires DESC LIMIT 1 OFFSET ?1)",
+            )?
+            .execute([MOST_TRUSTS])
+        });
+        written.map(|_| ()).map_err(unavailable)
+    }
+}
+
+impl ApprovalQueue for State {
+    fn list(
+        &self,
+        state: Option<ApprovalState>,
+        limit: usize,
+        now: SystemTime,
+    ) -> Result<Vec<Approval>, ApprovalError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.queue(now, |transaction| {
+            let rows: rusqlite::Result<Vec<Approval>> = match state {
+                Some(state) => transaction
+                    .prepare_cached("SELECT * FROM approvals WHERE state = ?1 ORDER BY seq DESC LIMIT ?2")?
+                    .query_map(params![state.name(), limit], approval)?
+                    .collect(),
+                None => transaction
+                    .prepare_cached("SELECT * FROM approvals ORDER BY seq DESC LIMIT ?1")?
+                    .query_map([limit], approval)?
+                    .collect(),
+            };
+            rows.map(Ok)
+        })
+    }
+
+    fn decide(
+        &self,
+        id: &ApprovalId,
+        is_approved: ApprovalState,
+        by: &str,
+        note: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Approval, ApprovalError> {
+        let finished = match is_approved {
+            ApprovalState::Approved => None,
+            ApprovalState::Denied => Some(to_ms(now)),
+            other => {
+                let problem =
+                    format!("a question is approved or denied; nobody can decide `{}`", other.name());
+                return Err(ApprovalError::Unavailable(problem));
+            }
+        };
+        self.queue(now, |transaction| {
+            match find(transaction, id)?.map(|approval| approval.state) {
+                None => return Ok(Err(ApprovalError::Unknown)),
+                Some(ApprovalState::Expired) => return Ok(Err(ApprovalError::Expired)),
+                Some(ApprovalState::Pending) => {}
+                Some(other) => return Ok(Err(ApprovalError::NotPending(other))),
+            }
+            transaction
+                .prepare_cached(
+                    "UPDATE approvals SET state = :state, decided_by = :by, decided_at = :now, note = :note,
+                     finished = :finished WHERE id = :id AND state = 'pending'",
+                )?
+                .execute(named_params! {
+                    ":state": is_approved.name(), ":by": by, ":now": to_ms(now), ":note": note,
+                    ":finished": finished, ":id": id.as_str(),
+                })?;
+            Ok(find(transaction, id)?.ok_or(ApprovalError::Unknown))
+        })
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.changes()
+    }
+}
+
+impl State {
+    /// One transaction on the queue as it is now: what has run out by then is expired first, and stays so if the clock
+    /// goes back. Where there is nothing to change, nothing is written.
+    fn queue<T>(
+        &self,
+        now: SystemTime,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Result<T, ApprovalError>>,
+    ) -> Result<T, ApprovalError> {
+        let outcome = self.shared.write(|transaction| {
+            transaction
+                .prepare_cached(
+                    "UPDATE approvals SET state = 'expired', finished = ?1 WHERE finished IS NULL AND expires <= ?1",
+                )?
+                .execute([to_ms(now)])?;
+            work(transaction)
+        });
+        outcome.map_err(unavailable)?
+    }
+}
+
+/// The approval of this id, if it is for this call and can be spent. `None`: nobody has answered yet.
+fn named(
+    transaction: &Transaction<'_>,
+    id: &ApprovalId,
+    binding: &Binding,
+) -> rusqlite::Result<Result<Option<Approval>, ApprovalError>> {
+    let Some(approval) = find(transaction, id)? else {
+        return Ok(Err(ApprovalError::Unknown));
+    };
+    // Before the state: whoever has come by an id learns nothing of what became of another's call.
+    if approval.question.binding != *binding {
+        return Ok(Err(ApprovalError::OtherCall));
+    }
+    Ok(match approval.state {
+        ApprovalState::Approved => Ok(Some(approval)),
+        ApprovalState::Pending => Ok(None),
+        ApprovalState::Expired => Err(ApprovalError::Expired),
+        state @ (ApprovalState::Denied | ApprovalState::Used) => Err(ApprovalError::NotPending(state)),
+    })
+}
+
+/// Of several, the one that runs out first.
+fn approved_for(transaction: &Transaction<'_>, binding: &Binding) -> rusqlite::Result<Option<Approval>> {
+    transaction
+        .prepare_cached(
+            "SELECT * FROM approvals WHERE state = 'approved' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
+             AND arguments_digest = ?4 AND policy_digest = ?5 ORDER BY expires, seq LIMIT 1",
+        )?
+        .query_row(five(binding), approval)
+        .optional()
+}
+
+fn pending_for(transaction: &Transaction<'_>, binding: &Binding) -> rusqlite::Result<Option<Approval>> {
+    transaction
+        .prepare_cached(
+            "SELECT * FROM approvals WHERE state = 'pending' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
+             AND arguments_digest = ?4 AND policy_digest = ?5",
+        )?
+        .query_row(five(binding), approval)
+        .optional()
+}
+
+/// INVARIANT: in the transaction that found it approved, which no other writer can come between.
+fn mark_used(transaction: &Transaction<'_>, approval: Approval, now: SystemTime) -> rusqlite::Result<Spent> {
+    let changed = transaction
+        .prepare_cached(
+            "UPDATE approvals SET state = 'used', finished = ?1 WHERE id = ?2 AND state = 'approved'",
+        )?
+        .execute(params![to_ms(now), approval.id.as_str()])?;
+    match approval.decided_by {
+        Some(decided_by) if changed == 1 => Ok(Spent { id: approval.id, decided_by }),
+        _ => Err(unreadable("an approval that nobody has given")),
+    }
+}
+
+fn find(transaction: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Option<Approval>> {
+    transaction
+        .prepare_cached("SELECT * FROM approvals WHERE id = ?1")?
+        .query_row([id.as_str()], approval)
+        .optional()
+}
+
+fn is_full(transaction: &Transaction<'_>, caller: &str, limits: Limits) -> rusqlite::Result<bool> {
+    let (all, of_caller): (u32, u32) = transaction
+        .prepare_cached(
+            "SELECT count(*), count(*) FILTER (WHERE caller = ?1) FROM approvals WHERE state = 'pending'",
+        )?
+        .query_row([caller], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(all >= limits.max_pending || of_caller >= limits.max_pending_per_caller)
+}
+
+fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval) -> rusqlite::Result<()> {
+    let binding = &question.binding;
+    transaction
+        .prepare_cached(
+            "INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt,
+             because, risk, created, expires)
+             VALUES (:id, 'pending', :caller, :tool, :tool_digest, :arguments_digest, :policy_digest, :prompt,
+             :because, :risk, :created, :expires)",
+        )?
+        .execute(named_params! {
+            ":id": id.as_str(),
+            ":caller": binding.caller,
+            ":tool": binding.tool,
+            ":tool_digest": binding.tool_digest,
+            ":arguments_digest": binding.arguments_digest,
+            ":policy_digest": binding.policy_digest,
+            ":prompt": question.prompt,
+            ":because": serde_json::json!(question.because).to_string(),
+            ":risk": question.risk,
+            ":created": to_ms(question.created),
+            ":expires": to_ms(question.expires),
+        })?;
+    Ok(())
+}
+
+/// What is finished is for people to look at; the journal is what remembers.
+fn prune(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> {
+    let too_old = to_ms(now.checked_sub(KEPT).unwrap_or(SystemTime::UNIX_EPOCH));
+    transaction.execute("DELETE FROM approvals WHERE finished < ?1", [too_old])?;
+    transaction.execute(
+        "DELETE FROM approvals WHERE finished <
+         (SELECT finished FROM approvals WHERE finished IS NOT NULL ORDER BY finished DESC LIMIT 1 OFFSET ?1)",
+        [MOST_FINISHED],
+    )?;
+    transaction.execute("DELETE FROM trusts WHERE expires <= ?1", [to_ms(now)])?;
+    Ok(())
+}
+
+fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
+    let id: String = row.get("id")?;
+    let state: String = row.get("state")?;
+    let because: String = row.get("because")?;
+    Ok(Approval {
+        id: ApprovalId::parse(&id).ok_or_else(|| unreadable("the id of an approval"))?,
+        state: ApprovalState::from_name(&state).ok_or_else(|| unreadable("the state of an approval"))?,
+        question: NewApproval {
+            binding: Binding {
+                caller: row.get("caller")?,
+                tool: row.get("tool")?,
+                tool_digest: row.get("tool_digest")?,
+                arguments_digest: row.get("arguments_digest")?,
+                policy_digest: row.get("policy_digest")?,
+            },
+            prompt: row.get("prompt")?,
+            because: serde_json::from_str(&because).map_err(|_| unreadable("the reasons of an approval"))?,
+            risk: row.get("risk")?,
+            created: from_ms(row.get("created")?),
+            expires: from_ms(row.get("expires")?),
+        },
+        decided_by: row.get("decided_by")?,
+        decided_at: row.get::<_, Option<i64>>("decided_at")?.map(from_ms),
+        note: row.get("note")?,
+    })
+}
+
+fn five(binding: &Binding) -> [&str; 5] {
+    [&binding.caller, &binding.tool, &binding.tool_digest, &binding.arguments_digest, &binding.policy_digest]
+}
+
+fn new_id() -> Result<ApprovalId, ApprovalError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| unavailable(StateError::NoRandomness(error)))?;
+    Ok(ApprovalId::from_random(bytes))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "handed to `map_err`")]
+fn unavailable(error: StateError) -> ApprovalError {
+    ApprovalError::Unavailable(error.to_string())
+}
+
+/// How long a finished question can be looked at.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+const MOST_FINISHED: i64 = 10_000;
+const MOST_TRUSTS: i64 = 10_000;
+const PRUNE_EVERY: i64 = 64;

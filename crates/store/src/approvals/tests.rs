@@ -1,0 +1,373 @@
+//! The queue: who asks, who answers, and that a yes is spent once, for the call it was given for.
+
+use std::{
+    path::PathBuf,
+    sync::Barrier,
+    time::{Duration, SystemTime},
+};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use toolgate_gate::{
+    Approval, ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding,
+    NewApproval, Trust,
+};
+
+use crate::{Limits, State};
+
+pub(super) struct Place {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl Place {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state").join("toolgate.db");
+        Self { _folder: folder, path }
+    }
+
+    pub(super) fn open(&self) -> State {
+        State::open(&self.path, LIMITS).unwrap()
+    }
+}
+
+pub(super) const LIMITS: Limits = Limits { max_pending: 8, max_pending_per_caller: 4 };
+
+/// Seconds after the beginning of these tests' time.
+pub(super) fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+}
+
+fn binding(caller: &str, arguments: &str) -> Binding {
+    Binding {
+        caller: caller.to_owned(),
+        tool: "notes.delete".to_owned(),
+        tool_digest: "sha256:tool".to_owned(),
+        arguments_digest: arguments.to_owned(),
+        policy_digest: "sha256:policy".to_owned(),
+    }
+}
+
+pub(super) fn question(binding: Binding, created: u64, expires: u64) -> NewApproval {
+    NewApproval {
+        binding,
+        prompt: "Delete `notes`? '); DROP TABLE approvals; --\0 ünï".to_owned(),
+        because: vec!["risk".to_owned(), "policy".to_owned()],
+        risk: "L4".to_owned(),
+        created: at(created),
+        expires: at(expires),
+    }
+}
+
+fn ask(state: &State, caller: &str, arguments: &str) -> Approval {
+    state.open(question(binding(caller, arguments), 0, 100), at(0)).unwrap()
+}
+
+fn approve(state: &State, id: &ApprovalId) -> Approval {
+    state.decide(id, ApprovalState::Approved, "olga", Some("looks right"), at(1)).unwrap()
+}
+
+fn unknown() -> ApprovalId {
+    ApprovalId::from_random([7; 16])
+}
+
+#[test]
+fn a_question_keeps_what_it_says() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "ann", "a");
+    let read = place.open().get(&asked.id, at(5)).unwrap();
+    assert_eq!(format!("{read:?}"), format!("{asked:?}"));
+    assert_eq!(read.question.prompt, question(binding("ann", "a"), 0, 100).prompt);
+    assert_eq!(read.question.because, ["risk", "policy"]);
+    assert_eq!((read.question.created, read.question.expires), (at(0), at(100)));
+    assert_eq!((read.state, read.decided_by, read.note), (ApprovalState::Pending, None, None));
+}
+
+#[test]
+fn the_same_call_asks_once() {
+    let place = Place::new();
+    let state = place.open();
+    let first = ask(&state, "ann", "a");
+    assert_eq!(ask(&place.open(), "ann", "a").id, first.id);
+    assert_ne!(ask(&state, "ann", "b").id, first.id);
+    assert_ne!(ask(&state, "bob", "a").id, first.id);
+    approve(&state, &first.id);
+    assert_ne!(ask(&state, "ann", "a").id, first.id, "an answered question is not asked again");
+}
+
+#[test]
+fn a_yes_is_spent_once_with_and_without_its_id() {
+    let place = Place::new();
+    let state = place.open();
+    for arguments in ["with", "without"] {
+        let call = binding("ann", arguments);
+        let asked = ask(&state, "ann", arguments);
+        let id = (arguments == "with").then_some(&asked.id);
+        assert_eq!(state.spend(&call, id, at(1)), Ok(None), "nobody has answered");
+        approve(&state, &asked.id);
+        let spent = state.spend(&call, id, at(2)).unwrap().unwrap();
+        assert_eq!((spent.id, spent.decided_by.as_str()), (asked.id.clone(), "olga"));
+        assert_eq!(state.spend(&call, None, at(2)), Ok(None));
+        let again = Err(ApprovalError::NotPending(ApprovalState::Used));
+        assert_eq!(state.spend(&call, Some(&asked.id), at(2)), again);
+        assert_eq!(place.open().get(&asked.id, at(500)).unwrap().state, ApprovalState::Used);
+    }
+}
+
+#[test]
+fn a_yes_for_another_call_is_none() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "ann", "a");
+    approve(&state, &asked.id);
+    let call = binding("ann", "a");
+    let text = |change: &str| change.to_owned();
+    let others = [
+        Binding { caller: text("bob"), ..call.clone() },
+        Binding { caller: text("ANN"), ..call.clone() },
+        Binding { caller: text("ann "), ..call.clone() },
+        Binding { caller: text("ann\0"), ..call.clone() },
+        Binding { tool: text("notes.read"), ..call.clone() },
+        Binding { tool_digest: text("sha256:edited"), ..call.clone() },
+        Binding { arguments_digest: text("b"), ..call.clone() },
+        Binding { arguments_digest: text(""), ..call.clone() },
+        Binding { policy_digest: text("sha256:loosened"), ..call.clone() },
+    ];
+    for other in &others {
+        assert_eq!(state.spend(other, None, at(2)), Ok(None), "{other:?}");
+        assert_eq!(state.spend(other, Some(&asked.id), at(2)), Err(ApprovalError::OtherCall), "{other:?}");
+    }
+    assert!(state.spend(&call, None, at(2)).unwrap().is_some(), "and none of them has used it up");
+    let used = state.spend(&others[0], Some(&asked.id), at(2));
+    assert_eq!(used, Err(ApprovalError::OtherCall), "others do not learn what became of it");
+}
+
+#[test]
+fn no_unknown_and_late_are_no() {
+    let place = Place::new();
+    let state = place.open();
+    let call = binding("ann", "a");
+    assert_eq!(state.spend(&call, Some(&unknown()), at(1)), Err(ApprovalError::Unknown));
+    assert_eq!(state.get(&unknown(), at(1)).unwrap_err(), ApprovalError::Unknown);
+    let asked = ask(&state, "ann", "a");
+    let denied = state.decide(&asked.id, ApprovalState::Denied, "olga", None, at(1)).unwrap();
+    assert_eq!((denied.state, denied.decided_at), (ApprovalState::Denied, Some(at(1))));
+    assert_eq!(state.spend(&call, None, at(2)), Ok(None));
+    let refused = Err(ApprovalError::NotPending(ApprovalState::Denied));
+    assert_eq!(state.spend(&call, Some(&asked.id), at(2)), refused);
+
+    let late = ask(&state, "ann", "late");
+    approve(&state, &late.id);
+    assert_eq!(state.spend(&binding("ann", "late"), Some(&late.id), at(100)), Err(ApprovalError::Expired));
+    assert_eq!(state.spend(&binding("ann", "late"), None, at(99)), Ok(None), "also when the clock goes back");
+    assert_eq!(state.get(&late.id, at(99)).unwrap().state, ApprovalState::Expired);
+    let born_late = state.open(question(binding("ann", "b"), 0, 100), at(100)).unwrap_err();
+    assert_eq!(born_late, ApprovalError::Expired);
+}
+
+#[test]
+fn a_decision_is_made_once_in_time_and_is_yes_or_no() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "ann", "a");
+    let decide = |id: &ApprovalId, to, seconds| state.decide(id, to, "eve", None, at(seconds)).unwrap_err();
+    for nonsense in [ApprovalState::Pending, ApprovalState::Used, ApprovalState::Expired] {
+        let error = decide(&asked.id, nonsense, 1).to_string();
+        assert!(error.contains("approved or denied"), "{error}");
+    }
+    assert_eq!(decide(&unknown(), ApprovalState::Approved, 1), ApprovalError::Unknown);
+    approve(&state, &asked.id);
+    let decided = ApprovalError::NotPending(ApprovalState::Approved);
+    assert_eq!(decide(&asked.id, ApprovalState::Denied, 2), decided);
+    assert_eq!(decide(&asked.id, ApprovalState::Approved, 2), decided);
+    let read = state.get(&asked.id, at(2)).unwrap();
+    assert_eq!((read.decided_by.as_deref(), read.note.as_deref()), (Some("olga"), Some("looks right")));
+    let late = ask(&state, "ann", "late");
+    assert_eq!(decide(&late.id, ApprovalState::Approved, 100), ApprovalError::Expired);
+}
+
+#[test]
+fn the_queue_is_bounded_for_each_caller_and_in_all() {
+    let place = Place::new();
+    let state = place.open();
+    let full = |caller: &str| state.open(question(binding(caller, "more"), 0, 100), at(0)).unwrap_err();
+    for arguments in ["1", "2", "3", "4"] {
+        ask(&state, "ann", arguments);
+    }
+    assert_eq!(full("ann"), ApprovalError::QueueFull);
+    ask(&state, "ann", "4");
+    for caller in ["bob", "cyd", "dan", "eve"] {
+        ask(&state, caller, "1");
+    }
+    assert_eq!(full("fay"), ApprovalError::QueueFull);
+    state
+        .open(question(binding("ann", "more"), 100, 200), at(100))
+        .expect("what has expired waits no longer");
+}
+
+#[test]
+fn lists_newest_first_by_state_and_bounded() {
+    let place = Place::new();
+    let state = place.open();
+    let ids: Vec<ApprovalId> =
+        ["1", "2", "3"].iter().map(|arguments| ask(&state, "ann", arguments).id).collect();
+    approve(&state, &ids[1]);
+    let list = |filter, limit, seconds| -> Vec<ApprovalId> {
+        state.list(filter, limit, at(seconds)).unwrap().into_iter().map(|approval| approval.id).collect()
+    };
+    let [first, second, third] = [ids[0].clone(), ids[1].clone(), ids[2].clone()];
+    assert_eq!(list(None, 10, 1), [third.clone(), second.clone(), first.clone()]);
+    assert_eq!(list(None, 1, 1), std::slice::from_ref(&third));
+    assert_eq!(list(Some(ApprovalState::Pending), usize::MAX, 1), [third, first]);
+    assert_eq!(list(Some(ApprovalState::Approved), 10, 1), [second]);
+    assert_eq!(list(Some(ApprovalState::Expired), 10, 100).len(), 3);
+    assert_eq!(list(None, 0, 1), []);
+}
+
+#[test]
+fn sixteen_threads_and_two_processes_spend_it_once() {
+    let place = Place::new();
+    let handles = [place.open(), place.open()];
+    for round in 0..20_u32 {
+        let call = binding("ann", &round.to_string());
+        let asked = handles[0].open(question(call.clone(), 0, 100), at(0)).unwrap();
+        approve(&handles[0], &asked.id);
+        let start = Barrier::new(16);
+        let wins: usize = std::thread::scope(|scope| {
+            let spenders: Vec<_> = (0..16)
+                .map(|number: usize| {
+                    let (state, call, id, start) = (&handles[number % 2], &call, &asked.id, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        let id = (number % 4 < 2).then_some(id);
+                        match state.spend(call, id, at(2)) {
+                            Ok(Some(_)) => 1,
+                            Ok(None) | Err(ApprovalError::NotPending(ApprovalState::Used)) => 0,
+                            Err(other) => panic!("{other}"),
+                        }
+                    })
+                })
+                .collect();
+            spenders.into_iter().map(|spender| spender.join().unwrap()).sum()
+        });
+        assert_eq!(wins, 1, "round {round}");
+    }
+}
+
+#[test]
+fn those_who_ask_at_once_share_the_question() {
+    let place = Place::new();
+    let handles = [place.open(), place.open()];
+    let ids: std::collections::HashSet<ApprovalId> = std::thread::scope(|scope| {
+        let askers: Vec<_> = (0..8)
+            .map(|number: usize| {
+                scope.spawn({
+                    let state = &handles[number % 2];
+                    move || ask(state, "ann", "a").id
+                })
+            })
+            .collect();
+        askers.into_iter().map(|asker| asker.join().unwrap()).collect()
+    });
+    assert_eq!(ids.len(), 1);
+}
+
+#[test]
+fn a_row_that_nobody_has_decided_is_no_yes() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "ann", "a");
+    let forge = |sql: &str| Connection::open(&place.path).unwrap().execute(sql, []);
+    forge("UPDATE approvals SET state = 'approved'").unwrap_err();
+    forge("UPDATE approvals SET state = 'sure'").unwrap_err();
+    assert_eq!(state.spend(&binding("ann", "a"), Some(&asked.id), at(1)), Ok(None));
+    forge("UPDATE approvals SET because = 'no JSON'").unwrap();
+    let unreadable = state.get(&asked.id, at(1)).unwrap_err().to_string();
+    assert!(unreadable.ends_with("the reasons of an approval cannot be read"), "{unreadable}");
+}
+
+#[test]
+fn a_file_that_is_overwritten_in_place_says_no_yes() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "ann", "a");
+    for size in [0, 100, 4096, 100_000] {
+        std::fs::write(&place.path, vec![b'1'; size]).unwrap();
+        for id in [None, Some(&asked.id)] {
+            assert!(!matches!(state.spend(&binding("ann", "a"), id, at(1)), Ok(Some(_))), "{size} bytes");
+        }
+    }
+}
+
+#[test]
+fn finished_questions_are_forgotten_in_time() {
+    let place = Place::new();
+    let state = place.open();
+    let month = 30 * 24 * 3600;
+    let old = ask(&state, "ann", "old");
+    let kept = state.open(question(binding("ann", "kept"), 0, 200), at(0)).unwrap();
+    state.decide(&old.id, ApprovalState::Denied, "olga", None, at(1)).unwrap();
+    // Pruning comes with every so many new questions.
+    for number in 0..super::PRUNE_EVERY {
+        let now = month + 100;
+        let asked = state.open(question(binding("bob", &number.to_string()), now, now + 9), at(now)).unwrap();
+        state.decide(&asked.id, ApprovalState::Denied, "olga", None, at(now)).unwrap();
+    }
+    assert_eq!(state.get(&old.id, at(month + 100)).unwrap_err(), ApprovalError::Unknown);
+    let read = state.get(&kept.id, at(month + 100)).unwrap();
+    assert_eq!(read.state, ApprovalState::Expired, "finished only when it was seen to have expired");
+}
+
+#[test]
+fn finished_questions_are_bounded_in_number() {
+    let place = Place::new();
+    let state = place.open();
+    let kept = ask(&state, "ann", "kept");
+    let forge = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
+        INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
+        risk, created, expires, finished)
+        SELECT printf('apr_%032x', i), 'expired', 'bob', '', '', '', '', '', '[]', '', 0, 0, 1700000000000 + i FROM n";
+    Connection::open(&place.path).unwrap().execute(forge, [super::MOST_FINISHED]).unwrap();
+    state.shared.write(|transaction| super::prune(transaction, at(50))).unwrap();
+    let left = state.list(None, usize::MAX, at(50)).unwrap();
+    let most = usize::try_from(super::MOST_FINISHED).unwrap();
+    assert!((most..=most + 2).contains(&left.len()), "{}", left.len());
+    assert!(left.iter().any(|approval| approval.id == kept.id), "what is pending is not touched");
+    assert_eq!(left[0].id.as_str(), format!("apr_{:032x}", most + 50), "the newest are left");
+}
+
+#[test]
+fn trust_is_for_exactly_this_and_ends() {
+    let place = Place::new();
+    let state = place.open();
+    let text = |change: &str| change.to_owned();
+    let trust = Trust {
+        caller: text("ann"),
+        flow: text("flow"),
+        tool_digest: text("tool"),
+        policy_digest: text("policy"),
+        expires: at(100),
+    };
+    assert_eq!(state.is_trusted(&trust, at(0)), Ok(false));
+    state.remember(&trust).unwrap();
+    let later = Trust { expires: at(9999), ..trust.clone() };
+    assert_eq!(
+        place.open().is_trusted(&later, at(99)),
+        Ok(true),
+        "the kept expiry counts, not the given one"
+    );
+    assert_eq!(state.is_trusted(&later, at(100)), Ok(false));
+    let others = [
+        Trust { caller: text("Ann"), ..trust.clone() },
+        Trust { flow: text("other"), ..trust.clone() },
+        Trust { tool_digest: text("edited"), ..trust.clone() },
+        Trust { policy_digest: text("loosened"), ..trust.clone() },
+    ];
+    for other in &others {
+        assert_eq!(state.is_trusted(other, at(0)), Ok(false), "{other:?}");
+    }
+    state.remember(&Trust { expires: at(50), ..trust.clone() }).unwrap();
+    assert_eq!(state.is_trusted(&trust, at(60)), Ok(false), "the later word counts");
+}

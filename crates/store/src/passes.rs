@@ -1,0 +1,82 @@
+//! Which test run did this tool pass last, and of which document under which policy?
+
+use rusqlite::{OptionalExtension as _, Row, params};
+use toolgate_gate::{PassStore, StoredPass};
+use toolgate_policy::{PassOutcome, PassRecord};
+
+use crate::state::{State, StateError, from_ms, to_ms, unreadable};
+
+#[cfg(test)]
+mod tests;
+
+impl State {
+    /// The latest pass of every tool, in order of ids.
+    pub fn all_passes(&self) -> Result<Vec<(String, StoredPass)>, StateError> {
+        self.shared.read(|connection| {
+            connection
+                .prepare_cached("SELECT * FROM passes ORDER BY tool_id")?
+                .query_map([], |row| Ok((row.get("tool_id")?, pass(row)?)))?
+                .collect()
+        })
+    }
+}
+
+impl PassStore for State {
+    fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String> {
+        let found = self.shared.read(|connection| {
+            connection
+                .prepare_cached("SELECT * FROM passes WHERE tool_id = ?1")?
+                .query_row([tool_id], pass)
+                .optional()
+        });
+        found.map_err(|error| error.to_string())
+    }
+
+    fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
+        let (outcome, error) = match &pass.record.outcome {
+            PassOutcome::Passed => ("passed", None),
+            PassOutcome::Failed { error } => ("failed", Some(error)),
+        };
+        let written = self.shared.write(|transaction| {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+                .execute(params![
+                    tool_id,
+                    pass.record.document_digest,
+                    pass.record.policy_digest,
+                    outcome,
+                    error,
+                    to_ms(pass.at),
+                    pass.observed.to_string(),
+                    pass.is_published,
+                ])
+        });
+        written.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    fn forget(&self, tool_id: &str) -> Result<(), String> {
+        let deleted = self.shared.write(|transaction| {
+            transaction.prepare_cached("DELETE FROM passes WHERE tool_id = ?1")?.execute([tool_id])
+        });
+        deleted.map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+fn pass(row: &Row<'_>) -> rusqlite::Result<StoredPass> {
+    let outcome: String = row.get("outcome")?;
+    let observed: String = row.get("observed")?;
+    Ok(StoredPass {
+        record: PassRecord {
+            document_digest: row.get("document_digest")?,
+            policy_digest: row.get("policy_digest")?,
+            outcome: match outcome.as_str() {
+                "passed" => PassOutcome::Passed,
+                "failed" => PassOutcome::Failed { error: row.get("error")? },
+                _ => return Err(unreadable("the outcome of a pass")),
+            },
+        },
+        at: from_ms(row.get("at")?),
+        observed: serde_json::from_str(&observed).map_err(|_| unreadable("what a pass observed"))?,
+        is_published: row.get("published")?,
+    })
+}

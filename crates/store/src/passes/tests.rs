@@ -1,0 +1,50 @@
+//! Passes: the latest of each tool, as it was written.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use toolgate_gate::{PassStore as _, StoredPass};
+use toolgate_policy::{PassOutcome, PassRecord};
+
+use crate::{Limits, State};
+
+fn pass(digest: &str, outcome: PassOutcome, observed: Value) -> StoredPass {
+    StoredPass {
+        record: PassRecord {
+            document_digest: digest.to_owned(),
+            policy_digest: "sha256:policy".to_owned(),
+            outcome,
+        },
+        at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
+        observed,
+        is_published: false,
+    }
+}
+
+#[test]
+fn the_latest_pass_of_each_tool_is_kept_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state").join("toolgate.db");
+    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = State::open(&path, limits).unwrap();
+    assert_eq!(state.latest("a"), Ok(None));
+    let failed =
+        pass("1", PassOutcome::Failed { error: "it's '\"; --\nbroken".to_owned() }, json!({"hosts": []}));
+    let mut passed =
+        pass("2", PassOutcome::Passed, json!({"hosts": ["ünï.example"], "memory": 1.5e3, "z": null}));
+    state.record("b", &failed).unwrap();
+    state.record("a", &failed).unwrap();
+    state.record("a", &passed).unwrap();
+    assert_eq!(state.latest("a").unwrap().as_ref(), Some(&passed));
+    passed.is_published = true;
+    state.record("a", &passed).unwrap();
+    drop(state);
+
+    let state = State::open(&path, limits).unwrap();
+    let expected = vec![("a".to_owned(), passed), ("b".to_owned(), failed)];
+    assert_eq!(state.all_passes().unwrap(), expected);
+    state.forget("a").unwrap();
+    state.forget("never seen").unwrap();
+    assert_eq!(state.latest("a"), Ok(None));
+    assert_eq!(state.all_passes().unwrap().len(), 1);
+}

@@ -1,0 +1,311 @@
+//! The file itself: who may open it, how it grows, who notices changes, and what happens when it is not what it was.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use toolgate_gate::{ApprovalError, ApprovalQueue as _, ApprovalStore as _, PassStore as _, Trust};
+
+use super::{Limits, State, StateError, from_ms, lock, to_ms};
+
+const LIMITS: Limits = Limits { max_pending: 100, max_pending_per_caller: 10 };
+
+struct Place {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state").join("toolgate.db");
+    Place { _folder: folder, path }
+}
+
+fn open(place: &Place) -> State {
+    State::open(&place.path, LIMITS).unwrap()
+}
+
+fn problem(path: &Path) -> String {
+    State::open(path, LIMITS).unwrap_err().to_string().replace(&path.display().to_string(), "FILE")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn trust(caller: &str) -> Trust {
+    Trust {
+        caller: caller.to_owned(),
+        flow: "flow".to_owned(),
+        tool_digest: "tool".to_owned(),
+        policy_digest: "policy".to_owned(),
+        expires: SystemTime::now() + Duration::from_hours(1),
+    }
+}
+
+/// Waits for a tick after `act`; a hang is a failure.
+fn ticks_after(state: &State, act: impl FnOnce()) {
+    let mut changes = state.changes();
+    changes.mark_unchanged();
+    act();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime
+        .block_on(async { tokio::time::timeout(Duration::from_secs(30), changes.changed()).await })
+        .expect("a tick")
+        .expect("a state that lives");
+}
+
+#[track_caller]
+fn is_unavailable<T: std::fmt::Debug>(result: Result<T, ApprovalError>) -> String {
+    match result {
+        Err(ApprovalError::Unavailable(problem)) => problem,
+        other => panic!("{other:?} instead of unavailable"),
+    }
+}
+
+#[test]
+fn is_private_durable_and_hardened() {
+    let place = place();
+    let state = open(&place);
+    state.remember(&trust("ann")).unwrap();
+    let folder = place.path.parent().unwrap();
+    assert_eq!(mode(folder), 0o700);
+    let files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 3, "the log is there too: {files:?}");
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    let writer = lock(&state.shared.writer);
+    let ask = |pragma: &str| -> String {
+        writer
+            .pragma_query_value(None, pragma, |row| row.get::<_, rusqlite::types::Value>(0))
+            .map(|value| format!("{value:?}"))
+            .unwrap()
+    };
+    assert_eq!(ask("journal_mode"), "Text(\"wal\")");
+    assert_eq!(ask("synchronous"), "Integer(2)", "2 is FULL");
+    assert_eq!(ask("foreign_keys"), "Integer(1)");
+    assert_eq!(ask("trusted_schema"), "Integer(0)");
+    assert_eq!(ask("user_version"), "Integer(1)");
+    writer.execute("PRAGMA writable_schema = ON", []).unwrap();
+    writer.execute("DELETE FROM sqlite_schema", []).unwrap_err();
+    let reader = lock(&state.shared.reader);
+    reader.connection.execute("DELETE FROM trusts", []).unwrap_err();
+}
+
+#[test]
+fn what_was_kept_is_there_after_a_restart() {
+    let place = place();
+    open(&place).remember(&trust("ann")).unwrap();
+    assert_eq!(open(&place).is_trusted(&trust("ann"), SystemTime::now()), Ok(true));
+}
+
+#[test]
+fn many_can_open_a_new_file_at_once() {
+    let place = place();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let place = &place;
+            scope.spawn(move || open(place).remember(&trust(&number.to_string())).unwrap());
+        }
+    });
+    let state = open(&place);
+    for number in 0..8 {
+        assert_eq!(state.is_trusted(&trust(&number.to_string()), SystemTime::now()), Ok(true));
+    }
+}
+
+#[test]
+fn a_newer_or_foreign_file_is_refused_and_left_alone() {
+    let place = place();
+    drop(open(&place));
+    let connection = Connection::open(&place.path).unwrap();
+    connection.pragma_update(None, "user_version", 7).unwrap();
+    drop(connection);
+    assert_eq!(
+        problem(&place.path),
+        "the state `FILE` was written by a newer toolgate (format 7; this one knows 1); upgrade, or choose another file"
+    );
+    let foreign = place.path.with_file_name("notes.db");
+    let connection = Connection::open(&foreign).unwrap();
+    connection.execute_batch("CREATE TABLE notes (text); PRAGMA user_version = 1").unwrap();
+    drop(connection);
+    fs::set_permissions(&foreign, fs::Permissions::from_mode(0o600)).unwrap();
+    let before = fs::read(&foreign).unwrap();
+    assert_eq!(problem(&foreign), "`FILE` is a database of another program; choose another file");
+    assert_eq!(fs::read(&foreign).unwrap(), before);
+}
+
+#[test]
+fn what_others_could_read_or_redirect_is_refused() {
+    let place = place();
+    drop(open(&place));
+    fs::set_permissions(&place.path, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(problem(&place.path).contains("other users may read or write it; run `chmod 600 "));
+    fs::set_permissions(&place.path, fs::Permissions::from_mode(0o600)).unwrap();
+    let folder = place.path.parent().unwrap();
+    let link = folder.join("link.db");
+    symlink(&place.path, &link).unwrap();
+    assert!(problem(&link).contains("not a regular file"));
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o770)).unwrap();
+    assert!(problem(&place.path).contains("other users may write into the folder"));
+    assert!(problem(Path::new("/")).contains("names no file"));
+}
+
+#[test]
+fn a_folder_behind_a_link_is_fine() {
+    let place = place();
+    drop(open(&place));
+    let folder = place.path.parent().unwrap();
+    let link = folder.with_file_name("link");
+    symlink(folder, &link).unwrap();
+    State::open(&link.join("toolgate.db"), LIMITS).unwrap();
+}
+
+#[test]
+fn garbage_is_no_state() {
+    let place = place();
+    drop(open(&place));
+    for garbage in [&b"not a database at all, but long enough to be looked at"[..], &[0xff; 8192]] {
+        fs::write(&place.path, garbage).unwrap();
+        let error = State::open(&place.path, LIMITS).unwrap_err();
+        assert!(matches!(error, StateError::Database { .. }), "{error}");
+        assert_eq!(fs::read(&place.path).unwrap(), garbage, "left for whoever wants to rescue it");
+    }
+}
+
+#[test]
+fn damage_in_the_middle_is_found_at_the_start() {
+    let place = place();
+    {
+        let state = open(&place);
+        for number in 0..500 {
+            state.remember(&trust(&format!("caller {number}"))).unwrap();
+        }
+    }
+    let mut bytes = fs::read(&place.path).unwrap();
+    let start = 4096 * 3;
+    assert!(bytes.len() > start + 4096);
+    bytes[start..].fill(0xa5);
+    fs::write(&place.path, bytes).unwrap();
+    let error = State::open(&place.path, LIMITS).unwrap_err();
+    assert!(matches!(error, StateError::Damaged { .. } | StateError::Database { .. }), "{error}");
+}
+
+#[test]
+fn a_deleted_replaced_or_unreachable_file_is_no_yes() {
+    let place = place();
+    let now = SystemTime::now();
+    let state = open(&place);
+    state.remember(&trust("ann")).unwrap();
+    assert_eq!(state.is_trusted(&trust("ann"), now), Ok(true));
+
+    let aside = place.path.with_file_name("aside.db");
+    ticks_after(&state, || fs::rename(&place.path, &aside).unwrap());
+    assert!(
+        is_unavailable(state.is_trusted(&trust("ann"), now)).contains("was deleted or replaced; restart")
+    );
+    is_unavailable(state.list(None, 10, now));
+    state.latest("tool").unwrap_err();
+
+    fs::copy(&aside, &place.path).unwrap();
+    is_unavailable(state.is_trusted(&trust("ann"), now));
+
+    fs::rename(&aside, &place.path).unwrap();
+    assert_eq!(state.is_trusted(&trust("ann"), now), Ok(true), "the same file is back");
+
+    let folder = place.path.parent().unwrap();
+    fs::rename(folder, folder.with_file_name("gone")).unwrap();
+    is_unavailable(state.is_trusted(&trust("ann"), now));
+    is_unavailable(state.remember(&trust("bob")));
+}
+
+#[test]
+fn tables_that_are_gone_are_no_yes() {
+    let place = place();
+    let state = open(&place);
+    state.remember(&trust("ann")).unwrap();
+    Connection::open(&place.path).unwrap().execute_batch("DROP TABLE trusts; DROP TABLE approvals").unwrap();
+    is_unavailable(state.is_trusted(&trust("ann"), SystemTime::now()));
+    is_unavailable(state.list(None, 10, SystemTime::now()));
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_allows_nothing() {
+    let place = place();
+    let state = open(&place);
+    let pages: i64 =
+        lock(&state.shared.writer).pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    lock(&state.shared.writer).pragma_update(None, "max_page_count", pages).unwrap();
+    let kept: Vec<String> = (0..1000)
+        .map(|number| format!("{number} {}", "x".repeat(100)))
+        .take_while(|caller| state.remember(&trust(caller)).is_ok())
+        .collect();
+    assert!(kept.len() < 1000);
+    let refused = format!("{} {}", kept.len(), "x".repeat(100));
+    assert!(is_unavailable(state.remember(&trust(&refused))).contains("full"));
+    let now = SystemTime::now();
+    assert_eq!(state.is_trusted(&trust(&refused), now), Ok(false));
+    assert!(kept.iter().all(|caller| state.is_trusted(&trust(caller), now) == Ok(true)));
+}
+
+#[test]
+fn a_lock_that_is_not_given_back_is_unavailable() {
+    let place = place();
+    let state = State::open_patiently(&place.path, LIMITS, Duration::from_millis(20)).unwrap();
+    let other = Connection::open(&place.path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(is_unavailable(state.remember(&trust("ann"))).contains("locked"));
+    is_unavailable(state.list(None, 10, SystemTime::now()));
+    assert_eq!(state.is_trusted(&trust("ann"), SystemTime::now()), Ok(false), "looking waits for nobody");
+    other.execute_batch("ROLLBACK").unwrap();
+    state.remember(&trust("ann")).unwrap();
+}
+
+#[test]
+fn own_changes_tick_at_once_and_those_of_others_soon() {
+    let place = place();
+    let (state, other) = (open(&place), open(&place));
+    let changes = state.changes();
+    let before = *changes.borrow();
+    state.remember(&trust("ann")).unwrap();
+    assert_ne!(*changes.borrow(), before, "before the call returned");
+    ticks_after(&state, || other.remember(&trust("bob")).unwrap());
+}
+
+#[test]
+fn looking_does_not_tick() {
+    let place = place();
+    let state = open(&place);
+    state.remember(&trust("ann")).unwrap();
+    let before = *state.changes().borrow();
+    state.list(None, 10, SystemTime::now()).unwrap();
+    state.is_trusted(&trust("ann"), SystemTime::now()).unwrap();
+    state.shared.look();
+    assert_eq!(*state.changes().borrow(), before, "or those who look after a tick would never rest");
+}
+
+#[test]
+fn its_thread_ends_with_it() {
+    let place = place();
+    let state = open(&place);
+    let shared = std::sync::Arc::downgrade(&state.shared);
+    let changes = state.changes();
+    drop(state);
+    assert!(shared.upgrade().is_none());
+    assert!(changes.has_changed().is_err(), "who waits for a change learns that none will come");
+}
+
+#[test]
+fn times_survive_the_way_there_and_back() {
+    for ms in [0, 1, -1, 1_700_000_000_123, -86_400_000, 253_402_300_799_999] {
+        assert_eq!(to_ms(from_ms(ms)), ms);
+    }
+    let fine = SystemTime::UNIX_EPOCH + Duration::from_nanos(1_999_999);
+    assert_eq!(to_ms(fine), 1, "rounded down");
+}

@@ -1,0 +1,231 @@
+//! Tokens: shown once, known by their hash, refused from the moment they are revoked.
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::{NewToken, Role, Token, TokenIdentity, TokenText, text};
+use crate::{Limits, State};
+
+struct Place {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state").join("toolgate.db");
+    Place { _folder: folder, path }
+}
+
+fn open(place: &Place) -> State {
+    State::open(&place.path, Limits { max_pending: 1, max_pending_per_caller: 1 }).unwrap()
+}
+
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+}
+
+fn new(name: &str) -> NewToken {
+    NewToken {
+        name: name.to_owned(),
+        subject: "ann".to_owned(),
+        permissions: vec!["notes.read".to_owned(), "notes.write".to_owned()],
+        role: Role::Caller,
+        expires: None,
+    }
+}
+
+fn create(state: &State, name: &str) -> (Token, TokenText) {
+    state.create_token(new(name), at(0)).unwrap()
+}
+
+fn verify(state: &State, text: &str, seconds: u64) -> Option<TokenIdentity> {
+    state.verify_token(text, at(seconds)).unwrap()
+}
+
+/// The same token with one character of the given place changed, and the checksum made right again.
+fn altered(text: &TokenText, place: usize) -> String {
+    let mut changed = text.as_str().as_bytes().to_vec();
+    changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };
+    let mut changed = String::from_utf8(changed).unwrap();
+    changed.truncate(text::UNSIGNED);
+    let checksum = text::checksum(&changed);
+    changed + &checksum
+}
+
+#[test]
+fn a_token_stands_for_whom_it_was_made() {
+    let place = place();
+    let state = open(&place);
+    let (token, text) = create(&state, "laptop");
+    assert_eq!(text.as_str().len(), 74);
+    assert!(text.as_str().starts_with("tg_"));
+    let identity = verify(&open(&place), text.as_str(), 1).unwrap();
+    let expected = TokenIdentity {
+        id: token.id,
+        name: "laptop".to_owned(),
+        subject: "ann".to_owned(),
+        permissions: vec!["notes.read".to_owned(), "notes.write".to_owned()],
+        role: Role::Caller,
+    };
+    assert_eq!(identity, expected);
+    let admin = NewToken { role: Role::Admin, ..new("studio") };
+    let (_, text) = state.create_token(admin, at(0)).unwrap();
+    assert_eq!(verify(&state, text.as_str(), 1).unwrap().role, Role::Admin);
+}
+
+#[test]
+fn the_secret_is_nowhere_on_the_disk_and_in_no_debug_output() {
+    let place = place();
+    let state = open(&place);
+    let (token, text) = create(&state, "laptop");
+    let secret = &text.as_str()[25..68];
+    assert_eq!(format!("{text:?}"), "TokenText(…)");
+    assert!(!format!("{token:?}").contains(secret));
+    for entry in fs::read_dir(place.path.parent().unwrap()).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
+    }
+}
+
+#[test]
+fn a_wrong_character_anywhere_is_nobody() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = create(&state, "laptop");
+    for place in 0..74 {
+        let mut typo = text.as_str().as_bytes().to_vec();
+        typo[place] ^= 1;
+        assert_eq!(verify(&state, &String::from_utf8(typo).unwrap(), 1), None, "typo at {place}");
+    }
+    for place in 3..68 {
+        assert_eq!(verify(&state, &altered(&text, place), 1), None, "with a right checksum, at {place}");
+    }
+    assert!(verify(&state, text.as_str(), 1).is_some());
+}
+
+#[test]
+fn what_is_no_token_never_gets_to_the_database() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = create(&state, "laptop");
+    Connection::open(&place.path).unwrap().execute_batch("DROP TABLE tokens").unwrap();
+    let text = text.as_str();
+    let with_umlauts = format!("tg_{}", "ü".repeat(36)) + "x";
+    let no_tokens = [
+        "",
+        "tg_",
+        &text[..73],
+        &format!("{text} "),
+        &format!(" {text}"),
+        &text.to_uppercase(),
+        &with_umlauts,
+    ];
+    for no_token in no_tokens {
+        assert_eq!(verify(&state, no_token, 1), None, "{no_token:?}");
+    }
+    state.verify_token(text, at(1)).expect_err("a broken store is no answer");
+}
+
+#[test]
+fn expiry_is_exact() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = state.create_token(NewToken { expires: Some(at(100)), ..new("short") }, at(0)).unwrap();
+    assert!(verify(&state, text.as_str(), 99).is_some());
+    assert_eq!(verify(&state, text.as_str(), 100), None);
+}
+
+#[test]
+fn a_revoked_token_is_refused_at_once_in_every_process() {
+    let place = place();
+    let (state, other) = (open(&place), open(&place));
+    let (token, text) = create(&state, "laptop");
+    assert!(verify(&state, text.as_str(), 1).is_some());
+    let revoked = other.revoke_token("laptop", at(2)).unwrap().unwrap();
+    assert_eq!((revoked.id.as_str(), revoked.revoked), (token.id.as_str(), Some(at(2))));
+    assert_eq!(verify(&state, text.as_str(), 2), None);
+    assert_eq!(verify(&state, text.as_str(), 0), None, "also when the clock goes back");
+    assert_eq!(other.revoke_token("laptop", at(3)).unwrap(), None);
+    assert_eq!(other.revoke_token("nobody", at(3)).unwrap(), None);
+
+    let (second, second_text) = create(&state, "laptop");
+    assert_eq!(verify(&state, text.as_str(), 3), None, "the name is the same, the token is not");
+    state.revoke_token(&second.id, at(4)).unwrap().unwrap();
+    assert_eq!(verify(&state, second_text.as_str(), 4), None);
+}
+
+#[test]
+fn a_name_that_is_anothers_id_does_not_shield_it() {
+    let place = place();
+    let state = open(&place);
+    let (token, text) = create(&state, "laptop");
+    let (_, decoy) = create(&state, &token.id);
+    state.revoke_token(&token.id, at(1)).unwrap().unwrap();
+    assert_eq!(verify(&state, text.as_str(), 1), None);
+    assert!(verify(&state, decoy.as_str(), 1).is_some());
+}
+
+#[test]
+fn names_and_subjects_are_sane_and_names_unique() {
+    let place = place();
+    let state = open(&place);
+    create(&state, "laptop");
+    let problem = |new: NewToken| state.create_token(new, at(0)).unwrap_err().to_string();
+    assert_eq!(
+        problem(new("laptop")),
+        "there is a token `laptop` already; revoke it, or choose another name"
+    );
+    for bad in ["", "  ", "a\nb", "\u{1b}[31m", &"x".repeat(201)] {
+        assert!(problem(new(bad)).starts_with("the name of a token"), "{bad:?}");
+        let bad_subject = NewToken { subject: bad.to_owned(), ..new("fine") };
+        assert!(problem(bad_subject).starts_with("the subject of a token"), "{bad:?}");
+    }
+    assert_eq!(state.list_tokens().unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_good_for_nothing_gives_its_name_back_and_is_forgotten() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = state.create_token(NewToken { expires: Some(at(100)), ..new("laptop") }, at(0)).unwrap();
+    state.create_token(new("laptop"), at(99)).unwrap_err();
+    state.create_token(new("laptop"), at(100)).unwrap();
+    assert_eq!(verify(&state, text.as_str(), 50), None, "also when the clock goes back");
+    assert_eq!(state.list_tokens().unwrap().len(), 2);
+    let month = 30 * 24 * 3600;
+    state.create_token(new("desktop"), at(month + 101)).unwrap();
+    let names: Vec<String> = state.list_tokens().unwrap().into_iter().map(|token| token.name).collect();
+    assert_eq!(names, ["desktop", "laptop"], "one laptop is left");
+}
+
+#[test]
+fn the_last_use_is_noted_to_the_minute() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = create(&state, "laptop");
+    let last_used = || state.list_tokens().unwrap()[0].last_used;
+    assert_eq!(last_used(), None);
+    verify(&state, text.as_str(), 10).unwrap();
+    assert_eq!(last_used(), Some(at(10)));
+    verify(&state, text.as_str(), 69).unwrap();
+    assert_eq!(last_used(), Some(at(10)));
+    verify(&state, text.as_str(), 70).unwrap();
+    drop(state);
+    assert_eq!(open(&place).list_tokens().unwrap()[0].last_used, Some(at(70)), "also at the end");
+}
+
+#[test]
+fn no_two_tokens_are_alike() {
+    let made: HashSet<String> =
+        (0..200).map(|_| TokenText::random().unwrap().0.as_str().to_owned()).collect();
+    assert_eq!(made.len(), 200);
+    assert!(made.iter().all(|token| text::parse(token).is_some()));
+}

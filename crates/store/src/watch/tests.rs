@@ -1,0 +1,277 @@
+//! Changes on a real disk: each one ticks, whichever way it is made, told by the kernel or seen by looking.
+
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use notify::{
+    Event, EventKind,
+    event::{AccessKind, AccessMode, CreateKind},
+};
+use tempfile::TempDir;
+use tokio::{runtime::Runtime, sync::watch, time::timeout};
+
+use super::{How, Kernel, Watch, is_change, plan::Plan, scan};
+use crate::write_atomic;
+
+struct Scene {
+    folder: TempDir,
+    kernel: Kernel,
+    ticks: watch::Sender<u64>,
+    runtime: Runtime,
+}
+
+impl Scene {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn watch(&self, names: &[&str]) -> Watch {
+        let paths = names.iter().map(|name| self.path(name)).collect();
+        Watch::start_with(paths, self.ticks.clone(), How { kernel: self.kernel, look_every: LOOK_EVERY })
+            .unwrap()
+    }
+
+    /// Waits for a tick that comes after `act` and not from what was before it. A hang is a failure.
+    #[track_caller]
+    fn ticks_after(&self, act: impl FnOnce()) {
+        let mut receiver = self.ticks.subscribe();
+        self.runtime.block_on(async {
+            while timeout(STILL, receiver.changed()).await.is_ok() {}
+            act();
+            timeout(HANG, receiver.changed()).await.expect("a tick").unwrap();
+        });
+    }
+}
+
+/// Runs it with the kernel's help and without.
+fn both(test: impl Fn(&Scene) + Sync) {
+    std::thread::scope(|scope| {
+        for kernel in [Kernel::Asked, Kernel::Avoided] {
+            let test = &test;
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+                let folder = tempfile::tempdir().unwrap();
+                test(&Scene { folder, kernel, ticks: watch::Sender::new(0), runtime });
+            });
+        }
+    });
+}
+
+#[test]
+fn every_way_to_write_ticks() {
+    both(|scene| {
+        fs::create_dir(scene.path("tools")).unwrap();
+        let _watch = scene.watch(&["tools"]);
+        let file = scene.path("tools/a.json");
+        scene.ticks_after(|| fs::write(&file, "1").unwrap());
+        scene.ticks_after(|| {
+            fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(b"2").unwrap();
+        });
+        scene.ticks_after(|| write_atomic(&file, b"3").unwrap());
+        scene.ticks_after(|| fs::rename(&file, scene.path("tools/b.json")).unwrap());
+        scene.ticks_after(|| fs::remove_file(scene.path("tools/b.json")).unwrap());
+    });
+}
+
+#[test]
+fn new_folders_are_watched_too() {
+    both(|scene| {
+        fs::create_dir(scene.path("tools")).unwrap();
+        let _watch = scene.watch(&["tools"]);
+        scene.ticks_after(|| fs::create_dir_all(scene.path("tools/a/b")).unwrap());
+        scene.ticks_after(|| fs::write(scene.path("tools/a/b/tool.json"), "1").unwrap());
+    });
+}
+
+#[test]
+fn a_single_file_is_watched_through_renames() {
+    both(|scene| {
+        let file = scene.path("toolgate.yaml");
+        fs::write(&file, "1").unwrap();
+        let _watch = scene.watch(&["toolgate.yaml"]);
+        scene.ticks_after(|| write_atomic(&file, b"2").unwrap());
+        scene.ticks_after(|| fs::write(&file, "in place").unwrap());
+        scene.ticks_after(|| fs::remove_file(&file).unwrap());
+        scene.ticks_after(|| fs::write(&file, "back").unwrap());
+    });
+}
+
+#[test]
+fn what_does_not_exist_yet_is_waited_for() {
+    both(|scene| {
+        let _watch = scene.watch(&["later/tools", "later/toolgate.yaml"]);
+        scene.ticks_after(|| fs::create_dir_all(scene.path("later/tools")).unwrap());
+        scene.ticks_after(|| fs::write(scene.path("later/toolgate.yaml"), "1").unwrap());
+        scene.ticks_after(|| fs::write(scene.path("later/tools/a.json"), "1").unwrap());
+    });
+}
+
+#[test]
+fn a_folder_that_is_deleted_and_made_again_is_watched_again() {
+    both(|scene| {
+        fs::create_dir_all(scene.path("deep/tools")).unwrap();
+        let _watch = scene.watch(&["deep/tools"]);
+        scene.ticks_after(|| fs::remove_dir_all(scene.path("deep")).unwrap());
+        scene.ticks_after(|| fs::create_dir_all(scene.path("deep/tools")).unwrap());
+        scene.ticks_after(|| fs::write(scene.path("deep/tools/a.json"), "1").unwrap());
+        scene.ticks_after(|| {
+            fs::remove_dir_all(scene.path("deep/tools")).unwrap();
+            fs::create_dir(scene.path("deep/tools")).unwrap();
+        });
+        scene.ticks_after(|| fs::write(scene.path("deep/tools/b.json"), "1").unwrap());
+    });
+}
+
+#[test]
+fn a_far_ancestor_can_be_swapped() {
+    both(|scene| {
+        fs::create_dir_all(scene.path("a/b/c/tools")).unwrap();
+        fs::create_dir_all(scene.path("new/b/c/tools")).unwrap();
+        let _watch = scene.watch(&["a/b/c/tools"]);
+        scene.ticks_after(|| {
+            fs::rename(scene.path("a"), scene.path("old")).unwrap();
+            fs::rename(scene.path("new"), scene.path("a")).unwrap();
+        });
+        scene.ticks_after(|| fs::write(scene.path("a/b/c/tools/a.json"), "1").unwrap());
+    });
+}
+
+#[test]
+fn a_link_that_is_moved_ticks_and_its_new_end_is_watched() {
+    both(|scene| {
+        for name in ["one", "two"] {
+            fs::create_dir(scene.path(name)).unwrap();
+        }
+        symlink(scene.path("one"), scene.path("current")).unwrap();
+        let _watch = scene.watch(&["current"]);
+        scene.ticks_after(|| fs::write(scene.path("one/a.json"), "1").unwrap());
+        scene.ticks_after(|| {
+            symlink(scene.path("two"), scene.path("next")).unwrap();
+            fs::rename(scene.path("next"), scene.path("current")).unwrap();
+        });
+        scene.ticks_after(|| fs::write(scene.path("two/a.json"), "1").unwrap());
+    });
+}
+
+#[test]
+fn dropped_events_tick_and_everything_is_watched_anew() {
+    both(|scene| {
+        fs::create_dir(scene.path("tools")).unwrap();
+        let watch = scene.watch(&["tools"]);
+        scene.ticks_after(|| watch.signals.lose());
+        scene.ticks_after(|| fs::write(scene.path("tools/a.json"), "1").unwrap());
+    });
+}
+
+#[test]
+fn it_ends_when_it_is_dropped() {
+    both(|scene| {
+        fs::create_dir(scene.path("tools")).unwrap();
+        let watch = scene.watch(&["tools"]);
+        let signals = std::sync::Arc::downgrade(&watch.signals);
+        drop(watch);
+        // Our thread has ended by now; the library's own is told to, and soon does.
+        let start = Instant::now();
+        while signals.upgrade().is_some() {
+            assert!(start.elapsed() < HANG, "something is left");
+            std::thread::yield_now();
+        }
+    });
+}
+
+#[test]
+fn a_long_burst_ticks_before_it_ends() {
+    both(|scene| {
+        fs::create_dir(scene.path("tools")).unwrap();
+        let _watch = scene.watch(&["tools"]);
+        let receiver = scene.ticks.subscribe();
+        let start = Instant::now();
+        // Faster than any pause that would count as quiet, for as long as it takes.
+        for number in 0_u64.. {
+            fs::write(scene.path("tools/a.json"), number.to_string()).unwrap();
+            if receiver.has_changed().unwrap() {
+                break;
+            }
+            assert!(start.elapsed() < HANG, "no tick");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+}
+
+#[test]
+fn only_what_is_meant_concerns() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir(base.join("tools")).unwrap();
+    fs::write(base.join("toolgate.yaml"), "").unwrap();
+    let plan = Plan::of(&[base.join("tools"), base.join("toolgate.yaml"), base.join("later/policy.cedar")]);
+    let concerns = |name: &str| plan.concerns(&base.join(name));
+    for meant in [
+        "tools",
+        "tools/a.json",
+        "tools/a/b.json",
+        "tools/.a.json",
+        "toolgate.yaml",
+        "later",
+        "later/policy.cedar",
+    ] {
+        assert!(concerns(meant), "{meant}");
+    }
+    let beside = [
+        "state.db-wal",
+        "toolgate.yaml~",
+        "tools2",
+        "later/other",
+        "tools/.git/index",
+        "tools/a/node_modules/x.json",
+        "tools/target/x.json",
+        "tools/.toolgate-x.tmp",
+    ];
+    for other in beside {
+        assert!(!concerns(other), "{other}");
+    }
+    assert!(plan.concerns(&base), "an ancestor that goes away takes everything with it");
+}
+
+#[test]
+fn reading_is_no_change() {
+    let event = |kind| Event::new(kind);
+    assert!(!is_change(&event(EventKind::Access(AccessKind::Open(AccessMode::Any)))));
+    assert!(!is_change(&event(EventKind::Access(AccessKind::Close(AccessMode::Read)))));
+    assert!(is_change(&event(EventKind::Access(AccessKind::Close(AccessMode::Write)))));
+    assert!(is_change(&event(EventKind::Create(CreateKind::File))));
+}
+
+#[test]
+fn the_fingerprint_is_that_of_what_walk_would_find() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = [folder.path().join("tools")];
+    let write = |name: &str, text: &str| {
+        let path: &Path = &folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let nothing = scan::fingerprint(&paths);
+    write("tools/a.json", "1");
+    let one = scan::fingerprint(&paths);
+    assert_ne!(one, nothing);
+    assert_eq!(scan::fingerprint(&paths), one, "looking changes nothing");
+    write("other/a.json", "1");
+    assert_eq!(scan::fingerprint(&paths), one);
+    write("tools/.git/index", "1");
+    let with_git = scan::fingerprint(&paths);
+    write("tools/.git/index", "22");
+    assert_eq!(scan::fingerprint(&paths), with_git);
+    write("tools/a.json", "22");
+    assert_ne!(scan::fingerprint(&paths), with_git);
+}
+
+/// Longer than it takes to look again by itself.
+const STILL: Duration = Duration::from_millis(350);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const HANG: Duration = Duration::from_secs(30);
