@@ -4,9 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub use self::gateway::{
+    ApprovalsArgs, ApprovalsCommand, AuditArgs, AuditCommand, CallArgs, ClientKind, ConfigArgs, ConfigCommand,
+    ConfigCommandArgs, ConnectArgs, DoctorArgs, InitArgs, ListArgs, PublishArgs, ServeArgs, TokenArgs, TokenCommand,
+    TransportKind, UnpublishArgs,
+};
+
 /// The guarded door between AI agents and tools
 ///
-/// Toolgate checks tool documents, works out what they may touch, rates their risk and says why.
+/// Toolgate checks tool documents, works out what they may touch, rates their risk, tests them in a sandbox, serves those
+/// that passed over the Model Context Protocol, and writes down what was enforced.
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, propagate_version = false, after_help = help::TOOLGATE)]
 pub struct Args {
@@ -20,6 +27,18 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Init(InitArgs),
+    Serve(ServeArgs),
+    List(ListArgs),
+    Publish(PublishArgs),
+    Unpublish(UnpublishArgs),
+    Call(CallArgs),
+    Approvals(ApprovalsArgs),
+    Token(TokenArgs),
+    Audit(AuditArgs),
+    Connect(ConnectArgs),
+    Config(ConfigCommandArgs),
+    Doctor(DoctorArgs),
     Check(CheckArgs),
     Resolve(ResolveArgs),
     Diff(DiffArgs),
@@ -354,4 +373,5 @@ pub enum ToolKind {
     Mcp,
 }
 
+mod gateway;
 mod help;

@@ -1,11 +1,10 @@
 //! What is wrong with one file? No printing, no shared state: this is what `check` runs in parallel and a
 //! benchmark can call.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::{
-    Code, FileCheck, FileKind, Finding, Format, MAX_FILE_BYTES, Pointer, Severity, Span, ToolCheck,
-    model::ToolSpec,
+    Code, FileCheck, Finding, Format, MAX_FILE_BYTES, Pointer, Severity, Span, ToolCheck, model::ToolSpec,
 };
 
 use crate::{
@@ -79,7 +78,7 @@ pub fn check_file(input: &Input, rules: &Rules) -> Outcome {
     };
     let format = input.format(rules.stdin_format);
     let file = toolgate_spec::check(&bytes, format);
-    if matches!(input, Input::File { chosen: Chosen::ByWalking, .. }) && !holds_a_tool(&file, &bytes) {
+    if matches!(input, Input::File { chosen: Chosen::ByWalking, .. }) && !file.holds_a_tool(&bytes) {
         return Outcome::NotATool;
     }
     Outcome::Checked(judge(&input.label(), &bytes, format, &file, rules))
@@ -169,29 +168,6 @@ fn identity(tool: &ToolCheck) -> Option<Identity> {
         is_draft: spec.draft != Some(false),
         at: tool.at.clone(),
     })
-}
-
-/// Whether a file that nobody named is worth a word. What cannot be parsed might be a tool, so it is; what
-/// parses and has none of a tool's fields is somebody else's file.
-fn holds_a_tool(file: &FileCheck, bytes: &[u8]) -> bool {
-    match file.kind {
-        FileKind::Bundle | FileKind::ToolManifest => true,
-        FileKind::SafeToolSpec => file.tools.iter().any(|tool| looks_like_a_tool(&tool.document)),
-        FileKind::Unreadable => {
-            // A finding about the text has a span. Without one the text was read, and its root is no object.
-            let is_parsed = file.findings.iter().all(|finding| finding.span.is_none());
-            !is_parsed || mentions(bytes, "code") || mentions(bytes, "handler")
-        }
-    }
-}
-
-/// One field may be chance; two are a tool, even if the third is missing.
-fn looks_like_a_tool(document: &Map<String, Value>) -> bool {
-    ["name", "code", "codeType"].iter().filter(|field| document.contains_key(**field)).count() >= 2
-}
-
-fn mentions(bytes: &[u8], word: &str) -> bool {
-    bytes.windows(word.len()).any(|window| window == word.as_bytes())
 }
 
 fn too_large(input: &Input) -> Checked {

@@ -8,15 +8,20 @@ mod args;
 pub mod check_file;
 mod commands;
 mod documents;
+mod draft;
 mod duplicates;
 mod failure;
+mod gateway;
 mod load;
 mod policy;
 mod report;
 mod runner;
+mod serve;
 mod similar;
 mod table;
 mod terminal;
+mod time;
+mod trial;
 mod write;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
@@ -66,6 +71,18 @@ pub enum Ending {
 
 fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure> {
     match command {
+        Command::Init(args) => commands::init::run(&args, terminal),
+        Command::Serve(args) => commands::serve::run(&args, terminal),
+        Command::List(args) => commands::list::run(&args, terminal),
+        Command::Publish(args) => commands::publish::run(&args, terminal),
+        Command::Unpublish(args) => commands::publish::take_back(&args, terminal),
+        Command::Call(args) => commands::call::run(&args, terminal),
+        Command::Approvals(args) => commands::approvals::run(&args, terminal),
+        Command::Token(args) => commands::token::run(&args, terminal),
+        Command::Audit(args) => commands::audit::run(&args, terminal),
+        Command::Connect(args) => commands::connect::run(&args, terminal),
+        Command::Config(args) => commands::config::run(&args, terminal),
+        Command::Doctor(args) => commands::doctor::run(&args, terminal),
         Command::Check(args) => commands::check::run(&args, terminal),
         Command::Resolve(args) => commands::resolve::run(&args, terminal),
         Command::Run(args) => commands::run::run(&args, terminal),

@@ -50,7 +50,7 @@ impl Runner {
             .canonicalize()
             .map_err(|error| Failure::at(&args.workspace, format!("no workspace: {error}")))?;
         let home = std::env::var_os("HOME").map(Into::into).filter(|home: &PathBuf| home.is_absolute());
-        Ok(Self { runtime, pool, places: Places { workspace, home } })
+        Ok(Self { runtime, pool, places: Places { workspace, home, guarded: Vec::new() } })
     }
 
     /// `None` for a tool that is not JavaScript.

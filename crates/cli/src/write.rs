@@ -32,6 +32,15 @@ pub fn create_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| Failure::at(path, error))
 }
 
+/// A folder that only this user can look into.
+pub fn create_private_folder(path: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::DirBuilderExt;
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other.map_err(|error| Failure::at(path, error)),
+    }
+}
+
 /// INVARIANT: fails if anything of that name exists, a dangling link included.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {

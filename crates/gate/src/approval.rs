@@ -1,6 +1,6 @@
 //! What does a person approve? One call: this caller, this tool, these arguments, this reach, this policy; once.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{fmt, time::SystemTime};
 
 /// Everything that an approval is for. Where any part differs, it is for another call.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -171,11 +171,11 @@ pub trait ApprovalQueue: ApprovalStore {
         now: SystemTime,
     ) -> Result<Vec<Approval>, ApprovalError>;
 
-    /// Only what is pending and not expired can be decided.
+    /// Only what is pending and not expired can be decided, and only as approved or denied.
     fn decide(
         &self,
         id: &ApprovalId,
-        is_approved: ApprovalState,
+        verdict: ApprovalState,
         by: &str,
         note: Option<&str>,
         now: SystemTime,
@@ -183,31 +183,4 @@ pub trait ApprovalQueue: ApprovalStore {
 
     /// Ticks whenever anything in the queue may have changed, also by another process.
     fn changes(&self) -> tokio::sync::watch::Receiver<u64>;
-}
-
-impl<S: ApprovalStore + ?Sized> ApprovalStore for Arc<S> {
-    fn open(&self, question: NewApproval, now: SystemTime) -> Result<Approval, ApprovalError> {
-        (**self).open(question, now)
-    }
-
-    fn get(&self, id: &ApprovalId, now: SystemTime) -> Result<Approval, ApprovalError> {
-        (**self).get(id, now)
-    }
-
-    fn spend(
-        &self,
-        binding: &Binding,
-        id: Option<&ApprovalId>,
-        now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError> {
-        (**self).spend(binding, id, now)
-    }
-
-    fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
-        (**self).is_trusted(trust, now)
-    }
-
-    fn remember(&self, trust: &Trust) -> Result<(), ApprovalError> {
-        (**self).remember(trust)
-    }
 }

@@ -124,6 +124,11 @@ impl Gate {
         self.0.changes.send_modify(|version| *version = version.wrapping_add(1));
     }
 
+    /// All live tools in order, hidden from nobody; for operators.
+    pub fn all(&self) -> Vec<Arc<LiveTool>> {
+        self.0.live.load().page(None, usize::MAX, |_| true).map(|(tools, _)| tools).unwrap_or_default()
+    }
+
     pub fn live_count(&self) -> usize {
         self.0.live.load().len()
     }
@@ -136,6 +141,10 @@ impl Gate {
     /// From now on new calls are refused.
     pub fn begin_shutdown(&self) {
         self.0.is_closing.store(true, Ordering::Release);
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.0.is_closing()
     }
 
     pub fn metrics(&self) -> &Metrics {

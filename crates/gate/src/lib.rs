@@ -13,6 +13,7 @@ mod live;
 mod metrics;
 mod outcome;
 mod ports;
+mod publish;
 mod reason;
 mod registry;
 
@@ -30,8 +31,11 @@ pub use live::LiveTool;
 pub use metrics::Metrics;
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released};
 pub use ports::{
-    Answer, Ask, Clock, EffectEntry, PassStore, Prompt, RunFailure, RunReport, RunRequest, RunUsage,
-    Runnable, StoredPass, SystemClock,
+    Answer, Ask, Clock, EffectEntry, EffectKind, PassStore, Prompt, RunFailure, RunReport, RunRequest,
+    RunUsage, Runnable, StoredPass, SystemClock,
+};
+pub use publish::{
+    Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,
 };
 pub use reason::{End, Reason, Retry, Stage};
 pub use registry::LiveSet;

@@ -44,7 +44,7 @@ impl LiveTool {
         spec: Arc<ToolSpec>,
         digest: Digest,
         policy: EffectivePolicy,
-        risk: Risk,
+        (risk, wording): (Risk, Wording),
         runnable: Arc<dyn Runnable>,
     ) -> Result<Self, String> {
         let input_schema = project::input_schema(&spec).map_err(|error| error.to_string())?;
@@ -62,7 +62,7 @@ impl LiveTool {
         let redact: Vec<Regex> =
             redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
         let safety = safety_of(&spec, &policy);
-        let level = effective_level(&risk, &policy.approval, Wording::Clean);
+        let level = effective_level(&risk, &policy.approval, wording);
         let listing = listing(&spec, &policy)?;
         Ok(Self {
             wire_name: wire_name(&spec.name, WireTarget::Mcp).into_owned(),
@@ -90,6 +90,10 @@ impl LiveTool {
 
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     pub const fn level(&self) -> RiskLevel {

@@ -53,7 +53,7 @@ pub struct RunReport {
     pub effects: Vec<EffectEntry>,
     pub usage: RunUsage,
     /// The walls that were really in force; empty where nothing ran.
-    pub walls: Vec<&'static str>,
+    pub walls: Vec<String>,
     /// Calls with the same number shared a process.
     pub worker: Option<u64>,
 }
@@ -71,6 +71,7 @@ pub struct RunFailure {
 /// Something that the run asked the gateway to do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EffectEntry {
+    pub kind: EffectKind,
     /// Such as `fetch GET` or `safety.fs.readText`.
     pub what: String,
     pub target: String,
@@ -78,6 +79,14 @@ pub struct EffectEntry {
     pub outcome: String,
     pub bytes: u64,
     pub elapsed: Duration,
+}
+
+/// What the effect touched.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum EffectKind {
+    Fetch,
+    Read,
+    Write,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -4,6 +4,7 @@ mod effects;
 mod failure;
 mod grants;
 mod helpers;
+mod port;
 mod report;
 mod secrets;
 mod source;
@@ -13,6 +14,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 pub use effects::EffectRecord;
 pub use failure::{Failure, FailureCode};
 pub use helpers::missing_helpers;
+pub use port::JsHandlers;
 pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource};
 use serde_json::{Map, Value};
@@ -41,6 +43,8 @@ pub struct Places {
     pub workspace: PathBuf,
     /// What `$HOME` stands for.
     pub home: Option<PathBuf>,
+    /// The gateway's own files: state, configuration, policies, documents. No tool sees them, whatever it is granted.
+    pub guarded: Vec<PathBuf>,
 }
 
 /// A tool made ready once, for any number of calls.

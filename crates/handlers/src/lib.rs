@@ -11,5 +11,5 @@ pub use files::{
 };
 pub use js::{
     ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
-    JsReport, JsRunner, JsTool, JsUsage, Places, Returned, SecretSource, missing_helpers,
+    JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Places, Returned, SecretSource, missing_helpers,
 };

@@ -19,6 +19,31 @@ pub struct FileCheck {
     pub findings: Vec<Finding>,
 }
 
+impl FileCheck {
+    /// Whether a file that nobody named is worth a word. What cannot be parsed might be a tool, so it is; what parses and
+    /// has none of a tool's fields is somebody else's file.
+    pub fn holds_a_tool(&self, bytes: &[u8]) -> bool {
+        match self.kind {
+            FileKind::Bundle | FileKind::ToolManifest => true,
+            FileKind::SafeToolSpec => self.tools.iter().any(|tool| looks_like_a_tool(&tool.document)),
+            FileKind::Unreadable => {
+                // A finding about the text has a span. Without one the text was read, and its root is no object.
+                let is_parsed = self.findings.iter().all(|finding| finding.span.is_none());
+                !is_parsed || mentions(bytes, "code") || mentions(bytes, "handler")
+            }
+        }
+    }
+}
+
+/// One field may be chance; two are a tool, even if the third is missing.
+fn looks_like_a_tool(document: &Map<String, Value>) -> bool {
+    ["name", "code", "codeType"].iter().filter(|field| document.contains_key(**field)).count() >= 2
+}
+
+fn mentions(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|window| window == word.as_bytes())
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FileKind {
     SafeToolSpec,

@@ -63,6 +63,20 @@ impl PathPattern {
         Ok(Self { text: text.to_owned(), root, segments })
     }
 
+    /// A path of the file system with everything below it, whatever characters its names have. `None` for a relative or
+    /// climbing one.
+    pub fn literal(path: &str) -> Option<Self> {
+        let rest = path.strip_prefix('/')?;
+        let parts = rest.split('/').filter(|part| !part.is_empty() && *part != ".");
+        let segments: Vec<Segment> = parts.map(|part| Segment::Literal(part.to_owned())).collect();
+        let climbs = segments.iter().any(|part| matches!(part, Segment::Literal(name) if name == ".."));
+        (!climbs && !segments.is_empty()).then(|| Self {
+            text: path.to_owned(),
+            root: Root::Filesystem,
+            segments,
+        })
+    }
+
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -2,6 +2,8 @@
 
 pub const TOOLGATE: &str = "\
 Examples:
+  toolgate init my-tools           a folder with everything that a gateway needs
+  toolgate serve                   serve the published tools
   toolgate new word-count          write a document that passes
   toolgate check tools/            check a folder
   toolgate resolve tools/a.json    what a tool may touch, and who says so
@@ -133,3 +135,139 @@ pub const MAN: &str = "\
 Examples:
   toolgate man | man -l -
   toolgate man --out ~/.local/share/man/man1";
+
+pub const INIT: &str = "\
+Nothing that is there already is overwritten.
+
+Exit codes:
+  0  ready
+  2  something could not be written
+
+Examples:
+  toolgate init my-tools
+  toolgate init --preset dev";
+
+pub const SERVE: &str = "\
+Only tools that are published are served, to callers that prove who they are. Files are watched: a good edit is live
+within a second, a bad one leaves the last good set in force. SIGTERM and Ctrl-C finish running calls first.
+
+Exit codes:
+  0  stopped
+  2  could not start
+
+Examples:
+  toolgate serve
+  toolgate serve --listen 127.0.0.1:9000
+  toolgate serve --stdio";
+
+pub const LIST: &str = "\
+Exit codes:
+  0  listed
+  1  a document has errors
+  2  something could not be read
+
+Examples:
+  toolgate list
+  toolgate list --format json";
+
+pub const PUBLISH: &str = "\
+Each tool is run once with its test values, in the sandbox it will be served in. What passes is published for exactly
+this document under exactly this policy: an edit makes it a draft again.
+
+Exit codes:
+  0  published
+  1  a tool failed, or somebody said no
+  2  something could not be read or written
+
+Examples:
+  toolgate publish
+  toolgate publish word-count --yes";
+
+pub const UNPUBLISH: &str = "\
+Exit codes:
+  0  taken back
+  2  there is no such tool, or something could not be written
+
+Examples:
+  toolgate unpublish word-count";
+
+pub const CALL: &str = "\
+The call is checked, decided, executed, filtered and written down as any other. Where a person must be asked and this is a
+terminal, you are.
+
+Exit codes:
+  0  released
+  1  refused or failed
+  2  could not be made
+
+Examples:
+  toolgate call word-count text=\"to be or not to be\"
+  toolgate call sum numbers:='[1, 2, 3]' --format json";
+
+pub const APPROVALS: &str = "\
+An approval lets one call run once: this caller, this tool, these arguments, under this policy.
+
+Exit codes:
+  0  done
+  1  it cannot be answered any more
+  2  something could not be read
+
+Examples:
+  toolgate approvals list
+  toolgate approvals approve apr_0123456789abcdef0123456789abcdef
+  toolgate approvals watch";
+
+pub const TOKEN: &str = "\
+A token is shown once and kept as a digest. Taking it back works at once, also for a gateway that runs.
+
+Exit codes:
+  0  done
+  2  there is no such token, or something could not be written
+
+Examples:
+  toolgate token create laptop --permission files.read
+  toolgate token create ops --admin --expires 12h
+  toolgate token revoke laptop";
+
+pub const AUDIT: &str = "\
+Reading and verifying work while a gateway writes.
+
+Exit codes:
+  0  nothing is wrong
+  1  something was changed, or is not there
+  2  the journal could not be read
+
+Examples:
+  toolgate audit verify
+  toolgate audit query --decision DENIED --from 2026-11-01
+  toolgate audit receipt 0198c0de-0000-7000-8000-000000000000 > receipt.json
+  toolgate audit receipt --check receipt.json --key ed25519:...";
+
+pub const CONFIG: &str = "\
+Exit codes:
+  0  shown
+  2  the configuration has errors
+
+Examples:
+  toolgate config show --origin";
+
+pub const CONNECT: &str = "\
+The client's file is copied beside itself first. With --transport http a token is made for the client.
+
+Exit codes:
+  0  written
+  2  something could not be read or written
+
+Examples:
+  toolgate connect claude
+  toolgate connect cursor --transport http
+  toolgate connect vscode --print";
+
+pub const DOCTOR: &str = "\
+Exit codes:
+  0  everything that is required is there
+  1  something is missing
+  2  the configuration has errors
+
+Examples:
+  toolgate doctor";

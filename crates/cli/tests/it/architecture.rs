@@ -28,8 +28,7 @@ const RANKS: &[(&str, u8)] = &[
 ];
 
 /// Mechanism does not know policy: these depend on none of ours.
-const MECHANISMS: &[&str] =
-    &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-spec"];
+const MECHANISMS: &[&str] = &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-spec"];
 
 /// A dangerous or defining dependency has one doorway.
 const DOORWAYS: &[(&str, &[&str])] = &[

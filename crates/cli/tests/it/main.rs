@@ -15,6 +15,7 @@ mod check;
 mod corpus;
 mod diff;
 mod documents;
+mod door;
 mod formats;
 mod gateway;
 mod generated;

@@ -16,11 +16,11 @@ use toolgate_sandbox::{
     wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
 };
 
-use toolgate_policy::Mask;
 use crate::{
     files::{FileGrants, Files},
     js_files,
 };
+use toolgate_policy::Mask;
 
 /// One effect, for the author's eyes and the journal.
 #[derive(Clone, Debug)]

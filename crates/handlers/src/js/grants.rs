@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate_egress::{Guard, HostRule, Mode, Rules};
 use toolgate_policy::{FilePolicy, NetworkPolicy};
-use toolgate_spec::{HostPattern, model::NetworkMode};
+use toolgate_spec::{HostPattern, PathPattern, model::NetworkMode};
 
 use super::Places;
 use crate::files::{FileCaps, FileGrants, FileRights};
@@ -65,6 +65,14 @@ pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
         (false, true) => FileRights::Write,
         (false, false) => return None,
     };
+    let mut blocked: Vec<PathPattern> = policy.blocked_paths.values().cloned().collect();
+    for own in &places.guarded {
+        // By the name it was given and by the real one. What cannot be blocked by name takes all files away instead.
+        blocked.push(PathPattern::literal(own.to_str()?)?);
+        if let Ok(real) = own.canonicalize() {
+            blocked.push(PathPattern::literal(real.to_str()?)?);
+        }
+    }
     Some(FileGrants {
         workspace: folder(&policy.base_path.value, places)?,
         read_roots: policy
@@ -76,7 +84,7 @@ pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
         home: places.home.clone(),
         rights,
         allowed: policy.allowed_paths.values().cloned().collect(),
-        blocked: policy.blocked_paths.values().cloned().collect(),
+        blocked,
         caps: FileCaps::default(),
     })
 }

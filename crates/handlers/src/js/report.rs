@@ -8,9 +8,7 @@ use toolgate_sandbox::{
     wire::{Done, Ending, Usage},
 };
 
-use super::{
-    EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure,
-};
+use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure};
 
 /// A call from end to end.
 #[derive(Debug)]

@@ -63,6 +63,13 @@ pub fn bind(
     Ok(Bound { values, mask: Mask::new(&sent), sent })
 }
 
+/// Everything secret that is set just now, for texts about the tool that no run made.
+pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
+    let set: Vec<String> =
+        spec.required_environment().into_iter().filter_map(|name| source.lookup(name)).collect();
+    Mask::new(&set)
+}
+
 fn resolve(
     variable: &StaticVariable,
     source: &dyn SecretSource,

@@ -33,7 +33,8 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
         }
         Kind::Constant { expected_value } => (format!("`{expected_value}`"), came()),
         Kind::AdditionalProperties { unexpected } => {
-            let names: Vec<String> = unexpected.iter().map(|name| format!("`{}`", shorten(name, 40))).collect();
+            let names: Vec<String> =
+                unexpected.iter().map(|name| format!("`{}`", shorten(name, 40))).collect();
             ("no other members than those declared".to_owned(), names.join(", "))
         }
         Kind::MaxItems { limit } => (format!("at most {limit} entries"), counted(instance)),

@@ -1,0 +1,375 @@
+//! The commands around a running gateway: its workspace, tools, callers, approvals and journal.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum, ValueHint};
+
+use super::{OutputFormat, help};
+
+/// Which configuration is meant.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Configuration")]
+pub struct ConfigArgs {
+    /// The configuration file; without it `$TOOLGATE_CONFIG`, or `toolgate.yaml` here
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+}
+
+/// Make a folder ready: a configuration, a folder for tools, and one tool to begin with
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::INIT)]
+pub struct InitArgs {
+    /// The folder
+    #[arg(default_value = ".", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    /// Shipped tools to begin with
+    #[arg(long, value_name = "PRESET", default_value = "starter")]
+    pub preset: String,
+}
+
+/// Serve the published tools over the Model Context Protocol
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::SERVE)]
+pub struct ServeArgs {
+    /// Speak over standard input and output instead of HTTP, as the caller of `auth.local`
+    #[arg(long)]
+    pub stdio: bool,
+
+    /// Where to listen, instead of `server.listen`
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+
+    /// What clients call, instead of `server.public_url`
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+
+    /// How much to say: error, warn, info or debug
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<String>,
+
+    /// How to say it: text or json
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Show every tool with its state, level and last test run
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::LIST)]
+pub struct ListArgs {
+    /// How to print the tools
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Test tools, and let those that pass be served
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::PUBLISH)]
+pub struct PublishArgs {
+    /// The tools, by name; all that are not published when absent
+    #[arg(value_name = "TOOL")]
+    pub tools: Vec<String>,
+
+    /// Do not ask before a tool above L3 is published
+    #[arg(long, short)]
+    pub yes: bool,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Take tools back, so that they are not served any more
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::UNPUBLISH)]
+pub struct UnpublishArgs {
+    /// The tools, by name
+    #[arg(required = true, value_name = "TOOL")]
+    pub tools: Vec<String>,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Call a published tool through all stages, as the caller of `auth.local`
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::CALL)]
+pub struct CallArgs {
+    /// The tool, by name
+    #[arg(value_name = "TOOL")]
+    pub tool: String,
+
+    /// Arguments: `name=value` in the parameter's type, or `name:=JSON`
+    #[arg(value_name = "ARG")]
+    pub arguments: Vec<String>,
+
+    /// How to print the outcome
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Answer calls that wait for a person
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::APPROVALS)]
+pub struct ApprovalsArgs {
+    #[command(subcommand)]
+    pub command: ApprovalsCommand,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// Show what waits
+    List {
+        /// Show what was answered or has expired, too
+        #[arg(long)]
+        all: bool,
+
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
+    },
+    /// Show one question with everything that it is bound to
+    Show {
+        /// As listed
+        id: String,
+    },
+    /// Let the call run once
+    Approve {
+        /// As listed
+        id: String,
+
+        /// A word for the record
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Do not let it run
+    Deny {
+        /// As listed
+        id: String,
+
+        /// A word for the record
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Show questions as they come, until interrupted
+    Watch,
+}
+
+/// Make and take back tokens that callers prove themselves with
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::TOKEN)]
+pub struct TokenArgs {
+    #[command(subcommand)]
+    pub command: TokenCommand,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token; it is shown once
+    Create {
+        /// What you will recognise it by
+        name: String,
+
+        /// Who the caller is; the token's name when absent
+        #[arg(long, value_name = "NAME")]
+        subject: Option<String>,
+
+        /// A permission of the caller; may be repeated
+        #[arg(long = "permission", value_name = "NAME")]
+        permissions: Vec<String>,
+
+        /// For how long, such as `30d` or `12h`; forever when absent
+        #[arg(long, value_name = "TIME")]
+        expires: Option<String>,
+
+        /// May use the admin interface
+        #[arg(long)]
+        admin: bool,
+    },
+    /// Show all tokens, without what proves them
+    List,
+    /// Take a token back, at once
+    Revoke {
+        /// Its name or id
+        token: String,
+    },
+}
+
+/// Read the journal, prove what it says, and find what was changed
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::AUDIT)]
+pub struct AuditArgs {
+    #[command(subcommand)]
+    pub command: AuditCommand,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Look for everything that was changed, taken away or added
+    Verify {
+        /// A record that must be there, from a receipt or a copy: `SEQ` and its hash
+        #[arg(long, value_name = "SEQ:HASH")]
+        expect: Option<String>,
+
+        /// The public key that must have signed, instead of the one beside the journal
+        #[arg(long, value_name = "KEY")]
+        key: Option<String>,
+    },
+    /// Show the newest records
+    Tail {
+        /// How many
+        #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 20)]
+        lines: usize,
+    },
+    /// Show the records that fit
+    Query {
+        /// Only calls of this tool
+        #[arg(long, value_name = "NAME")]
+        tool: Option<String>,
+
+        /// Only of this caller
+        #[arg(long, value_name = "NAME")]
+        caller: Option<String>,
+
+        /// Only with this decision: ALLOWED, DENIED or ERROR
+        #[arg(long, value_name = "WORD")]
+        decision: Option<String>,
+
+        /// Only with this reason, such as `decide.policy_forbids`
+        #[arg(long, value_name = "CODE")]
+        reason: Option<String>,
+
+        /// Only this call
+        #[arg(long, value_name = "ID")]
+        call: Option<String>,
+
+        /// From this day on: YYYY-MM-DD
+        #[arg(long, value_name = "DAY")]
+        from: Option<String>,
+
+        /// Up to this day
+        #[arg(long, value_name = "DAY")]
+        to: Option<String>,
+
+        /// How to print them
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
+    },
+    /// Write all records as JSON lines
+    Export {
+        /// From this day on: YYYY-MM-DD
+        #[arg(long, value_name = "DAY")]
+        from: Option<String>,
+
+        /// Up to this day
+        #[arg(long, value_name = "DAY")]
+        to: Option<String>,
+    },
+    /// Write a receipt for one call, or check one
+    Receipt {
+        /// The call's id, or a receipt's file with --check
+        #[arg(value_name = "CALL")]
+        call: String,
+
+        /// Check the receipt in this file instead
+        #[arg(long)]
+        check: bool,
+
+        /// With --check: the public key that must have signed
+        #[arg(long, value_name = "KEY", requires = "check")]
+        key: Option<String>,
+    },
+}
+
+/// Show the configuration in force
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::CONFIG)]
+pub struct ConfigCommandArgs {
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Show every key with its value
+    Show {
+        /// Show where each value comes from
+        #[arg(long)]
+        origin: bool,
+
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
+    },
+}
+
+/// Write this gateway into a client's configuration, with a backup
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::CONNECT)]
+pub struct ConnectArgs {
+    /// The client
+    pub client: ClientKind,
+
+    /// How the client reaches the gateway
+    #[arg(long, value_name = "KIND", default_value = "stdio")]
+    pub transport: TransportKind,
+
+    /// Print what would be written, and write nothing
+    #[arg(long)]
+    pub print: bool,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum ClientKind {
+    /// Claude Code: `.mcp.json` here
+    Claude,
+    /// Cursor: `.cursor/mcp.json` here
+    Cursor,
+    /// VS Code: `.vscode/mcp.json` here
+    Vscode,
+    /// Codex: `config.toml` in its home
+    Codex,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum TransportKind {
+    /// The client starts the gateway
+    Stdio,
+    /// The client calls a gateway that runs, with a token
+    Http,
+}
+
+/// Show what this machine enforces, and what is missing
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::DOCTOR)]
+pub struct DoctorArgs {
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}

@@ -1,0 +1,157 @@
+//! Which calls wait for a person, and what does the person say?
+
+use std::{io::Write, time::SystemTime};
+
+use serde_json::{Value, json};
+use toolgate_config::{Config, Overrides};
+use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore};
+use toolgate_store::{Limits, State};
+
+use crate::{
+    Ending, Failure,
+    args::{ApprovalsArgs, ApprovalsCommand, OutputFormat},
+    gateway,
+    terminal::{Terminal, json_pretty, visible},
+    time,
+};
+
+pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let queue = state(&args.config.load(&Overrides::default())?)?;
+    let now = SystemTime::now();
+    match &args.command {
+        ApprovalsCommand::List { all, format } => {
+            let state = (!all).then_some(ApprovalState::Pending);
+            let found = queue.list(state, MOST_LISTED, now).map_err(told)?;
+            list(&found, *format, terminal)
+        }
+        ApprovalsCommand::Show { id } => {
+            let approval = queue.get(&id_of(id)?, now).map_err(told)?;
+            writeln!(terminal, "{}", json_pretty(&to_json(&approval)))?;
+            Ok(Ending::Clean)
+        }
+        ApprovalsCommand::Approve { id, note } => {
+            decide(&queue, id, ApprovalState::Approved, note.as_deref(), terminal)
+        }
+        ApprovalsCommand::Deny { id, note } => {
+            decide(&queue, id, ApprovalState::Denied, note.as_deref(), terminal)
+        }
+        ApprovalsCommand::Watch => gateway::wait(watch(&queue, terminal)),
+    }
+}
+
+/// The database alone: answering needs neither tools nor sandbox.
+pub fn state(config: &Config) -> Result<State, Failure> {
+    let limits = Limits {
+        max_pending: config.approvals.max_pending,
+        max_pending_per_caller: config.approvals.max_pending_per_caller,
+    };
+    State::open(&config.state.join("state.db"), limits)
+        .map_err(|error| Failure::new(visible(&error.to_string())))
+}
+
+fn decide(
+    queue: &State,
+    id: &str,
+    state: ApprovalState,
+    note: Option<&str>,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    let by = format!("operator {}", std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned()));
+    match queue.decide(&id_of(id)?, state, &by, note, SystemTime::now()) {
+        Ok(approval) => {
+            writeln!(terminal, "{}  {}", approval.state.name(), visible(&approval.question.prompt))?;
+            Ok(Ending::Clean)
+        }
+        Err(problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown)) => {
+            Err(Failure::Findings(format!("`{}`: {problem}", visible(id))))
+        }
+        Err(problem) => Err(told(problem)),
+    }
+}
+
+async fn watch(queue: &State, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let mut changes = queue.changes();
+    let mut seen: Vec<ApprovalId> = Vec::new();
+    loop {
+        let pending = queue.list(Some(ApprovalState::Pending), MOST_LISTED, SystemTime::now()).map_err(told)?;
+        for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
+            line(approval, terminal)?;
+        }
+        terminal.flush()?;
+        seen = pending.into_iter().map(|approval| approval.id).collect();
+        tokio::select! {
+            changed = changes.changed() => {
+                if changed.is_err() {
+                    return Ok(Ending::Clean);
+                }
+            }
+            _ = tokio::signal::ctrl_c() => return Ok(Ending::Clean),
+        }
+    }
+}
+
+fn list(found: &[Approval], format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    match format {
+        OutputFormat::Json => {
+            let found: Vec<Value> = found.iter().map(to_json).collect();
+            writeln!(terminal, "{}", json_pretty(&Value::from(found)))?;
+        }
+        OutputFormat::Text if found.is_empty() => writeln!(terminal, "nothing waits for an answer")?,
+        OutputFormat::Text => {
+            for approval in found {
+                line(approval, terminal)?;
+            }
+        }
+    }
+    Ok(Ending::Clean)
+}
+
+fn line(approval: &Approval, terminal: &mut Terminal) -> Result<(), Failure> {
+    let question = &approval.question;
+    let bold = terminal.palette.bold;
+    writeln!(
+        terminal,
+        "{bold}{}{bold:#}  {}  {}  {} calls {}\n    {}",
+        approval.id,
+        approval.state.name(),
+        question.risk,
+        visible(&question.binding.caller),
+        visible(&question.binding.tool),
+        visible(&question.prompt)
+    )?;
+    Ok(())
+}
+
+fn to_json(approval: &Approval) -> Value {
+    let question = &approval.question;
+    let binding = &question.binding;
+    json!({
+        "id": approval.id.as_str(),
+        "state": approval.state.name(),
+        "prompt": question.prompt,
+        "because": question.because,
+        "risk": question.risk,
+        "caller": binding.caller,
+        "tool": binding.tool,
+        "toolDigest": binding.tool_digest,
+        "argumentsDigest": binding.arguments_digest,
+        "policyDigest": binding.policy_digest,
+        "created": time::rfc3339(question.created),
+        "expires": time::rfc3339(question.expires),
+        "decidedBy": approval.decided_by,
+        "decidedAt": approval.decided_at.map(time::rfc3339),
+        "note": approval.note,
+    })
+}
+
+fn id_of(text: &str) -> Result<ApprovalId, Failure> {
+    ApprovalId::parse(text).ok_or_else(|| {
+        Failure::new(format!("`{}` is no approval; `toolgate approvals list` shows them", visible(text)))
+    })
+}
+
+fn told(problem: ApprovalError) -> Failure {
+    Failure::new(visible(&problem.to_string()))
+}
+
+const MOST_LISTED: usize = 200;

@@ -1,0 +1,229 @@
+//! What does the journal say, and is it what was written?
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::SystemTime,
+};
+
+use serde_json::Value;
+use toolgate::Writes;
+use toolgate_audit::{Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_receipt};
+use toolgate_config::Overrides;
+
+use crate::{
+    Ending, Failure,
+    args::{AuditArgs, AuditCommand, OutputFormat},
+    terminal::{Terminal, json, visible},
+    time,
+};
+
+pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    // A receipt is checked with nothing but a key; no gateway is needed for that.
+    if let AuditCommand::Receipt { call, check: true, key } = &args.command {
+        return check_receipt(Path::new(call), key.as_deref(), terminal);
+    }
+    let config = args.config.load(&Overrides::default())?;
+    let folders: Vec<PathBuf> = [Writes::Gateway, Writes::Command]
+        .iter()
+        .map(|writes| config.state.join(writes.folder()))
+        .filter(|folder| folder.is_dir())
+        .collect();
+    if folders.is_empty() {
+        return Err(Failure::at(&config.state, "there is no journal yet; it begins with the first call"));
+    }
+    match &args.command {
+        AuditCommand::Verify { expect, key } => {
+            let key = match key {
+                Some(key) => Some(parsed::<PublicKey>(key)?),
+                None => own_key(&config.state)?,
+            };
+            let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
+            verify_all(&folders, key, expect, terminal)
+        }
+        AuditCommand::Tail { lines } => tail(&folders, *lines, terminal),
+        AuditCommand::Query { tool, caller, decision, reason, call, from, to, format } => {
+            let wanted = Wanted { tool, caller, decision, reason, call };
+            query(&folders, &wanted, days(from.as_deref(), to.as_deref())?, *format, terminal)
+        }
+        AuditCommand::Export { from, to } => export(&folders, days(from.as_deref(), to.as_deref())?, terminal),
+        AuditCommand::Receipt { call, .. } => write_receipt(&folders, call, terminal),
+    }
+}
+
+fn verify_all(
+    folders: &[PathBuf],
+    key: Option<PublicKey>,
+    expect: Option<Position>,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    let mut ending = Ending::Clean;
+    for (number, folder) in folders.iter().enumerate() {
+        // What is expected stands in the gateway's own journal.
+        let report: Report = verify(folder, key, expect.filter(|_| number == 0));
+        let (good, bad) = (terminal.palette.good, terminal.palette.error);
+        let name = visible(&folder.to_string_lossy()).into_owned();
+        if report.is_clean() {
+            writeln!(terminal, "{good}intact{good:#}   {name}: {} records, {} checkpoints", report.records, report.checkpoints)?;
+        } else {
+            ending = Ending::Findings;
+            writeln!(terminal, "{bad}CHANGED{bad:#}  {name}: {} records, {} checkpoints", report.records, report.checkpoints)?;
+        }
+        for finding in &report.findings {
+            writeln!(terminal, "  {}", visible(&finding.to_string()))?;
+        }
+        if let Some(last) = report.last {
+            writeln!(terminal, "  ends at {last}")?;
+        }
+    }
+    Ok(ending)
+}
+
+fn tail(folders: &[PathBuf], lines: usize, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let mut newest: Vec<Record> = Vec::new();
+    for folder in folders {
+        for record in records(folder, Span::default())? {
+            newest.push(record?);
+            if newest.len() > lines.saturating_mul(2).max(64) {
+                newest.sort_by(|a, b| a.time.cmp(&b.time));
+                newest.drain(..newest.len() - lines.min(newest.len()));
+            }
+        }
+    }
+    newest.sort_by(|a, b| a.time.cmp(&b.time));
+    for record in newest.iter().skip(newest.len().saturating_sub(lines)) {
+        line(record, terminal)?;
+    }
+    Ok(Ending::Clean)
+}
+
+struct Wanted<'a> {
+    tool: &'a Option<String>,
+    caller: &'a Option<String>,
+    decision: &'a Option<String>,
+    reason: &'a Option<String>,
+    call: &'a Option<String>,
+}
+
+impl Wanted<'_> {
+    fn fits(&self, entry: &Value) -> bool {
+        let is = |wanted: &Option<String>, pointer: &str| {
+            wanted.as_deref().is_none_or(|wanted| entry.pointer(pointer).and_then(Value::as_str) == Some(wanted))
+        };
+        is(self.tool, "/tool/name")
+            && is(self.caller, "/caller/sub")
+            && is(self.decision, "/decision")
+            && is(self.reason, "/reason")
+            && is(self.call, "/callId")
+    }
+}
+
+fn query(
+    folders: &[PathBuf],
+    wanted: &Wanted<'_>,
+    span: Span,
+    format: OutputFormat,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    for folder in folders {
+        for record in records(folder, span)? {
+            let record = record?;
+            if !wanted.fits(&record.entry) {
+                continue;
+            }
+            match format {
+                OutputFormat::Json => writeln!(terminal, "{}", json(&serde_json::to_value(&record)?))?,
+                OutputFormat::Text => line(&record, terminal)?,
+            }
+        }
+    }
+    Ok(Ending::Clean)
+}
+
+fn export(folders: &[PathBuf], span: Span, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    for folder in folders {
+        for record in records(folder, span)? {
+            writeln!(terminal, "{}", json(&serde_json::to_value(&record?)?))?;
+        }
+    }
+    Ok(Ending::Clean)
+}
+
+fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let mut problem = format!("no call `{}` is in the journal", visible(call));
+    for folder in folders {
+        let is_of_call = |record: &Record| record.entry.get("callId").and_then(Value::as_str) == Some(call);
+        match receipt_for(folder, is_of_call) {
+            Ok(receipt) => {
+                writeln!(terminal, "{}", serde_json::to_string_pretty(&receipt)?)?;
+                return Ok(Ending::Clean);
+            }
+            Err(error) => problem = visible(&error.to_string()).into_owned(),
+        }
+    }
+    Err(Failure::Findings(problem))
+}
+
+fn check_receipt(path: &Path, key: Option<&str>, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let key = key.ok_or_else(|| Failure::new("say whose signature counts: --key ed25519:… (the file `journal.key.pub`)"))?;
+    let text = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
+    let receipt: Receipt =
+        serde_json::from_str(&text).map_err(|error| Failure::at(path, format!("this is no receipt: {error}")))?;
+    let proven = verify_receipt(&receipt, parsed::<PublicKey>(key)?)
+        .map_err(|error| Failure::Findings(visible(&error.to_string()).into_owned()))?;
+    for record in &proven {
+        line(record, terminal)?;
+    }
+    Ok(Ending::Clean)
+}
+
+fn line(record: &Record, terminal: &mut Terminal) -> Result<(), Failure> {
+    let text = |pointer: &str| record.entry.pointer(pointer).and_then(Value::as_str).unwrap_or("-");
+    let (kind, seq) = (text("/kind"), record.position.seq);
+    let dim = terminal.palette.dim;
+    write!(terminal, "{dim}{}{dim:#}  {seq}  {}", record.time, visible(kind))?;
+    if record.entry.get("callId").is_some() {
+        let what = [text("/callId"), text("/caller/sub"), text("/tool/name")].map(|one| visible(one).into_owned());
+        write!(terminal, "  {}", what.join("  "))?;
+    }
+    if record.entry.get("outcome").is_some() {
+        let end = [text("/outcome"), text("/reason")].map(|one| visible(one).into_owned());
+        write!(terminal, "  {}", end.join("  "))?;
+    }
+    writeln!(terminal)?;
+    Ok(())
+}
+
+fn records(folder: &Path, span: Span) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
+    let entries = read(folder, span).map_err(|error| Failure::new(visible(&error.to_string())))?;
+    Ok(entries.map(|record| record.map_err(|flaw| Failure::Findings(visible(&flaw.to_string()).into_owned()))))
+}
+
+fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
+    let day = |text: &str| -> Result<SystemTime, Failure> {
+        time::day(text).ok_or_else(|| Failure::new(format!("`{}` is no day; write it as 2026-11-16", visible(text))))
+    };
+    Ok(Span {
+        since: from.map(day).transpose()?,
+        // The day that is named counts in whole.
+        until: to.map(day).transpose()?.map(|midnight| midnight + time::DAY),
+    })
+}
+
+/// The key beside the journal: enough against everybody who cannot write there too.
+fn own_key(state: &Path) -> Result<Option<PublicKey>, Failure> {
+    let path = state.join("keys/journal.key.pub");
+    match fs::read_to_string(&path) {
+        Ok(text) => parsed(text.trim()).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+fn parsed<T: FromStr>(text: &str) -> Result<T, Failure>
+where
+    T::Err: std::fmt::Display,
+{
+    text.parse().map_err(|error: T::Err| Failure::new(visible(&error.to_string())))
+}

@@ -1,0 +1,125 @@
+//! What does a published tool answer? One call through all stages.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::{Map, Value, json};
+use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending};
+use toolgate_policy::Caller;
+
+use crate::{
+    Ending, Failure,
+    args::{CallArgs, OutputFormat},
+    gateway, runner,
+    terminal::{Terminal, json_pretty, visible},
+};
+
+pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let outcome = gateway::wait(async {
+        let toolgate = args.config.open().await?;
+        let config = toolgate.config();
+        let local = &config.auth.local;
+        let caller = Caller::new(&local.subject, local.permissions.iter().cloned());
+        let arguments = match toolgate.gate().find(&caller, &args.tool) {
+            Some(tool) => runner::arguments(tool.spec(), &args.arguments)?,
+            // The gate gives the answer for what is not there, and writes it down.
+            None => Map::new(),
+        };
+        let mut call = Call {
+            tool: args.tool.clone(),
+            arguments,
+            caller,
+            client: Client { transport: "command-line", ..Client::default() },
+            answer: None,
+            ask: None,
+        };
+        let outcome = toolgate.gate().handle(call.clone()).await;
+        match outcome {
+            Outcome::Pending(pending) if can_ask() => {
+                let answer = ask(&pending, terminal)?;
+                call.answer = Some(ClientAnswer { approval: pending.approval, answer });
+                Ok(toolgate.gate().handle(call).await)
+            }
+            outcome => Ok(outcome),
+        }
+    })?;
+    match args.format {
+        OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&to_json(&outcome)))?,
+        OutputFormat::Text => print(&outcome, terminal)?,
+    }
+    Ok(match outcome {
+        Outcome::Released(_) => Ending::Clean,
+        Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Failed(_) => Ending::Findings,
+        Outcome::Broken(_) => Ending::CouldNotRead,
+    })
+}
+
+fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    terminal.flush()?;
+    let mut stderr = io::stderr();
+    write!(stderr, "{} [y/N] ", visible(&pending.prompt))?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(if matches!(answer.trim(), "y" | "Y" | "yes") { Answer::Accept } else { Answer::Decline })
+}
+
+fn print(outcome: &Outcome, terminal: &mut Terminal) -> Result<(), Failure> {
+    match outcome {
+        Outcome::Released(end) => match &end.value {
+            Value::String(text) => {
+                for line in text.lines() {
+                    writeln!(terminal, "{}", visible(line))?;
+                }
+            }
+            value => writeln!(terminal, "{}", json_pretty(value))?,
+        },
+        Outcome::Pending(end) => writeln!(terminal, "pending  {}", visible(&end.to_caller))?,
+        Outcome::Refused(end) => {
+            writeln!(terminal, "refused  {}: {}", end.reason, visible(&end.to_caller))?;
+            if let Some(remedy) = &end.remedy {
+                writeln!(terminal, "         {}", visible(remedy))?;
+            }
+        }
+        Outcome::Failed(end) => writeln!(terminal, "failed   {}: {}", end.reason, visible(&end.to_caller))?,
+        Outcome::Broken(end) => writeln!(terminal, "broken   {}: {}", end.reason, visible(&end.to_operator))?,
+    }
+    Ok(())
+}
+
+fn to_json(outcome: &Outcome) -> Value {
+    let mut report = Map::new();
+    report.insert("callId".into(), outcome.call_id().into());
+    match outcome {
+        Outcome::Released(end) => {
+            report.insert("outcome".into(), "released".into());
+            report.insert("result".into(), end.value.clone());
+        }
+        Outcome::Pending(end) => {
+            report.insert("outcome".into(), "pending".into());
+            report.insert("approval".into(), end.approval.as_str().into());
+            report.insert("prompt".into(), end.prompt.as_str().into());
+        }
+        Outcome::Refused(end) => {
+            report.insert("outcome".into(), "refused".into());
+            report.insert("message".into(), end.to_caller.as_str().into());
+            report.insert("remedy".into(), json!(end.remedy));
+        }
+        Outcome::Failed(end) => {
+            report.insert("outcome".into(), "failed".into());
+            report.insert("message".into(), end.to_caller.as_str().into());
+        }
+        Outcome::Broken(end) => {
+            report.insert("outcome".into(), "broken".into());
+            report.insert("message".into(), end.to_operator.as_str().into());
+        }
+    }
+    if let Some(reason) = outcome.reason() {
+        report.insert("code".into(), reason.code().into());
+        report.insert("retry".into(), reason.retry().name().into());
+    }
+    Value::Object(report)
+}

@@ -1,0 +1,84 @@
+//! Which tools are there, and how far has each come?
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use toolgate::{Loaded, Origin, Surveyed};
+
+use crate::{
+    Ending, Failure,
+    args::{ListArgs, OutputFormat},
+    gateway,
+    terminal::{Terminal, json_pretty, visible},
+    time,
+};
+
+pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let toolgate = gateway::wait(args.config.open())?;
+    let loaded = toolgate.loaded();
+    match args.format {
+        OutputFormat::Json => {
+            let tools: Vec<Value> = loaded.tools.iter().map(to_json).collect();
+            let problems: Vec<Value> =
+                loaded.problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect();
+            writeln!(terminal, "{}", json_pretty(&json!({ "tools": tools, "problems": problems })))?;
+        }
+        OutputFormat::Text => print(&loaded, terminal)?,
+    }
+    Ok(if loaded.problems.is_empty() { Ending::Clean } else { Ending::Findings })
+}
+
+fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
+    if loaded.tools.is_empty() {
+        writeln!(terminal, "no tools yet; `toolgate new NAME --dir tools` writes one, `catalog.preset` chooses shipped ones")?;
+    }
+    let widest = loaded.tools.iter().map(|tool| visible(&tool.name).chars().count()).max().unwrap_or(4).max(4);
+    let dim = terminal.palette.dim;
+    if !loaded.tools.is_empty() {
+        writeln!(terminal, "{dim}{:<widest$}  {:<20}  {:<5}  {:<16}  why{dim:#}", "tool", "state", "level", "last pass")?;
+    }
+    for tool in &loaded.tools {
+        let (state, level, at, why) = row(tool);
+        writeln!(terminal, "{:<widest$}  {state:<20}  {level:<5}  {at:<16}  {}", visible(&tool.name), visible(&why))?;
+    }
+    for problem in &loaded.problems {
+        let style = terminal.palette.error;
+        writeln!(terminal, "{style}error{style:#}: {}: {}", visible(&problem.place), visible(&problem.what))?;
+    }
+    Ok(())
+}
+
+fn row(tool: &Surveyed) -> (&'static str, &'static str, String, String) {
+    match &tool.candidate {
+        Err(problem) => ("REFUSED", "-", "-".to_owned(), problem.clone()),
+        Ok(candidate) => {
+            let lifecycle = &candidate.lifecycle;
+            let state = if tool.is_exposed { lifecycle.state.name() } else { "NOT_EXPOSED" };
+            let at = candidate.pass.as_ref().map_or_else(|| "-".to_owned(), |pass| time::minute(pass.at));
+            let why = match (&lifecycle.error, lifecycle.missing.as_slice()) {
+                (Some(error), _) => error.clone(),
+                (None, []) => lifecycle.because.to_owned(),
+                (None, missing) => format!("set {}", missing.join(", ")),
+            };
+            (state, candidate.tool.level().name(), at, why)
+        }
+    }
+}
+
+fn to_json(tool: &Surveyed) -> Value {
+    let (state, level, _, why) = row(tool);
+    let pass = tool.candidate.as_ref().ok().and_then(|candidate| candidate.pass.as_ref());
+    json!({
+        "name": tool.name,
+        "state": state,
+        "level": if level == "-" { Value::Null } else { level.into() },
+        "exposed": tool.is_exposed,
+        "origin": match &tool.origin {
+            Origin::Shipped => json!("shipped"),
+            Origin::File(file) => json!(file),
+        },
+        "because": why,
+        "lastPass": pass.map(|pass| time::rfc3339(pass.at)),
+        "observed": pass.map(|pass| &pass.observed),
+    })
+}

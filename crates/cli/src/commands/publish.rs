@@ -1,0 +1,130 @@
+//! Which tools may be served? Those that pass, and that a person lets through where they reach far.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::SystemTime,
+};
+
+use serde_json::json;
+use toolgate::{Origin, Surveyed, Toolgate};
+use toolgate_gate::{Candidate, Trial};
+use toolgate_policy::{RiskLevel, State};
+
+use crate::{
+    Ending, Failure,
+    args::{PublishArgs, UnpublishArgs},
+    draft, gateway, similar,
+    terminal::{Terminal, visible},
+    trial,
+};
+
+pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    gateway::wait(async {
+        let toolgate = args.config.open().await?;
+        let loaded = toolgate.loaded();
+        let chosen = choose(&loaded.tools, &args.tools)?;
+        let mut ending = Ending::Clean;
+        for tool in chosen {
+            ending = ending.max(publish(&toolgate, tool, args, terminal).await?);
+        }
+        Ok(ending)
+    })
+}
+
+pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    gateway::wait(async {
+        let toolgate = args.config.open().await?;
+        let loaded = toolgate.loaded();
+        for tool in choose(&loaded.tools, &args.tools)? {
+            if let Ok(candidate) = &tool.candidate {
+                toolgate.workshop().unpublish(candidate).map_err(|problem| Failure::new(visible(&problem)))?;
+                note(&toolgate, "tool.unpublished", candidate)?;
+            }
+            writeln!(terminal, "unpublished  {}", visible(&tool.name))?;
+        }
+        Ok(Ending::Clean)
+    })
+}
+
+/// All that are named; without names, all that are not active yet.
+fn choose<'t>(tools: &'t [Surveyed], names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
+    if names.is_empty() {
+        let is_waiting = |tool: &&Surveyed| {
+            tool.candidate.as_ref().is_ok_and(|candidate| candidate.lifecycle.state != State::Active)
+        };
+        return Ok(tools.iter().filter(is_waiting).collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            tools.iter().find(|tool| tool.name == *name).ok_or_else(|| {
+                let hint = similar::closest(name, tools.iter().map(|tool| tool.name.as_str()));
+                let hint = hint.map_or_else(String::new, |close| format!("; did you mean `{}`?", visible(close)));
+                Failure::new(format!("there is no tool `{}`{hint}", visible(name)))
+            })
+        })
+        .collect()
+}
+
+async fn publish(
+    toolgate: &Toolgate,
+    tool: &Surveyed,
+    args: &PublishArgs,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    let name = visible(&tool.name).into_owned();
+    let candidate = match &tool.candidate {
+        Ok(candidate) => candidate,
+        Err(problem) => {
+            writeln!(terminal, "REFUSED    {name}: {}", visible(problem))?;
+            return Ok(Ending::Findings);
+        }
+    };
+    let told = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
+    let workshop = toolgate.workshop();
+    let trial: Trial =
+        workshop.local_pass(toolgate.gate(), candidate, SystemTime::now()).await.map_err(told)?;
+    if !trial.has_passed() {
+        writeln!(terminal, "FAIL       {name}")?;
+        trial::print_failure(&trial, terminal)?;
+        return Ok(Ending::Findings);
+    }
+    let level = candidate.tool.level();
+    if level > RiskLevel::L3 && !args.yes && !confirmed(&name, level, terminal)? {
+        writeln!(terminal, "not published  {name}: rated {}, and nobody confirmed it", level.name())?;
+        return Ok(Ending::Findings);
+    }
+    if let Origin::File(file) = &tool.origin {
+        draft::clear(file, &tool.name)?;
+    }
+    let passed = Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
+    workshop.publish(&passed).map_err(told)?;
+    note(toolgate, "tool.published", candidate)?;
+    writeln!(terminal, "published  {name} ({})", level.name())?;
+    trial::print_wider(candidate, &trial, terminal)?;
+    Ok(Ending::Clean)
+}
+
+/// Asks on a terminal; where nobody can be asked, nobody said yes.
+fn confirmed(name: &str, level: RiskLevel, terminal: &mut Terminal) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        Terminal::note(&format!("`{name}` is rated {}; say --yes to publish it without being asked", level.name()));
+        return Ok(false);
+    }
+    terminal.flush()?;
+    let mut stderr = io::stderr();
+    write!(stderr, "`{name}` is rated {}. Publish it? [y/N] ", level.name())?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn note(toolgate: &Toolgate, kind: &str, candidate: &Candidate) -> Result<(), Failure> {
+    let entry = json!({
+        "kind": kind,
+        "tool": { "name": candidate.tool.name(), "digest": candidate.tool.digest() },
+        "by": std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned()),
+    });
+    toolgate.note(&entry).map_err(|error| Failure::new(visible(&error.to_string())))
+}

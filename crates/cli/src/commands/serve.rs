@@ -1,0 +1,274 @@
+//! The gateway as a process: doors open, files watched, and an orderly end.
+
+use std::{
+    io::IsTerminal,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+use tokio_util::sync::CancellationToken;
+use toolgate::{Config, Toolgate, Writes};
+use toolgate_config::Overrides;
+use toolgate_gate::SystemClock;
+use toolgate_server::{
+    AllTools, Authenticator, ClientAnswers, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Identity, McpSettings,
+    Readiness, Role, SessionLimits, StateKey, routes, serve_stdio,
+};
+use toolgate_store::{NewToken, Watch, secret_bytes};
+
+use crate::{
+    Ending, Failure,
+    args::ServeArgs,
+    commands::connect,
+    gateway,
+    serve::{auth, log::Log},
+    terminal::{Terminal, json_pretty, visible},
+};
+
+pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
+    let overrides = Overrides {
+        listen: args.listen.clone(),
+        public_url: args.public_url.clone(),
+        log: args.log.clone(),
+        log_format: args.log_format.clone(),
+    };
+    let config = args.config.load(&overrides)?;
+    gateway::wait(serve(config, args, overrides))
+}
+
+async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
+    let log = Log::new(&config.log);
+    let toolgate = Arc::new(gateway::open(config, Writes::Gateway).await?);
+    announce(&toolgate, &log);
+    let stop = CancellationToken::new();
+    let watching = tokio::spawn(keep_fresh(Arc::clone(&toolgate), overrides, log, stop.clone()));
+    let outcome = if args.stdio {
+        over_stdio(&toolgate, &stop).await
+    } else {
+        over_http(&toolgate, log, &stop).await
+    };
+    toolgate.gate().begin_shutdown();
+    stop.cancel();
+    // It has nothing to say any more, and ends at its next look at `stop`.
+    let _ = watching.await;
+    toolgate.close().map_err(|error| Failure::new(visible(&error.to_string())))?;
+    log.info("stopped");
+    outcome.map(|()| Ending::Clean)
+}
+
+fn announce(toolgate: &Toolgate, log: &Log) {
+    let loaded = toolgate.loaded();
+    for problem in &loaded.problems {
+        log.error(&format!("{}: {}", problem.place, problem.what));
+    }
+    let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
+    log.info(&format!("{live} of {found} tools are live; `toolgate list` says why the others are not"));
+    if toolgate.config().audit.debug {
+        log.warn("audit.debug is on: arguments and outputs are written to the journal in clear");
+    }
+    if toolgate.config().auth.anonymous.is_some() {
+        log.warn("auth.anonymous is on: whoever reaches the port may call tools");
+    }
+}
+
+async fn over_stdio(toolgate: &Toolgate, stop: &CancellationToken) -> Result<(), Failure> {
+    let config = toolgate.config();
+    let local = &config.auth.local;
+    let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
+    let settings = mcp_settings(&config)?;
+    let pipes = (tokio::io::stdin(), tokio::io::stdout());
+    tokio::select! {
+        ended = serve_stdio(toolgate.gate().clone(), &settings, caller, pipes, stop.child_token()) => {
+            ended.map_err(|error| Failure::new(visible(&error.to_string())))
+        }
+        () = asked_to_stop() => Ok(()),
+    }
+}
+
+async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken) -> Result<(), Failure> {
+    let config = toolgate.config();
+    let front = HttpFront::bind(http_settings(&config)).await.map_err(|error| {
+        Failure::new(format!("cannot listen on {}: {error}; choose another with --listen", config.server.listen))
+    })?;
+    let authenticator = Authenticator::new(auth::settings(&config, toolgate)?)
+        .map_err(|error| Failure::new(visible(&error.to_string())))?;
+    let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
+    let _token = greet(toolgate, &base, log)?;
+    let all: AllTools = {
+        let toolgate = Arc::clone(toolgate);
+        Arc::new(move || toolgate.gate().all())
+    };
+    let ready = {
+        let toolgate = Arc::clone(toolgate);
+        Arc::new(move || if toolgate.gate().is_closing() { Readiness::NotReady } else { Readiness::Ready })
+    };
+    let closing = CancellationToken::new();
+    let doors = Doors {
+        routes: routes(toolgate.gate(), &mcp_settings(&config)?, all, closing.clone()),
+        authenticator: Arc::new(authenticator),
+        ready,
+        events: Arc::new(log),
+        clock: Arc::new(SystemClock),
+    };
+    let accepting = stop.child_token();
+    let serving = tokio::spawn(front.serve(doors, accepting.clone()));
+    asked_to_stop().await;
+    log.info("stopping: running calls may finish");
+    toolgate.gate().begin_shutdown();
+    accepting.cancel();
+    let drained = serving.await;
+    closing.cancel();
+    if let Ok(Drained::Cut(cut)) = drained {
+        log.warn(&format!("{cut} connections did not finish in time and were cut"));
+    }
+    Ok(())
+}
+
+/// A token that lives as long as this process, so that something can be tried at once.
+struct SessionToken {
+    toolgate: Arc<Toolgate>,
+    name: String,
+}
+
+impl Drop for SessionToken {
+    fn drop(&mut self) {
+        // Where this fails the token still expires.
+        let _ = self.toolgate.state().revoke_token(&self.name, SystemTime::now());
+    }
+}
+
+fn greet(toolgate: &Arc<Toolgate>, base: &str, log: Log) -> Result<Option<SessionToken>, Failure> {
+    let config = toolgate.config();
+    log.info(&format!("serving MCP at {base}/mcp"));
+    if !config.auth.tokens || !std::io::stderr().is_terminal() {
+        log.info("callers need a token: `toolgate token create NAME`, or `toolgate connect CLIENT --transport http`");
+        return Ok(None);
+    }
+    let name = format!("serve-{}", std::process::id());
+    let now = SystemTime::now();
+    let told = |error: toolgate_store::StateError| Failure::new(visible(&error.to_string()));
+    toolgate.state().revoke_token(&name, now).map_err(told)?;
+    let new = NewToken {
+        name: name.clone(),
+        subject: config.auth.local.subject.clone(),
+        permissions: config.auth.local.permissions.clone(),
+        role: toolgate_store::Role::Caller,
+        expires: Some(now + SESSION_TOKEN),
+    };
+    let (_, text) = toolgate.state().create_token(new, now).map_err(told)?;
+    let snippet = json_pretty(&connect::snippet(&format!("{base}/mcp"), text.as_str()));
+    Terminal::note(&format!("\nFor clients, good until this process ends:\n{snippet}\n"));
+    Ok(Some(SessionToken { toolgate: Arc::clone(toolgate), name }))
+}
+
+fn http_settings(config: &Config) -> HttpSettings {
+    let server = &config.server;
+    HttpSettings {
+        listen: server.listen,
+        public_url: server.public_url.clone(),
+        hosts: server.allowed_hosts.clone(),
+        origins: server.allowed_origins.clone(),
+        limits: HttpLimits {
+            connections: server.max_connections as usize,
+            body_bytes: usize::try_from(server.max_request).unwrap_or(usize::MAX),
+            header_time: server.header_timeout,
+            body_time: server.request_timeout,
+            idle_time: server.idle_timeout,
+            grace: server.shutdown_grace,
+            ..HttpLimits::default()
+        },
+    }
+}
+
+fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
+    let key = secret_bytes(&config.state.join("keys"), "request-state")
+        .map_err(|error| Failure::new(visible(&error.to_string())))?;
+    Ok(McpSettings {
+        page_size: config.server.page_size as usize,
+        answers: if config.approvals.client_may_answer { ClientAnswers::Taken } else { ClientAnswers::QueueOnly },
+        state_key: StateKey(key),
+        message_bytes: usize::try_from(config.server.max_request).unwrap_or(usize::MAX),
+        sessions: SessionLimits {
+            in_all: config.server.max_connections as usize * 4,
+            per_caller: 64,
+            idle: config.server.request_timeout.max(Duration::from_mins(10)),
+        },
+    })
+}
+
+/// Reads everything anew when a file or a pass has changed, and signs the journal every minute.
+async fn keep_fresh(toolgate: Arc<Toolgate>, overrides: Overrides, log: Log, stop: CancellationToken) {
+    let (ticks, mut changed) = watch::channel(0);
+    let watcher = Watch::start(watched(&toolgate.config()), ticks);
+    if let Err(error) = &watcher {
+        log.warn(&format!("{error}; edits are live after a restart or SIGHUP"));
+    }
+    let mut hangups = signal(SignalKind::hangup()).ok();
+    let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
+    let mut passes = toolgate.state().all_passes().ok();
+    let mut minute = tokio::time::interval(Duration::from_mins(1));
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            Ok(()) = changed.changed() => {}
+            Ok(()) = state.changed() => {
+                // Approvals and tokens live there too; only passes concern the tools.
+                let now = toolgate.state().all_passes().ok();
+                if now == passes {
+                    continue;
+                }
+                passes = now;
+            }
+            () = hangup(&mut hangups) => {}
+            _ = minute.tick() => {
+                if let Err(error) = toolgate.checkpoint() {
+                    log.error(&error.to_string());
+                }
+                continue;
+            }
+        }
+        reload(&toolgate, &overrides, log).await;
+        passes = toolgate.state().all_passes().ok();
+    }
+}
+
+async fn reload(toolgate: &Toolgate, overrides: &Overrides, log: Log) {
+    match toolgate.reload_with(overrides).await {
+        Ok(_) => log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count())),
+        Err(problems) => {
+            log.error("the change is not in force; what was in force before still is");
+            for problem in &problems {
+                log.error(&format!("{}: {}", problem.place, problem.what));
+            }
+        }
+    }
+}
+
+fn watched(config: &Config) -> Vec<PathBuf> {
+    let policy = &config.policy;
+    let files = [&config.file, &policy.baseline, &policy.profiles, &policy.overrides];
+    files.into_iter().flatten().chain(&config.tools).cloned().collect()
+}
+
+async fn hangup(signals: &mut Option<tokio::signal::unix::Signal>) {
+    match signals {
+        Some(signals) => drop(signals.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// SIGINT, SIGTERM, or a system on which they cannot be heard.
+async fn asked_to_stop() {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+const SESSION_TOKEN: Duration = Duration::from_hours(24);

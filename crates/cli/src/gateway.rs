@@ -1,0 +1,53 @@
+//! What every command around a gateway needs: the configuration, and the gateway put together from it.
+
+use std::{future::Future, path::Path};
+
+use toolgate::{Config, Extras, Toolgate, Writes};
+use toolgate_config::{Overrides, config_path};
+
+use crate::{Failure, args::ConfigArgs, terminal::visible};
+
+impl ConfigArgs {
+    /// The configuration in force; what is wrong with it is a failure that names every place.
+    pub fn load(&self, overrides: &Overrides) -> Result<Config, Failure> {
+        let path = config_path(self.config.as_deref(), &environment);
+        if !path.exists() {
+            return Err(missing(&path));
+        }
+        Config::load(&path, &environment, overrides).map_err(|errors| {
+            let told: Vec<String> =
+                errors.iter().map(|error| format!("\n  {}", visible(&error.to_string()))).collect();
+            Failure::Told(format!("`{}` has errors:{}", visible(&path.to_string_lossy()), told.concat()))
+        })
+    }
+
+    /// The gateway as a command uses it, beside one that may be running.
+    pub async fn open(&self) -> Result<Toolgate, Failure> {
+        open(self.load(&Overrides::default())?, Writes::Command).await
+    }
+}
+
+pub async fn open(config: Config, writes: Writes) -> Result<Toolgate, Failure> {
+    let extras = Extras { writes, ..Extras::default() };
+    Toolgate::open(config, extras).await.map_err(|error| Failure::new(visible(&error.to_string())))
+}
+
+/// Runs a command that waits for something.
+pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no runtime: {error}")))?;
+    let outcome = runtime.block_on(job);
+    // Threads that read standard input or a database do not keep a finished command from ending.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn missing(path: &Path) -> Failure {
+    Failure::at(path, "there is no configuration here; `toolgate init` makes one")
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

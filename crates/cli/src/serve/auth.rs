@@ -1,0 +1,141 @@
+//! Who may come through the door? The configuration's answer, in the door's words.
+
+use std::{
+    collections::BTreeSet, fs, future::Future, net::IpAddr, pin::Pin, sync::Arc, time::SystemTime,
+};
+
+use toolgate::{Config, Toolgate};
+use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
+use toolgate_egress::{Egress, Guard, HostRule, Mode, Redirects, Request, Rules, parse_url};
+use toolgate_server::{
+    Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, PemKey, Role, Secret, ThrottleSettings,
+    TokenIdentity, TokenVerifier, issuer_name,
+};
+use toolgate_store::State;
+
+use crate::Failure;
+
+pub fn settings(config: &Config, toolgate: &Toolgate) -> Result<AuthSettings, Failure> {
+    let tokens = config.auth.tokens.then(|| {
+        Arc::new(StoredTokens(Arc::clone(toolgate.state()))) as Arc<dyn TokenVerifier>
+    });
+    let issuers = config.auth.jwt.iter().map(issuer).collect::<Result<_, _>>()?;
+    let danger_anonymous = config.auth.anonymous.as_ref().map(|anonymous| Anonymous {
+        name: "anybody".to_owned(),
+        permissions: anonymous.permissions.iter().cloned().collect(),
+    });
+    Ok(AuthSettings {
+        tokens,
+        issuers,
+        fetch: Some(Arc::new(KeySets(toolgate.egress().clone()))),
+        danger_anonymous,
+        throttle: ThrottleSettings::default(),
+    })
+}
+
+fn issuer(issuer: &JwtIssuer) -> Result<IssuerSettings, Failure> {
+    let keys = match &issuer.key {
+        JwtKey::SecretEnv(name) => {
+            let secret = std::env::var(name).ok().filter(|secret| !secret.trim().is_empty());
+            let secret = secret.ok_or_else(|| {
+                Failure::new(format!("the environment variable `{name}` with the secret of an issuer is not set"))
+            })?;
+            KeySettings::Secret(Secret::new(secret))
+        }
+        JwtKey::PemFile(path) => {
+            let pem = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
+            KeySettings::Pem(vec![PemKey { kid: None, pem }])
+        }
+        JwtKey::JwksFile(path) => KeySettings::JwksFile(path.clone()),
+        JwtKey::JwksUrl(url) => KeySettings::JwksUrl(url.clone()),
+    };
+    Ok(IssuerSettings {
+        name: issuer_name(&issuer.issuer),
+        issuer: issuer.issuer.clone(),
+        audiences: BTreeSet::from([issuer.audience.clone()]),
+        algorithms: issuer.algorithms.iter().map(|algorithm| translated(*algorithm)).collect(),
+        keys,
+        subject_claim: issuer.subject_claim.clone(),
+        permissions_claim: Some(issuer.permissions_claim.clone()),
+        admin_permission: None,
+        clock_skew: issuer.clock_skew,
+        refresh: issuer.jwks_refresh,
+        scopes: Vec::new(),
+    })
+}
+
+const fn translated(algorithm: Configured) -> Algorithm {
+    match algorithm {
+        Configured::Hs256 => Algorithm::Hs256,
+        Configured::Hs384 => Algorithm::Hs384,
+        Configured::Hs512 => Algorithm::Hs512,
+        Configured::Rs256 => Algorithm::Rs256,
+        Configured::Rs384 => Algorithm::Rs384,
+        Configured::Rs512 => Algorithm::Rs512,
+        Configured::Ps256 => Algorithm::Ps256,
+        Configured::Ps384 => Algorithm::Ps384,
+        Configured::Ps512 => Algorithm::Ps512,
+        Configured::Es256 => Algorithm::Es256,
+        Configured::Es384 => Algorithm::Es384,
+        Configured::EdDsa => Algorithm::EdDsa,
+    }
+}
+
+/// The tokens that the state keeps.
+struct StoredTokens(Arc<State>);
+
+impl TokenVerifier for StoredTokens {
+    fn verify(&self, presented: &str, now: SystemTime) -> Result<Option<TokenIdentity>, String> {
+        let found = self.0.verify_token(presented, now).map_err(|error| error.to_string())?;
+        Ok(found.map(|token| TokenIdentity {
+            id: token.id,
+            subject: token.subject,
+            permissions: token.permissions.into_iter().collect(),
+            role: match token.role {
+                toolgate_store::Role::Caller => Role::Caller,
+                toolgate_store::Role::Admin => Role::Admin,
+            },
+            // The store has looked already; it is asked anew for every request.
+            expires: None,
+        }))
+    }
+}
+
+/// Key sets come through the same guarded way out as everything else, from the very host that is configured.
+struct KeySets(Egress);
+
+impl Fetch for KeySets {
+    fn get<'a>(
+        &'a self,
+        url: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<bytes::Bytes, String>> + Send + 'a>> {
+        Box::pin(async move {
+            let parsed = parse_url(url).map_err(|error| error.message)?;
+            let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+            let literal: Option<IpAddr> = host.parse().ok();
+            let rules = Rules {
+                mode: Mode::Allowlist,
+                literal_addresses: literal.into_iter().collect(),
+                hosts: vec![HostRule::Exact(host)],
+                blocked_hosts: Vec::new(),
+                blocked_ports: Vec::new(),
+                // An issuer may well live in the operator's own network.
+                guard_private: Guard::Off,
+                guard_metadata: Guard::On,
+            };
+            let request = Request {
+                method: "GET".to_owned(),
+                url: url.to_owned(),
+                headers: vec![("accept".to_owned(), "application/json".to_owned())],
+                body: bytes::Bytes::new(),
+                redirects: Redirects::Error,
+                sensitive_headers: Vec::new(),
+            };
+            let response = self.0.fetch(&rules, request).await.map_err(|error| error.message)?;
+            match response.status {
+                200 => Ok(response.body),
+                status => Err(format!("the answer is {status}")),
+            }
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! What came of a test run, for the eyes of its author?
+
+use std::io::Write;
+
+use toolgate_gate::{Candidate, Observed, Outcome, RunReport, Trial, Wider, wider_than_used};
+
+use crate::{
+    Failure,
+    terminal::{Terminal, visible},
+};
+
+/// The stage, the message, the stack, the console, and what would have to be granted.
+pub fn print_failure(trial: &Trial, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (stage, text) = match &trial.outcome {
+        Outcome::Refused(end) => (end.reason.code(), end.to_operator.clone()),
+        Outcome::Failed(end) => (end.reason.code(), end.to_operator.clone()),
+        Outcome::Broken(end) => (end.reason.code(), end.to_operator.clone()),
+        Outcome::Pending(end) => ("decide.approval_pending", end.to_caller.clone()),
+        Outcome::Released(_) => return Ok(()),
+    };
+    writeln!(terminal, "  failed   {stage}: {}", visible(&text))?;
+    let Some(report) = &trial.report else { return Ok(()) };
+    if let Err(failure) = &report.outcome {
+        for frame in &failure.stack {
+            writeln!(terminal, "           at {}", visible(frame))?;
+        }
+        if let Some([class, helper, reason]) = &failure.helper {
+            writeln!(terminal, "  helper   {} {}: {}", visible(class), visible(helper), visible(reason))?;
+        }
+    }
+    for (level, line) in &report.console {
+        writeln!(terminal, "  {level:<8} {}", visible(line))?;
+    }
+    if let Some(grant) = grant(report) {
+        writeln!(terminal, "  grant    {}", visible(&grant))?;
+    }
+    Ok(())
+}
+
+/// Where the document asks for more than the run used.
+pub fn print_wider(candidate: &Candidate, trial: &Trial, terminal: &mut Terminal) -> Result<Vec<Wider>, Failure> {
+    let wider = wider_than_used(&candidate.tool, &Observed::from_json(&trial.pass.observed));
+    for one in &wider {
+        writeln!(
+            terminal,
+            "  wider    sandboxOverrides.{} is `{}`, the run used {}",
+            one.setting,
+            visible(&one.declared),
+            visible(&one.used)
+        )?;
+    }
+    Ok(wider)
+}
+
+/// What the refused effects would have needed.
+fn grant(report: &RunReport) -> Option<String> {
+    let refused = report.effects.iter().find(|effect| effect.outcome.starts_with("SECURITY"))?;
+    let needed = match refused.kind {
+        toolgate_gate::EffectKind::Fetch => "`networkMode: allowlist` with this host in `hostsAllow`",
+        toolgate_gate::EffectKind::Read => "`fileRead: true`, and a path inside the workspace",
+        toolgate_gate::EffectKind::Write => "`fileWrite: true`, and a path inside the workspace",
+    };
+    Some(format!("{} of `{}` was refused; it would need {needed} in `sandboxOverrides`", refused.what, refused.target))
+}

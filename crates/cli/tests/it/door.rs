@@ -1,0 +1,456 @@
+//! The gateway as its users meet it: a folder, a few commands, a client that calls, and a journal that says so.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+/// A folder that `toolgate init` has made.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        place.ok(&["init", "--preset", "none", "."]);
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn toolgate(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(arguments)
+            .current_dir(self.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.toolgate(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {text}{complaint}");
+        text
+    }
+
+    #[track_caller]
+    fn fails(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.toolgate(arguments);
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        text
+    }
+
+    fn write_tool(&self, name: &str, change: &Value) {
+        let mut document = json!({
+            "name": name,
+            "description": "Says what it was told, for tests.",
+            "codeType": "Javascript",
+            "code": "return `${text}!`",
+            "params": [{ "name": "text", "description": "What to say", "type": "STRING", "required": true, "testValue": "hi" }],
+        });
+        for (key, value) in change.as_object().unwrap() {
+            document[key] = value.clone();
+        }
+        fs::write(self.path().join(format!("tools/{name}.json")), document.to_string()).unwrap();
+    }
+
+    fn configure(&self, text: &str) {
+        let path = self.path().join("toolgate.yaml");
+        fs::write(&path, format!("version: 1\n{text}")).unwrap();
+    }
+
+    fn journal(&self, folder: &str) -> Vec<Value> {
+        let mut files: Vec<PathBuf> = fs::read_dir(self.path().join(".toolgate").join(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .collect();
+        files.sort();
+        let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take()).collect()
+    }
+}
+
+/// A gateway that runs.
+struct Serving {
+    child: Child,
+    address: String,
+    said: std::sync::mpsc::Receiver<String>,
+}
+
+impl Serving {
+    fn start(place: &Place) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .current_dir(place.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (send, said) = std::sync::mpsc::channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line))));
+        let mut serving = Self { child, address: String::new(), said };
+        let line = serving.wait_for("serving MCP at http://");
+        let (_, rest) = line.split_once("http://").unwrap();
+        serving.address = rest.trim_end_matches("/mcp").to_owned();
+        serving
+    }
+
+    #[track_caller]
+    fn wait_for(&self, text: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        let mut heard = String::new();
+        while let Ok(line) = self.said.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            if line.contains(text) {
+                return line;
+            }
+            heard.push_str(&line);
+            heard.push('\n');
+        }
+        panic!("`{text}` was never said, but:\n{heard}");
+    }
+
+    /// Status and body of one request.
+    fn post(&self, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> (u16, String, String) {
+        let body = body.to_string();
+        let mut request = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+            self.address,
+            body.len()
+        );
+        if let Some(token) = token {
+            request.push_str(&format!("authorization: Bearer {token}\r\n"));
+        }
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        (status, head.to_owned(), body.to_owned())
+    }
+
+    /// A request of the stateless protocol; its JSON answer.
+    #[track_caller]
+    fn modern(&self, token: &str, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        let (status, head, text) = self.post(Some(token), &body, &headers);
+        let value: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}"));
+        value
+    }
+
+    fn call(&self, token: &str, tool: &str, arguments: Value) -> Value {
+        self.modern(token, "tools/call", json!({ "name": tool, "arguments": arguments }))["result"].take()
+    }
+
+    fn names(&self, token: &str) -> Vec<String> {
+        let listed = self.modern(token, "tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn stop(mut self) {
+        let pid = rustix_pid(&self.child);
+        Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                assert!(status.success(), "{status}");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the gateway does not stop");
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn rustix_pid(child: &Child) -> String {
+    child.id().to_string()
+}
+
+fn token(place: &Place, more: &[&str]) -> String {
+    let mut arguments = vec!["token", "create", "tests"];
+    arguments.extend(more);
+    place.ok(&arguments).trim().to_owned()
+}
+
+#[test]
+fn a_tool_goes_from_a_file_to_an_answer() {
+    let place = Place::new();
+    assert!(place.ok(&["list"]).contains("DRAFT"));
+    let refused = place.fails(&["call", "word_count", "text=hi"], 1);
+    assert!(refused.contains("admit.unknown_tool"), "{refused}");
+    assert!(place.ok(&["publish", "word_count"]).contains("published  word_count (L0)"));
+    assert!(place.ok(&["list"]).contains("ACTIVE"));
+    let answer = place.ok(&["call", "word_count", "text=to be or not to be", "--format", "json"]);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["result"], json!({ "words": 6, "characters": 18 }));
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+    let text = fs::read_to_string(place.path().join("tools/word_count.json")).unwrap();
+    fs::write(place.path().join("tools/word_count.json"), text.replace("words.length", "words.length + 1")).unwrap();
+    assert!(place.ok(&["list"]).contains("DRAFT"), "an edited tool is a draft again");
+    place.fails(&["call", "word_count", "text=hi"], 1);
+}
+
+#[test]
+fn a_failed_pass_says_where_and_what() {
+    let place = Place::new();
+    place.write_tool("reads", &json!({
+        "code": "console.log('about to read');\nreturn safety.fs.readText(text)",
+        "sandboxOverrides": { "fileRead": true },
+    }));
+    let said = place.fails(&["publish", "reads"], 1);
+    assert!(said.contains("FAIL       reads"), "{said}");
+    assert!(said.contains("execute.tool_failed"), "{said}");
+    assert!(said.contains("line 2"), "{said}");
+    assert!(said.contains("about to read"), "{said}");
+    assert!(place.ok(&["list"]).contains("TEST_FAILED"));
+}
+
+#[test]
+fn a_person_is_asked_and_a_yes_is_good_once() {
+    let place = Place::new();
+    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "Say {args.text}?" } }));
+    place.ok(&["publish", "say"]);
+    let said = place.fails(&["call", "say", "text=hi"], 1);
+    assert!(said.contains("toolgate approvals approve apr_"), "{said}");
+    let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
+    let id = waiting[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(waiting[0]["prompt"], "Say \"hi\"?");
+    place.ok(&["approvals", "approve", &id]);
+    place.fails(&["approvals", "deny", &id], 1);
+    assert_eq!(place.ok(&["call", "say", "text=hi"]), "hi!\n");
+    place.fails(&["call", "say", "text=hi"], 1);
+}
+
+#[test]
+fn a_client_lists_and_calls_over_http() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let (status, head, _) = serving.post(None, &initialize, &[]);
+    assert_eq!(status, 401);
+    assert!(head.to_lowercase().contains("www-authenticate: bearer"), "{head}");
+    let (status, _, body) = serving.post(Some("tg_wrong"), &initialize, &[]);
+    assert_eq!(status, 401, "{body}");
+    let (status, _, _) = serving.post(Some(&token), &initialize, &[("origin", "https://evil.example")]);
+    assert_eq!(status, 403);
+    assert_eq!(serving.names(&token), ["word_count"]);
+    let result = serving.call(&token, "word_count", json!({ "text": "to be" }));
+    assert_eq!(result["structuredContent"], json!({ "words": 2, "characters": 5 }));
+    let refused = serving.call(&token, "word_count", json!({ "txt": "to be" }));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused.to_string().contains("bind.input_shape"), "{refused}");
+    place.ok(&["token", "revoke", "tests"]);
+    assert_eq!(serving.post(Some(&token), &initialize, &[]).0, 401, "taken back at once");
+    serving.stop();
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+    let records = place.journal("journal");
+    let closed: Vec<&Value> = records.iter().filter(|record| record["kind"] == "call.closed").collect();
+    assert_eq!(closed.len(), 2, "{closed:?}");
+    assert_eq!(closed[0]["client"]["protocol"], "2026-07-28");
+    assert_eq!(closed[0]["caller"]["sub"], "token:tests");
+    assert!(records.iter().any(|record| record["kind"] == "gateway.stopped"));
+}
+
+#[test]
+fn edits_are_live_without_a_restart_and_mistakes_are_not() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    place.write_tool("say", &json!({}));
+    serving.wait_for("reloaded: 1 tools are live");
+    place.ok(&["publish", "say"]);
+    serving.wait_for("reloaded: 2 tools are live");
+    assert_eq!(serving.names(&token), ["say", "word_count"]);
+    fs::write(place.path().join("tools/broken.json"), "{ \"name\": \"broken\", \"code\": ").unwrap();
+    serving.wait_for("the change is not in force");
+    assert_eq!(serving.names(&token), ["say", "word_count"]);
+    fs::remove_file(place.path().join("tools/broken.json")).unwrap();
+    serving.wait_for("reloaded: 2 tools are live");
+    place.configure("exposure:\n  excluded: [say]\n");
+    serving.wait_for("reloaded: 1 tools are live");
+    assert_eq!(serving.names(&token), ["word_count"]);
+    place.configure("exposure:\n  exclude: [say]\n");
+    serving.wait_for("did you mean `excluded`?");
+    assert_eq!(serving.names(&token), ["word_count"]);
+    serving.stop();
+}
+
+#[test]
+fn a_client_that_starts_the_gateway_speaks_over_its_pipes() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["serve", "--stdio"])
+        .current_dir(place.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |message: Value, has_answer: bool| -> Value {
+        writeln!(input, "{message}").unwrap();
+        if !has_answer {
+            return Value::Null;
+        }
+        loop {
+            let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            if line.get("id").is_some() {
+                return line;
+            }
+        }
+    };
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" },
+    } });
+    assert_eq!(ask(hello, true)["result"]["serverInfo"]["name"], "toolgate");
+    ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), false);
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "word_count", "arguments": { "text": "a b c" },
+    } });
+    assert_eq!(ask(call, true)["result"]["structuredContent"]["words"], 3);
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let records = place.journal("journal");
+    let closed = records.iter().find(|record| record["kind"] == "call.closed").unwrap();
+    assert_eq!(closed["client"]["transport"], "stdio");
+    assert_eq!(closed["caller"]["sub"], "local:local");
+}
+
+#[test]
+fn a_gateway_that_is_killed_leaves_a_sound_journal() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let mut serving = Serving::start(&place);
+    for _ in 0..5 {
+        serving.call(&token, "word_count", json!({ "text": "to be" }));
+    }
+    serving.child.kill().unwrap();
+    serving.child.wait().unwrap();
+    assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 5);
+    let again = Serving::start(&place);
+    again.call(&token, "word_count", json!({ "text": "to be" }));
+    again.stop();
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+    assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 6);
+}
+
+#[test]
+fn an_edited_journal_is_found() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    place.ok(&["call", "word_count", "text=hi"]);
+    let folder = place.path().join(".toolgate/journal-commands");
+    let file = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("ALLOWED", "DENIED ", 1)).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("CHANGED"));
+}
+
+#[test]
+fn tools_never_see_the_gateways_own_files() {
+    let place = Place::new();
+    place.write_tool("peek", &json!({
+        "code": "const tried = {};\nfor (const path of ['.toolgate/keys/journal.key', '.toolgate/state.db', 'toolgate.yaml', 'tools/peek.json']) {\n  try { safety.fs.readText(path); tried[path] = 'read' } catch (error) { tried[path] = error.reason ?? String(error) }\n}\ntry { safety.fs.writeText('toolgate.yaml', 'version: 1'); tried.write = 'written' } catch (error) { tried.write = error.reason ?? String(error) }\nreturn tried",
+        "humanInTheLoop": { "mode": "DISABLED" },
+        "sandboxOverrides": { "fileRead": true, "fileWrite": true },
+        "x-toolgate-capability": { "approval": { "level": "auto" } },
+    }));
+    place.ok(&["publish", "peek", "--yes"]);
+    let answer: Value =
+        serde_json::from_str(&place.ok(&["call", "peek", "text=x", "--format", "json"])).unwrap();
+    for (path, outcome) in answer["result"].as_object().unwrap() {
+        assert_eq!(outcome, "path-blocked", "{path}");
+    }
+}
+
+#[test]
+fn a_tool_that_reaches_far_is_not_published_without_a_word() {
+    let place = Place::new();
+    place.write_tool("writes", &json!({ "sandboxOverrides": { "fileWrite": true } }));
+    let said = place.fails(&["publish", "writes"], 1);
+    assert!(said.contains("--yes"), "{said}");
+    let said = place.ok(&["publish", "writes", "--yes"]);
+    assert!(said.contains("sandboxOverrides.fileWrite is `true`, the run used no file"), "{said}");
+}
+
+#[test]
+fn clients_are_configured_with_a_backup() {
+    let place = Place::new();
+    fs::write(place.path().join(".mcp.json"), r#"{"mcpServers": {"other": {"command": "x"}}, "more": 1}"#).unwrap();
+    place.ok(&["connect", "claude"]);
+    let written: Value = serde_json::from_str(&fs::read_to_string(place.path().join(".mcp.json")).unwrap()).unwrap();
+    assert_eq!(written["mcpServers"]["other"]["command"], "x");
+    assert_eq!(written["more"], 1);
+    assert_eq!(written["mcpServers"]["toolgate"]["args"][0], "serve");
+    assert!(place.path().join(".mcp.toolgate-backup").exists());
+    place.ok(&["connect", "cursor", "--transport", "http"]);
+    let written = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();
+    assert!(written.contains("Bearer tg_"), "{written}");
+    assert!(place.ok(&["token", "list"]).contains("client-cursor"));
+}
+
+#[test]
+fn the_doctor_and_the_configuration_speak() {
+    let place = Place::new();
+    let said = place.ok(&["doctor"]);
+    assert!(said.contains("landlock"), "{said}");
+    let shown = place.ok(&["config", "show", "--origin"]);
+    assert!(shown.contains("server.listen"), "{shown}");
+    place.configure("server:\n  lisen: 1\n");
+    let said = place.fails(&["config", "show"], 2);
+    assert!(said.contains("did you mean `listen`?"), "{said}");
+    place.fails(&["doctor"], 1);
+}
+
+/// A guard against hanging, not a measurement.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,209 @@
+//! The other flow: a document becomes a candidate, passes its test run, and may be live.
+
+mod observed;
+
+use std::{sync::Arc, time::SystemTime};
+
+use serde_json::{Map, Value};
+use toolgate_policy::{
+    Caller, Digests, EffectivePolicy, Environment, Lifecycle, PassOutcome, PassRecord, PolicySet, State,
+    UserOverrides, Wording, rate, resolve, state,
+};
+use toolgate_spec::{Finding, ToolCheck, digest, model::ToolSpec, parse_test_value};
+
+pub use self::observed::{Observed, Wider, tightened, wider_than_used};
+use crate::{
+    gate::{Call, Client, Gate},
+    live::LiveTool,
+    outcome::Outcome,
+    ports::{PassStore, RunReport, Runnable, StoredPass},
+};
+
+/// Makes tools ready to run, by their kind.
+pub trait Handlers: Send + Sync {
+    /// Says why not where this gateway cannot run the tool.
+    fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String>;
+}
+
+/// Everything that a document is judged by.
+#[derive(Clone)]
+pub struct Workshop {
+    pub policies: Arc<PolicySet>,
+    pub overrides: Option<Arc<UserOverrides>>,
+    pub handlers: Arc<dyn Handlers>,
+    pub passes: Arc<dyn PassStore>,
+    pub environment: Arc<dyn Environment + Send + Sync>,
+}
+
+/// A sound document under the policy in force, and how far it has come.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub tool: Arc<LiveTool>,
+    pub lifecycle: Lifecycle,
+    /// The latest test run of exactly this document under exactly this policy.
+    pub pass: Option<StoredPass>,
+}
+
+/// Why a document is no candidate.
+#[derive(Clone, Debug)]
+pub enum Unfit {
+    /// It has errors of its own, or its policy cannot be resolved.
+    Findings(Vec<Finding>),
+    /// This gateway cannot run it.
+    NotOffered(String),
+    /// What is remembered of passes cannot be read.
+    Unreadable(String),
+}
+
+/// What came of a test run.
+#[derive(Debug)]
+pub struct Trial {
+    pub outcome: Outcome,
+    /// Console, stack and effects, where the tool was run at all.
+    pub report: Option<RunReport>,
+    pub pass: StoredPass,
+}
+
+impl Trial {
+    pub const fn has_passed(&self) -> bool {
+        matches!(self.outcome, Outcome::Released(_))
+    }
+}
+
+impl Workshop {
+    pub fn assess(&self, check: &ToolCheck) -> Result<Candidate, Unfit> {
+        let Some(spec) = &check.spec else {
+            let errors = check.findings.iter().filter(|finding| finding.is_error());
+            return Err(Unfit::Findings(errors.cloned().collect()));
+        };
+        let policy = resolve(spec, &self.policies, self.overrides.as_deref()).map_err(Unfit::Findings)?;
+        let risk = rate(&policy, spec, &self.policies);
+        let digest = digest(spec, &check.document);
+        let spec = Arc::new(spec.clone());
+        let runnable = self.handlers.prepare(&spec, &policy).map_err(Unfit::NotOffered)?;
+        let tool = LiveTool::new(spec, digest, policy, (risk, wording(check)), runnable).map_err(Unfit::NotOffered)?;
+        let pass = self.passes.latest(tool.spec.id.as_str()).map_err(Unfit::Unreadable)?;
+        let lifecycle = self.lifecycle(&tool, pass.as_ref());
+        let speaks_for_it = |pass: &StoredPass| {
+            pass.record.document_digest == tool.digest && pass.record.policy_digest == tool.policy_digest
+        };
+        Ok(Candidate { lifecycle, pass: pass.filter(speaks_for_it), tool: Arc::new(tool) })
+    }
+
+    fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>) -> Lifecycle {
+        let current = Digests { document: &tool.digest, policy: &tool.policy_digest };
+        let lifecycle = state(&tool.spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
+        let is_published = pass.is_some_and(|pass| pass.is_published);
+        if lifecycle.state == State::Active && !is_published {
+            return Lifecycle {
+                state: State::Draft,
+                because: "it has passed its test run, and nobody has published it yet",
+                ..lifecycle
+            };
+        }
+        lifecycle
+    }
+
+    /// The Local Pass: an ordinary call of the draft with its test values. What came of it is remembered; a pass does not
+    /// publish by itself, and a failed run takes an earlier publication back.
+    pub async fn local_pass(
+        &self,
+        gate: &Gate,
+        candidate: &Candidate,
+        now: SystemTime,
+    ) -> Result<Trial, String> {
+        let tool = &candidate.tool;
+        let call = Call {
+            tool: tool.wire_name.clone(),
+            arguments: test_arguments(&tool.spec)?,
+            caller: Caller::new::<String>(LOCAL_PASS, []),
+            client: Client { transport: "library", ..Client::default() },
+            answer: None,
+            ask: None,
+        };
+        let (outcome, report) = gate.try_out(Arc::clone(tool), call).await;
+        let passed = match failure_text(&outcome) {
+            None => PassOutcome::Passed,
+            Some(error) => PassOutcome::Failed { error },
+        };
+        let was_published = candidate.pass.as_ref().is_some_and(|pass| pass.is_published);
+        let pass = StoredPass {
+            is_published: was_published && passed == PassOutcome::Passed,
+            record: PassRecord {
+                document_digest: tool.digest.clone(),
+                policy_digest: tool.policy_digest.clone(),
+                outcome: passed,
+            },
+            at: now,
+            observed: report.as_ref().map(|report| Observed::of(report).to_json()).unwrap_or_default(),
+        };
+        // We are ill, not the tool: that says nothing about it.
+        if !matches!(outcome, Outcome::Broken(_)) {
+            self.passes.record(tool.spec.id.as_str(), &pass)?;
+        }
+        Ok(Trial { outcome, report, pass })
+    }
+
+    /// Marks a tool that has passed as published.
+    pub fn publish(&self, candidate: &Candidate) -> Result<(), String> {
+        match &candidate.pass {
+            Some(pass) if pass.record.outcome == PassOutcome::Passed => {
+                let published = StoredPass { is_published: true, ..pass.clone() };
+                self.passes.record(candidate.tool.spec.id.as_str(), &published)
+            }
+            _ => Err("it has not passed its test run".to_owned()),
+        }
+    }
+
+    /// Takes the publication back; the pass stays known.
+    pub fn unpublish(&self, candidate: &Candidate) -> Result<(), String> {
+        match &candidate.pass {
+            Some(pass) => {
+                let withdrawn = StoredPass { is_published: false, ..pass.clone() };
+                self.passes.record(candidate.tool.spec.id.as_str(), &withdrawn)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every parameter's test value in its type, or the document's own test input.
+pub fn test_arguments(spec: &ToolSpec) -> Result<Map<String, Value>, String> {
+    if let Some(Value::Object(input)) = &spec.governance.test_input {
+        return Ok(input.clone());
+    }
+    let mut arguments = Map::new();
+    for param in &spec.params {
+        if let Some(written) = &param.test_value {
+            let value = parse_test_value(param.kind, written)
+                .map_err(|problem| format!("test value of `{}`: {problem}", param.name))?;
+            arguments.insert(param.name.clone(), value);
+        }
+    }
+    Ok(arguments)
+}
+
+/// A description that tries to talk the model into something earns no credit for asking a person.
+fn wording(check: &ToolCheck) -> Wording {
+    let is_poisoned = check.findings.iter().any(|finding| finding.code.name().starts_with("LINT_POISON_"));
+    if is_poisoned { Wording::Poisoned } else { Wording::Clean }
+}
+
+fn failure_text(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Released(_) => None,
+        Outcome::Pending(end) => Some(end.to_caller.clone()),
+        Outcome::Refused(end) => Some(format!("{}: {}", end.reason, end.to_operator)),
+        Outcome::Failed(end) => Some(format!("{}: {}", end.reason, end.to_operator)),
+        Outcome::Broken(end) => Some(format!("{}: {}", end.reason, end.to_operator)),
+    }
+}
+
+impl std::fmt::Debug for Workshop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workshop").finish_non_exhaustive()
+    }
+}
+
+/// Whose call a test run is.
+const LOCAL_PASS: &str = "local-pass";

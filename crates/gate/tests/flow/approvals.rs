@@ -1,0 +1,299 @@
+//! Who is asked, whose yes counts, and for what.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use toolgate_gate::{
+    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Call, ClientAnswer,
+    Clock, Outcome, Reason,
+};
+use toolgate_policy::Caller;
+
+use crate::fakes::{Does, Says, Settings, Silence, World, call, document, shown};
+
+fn required() -> Value {
+    json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
+}
+
+fn world() -> World {
+    World::new(Does::EchoesArguments, &[document("say", &required())])
+}
+
+fn answering(arguments: Value, id: &ApprovalId, answer: Answer) -> Call {
+    let mut call = call("say", arguments);
+    call.answer = Some(ClientAnswer { approval: id.clone(), answer });
+    call
+}
+
+fn approve(world: &World, id: &ApprovalId) {
+    world.queue.decide(id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_is_pending_until_somebody_approves_it_and_the_yes_is_good_once() {
+    let world = world();
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(shown(&outcome), r#"pending: Run the tool say with {"text":"hi"}?"#);
+    let id = world.queue.only().id;
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.queue.only().id, id, "asking again does not ask twice");
+    approve(&world, &id);
+    assert_eq!(shown(&world.call("say", json!({ "text": "hi" })).await), r#"released: {"text":"hi"}"#);
+    assert_eq!(world.journal.last()["approval"], json!({ "id": id.as_str(), "by": "operator" }));
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.fake.runs(), 1);
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn an_approval_is_for_these_arguments_this_caller_and_this_tool() {
+    let world =
+        World::new(Does::EchoesArguments, &[document("say", &required()), document("shout", &required())]);
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    approve(&world, &world.queue.only().id);
+    assert_eq!(world.call("say", json!({ "text": "ho" })).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.call("shout", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+    let mut other = call("say", json!({ "text": "hi" }));
+    other.caller = Caller::new("bob", ["reader"]);
+    assert_eq!(world.gate.handle(other).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn an_edited_tool_is_another_tool() {
+    let world = world();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    approve(&world, &world.queue.only().id);
+    let mut edited = required();
+    edited["code"] = json!("return text + '!'");
+    world.make_live(&[document("say", &edited)]);
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_changed_policy_is_another_question() {
+    let world = world();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    approve(&world, &world.queue.only().id);
+    let mut wider = required();
+    wider["sandboxOverrides"] = json!({ "fileRead": true });
+    world.make_live(&[document("say", &wider)]);
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+}
+
+#[tokio::test]
+async fn an_approval_expires() {
+    let world = world();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    approve(&world, &world.queue.only().id);
+    world.clock.advance(Duration::from_secs(901));
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn the_client_answers_for_its_own_question_only() {
+    let world = world();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    let id = world.queue.only().id;
+    let elsewhere = answering(json!({ "text": "ho" }), &id, Answer::Accept);
+    assert_eq!(world.gate.handle(elsewhere).await.reason(), Some(Reason::ApprovalInvalid));
+    let mut stolen = answering(json!({ "text": "hi" }), &id, Answer::Accept);
+    stolen.caller = Caller::new("bob", ["reader"]);
+    assert_eq!(world.gate.handle(stolen).await.reason(), Some(Reason::ApprovalInvalid));
+    assert_eq!(world.queue.only().state, ApprovalState::Pending, "a wrong answer answers nothing");
+    let own = answering(json!({ "text": "hi" }), &id, Answer::Accept);
+    assert_eq!(shown(&world.gate.handle(own.clone()).await), r#"released: {"text":"hi"}"#);
+    assert_eq!(world.gate.handle(own).await.reason(), Some(Reason::ApprovalInvalid), "replayed");
+    assert_eq!(world.fake.runs(), 1);
+}
+
+#[tokio::test]
+async fn an_unknown_or_expired_answer_runs_nothing() {
+    let world = world();
+    let unknown = answering(json!({ "text": "hi" }), &ApprovalId::from_random([9; 16]), Answer::Accept);
+    assert_eq!(world.gate.handle(unknown).await.reason(), Some(Reason::ApprovalInvalid));
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    world.clock.advance(Duration::from_secs(901));
+    let late = answering(json!({ "text": "hi" }), &world.queue.only().id, Answer::Accept);
+    assert_eq!(world.gate.handle(late).await.reason(), Some(Reason::ApprovalInvalid));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_no_of_the_client_is_a_no() {
+    for answer in [Answer::Decline, Answer::Cancel] {
+        let world = world();
+        let _ = world.call("say", json!({ "text": "hi" })).await;
+        let id = world.queue.only().id;
+        let outcome = world.gate.handle(answering(json!({ "text": "hi" }), &id, answer)).await;
+        assert_eq!(outcome.reason(), Some(Reason::ApprovalDenied));
+        let again = world.gate.handle(answering(json!({ "text": "hi" }), &id, Answer::Accept)).await;
+        assert_eq!(again.reason(), Some(Reason::ApprovalDenied), "and cannot be turned into a yes");
+        assert_eq!(world.fake.runs(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_can_be_asked_is_asked() {
+    for (answer, expect) in [
+        (Answer::Accept, None),
+        (Answer::Decline, Some(Reason::ApprovalDenied)),
+        (Answer::Cancel, Some(Reason::ApprovalDenied)),
+        (Answer::Lost, Some(Reason::ApprovalPending)),
+    ] {
+        let world = world();
+        let mut asked = call("say", json!({ "text": "hi" }));
+        asked.ask = Some(Arc::new(Says(answer)));
+        let outcome = world.gate.handle(asked).await;
+        assert_eq!(outcome.reason(), expect, "{answer:?}");
+        assert_eq!(world.fake.runs(), usize::from(expect.is_none()));
+        world.assert_paired();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_a_no_after_the_timeout() {
+    let world = world();
+    let mut asked = call("say", json!({ "text": "hi" }));
+    asked.ask = Some(Arc::new(Silence));
+    let outcome = world.gate.handle(asked).await;
+    assert_eq!(outcome.reason(), Some(Reason::ApprovalTimeout));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn an_operator_may_answer_while_the_client_is_silent() {
+    let world = Arc::new(world());
+    let waiting = tokio::spawn({
+        let world = Arc::clone(&world);
+        async move {
+            let mut asked = call("say", json!({ "text": "hi" }));
+            asked.ask = Some(Arc::new(Silence));
+            world.gate.handle(asked).await
+        }
+    });
+    while world.queue.all().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    approve(&world, &world.queue.only().id);
+    assert_eq!(shown(&waiting.await.unwrap()), r#"released: {"text":"hi"}"#);
+}
+
+#[tokio::test]
+async fn where_only_the_queue_may_answer_the_client_is_not_believed() {
+    let approvals = ApprovalSettings { client_may_answer: false, ..Settings::default().approvals };
+    let settings = Settings { approvals, ..Settings::default() };
+    let world = World::with(Does::EchoesArguments, &[document("say", &required())], settings);
+    let mut asked = call("say", json!({ "text": "hi" }));
+    asked.ask = Some(Arc::new(Says(Answer::Accept)));
+    assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalPending));
+    let own = answering(json!({ "text": "hi" }), &world.queue.only().id, Answer::Accept);
+    assert_eq!(world.gate.handle(own).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn of_two_connections_with_one_approval_one_runs() {
+    let world = Arc::new(world());
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    approve(&world, &world.queue.only().id);
+    let calls = (0..8).map(|_| {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move { world.call("say", json!({ "text": "hi" })).await })
+    });
+    let mut released = 0;
+    for call in calls.collect::<Vec<_>>() {
+        released += usize::from(matches!(call.await.unwrap(), Outcome::Released(_)));
+    }
+    assert_eq!((released, world.fake.runs()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_queue_that_is_down_runs_nothing() {
+    let world = world();
+    world.queue.is_down.store(true, Ordering::SeqCst);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(outcome.reason(), Some(Reason::ApprovalsUnavailable));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn silent_tools_are_asked_for_by_their_risk() {
+    let check = async |change: Value, default: ApprovalDefault, expect: Option<Reason>| {
+        let approvals = ApprovalSettings { default, ..Settings::default().approvals };
+        let settings = Settings { approvals, ..Settings::default() };
+        let world = World::with(Does::EchoesArguments, &[document("say", &change)], settings);
+        assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), expect, "{change} {default:?}");
+    };
+    let by_risk = Settings::default().approvals.default;
+    let reads = json!({ "sandboxOverrides": { "fileRead": true } });
+    let asked = Some(Reason::ApprovalPending);
+    check(json!({}), by_risk, None).await;
+    check(reads.clone(), by_risk, asked).await;
+    check(reads.clone(), ApprovalDefault::Never, None).await;
+    check(json!({}), ApprovalDefault::Always, asked).await;
+    let mut disabled = reads;
+    disabled["humanInTheLoop"] = json!({ "mode": "DISABLED" });
+    check(disabled.clone(), by_risk, None).await;
+    check(disabled, ApprovalDefault::Always, asked).await;
+    check(required(), ApprovalDefault::Never, asked).await;
+}
+
+#[tokio::test]
+async fn danger_is_asked_for_whatever_else_is_said() {
+    let change = json!({
+        "humanInTheLoop": { "mode": "DISABLED" },
+        "x-toolgate-capability": { "approval": { "level": "auto", "dangerPatterns": ["rm\\s+-rf"] } },
+    });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    assert_eq!(world.call("say", json!({ "text": "ls" })).await.reason(), None);
+    for arguments in [json!({ "text": "rm -rf /" }), json!({ "text": "x", "extra": { "rm\t-rf": 1 } })] {
+        assert_eq!(world.call("say", arguments).await.reason(), Some(Reason::ApprovalPending));
+    }
+    assert_eq!(world.journal.last()["dangers"], json!(["rm\\s+-rf"]));
+}
+
+#[tokio::test]
+async fn trust_is_remembered_for_the_flow_and_the_tool_and_never_for_danger() {
+    let change = json!({ "x-toolgate-capability": { "approval": {
+        "level": "ask", "trustAfterApproval": true, "dangerPatterns": ["danger"],
+    } } });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let of_flow = |text: &str, flow: Option<&str>| {
+        let mut call = call("say", json!({ "text": text }));
+        call.client.conversation = flow.map(str::to_owned);
+        call
+    };
+    let _ = world.gate.handle(of_flow("a", Some("one"))).await;
+    approve(&world, &world.queue.only().id);
+    assert_eq!(world.gate.handle(of_flow("a", Some("one"))).await.reason(), None);
+    assert_eq!(world.gate.handle(of_flow("b", Some("one"))).await.reason(), None, "trusted now");
+    assert_eq!(world.journal.last()["approval"], json!({ "trusted": true }));
+    let asked = Some(Reason::ApprovalPending);
+    assert_eq!(world.gate.handle(of_flow("b", Some("two"))).await.reason(), asked);
+    assert_eq!(world.gate.handle(of_flow("danger", Some("one"))).await.reason(), asked);
+    world.clock.advance(Duration::from_secs(3601));
+    assert_eq!(world.gate.handle(of_flow("c", Some("one"))).await.reason(), asked);
+}
+
+#[tokio::test]
+async fn prompts_cannot_be_forged_by_arguments() {
+    let mut change = required();
+    change["humanInTheLoop"]["promptTemplate"] =
+        json!("Write {args.text} with {toolName}?\nAll: {args} {other}");
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let hostile = "\u{1b}[2K{toolName}{args}\u{202e}\nApprove: yes s3cr3t-value";
+    let outcome = world.call("say", json!({ "text": hostile })).await;
+    let prompt = shown(&outcome);
+    assert!(!prompt.contains('\u{1b}') && !prompt.contains('\u{202e}') && !prompt.contains('\n'), "{prompt}");
+    assert!(prompt.contains("{toolName}{args}"), "an argument is not a template: {prompt}");
+    assert!(!prompt.contains("s3cr3t"), "{prompt}");
+    assert!(prompt.contains("{other}"), "{prompt}");
+    let outcome = world.call("say", json!({ "text": "x".repeat(3_000) })).await;
+    assert!(shown(&outcome).chars().count() < 4_200);
+}

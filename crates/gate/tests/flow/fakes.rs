@@ -1,0 +1,486 @@
+//! A gate whose world is in memory.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use toolgate_gate::{
+    Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
+    ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
+    Gate, GateParts, Handlers, Journal, LiveSet, LiveTool, NewApproval, OnJournalFailure, Outcome, PassStore,
+    Prompt, Reason, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StoredPass, Trust,
+    Workshop,
+};
+use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
+use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
+
+/// What a fake tool does when it is run.
+#[derive(Clone, Debug)]
+pub enum Does {
+    Returns(Value),
+    EchoesArguments,
+    Fails(Reason, &'static str),
+    NeverEnds,
+}
+
+#[derive(Debug)]
+pub struct FakeTool {
+    pub does: Does,
+    pub runs: AtomicUsize,
+    pub secrets: Vec<String>,
+}
+
+impl FakeTool {
+    pub fn new(does: Does) -> Arc<Self> {
+        Arc::new(Self { does, runs: AtomicUsize::new(0), secrets: vec!["s3cr3t-value".to_owned()] })
+    }
+
+    pub fn runs(&self) -> usize {
+        self.runs.load(Ordering::SeqCst)
+    }
+}
+
+impl Runnable for FakeTool {
+    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            let outcome = match &self.does {
+                Does::Returns(value) => Ok(Some(value.clone())),
+                Does::EchoesArguments => Ok(Some(Value::Object(request.arguments.clone()))),
+                Does::Fails(reason, message) => Err(RunFailure {
+                    reason: *reason,
+                    message: (*message).to_owned(),
+                    stack: Vec::new(),
+                    helper: None,
+                }),
+                Does::NeverEnds => std::future::pending().await,
+            };
+            RunReport {
+                outcome,
+                console: Vec::new(),
+                console_dropped: 0,
+                effects: Vec::new(),
+                usage: RunUsage::default(),
+                walls: vec!["fake-wall".to_owned()],
+                worker: Some(1),
+            }
+        })
+    }
+
+    fn mask(&self) -> Mask {
+        Mask::new(&self.secrets)
+    }
+}
+
+/// Hands out the same fake for every document.
+pub struct FakeHandlers(pub Arc<FakeTool>);
+
+impl Handlers for FakeHandlers {
+    fn prepare(&self, _: &Arc<ToolSpec>, _: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
+        Ok(Arc::clone(&self.0) as Arc<dyn Runnable>)
+    }
+}
+
+#[derive(Default)]
+pub struct MemoryJournal {
+    pub records: Mutex<Vec<Value>>,
+    pub is_full: AtomicBool,
+    /// Fails only once this many records are there.
+    pub room: AtomicUsize,
+}
+
+impl MemoryJournal {
+    pub fn records(&self) -> Vec<Value> {
+        self.records.lock().unwrap().clone()
+    }
+
+    pub fn last(&self) -> Value {
+        self.records().last().cloned().unwrap_or_default()
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn append(&self, record: &CallRecord) -> Result<(), String> {
+        let mut records = self.records.lock().unwrap();
+        if self.is_full.load(Ordering::SeqCst) && records.len() >= self.room.load(Ordering::SeqCst) {
+            return Err("no space left on device".to_owned());
+        }
+        records.push(serde_json::to_value(record).unwrap());
+        Ok(())
+    }
+
+    fn waits_for_disk(&self) -> bool {
+        false
+    }
+}
+
+/// A queue by the rules of the trait, in the plainest way.
+pub struct MemoryQueue {
+    approvals: Mutex<Vec<Approval>>,
+    trusts: Mutex<Vec<Trust>>,
+    changes: watch::Sender<u64>,
+    pub is_down: AtomicBool,
+}
+
+impl Default for MemoryQueue {
+    fn default() -> Self {
+        Self {
+            approvals: Mutex::default(),
+            trusts: Mutex::default(),
+            changes: watch::Sender::new(0),
+            is_down: AtomicBool::new(false),
+        }
+    }
+}
+
+impl MemoryQueue {
+    fn up(&self) -> Result<(), ApprovalError> {
+        match self.is_down.load(Ordering::SeqCst) {
+            true => Err(ApprovalError::Unavailable("the disk is gone".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    pub fn only(&self) -> Approval {
+        let approvals = self.approvals.lock().unwrap();
+        assert_eq!(approvals.len(), 1, "{approvals:?}");
+        approvals[0].clone()
+    }
+
+    pub fn all(&self) -> Vec<Approval> {
+        self.approvals.lock().unwrap().clone()
+    }
+}
+
+impl ApprovalStore for MemoryQueue {
+    fn open(&self, question: NewApproval, now: SystemTime) -> Result<Approval, ApprovalError> {
+        self.up()?;
+        let mut approvals = self.approvals.lock().unwrap();
+        let same = approvals.iter().find(|known| {
+            known.state == ApprovalState::Pending
+                && known.question.binding == question.binding
+                && known.question.expires > now
+        });
+        if let Some(same) = same {
+            return Ok(same.clone());
+        }
+        let number = u8::try_from(approvals.len()).unwrap();
+        let approval = Approval {
+            id: ApprovalId::from_random([number; 16]),
+            state: ApprovalState::Pending,
+            question,
+            decided_by: None,
+            decided_at: None,
+            note: None,
+        };
+        approvals.push(approval.clone());
+        Ok(approval)
+    }
+
+    fn get(&self, id: &ApprovalId, now: SystemTime) -> Result<Approval, ApprovalError> {
+        self.up()?;
+        let approvals = self.approvals.lock().unwrap();
+        let approval = approvals.iter().find(|known| known.id == *id).ok_or(ApprovalError::Unknown)?;
+        if approval.question.expires <= now { Err(ApprovalError::Expired) } else { Ok(approval.clone()) }
+    }
+
+    fn spend(
+        &self,
+        binding: &Binding,
+        id: Option<&ApprovalId>,
+        now: SystemTime,
+    ) -> Result<Option<Spent>, ApprovalError> {
+        self.up()?;
+        let mut approvals = self.approvals.lock().unwrap();
+        for approval in approvals.iter_mut() {
+            match id {
+                Some(id) if approval.id != *id => continue,
+                Some(_) if approval.question.binding != *binding => return Err(ApprovalError::OtherCall),
+                Some(_) if approval.question.expires <= now => return Err(ApprovalError::Expired),
+                Some(_) if !matches!(approval.state, ApprovalState::Approved | ApprovalState::Pending) => {
+                    return Err(ApprovalError::NotPending(approval.state));
+                }
+                _ => {}
+            }
+            let is_fresh = approval.state == ApprovalState::Approved && approval.question.expires > now;
+            if is_fresh && approval.question.binding == *binding {
+                approval.state = ApprovalState::Used;
+                let decided_by = approval.decided_by.clone().unwrap_or_default();
+                return Ok(Some(Spent { id: approval.id.clone(), decided_by }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.up()?;
+        Ok(self.trusts.lock().unwrap().iter().any(|known| {
+            known.caller == trust.caller
+                && known.flow == trust.flow
+                && known.tool_digest == trust.tool_digest
+                && known.policy_digest == trust.policy_digest
+                && known.expires > now
+        }))
+    }
+
+    fn remember(&self, trust: &Trust) -> Result<(), ApprovalError> {
+        self.trusts.lock().unwrap().push(trust.clone());
+        Ok(())
+    }
+}
+
+impl ApprovalQueue for MemoryQueue {
+    fn list(
+        &self,
+        state: Option<ApprovalState>,
+        limit: usize,
+        _: SystemTime,
+    ) -> Result<Vec<Approval>, ApprovalError> {
+        let all = self.all();
+        Ok(all.into_iter().filter(|one| state.is_none_or(|state| one.state == state)).take(limit).collect())
+    }
+
+    fn decide(
+        &self,
+        id: &ApprovalId,
+        state: ApprovalState,
+        by: &str,
+        _: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Approval, ApprovalError> {
+        self.up()?;
+        let mut approvals = self.approvals.lock().unwrap();
+        let approval = approvals.iter_mut().find(|known| known.id == *id).ok_or(ApprovalError::Unknown)?;
+        if approval.question.expires <= now {
+            return Err(ApprovalError::Expired);
+        }
+        if approval.state != ApprovalState::Pending {
+            return Err(ApprovalError::NotPending(approval.state));
+        }
+        approval.state = state;
+        approval.decided_by = Some(by.to_owned());
+        let decided = approval.clone();
+        drop(approvals);
+        self.changes.send_modify(|tick| *tick += 1);
+        Ok(decided)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}
+
+#[derive(Default)]
+pub struct MemoryPasses(Mutex<HashMap<String, StoredPass>>);
+
+impl PassStore for MemoryPasses {
+    fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String> {
+        Ok(self.0.lock().unwrap().get(tool_id).cloned())
+    }
+
+    fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
+        self.0.lock().unwrap().insert(tool_id.to_owned(), pass.clone());
+        Ok(())
+    }
+
+    fn forget(&self, tool_id: &str) -> Result<(), String> {
+        self.0.lock().unwrap().remove(tool_id);
+        Ok(())
+    }
+}
+
+/// A clock that tests move.
+pub struct HandClock(Mutex<SystemTime>);
+
+impl HandClock {
+    pub fn advance(&self, by: Duration) {
+        let mut now = self.0.lock().unwrap();
+        *now += by;
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> SystemTime {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// A person behind the client who always says the same.
+pub struct Says(pub Answer);
+
+impl Ask for Says {
+    fn ask<'a>(&'a self, _: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        Box::pin(std::future::ready(self.0))
+    }
+}
+
+/// Nobody is there.
+pub struct Silence;
+
+impl Ask for Silence {
+    fn ask<'a>(&'a self, _: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A gate and everything around it.
+pub struct World {
+    pub gate: Gate,
+    pub journal: Arc<MemoryJournal>,
+    pub queue: Arc<MemoryQueue>,
+    pub clock: Arc<HandClock>,
+    pub fake: Arc<FakeTool>,
+    pub workshop: Workshop,
+}
+
+pub struct Settings {
+    pub approvals: ApprovalSettings,
+    pub on_failure: OnJournalFailure,
+    pub calls: CallLimits,
+    pub policy: Arc<dyn ToolPolicy>,
+    pub shows: Shows,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            approvals: ApprovalSettings {
+                default: ApprovalDefault::From(RiskLevel::L1),
+                client_may_answer: true,
+                timeout: Duration::from_secs(120),
+                expires: Duration::from_secs(900),
+                trust: Duration::from_secs(3600),
+            },
+            on_failure: OnJournalFailure::Refuse,
+            calls: CallLimits { calls: 8, calls_per_caller: 4, waiting: 8 },
+            policy: Arc::new(ALLOW_ALL),
+            shows: Shows::Digests,
+        }
+    }
+}
+
+impl World {
+    /// With these documents live, each doing `does`.
+    pub fn new(does: Does, documents: &[Value]) -> Self {
+        Self::with(does, documents, Settings::default())
+    }
+
+    pub fn with(does: Does, documents: &[Value], settings: Settings) -> Self {
+        let (journal, queue) = (Arc::<MemoryJournal>::default(), Arc::<MemoryQueue>::default());
+        let clock =
+            Arc::new(HandClock(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000))));
+        let parts = GateParts {
+            journal: Arc::clone(&journal) as Arc<dyn Journal>,
+            on_journal_failure: settings.on_failure,
+            shows: settings.shows,
+            queue: Arc::clone(&queue) as Arc<dyn ApprovalQueue>,
+            approvals: settings.approvals,
+            arguments: ArgumentLimits { bytes: 4_096, depth: 8 },
+            calls: settings.calls,
+        };
+        let gate = Gate::with(parts, settings.policy, Arc::clone(&clock) as Arc<dyn Clock>, None);
+        let fake = FakeTool::new(does);
+        let workshop = Workshop {
+            policies: Arc::new(PolicySet::shipped().unwrap()),
+            overrides: None,
+            handlers: Arc::new(FakeHandlers(Arc::clone(&fake))),
+            passes: Arc::<MemoryPasses>::default(),
+            environment: Arc::new(|_: &str| None),
+        };
+        let world = Self { gate, journal, queue, clock, fake, workshop };
+        world.make_live(documents);
+        world
+    }
+
+    pub fn make_live(&self, documents: &[Value]) {
+        let tools = documents.iter().map(|document| self.tool(document));
+        let (set, doubled) = LiveSet::new(tools.collect::<Vec<_>>());
+        assert!(doubled.is_empty());
+        self.gate.replace(set);
+    }
+
+    pub fn tool(&self, document: &Value) -> Arc<LiveTool> {
+        self.workshop.assess(&checked(document)).unwrap().tool
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> Outcome {
+        self.gate.handle(call(tool, arguments)).await
+    }
+
+    /// Opening and closing records pair up, whatever happened.
+    #[track_caller]
+    pub fn assert_paired(&self) {
+        let mut open: Vec<String> = Vec::new();
+        for record in self.journal.records() {
+            let id = record["callId"].as_str().unwrap().to_owned();
+            match record["kind"].as_str().unwrap() {
+                "call.opened" => open.push(id),
+                "call.closed" => {
+                    let at = open.iter().position(|known| *known == id).expect("closed without being opened");
+                    open.remove(at);
+                }
+                other => panic!("unknown kind {other}"),
+            }
+        }
+        assert!(open.is_empty(), "never closed: {open:?}");
+    }
+}
+
+pub fn checked(document: &Value) -> ToolCheck {
+    let file = check_text(&document.to_string(), Format::Json);
+    let tool = file.tools.into_iter().next().unwrap();
+    assert!(tool.spec.is_some(), "{:?}", tool.findings);
+    tool
+}
+
+/// A call of `ann` from a client that cannot be asked.
+pub fn call(tool: &str, arguments: Value) -> Call {
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    Call {
+        tool: tool.to_owned(),
+        arguments,
+        caller: Caller::new("ann", ["reader"]),
+        client: Client { transport: "library", ..Client::default() },
+        answer: None,
+        ask: None,
+    }
+}
+
+/// A sound document; `change` goes over it.
+pub fn document(name: &str, change: &Value) -> Value {
+    let mut document = json!({
+        "name": name,
+        "description": "Says what it was told, for tests.",
+        "codeType": "Javascript",
+        "code": "return text",
+        "params": [
+            { "name": "text", "description": "What to say", "type": "STRING", "required": true, "testValue": "hi" },
+            { "name": "count", "description": "How often", "type": "INTEGER", "required": false, "testValue": "2" },
+            { "name": "extra", "description": "More", "type": "OBJECT", "required": false, "testValue": "{}" },
+        ],
+    });
+    for (key, value) in change.as_object().unwrap_or(&Map::new()) {
+        document[key] = value.clone();
+    }
+    document
+}
+
+/// `code: text`, or `released: value`.
+pub fn shown(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Released(end) => format!("released: {}", end.value),
+        Outcome::Pending(end) => format!("pending: {}", end.prompt),
+        Outcome::Refused(end) => format!("{}: {}", end.reason, end.to_caller),
+        Outcome::Failed(end) => format!("{}: {}", end.reason, end.to_caller),
+        Outcome::Broken(end) => format!("{}: {}", end.reason, end.to_operator),
+    }
+}

@@ -1,0 +1,303 @@
+//! What ends a call, at which stage, and what the journal says of it.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use serde_json::{Value, json};
+use toolgate_gate::{CallLimits, OnJournalFailure, Outcome, Reason, Shows};
+use toolgate_policy::{Caller, deny_list};
+
+use crate::fakes::{Does, Settings, World, call, document, shown};
+
+async fn check(does: Does, change: Value, arguments: Value, expect: &str) -> Value {
+    let world = World::new(does, &[document("say", &change)]);
+    let outcome = world.call("say", arguments).await;
+    assert_eq!(shown(&outcome), expect);
+    world.assert_paired();
+    world.journal.last()
+}
+
+#[tokio::test]
+async fn a_result_is_released_and_written_down() {
+    let record =
+        check(Does::EchoesArguments, json!({}), json!({ "text": "hi" }), r#"released: {"text":"hi"}"#).await;
+    assert_eq!(record["decision"], "ALLOWED");
+    assert_eq!(record["outcome"], "released");
+    assert_eq!(record["stage"], "filter");
+    assert_eq!(record["caller"], json!({ "sub": "ann", "permissions": ["reader"] }));
+    assert_eq!(record["run"]["walls"], json!(["fake-wall"]));
+    assert_eq!(record["toolSafety"]["capabilities"]["network"]["mode"], "blocked");
+    assert!(record["response"]["outputHash"].as_str().unwrap().starts_with("sha256:"));
+    assert!(record["request"].get("args").is_none(), "arguments are digests unless somebody says otherwise");
+}
+
+#[tokio::test]
+async fn the_documented_coercions_are_made_and_noted() {
+    let record = check(
+        Does::EchoesArguments,
+        json!({}),
+        json!({ "text": "hi", "count": " 3 ", "extra": "{\"a\": 1}" }),
+        r#"released: {"text":"hi","count":3,"extra":{"a":1}}"#,
+    )
+    .await;
+    assert_eq!(record["request"]["coercions"], json!(["count: text → integer", "extra: text → object"]));
+    check(
+        Does::EchoesArguments,
+        json!({}),
+        json!({ "text": "hi", "count": null, "extra": "  " }),
+        r#"released: {"text":"hi"}"#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn no_other_coercion_is_made() {
+    for (arguments, expect) in [
+        (json!({ "text": 1 }), "`/text`: expected a string, came `1`"),
+        (json!({ "text": "hi", "count": "3.5" }), "`/count`: expected an integer, came \"3.5\""),
+        (json!({ "text": "hi", "count": "0x10" }), "`/count`: expected an integer, came \"0x10\""),
+        (json!({ "text": "hi", "count": true }), "`/count`: expected an integer, came `true`"),
+        (json!({ "text": "hi", "extra": "[1]" }), "`/extra`: expected an object, came \"[1]\""),
+        (json!({ "text": "  " }), "`the arguments`: expected `text`, came nothing"),
+        (json!({}), "`the arguments`: expected `text`, came nothing"),
+        (
+            json!({ "text": "hi", "other": 1 }),
+            "`the arguments`: expected no other members than those declared, came `other`",
+        ),
+    ] {
+        let expect = format!("bind.input_shape: the arguments do not fit: {expect}");
+        let record = check(Does::EchoesArguments, json!({}), arguments, &expect).await;
+        assert_eq!(record["denial"], json!({ "reason": "bind.input_shape", "stage": "VALIDATION" }));
+        assert_eq!(record["decision"], "DENIED");
+    }
+}
+
+#[tokio::test]
+async fn large_and_deep_arguments_are_refused_before_they_are_looked_at() {
+    let long = "x".repeat(5_000);
+    check(
+        Does::EchoesArguments,
+        json!({}),
+        json!({ "text": long }),
+        "bind.too_large: the arguments have 5011 bytes; at most 4096 are taken",
+    )
+    .await;
+    let mut deep = json!(1);
+    for _ in 0..20 {
+        deep = json!([deep]);
+    }
+    check(
+        Does::EchoesArguments,
+        json!({}),
+        json!({ "text": "hi", "extra": { "a": deep } }),
+        "bind.too_large: the arguments nest more than 8 levels deep",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_hidden_tool_and_one_that_does_not_exist_answer_alike() {
+    let change = json!({ "x-toolgate-permissions": { "required": ["admin"] } });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let hidden = world.call("say", json!({ "text": "hi" })).await;
+    world.make_live(&[]);
+    let absent = world.call("say", json!({ "text": "hi" })).await;
+    let (Outcome::Refused(hidden), Outcome::Refused(absent)) = (&hidden, &absent) else {
+        panic!("not refused")
+    };
+    assert_eq!(hidden.to_caller, absent.to_caller);
+    assert_eq!((hidden.reason, &hidden.remedy), (absent.reason, &absent.remedy));
+    assert_ne!(hidden.to_operator, absent.to_operator, "the operator is told");
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_caller_is_shown_only_what_the_caller_may_call() {
+    let hidden = json!({ "x-toolgate-permissions": { "required": ["admin"] } });
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({})), document("rule", &hidden)]);
+    let names = |caller: &Caller| -> Vec<String> {
+        world.gate.list(caller).iter().map(|tool| tool.name().to_owned()).collect()
+    };
+    assert_eq!(names(&Caller::new("ann", ["reader"])), ["say"]);
+    assert_eq!(names(&Caller::new("root", ["admin"])), ["say", "rule"]);
+}
+
+#[tokio::test]
+async fn pages_follow_the_declared_order_and_end() {
+    let documents: Vec<Value> =
+        (0..5).map(|number| document(&format!("tool_{number}"), &json!({}))).collect();
+    let world = World::new(Does::EchoesArguments, &documents);
+    let caller = Caller::new::<String>("ann", []);
+    let mut seen = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let (page, next) = world.gate.page(&caller, after.as_deref(), 2).unwrap();
+        seen.extend(page.iter().map(|tool| tool.name().to_owned()));
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["tool_0", "tool_1", "tool_2", "tool_3", "tool_4"]);
+    assert!(world.gate.page(&caller, Some("gone"), 2).is_none());
+}
+
+#[tokio::test]
+async fn elevated_permissions_count_where_their_condition_holds() {
+    let change = json!({ "x-toolgate-permissions": {
+        "required": ["reader"],
+        "elevated": [{ "when": { "properties": { "count": { "minimum": 10 } }, "required": ["count"] }, "require": ["bulk"] }],
+    } });
+    check(
+        Does::EchoesArguments,
+        change.clone(),
+        json!({ "text": "hi", "count": 1 }),
+        r#"released: {"text":"hi","count":1}"#,
+    )
+    .await;
+    check(
+        Does::EchoesArguments,
+        change,
+        json!({ "text": "hi", "count": 10 }),
+        "decide.missing_permission: this call needs more permissions: missing `bulk`",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_policy_in_code_can_forbid() {
+    let settings = Settings { policy: Arc::new(deny_list(["say"])), ..Settings::default() };
+    let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(
+        shown(&outcome),
+        "decide.policy_forbids: a policy forbids this call: `say` is on the deny list"
+    );
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_is_told_and_written_down_with_its_walls() {
+    let record = check(
+        Does::Fails(Reason::Timeout, "not done after 30000 ms"),
+        json!({}),
+        json!({ "text": "hi" }),
+        "execute.timeout: not done after 30000 ms",
+    )
+    .await;
+    assert_eq!(record["decision"], "ERROR");
+    assert_eq!(record["denial"]["stage"], "EXECUTION");
+    assert_eq!(record["run"]["walls"], json!(["fake-wall"]));
+}
+
+#[tokio::test]
+async fn output_that_breaks_its_promise_is_withheld() {
+    let change = json!({ "x-toolgate-output": {
+        "type": "object", "properties": { "sum": { "type": "number" } }, "required": ["sum"],
+    } });
+    let record = check(
+        Does::Returns(json!({ "sum": "private" })),
+        change,
+        json!({ "text": "hi" }),
+        "filter.output_shape: the tool returned something other than it promises; nothing of it was released",
+    )
+    .await;
+    assert!(record["message"].as_str().unwrap().contains("`/sum`: expected a number"));
+}
+
+#[tokio::test]
+async fn output_beyond_its_size_is_withheld() {
+    let change = json!({ "x-toolgate-capability": { "execution": { "maxOutputSize": 1000 } } });
+    check(
+        Does::Returns(json!("x".repeat(2_000))),
+        change,
+        json!({ "text": "hi" }),
+        "filter.too_large: the result has 2002 bytes; this tool may return 1000",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn fields_leave_only_as_the_output_policy_says() {
+    let change = json!({ "x-toolgate-outputPolicy": { ".user.name": "allow", ".user.email": "mask" } });
+    let record = check(
+        Does::Returns(json!({ "user": { "name": "Ada", "email": "ada@example.com", "ssn": "1" }, "rows": [{ "x": 1 }] })),
+        change,
+        json!({ "text": "hi" }),
+        r#"released: {"user":{"name":"Ada","email":"a***m"}}"#,
+    )
+    .await;
+    assert_eq!(record["response"]["redactedFields"], json!([".user.email", ".user.ssn", ".rows.x"]));
+}
+
+#[tokio::test]
+async fn without_an_opening_record_nothing_runs() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    world.journal.is_full.store(true, Ordering::SeqCst);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(shown(&outcome), "journal.not_written: no space left on device");
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn without_a_closing_record_nothing_is_released() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    world.journal.is_full.store(true, Ordering::SeqCst);
+    world.journal.room.store(1, Ordering::SeqCst);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(shown(&outcome), "journal.not_written: no space left on device");
+    assert_eq!(world.fake.runs(), 1);
+    let Outcome::Broken(broken) = outcome else { panic!("not broken") };
+    assert!(!broken.to_caller().contains("space"), "a caller learns the id and nothing else");
+}
+
+#[tokio::test]
+async fn going_on_without_a_journal_is_chosen_by_name_and_marked() {
+    let settings = Settings { on_failure: OnJournalFailure::Continue, ..Settings::default() };
+    let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(shown(&outcome), r#"released: {"text":"hi"}"#);
+    assert_eq!(world.journal.last()["auditMode"], "continue");
+    world.journal.is_full.store(true, Ordering::SeqCst);
+    assert_eq!(shown(&world.call("say", json!({ "text": "hi" })).await), r#"released: {"text":"hi"}"#);
+}
+
+#[tokio::test]
+async fn arguments_in_the_journal_are_masked() {
+    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    let change = json!({ "x-toolgate-piiFields": [".extra.phone"] });
+    let world = World::with(Does::Returns(json!(1)), &[document("say", &change)], settings);
+    let arguments =
+        json!({ "text": "the s3cr3t-value of it", "extra": { "phone": "123", "s3cr3t-value": 1 } });
+    assert_eq!(shown(&world.call("say", arguments).await), "released: 1");
+    let written = world.journal.last()["request"]["args"].clone();
+    assert_eq!(written, json!({ "text": "the *** of it", "extra": { "phone": "***", "***": 1 } }));
+    assert!(!world.journal.records().iter().any(|record| record.to_string().contains("s3cr3t")));
+}
+
+#[tokio::test]
+async fn too_many_calls_at_once_are_told_to_wait() {
+    let settings =
+        Settings { calls: CallLimits { calls: 8, calls_per_caller: 1, waiting: 8 }, ..Settings::default() };
+    let world = Arc::new(World::with(Does::NeverEnds, &[document("say", &json!({}))], settings));
+    let running = tokio::spawn({
+        let world = Arc::clone(&world);
+        async move { world.call("say", json!({ "text": "hi" })).await }
+    });
+    while world.fake.runs() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(shown(&outcome), "execute.busy: too many of your calls are running");
+    running.abort();
+    drop(running.await);
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn a_stopping_gate_takes_no_calls() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    world.gate.begin_shutdown();
+    let outcome = world.gate.handle(call("say", json!({ "text": "hi" }))).await;
+    assert_eq!(outcome.reason(), Some(Reason::ShuttingDown));
+    world.assert_paired();
+}

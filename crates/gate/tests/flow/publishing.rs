@@ -1,0 +1,135 @@
+//! A draft, its test run, and what puts it back.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate_gate::{Clock, LiveSet, Observed, Outcome, Reason, Unfit, tightened, wider_than_used};
+use toolgate_policy::{PolicySet, State};
+
+use crate::fakes::{Does, World, checked, document};
+
+fn state(world: &World, document: &Value) -> State {
+    world.workshop.assess(&checked(document)).unwrap().lifecycle.state
+}
+
+async fn pass(world: &World, document: &Value) -> bool {
+    let candidate = world.workshop.assess(&checked(document)).unwrap();
+    world.workshop.local_pass(&world.gate, &candidate, world.clock.now()).await.unwrap().has_passed()
+}
+
+fn publish(world: &World, document: &Value) -> Result<(), String> {
+    world.workshop.publish(&world.workshop.assess(&checked(document)).unwrap())
+}
+
+#[tokio::test]
+async fn a_tool_is_live_after_its_pass_and_its_publication_and_not_before() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(publish(&world, &document).unwrap_err(), "it has not passed its test run");
+    assert!(pass(&world, &document).await);
+    assert_eq!(state(&world, &document), State::Draft);
+    publish(&world, &document).unwrap();
+    assert_eq!(state(&world, &document), State::Active);
+    let record = world.journal.last();
+    assert_eq!(record["purpose"], "local-pass");
+    assert_eq!(record["opinions"][0]["source"], "local_pass");
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn an_edit_or_another_policy_makes_it_a_draft_again() {
+    let mut world = World::new(Does::EchoesArguments, &[]);
+    let original = document("say", &json!({}));
+    assert!(pass(&world, &original).await);
+    publish(&world, &original).unwrap();
+    assert_eq!(state(&world, &document("say", &json!({ "code": "return 1" }))), State::Draft);
+    assert_eq!(
+        state(&world, &document("say", &json!({ "humanInTheLoop": { "mode": "DISABLED" } }))),
+        State::Draft
+    );
+    assert_eq!(state(&world, &original), State::Active);
+    let baseline = PolicySet::SHIPPED_BASELINE.replace("500000", "400000");
+    assert_ne!(baseline, PolicySet::SHIPPED_BASELINE);
+    let profiles = PolicySet::SHIPPED_PROFILES;
+    world.workshop.policies = Arc::new(PolicySet::new(&baseline, profiles).unwrap());
+    assert_eq!(state(&world, &original), State::Draft);
+}
+
+#[tokio::test]
+async fn a_failed_run_takes_the_publication_back() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    assert!(pass(&world, &document).await);
+    publish(&world, &document).unwrap();
+    let failing = World::new(Does::Fails(Reason::ToolFailed, "Error: no"), &[]);
+    let workshop =
+        toolgate_gate::Workshop { passes: Arc::clone(&world.workshop.passes), ..failing.workshop.clone() };
+    let candidate = workshop.assess(&checked(&document)).unwrap();
+    assert_eq!(candidate.lifecycle.state, State::Active);
+    let trial = workshop.local_pass(&failing.gate, &candidate, failing.clock.now()).await.unwrap();
+    assert!(matches!(trial.outcome, Outcome::Failed(_)));
+    assert!(trial.report.is_some(), "its author sees what happened");
+    let lifecycle = workshop.assess(&checked(&document)).unwrap().lifecycle;
+    assert_eq!(
+        (lifecycle.state, lifecycle.error.as_deref()),
+        (State::TestFailed, Some("execute.tool_failed: Error: no"))
+    );
+}
+
+#[tokio::test]
+async fn nobody_is_asked_in_a_test_run() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    assert!(pass(&world, &document).await);
+    assert!(world.queue.all().is_empty());
+}
+
+#[test]
+fn a_document_with_errors_is_no_candidate() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let file = toolgate_spec::check_text(r#"{"name": "x", "code": "return 1"}"#, toolgate_spec::Format::Json);
+    let Err(Unfit::Findings(findings)) = world.workshop.assess(&file.tools[0]) else {
+        panic!("it has errors")
+    };
+    assert!(!findings.is_empty());
+}
+
+#[test]
+fn of_two_tools_with_one_name_neither_is_live() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let tools = ["say", "shout", "say"].map(|name| world.tool(&document(name, &json!({}))));
+    let (set, doubled) = LiveSet::new(tools);
+    assert_eq!(doubled, ["say"]);
+    assert!(set.get("say").is_none());
+    assert!(set.get("shout").is_some());
+}
+
+#[test]
+fn what_was_not_used_is_named_and_can_be_taken_away() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let overrides = json!({
+        "networkMode": "allowlist", "hostsAllow": ["a.example", "b.example"], "fileRead": true, "fileWrite": true,
+    });
+    let tool = world.tool(&document("say", &json!({ "sandboxOverrides": overrides })));
+    let observed = Observed {
+        hosts: ["a.example".to_owned()].into(),
+        read: ["notes.txt".to_owned()].into(),
+        ..Observed::default()
+    };
+    assert_eq!(Observed::from_json(&observed.to_json()), observed);
+    let wider = wider_than_used(&tool, &observed);
+    let named: Vec<&str> = wider.iter().map(|one| one.setting).collect();
+    assert_eq!(named, ["hostsAllow", "fileWrite"]);
+    let tight = tightened(overrides.as_object().unwrap(), &wider);
+    let expect = json!({
+        "networkMode": "allowlist", "hostsAllow": ["a.example"], "fileRead": true, "fileWrite": false,
+    });
+    assert_eq!(Value::Object(tight), expect);
+    let nothing = wider_than_used(&tool, &Observed::default());
+    let tight = tightened(overrides.as_object().unwrap(), &nothing);
+    assert_eq!(
+        Value::Object(tight),
+        json!({ "networkMode": "blocked", "fileRead": false, "fileWrite": false })
+    );
+}

@@ -1,0 +1,151 @@
+//! How does the gate run JavaScript? Through this: a tool made ready, and its report in the gate's words.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use toolgate_gate::{
+    EffectEntry, EffectKind, Handlers, Reason, RunFailure, RunReport, RunRequest, RunUsage, Runnable,
+};
+use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_spec::model::{Body, ToolSpec};
+
+use super::{
+    ConsoleLevel, EffectRecord, Failure, JsReport, JsRunner, JsTool, Places, Returned, SecretSource,
+    missing_helpers, secrets,
+};
+
+/// The handler of JavaScript tools.
+#[derive(Clone)]
+pub struct JsHandlers {
+    pub runner: JsRunner,
+    pub places: Places,
+    pub secrets: Arc<dyn SecretSource>,
+}
+
+impl Handlers for JsHandlers {
+    fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
+        if let Some(helper) = missing_helpers(spec).first() {
+            return Err(format!("it asks for the helper `{helper}`, which is not offered here"));
+        }
+        let tool = JsTool::new(Arc::clone(spec), policy, &self.places).ok_or_else(|| not_offered(spec))?;
+        Ok(Arc::new(Prepared {
+            tool,
+            spec: Arc::clone(spec),
+            runner: self.runner.clone(),
+            secrets: Arc::clone(&self.secrets),
+        }))
+    }
+}
+
+fn not_offered(spec: &ToolSpec) -> String {
+    match &spec.body {
+        Body::JavaScript { .. } => "its code cannot be made ready".to_owned(),
+        Body::Handler(handler) => format!("`{}` tools cannot be run by this gateway yet", handler.name()),
+    }
+}
+
+struct Prepared {
+    tool: JsTool,
+    spec: Arc<ToolSpec>,
+    runner: JsRunner,
+    secrets: Arc<dyn SecretSource>,
+}
+
+impl Runnable for Prepared {
+    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+        Box::pin(async move {
+            let report =
+                self.runner.run(&self.tool, request.arguments, self.secrets.as_ref(), request.caller).await;
+            translate(report)
+        })
+    }
+
+    fn mask(&self) -> Mask {
+        secrets::mask_of(&self.spec, self.secrets.as_ref())
+    }
+}
+
+fn translate(report: JsReport) -> RunReport {
+    let usage = report.usage;
+    RunReport {
+        outcome: match report.outcome {
+            Ok(Returned::Value(value)) => Ok(Some(value)),
+            Ok(Returned::Undefined) => Ok(None),
+            Err(failure) => Err(failed(failure)),
+        },
+        console: report.console.into_iter().map(|line| (level(line.level), line.text)).collect(),
+        console_dropped: report.console_dropped,
+        effects: report.effects.into_iter().map(effect).collect(),
+        usage: RunUsage {
+            statements: usage.statements,
+            memory_bytes: usage.memory_bytes,
+            host_calls: usage.host_calls,
+            host_bytes: usage.host_bytes,
+            elapsed_us: usage.elapsed_us,
+        },
+        walls: report.strength.map(toolgate_sandbox::Strength::names).unwrap_or_default(),
+        worker: report.worker,
+    }
+}
+
+fn failed(failure: Failure) -> RunFailure {
+    let helper = failure.helper.map(|helper| [helper.kind, helper.helper, helper.reason]);
+    RunFailure {
+        reason: Reason::from_code(failure.code.code()).unwrap_or(Reason::WorkerMisbehaved),
+        message: failure.message,
+        stack: failure.stack,
+        helper,
+    }
+}
+
+fn effect(record: EffectRecord) -> EffectEntry {
+    let kind = match record.what.strip_prefix("safety.fs.") {
+        None => EffectKind::Fetch,
+        Some(function) if WRITING.contains(&function) => EffectKind::Write,
+        Some(_) => EffectKind::Read,
+    };
+    EffectEntry {
+        kind,
+        what: record.what,
+        target: record.target,
+        outcome: record.outcome,
+        bytes: record.bytes,
+        elapsed: record.elapsed,
+    }
+}
+
+const fn level(level: ConsoleLevel) -> &'static str {
+    match level {
+        ConsoleLevel::Debug => "debug",
+        ConsoleLevel::Log => "log",
+        ConsoleLevel::Info => "info",
+        ConsoleLevel::Warn => "warn",
+        ConsoleLevel::Error => "error",
+    }
+}
+
+impl std::fmt::Debug for JsHandlers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JsHandlers").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared").field("tool", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+const WRITING: &[&str] = &["writeText", "appendText", "editText", "copy", "move", "delete", "deleteDir"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::js::FailureCode;
+
+    #[test]
+    fn every_failure_has_a_reason_of_its_own() {
+        for code in FailureCode::ALL {
+            assert!(Reason::from_code(code.code()).is_some(), "{}", code.code());
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Puts the shipped tools into the program, so that nobody can change them behind its back.
+
+use std::{
+    env, fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+fn main() -> io::Result<()> {
+    let catalog = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog");
+    println!("cargo::rerun-if-changed={}", catalog.display());
+    let mut files = Vec::new();
+    gather(&catalog.join("tools"), &mut files)?;
+    files.sort();
+    let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("catalog.rs");
+    let mut code = fs::File::create(target)?;
+    writeln!(code, "pub const TOOLS: &[(&str, &str)] = &[")?;
+    for file in &files {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        writeln!(code, "    ({name:?}, include_str!({:?})),", file.canonicalize()?)?;
+    }
+    writeln!(
+        code,
+        "];\npub const PRESETS: &str = include_str!({:?});",
+        catalog.join("presets.yaml").canonicalize()?
+    )
+}
+
+fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            gather(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            println!("cargo::rerun-if-changed={}", path.display());
+            files.push(path);
+        }
+    }
+    Ok(())
+}

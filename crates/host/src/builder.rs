@@ -1,0 +1,96 @@
+//! How does a program put a gateway together? Step by step, with the same defaults as the configuration file has.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use toolgate_config::{Config, Overrides, model::ApprovalDefault};
+use toolgate_gate::Observer;
+use toolgate_policy::ToolPolicy;
+
+use crate::open::{Extras, OpenError, Toolgate};
+
+/// What differs from the defaults.
+#[derive(Debug, Default)]
+pub struct Builder {
+    folder: PathBuf,
+    workspace: Option<PathBuf>,
+    state: Option<PathBuf>,
+    tools: Vec<PathBuf>,
+    approvals: Option<ApprovalDefault>,
+    extras: Extras,
+}
+
+impl Builder {
+    /// What relative paths are taken from, and where the state is kept unless `state` says otherwise.
+    #[must_use]
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = folder.into();
+        self
+    }
+
+    /// The folder that file tools see.
+    #[must_use]
+    pub fn workspace(mut self, workspace: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(workspace.into());
+        self
+    }
+
+    /// Where journal, keys and approvals are kept.
+    #[must_use]
+    pub fn state(mut self, state: impl Into<PathBuf>) -> Self {
+        self.state = Some(state.into());
+        self
+    }
+
+    /// A tool document, or a folder of them; may be repeated.
+    #[must_use]
+    pub fn tools(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tools.push(path.into());
+        self
+    }
+
+    /// When a person is asked for tools that say nothing themselves.
+    #[must_use]
+    pub fn approvals(mut self, default: ApprovalDefault) -> Self {
+        self.approvals = Some(default);
+        self
+    }
+
+    /// A policy in code; asked at every call, beside everything else.
+    #[must_use]
+    pub fn policy(mut self, policy: impl ToolPolicy + 'static) -> Self {
+        self.extras.policy = Arc::new(policy);
+        self
+    }
+
+    /// Somebody who is told of every call that has ended.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.extras.observer = Some(observer);
+        self
+    }
+
+    pub async fn build(self) -> Result<Toolgate, OpenError> {
+        let given = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+        let folder = std::path::absolute(given)
+            .map_err(|error| OpenError { part: "folder", problem: error.to_string() })?;
+        let parsed = Config::parse("version: 1\n", &folder, &|_| None, &Overrides::default());
+        let mut config = parsed.map_err(|errors| {
+            let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            OpenError { part: "configuration", problem: told.join("; ") }
+        })?;
+        if let Some(workspace) = self.workspace {
+            config.workspace = folder.join(workspace);
+        }
+        if let Some(state) = self.state {
+            config.state = folder.join(state);
+        }
+        config.tools = self.tools.into_iter().map(|path| folder.join(path)).collect();
+        if let Some(default) = self.approvals {
+            config.approvals.default = default;
+        }
+        Toolgate::open(config, self.extras).await
+    }
+}

@@ -1,0 +1,60 @@
+//! Which tools are shipped, and what do the presets name?
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde::Deserialize;
+use toolgate_spec::{Digest, Format, ToolCheck, check_text, digest};
+
+include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
+
+/// A shipped tool.
+#[derive(Debug)]
+pub struct Shipped {
+    pub name: &'static str,
+    pub check: ToolCheck,
+    pub digest: Digest,
+}
+
+/// All of them, in the order of their files.
+pub fn shipped_tools() -> &'static [Shipped] {
+    static SHIPPED: LazyLock<Vec<Shipped>> =
+        LazyLock::new(|| TOOLS.iter().filter_map(|(_, text)| read(text)).collect());
+    &SHIPPED
+}
+
+/// The presets and what they name, in listing order. `None`: there is no such preset.
+pub fn preset(name: &str) -> Option<Vec<&'static str>> {
+    match name {
+        "none" => Some(Vec::new()),
+        "everything" => Some(shipped_tools().iter().map(|tool| tool.name).collect()),
+        _ => presets().get(name).map(|preset| preset.tools.iter().map(String::as_str).collect()),
+    }
+}
+
+pub fn preset_names() -> impl Iterator<Item = &'static str> {
+    presets().keys().map(String::as_str)
+}
+
+/// The digest that a tool of this name must have, where the name is a shipped tool's.
+pub fn reserved(name: &str) -> Option<Digest> {
+    shipped_tools().iter().find(|tool| tool.name == name).map(|tool| tool.digest)
+}
+
+fn read(text: &'static str) -> Option<Shipped> {
+    let check = check_text(text, Format::Json).tools.into_iter().next()?;
+    let spec = check.spec.as_ref()?;
+    let name = TOOLS.iter().find(|(name, _)| *name == spec.name).map(|(name, _)| *name)?;
+    let digest = digest(spec, &check.document);
+    Some(Shipped { name, check, digest })
+}
+
+#[derive(Debug, Deserialize)]
+struct Preset {
+    tools: Vec<String>,
+}
+
+fn presets() -> &'static BTreeMap<String, Preset> {
+    static READ: LazyLock<BTreeMap<String, Preset>> =
+        LazyLock::new(|| serde_saphyr::from_str(PRESETS).unwrap_or_default());
+    &READ
+}

@@ -1,0 +1,55 @@
+use serde_json::json;
+use toolgate_config::model::Preset;
+use toolgate_spec::{Format, check_text};
+
+use super::*;
+
+fn tool(name: &str, category: &str, tag: &str) -> ToolSpec {
+    let document = json!({
+        "name": name, "description": "A tool for tests.", "codeType": "Javascript", "code": "return 1",
+        "category": category, "tags": [tag], "toolId": format!("id-{name}"),
+    });
+    check_text(&document.to_string(), Format::Json).tools.remove(0).spec.unwrap()
+}
+
+fn of(names: &[&str], tags: &[&str], categories: &[&str]) -> Selection {
+    let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
+    Selection { names: owned(names), tags: owned(tags), categories: owned(categories) }
+}
+
+#[track_caller]
+fn check(include: Selection, exclude: Selection, expect: &[&str]) {
+    let tools =
+        [tool("a", "text", "x"), tool("b", "text", "y"), tool("c", "data", "x"), tool("d", "data", "y")];
+    let catalog = Catalog { preset: Preset::None, include, exclude };
+    let chosen: Vec<&str> = choose(&catalog, &["d", "a", "unknown"], tools.iter())
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    assert_eq!(chosen, expect);
+}
+
+#[test]
+fn rules_apply_in_their_order_and_exclusion_wins() {
+    check(of(&[], &[], &[]), of(&[], &[], &[]), &["d", "a"]);
+    check(of(&["c", "nobody"], &[], &[]), of(&[], &[], &[]), &["d", "a", "c"]);
+    check(of(&["c"], &[], &["text"]), of(&[], &[], &[]), &["d", "a", "c", "b"]);
+    check(of(&[], &["x", "y"], &[]), of(&["a"], &[], &[]), &["d", "b", "c"]);
+    check(of(&["b"], &[], &[]), of(&[], &["y"], &[]), &["a"]);
+    check(of(&["b"], &[], &[]), of(&[], &[], &["data", "text"]), &[]);
+}
+
+#[test]
+fn what_is_excluded_is_never_exposed() {
+    let spec = tool("a", "text", "x");
+    let exposure = |auto_add, exposed: &[&str], excluded: &[&str]| Exposure {
+        auto_add,
+        exposed: exposed.iter().map(|&text| text.to_owned()).collect(),
+        excluded: excluded.iter().map(|&text| text.to_owned()).collect(),
+    };
+    assert!(is_exposed(&exposure(true, &[], &[]), &spec));
+    assert!(!is_exposed(&exposure(false, &[], &[]), &spec));
+    assert!(is_exposed(&exposure(false, &["a"], &[]), &spec));
+    assert!(is_exposed(&exposure(false, &["id-a"], &[]), &spec));
+    assert!(!is_exposed(&exposure(true, &["a"], &["id-a"]), &spec));
+}

@@ -1,0 +1,25 @@
+//! A gateway in one value: everything assembled from one configuration, for the binary and for programs that embed it.
+//!
+//! A program that embeds it calls [`run_if_worker`] first in its `main`: tools run in processes that are this same
+//! program under another name.
+#![forbid(unsafe_code)]
+
+mod builder;
+mod catalog;
+mod documents;
+mod exposure;
+mod journal;
+mod load;
+mod open;
+mod policies;
+
+pub use builder::Builder;
+pub use catalog::{Shipped, preset_names, shipped_tools};
+pub use documents::{Document, Unread};
+pub use load::{Loaded, Origin, Problem, Surveyed};
+pub use open::{Extras, OpenError, Toolgate, Writes};
+pub use policies::{PolicyFilesError, overrides_from, policies_from};
+pub use toolgate_config::Config;
+pub use toolgate_gate::{Gate, Outcome, Reason};
+pub use toolgate_policy::{ALLOW_ALL, Caller, DENY_ALL, Ruling, ToolPolicy, allow_list, deny_list, when};
+pub use toolgate_worker::run_if_worker;

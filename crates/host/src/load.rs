@@ -1,0 +1,149 @@
+//! What is there, what may be live, and what is wrong with the rest? Everything is read anew and swapped whole.
+
+use std::{path::PathBuf, sync::Arc};
+
+use toolgate_config::Config;
+use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
+use toolgate_spec::{ToolCheck, digest};
+
+use crate::{catalog, documents, exposure};
+
+/// Everything that was found, and what of it may be live.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    pub tools: Vec<Surveyed>,
+    /// Errors in documents. With any of these an earlier good set stays in force.
+    pub problems: Vec<Problem>,
+}
+
+/// A tool and how far it has come.
+#[derive(Debug)]
+pub struct Surveyed {
+    pub name: String,
+    pub origin: Origin,
+    pub candidate: Result<Candidate, String>,
+    pub is_exposed: bool,
+}
+
+/// Where a tool comes from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Origin {
+    Shipped,
+    File(PathBuf),
+}
+
+/// Something that keeps a file or a tool from being used.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    pub place: String,
+    pub what: String,
+}
+
+impl Loaded {
+    /// The tools that are active and exposed, in order: shipped ones first, as the preset has them, then the files'.
+    pub fn live(&self) -> Vec<Arc<LiveTool>> {
+        let is_live = |tool: &&Surveyed| {
+            tool.is_exposed
+                && tool.candidate.as_ref().is_ok_and(|candidate| candidate.lifecycle.state.is_exposed())
+        };
+        self.tools
+            .iter()
+            .filter(is_live)
+            .filter_map(|tool| tool.candidate.as_ref().ok())
+            .map(|candidate| Arc::clone(&candidate.tool))
+            .collect()
+    }
+
+    /// Shipped tools that were chosen and have no pass under the policy in force.
+    pub fn untried(&self) -> impl Iterator<Item = &Candidate> {
+        let shipped = self.tools.iter().filter(|tool| tool.origin == Origin::Shipped && tool.is_exposed);
+        shipped.filter_map(|tool| tool.candidate.as_ref().ok()).filter(|candidate| candidate.pass.is_none())
+    }
+}
+
+pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
+    let mut loaded = Loaded::default();
+    let shipped = catalog::shipped_tools();
+    let specs = shipped.iter().filter_map(|tool| tool.check.spec.as_ref());
+    let base = catalog::preset(config.catalog.preset.name()).unwrap_or_default();
+    for spec in exposure::choose(&config.catalog, &base, specs) {
+        if let Some(tool) = shipped.iter().find(|tool| tool.name == spec.name) {
+            loaded.take(&tool.check, Origin::Shipped, config, workshop);
+        }
+    }
+    let (found, unread) = documents::read(&config.tools);
+    loaded.problems.extend(
+        unread
+            .into_iter()
+            .map(|unread| Problem { place: unread.file.display().to_string(), what: unread.problem }),
+    );
+    for document in found {
+        loaded.take_file(&document, config, workshop);
+    }
+    loaded
+}
+
+impl Loaded {
+    /// A shipped name is reserved: only the shipped tool itself may carry it.
+    fn take_file(&mut self, document: &documents::Document, config: &Config, workshop: &Workshop) {
+        let check = &document.check;
+        let origin = Origin::File(document.file.clone());
+        let reserved = catalog::reserved(&check.name);
+        let is_tampered = reserved
+            .is_some_and(|ours| check.spec.as_ref().is_none_or(|spec| digest(spec, &check.document) != ours));
+        if is_tampered {
+            self.refuse(
+                check,
+                origin,
+                format!(
+                    "`{}` is the name of a shipped tool and this is another one; give it a name of its own",
+                    check.name
+                ),
+            );
+        } else if self.tools.iter().any(|known| known.name == check.name) {
+            // The shipped tool itself, copied into a file, is no collision.
+            if reserved.is_none() {
+                self.refuse(check, origin, format!("there are two tools `{}`; rename one", check.name));
+            }
+        } else {
+            self.take(check, origin, config, workshop);
+        }
+    }
+
+    fn take(&mut self, check: &ToolCheck, origin: Origin, config: &Config, workshop: &Workshop) {
+        let candidate = workshop.assess(check).map_err(|unfit| match unfit {
+            Unfit::Findings(findings) => {
+                let what =
+                    findings.first().map_or_else(|| "it has errors".to_owned(), |one| one.message.clone());
+                self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
+                what
+            }
+            Unfit::NotOffered(what) => what,
+            Unfit::Unreadable(what) => {
+                self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
+                what
+            }
+        });
+        let is_exposed = candidate
+            .as_ref()
+            .is_ok_and(|candidate| exposure::is_exposed(&config.exposure, candidate.tool.spec()));
+        self.tools.push(Surveyed { name: check.name.clone(), origin, candidate, is_exposed });
+    }
+
+    fn refuse(&mut self, check: &ToolCheck, origin: Origin, what: String) {
+        self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
+        self.tools.push(Surveyed {
+            name: check.name.clone(),
+            origin,
+            candidate: Err(what),
+            is_exposed: false,
+        });
+    }
+}
+
+fn place(check: &ToolCheck, origin: &Origin) -> String {
+    match origin {
+        Origin::Shipped => format!("shipped tool `{}`", check.name),
+        Origin::File(file) => format!("{}: tool `{}`", file.display(), check.name),
+    }
+}

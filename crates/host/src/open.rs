@@ -1,0 +1,413 @@
+//! How is a gateway put together? From one configuration, in one place, refusing at the first part that is not in order.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use arc_swap::ArcSwap;
+use serde_json::{Map, Value, json};
+use toolgate_config::{
+    Config, Overrides,
+    model::{ApprovalDefault as Ask, AuditSync, Isolation as Apart, OnAuditFailure, RequiredJail},
+};
+use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
+use toolgate_gate::{
+    ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet,
+    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
+};
+use toolgate_handlers::{EnvironmentSecrets, JsHandlers, JsRunner, Places};
+use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
+use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_store::{Limits as QueueLimits, State};
+
+use crate::{
+    builder::Builder,
+    journal::FileJournal,
+    load::{self, Loaded, Problem},
+    policies::{overrides_from, policies_from},
+};
+
+/// A gateway with its tools, its state and its journal.
+pub struct Toolgate {
+    gate: Gate,
+    config: ArcSwap<Config>,
+    workshop: ArcSwap<Workshop>,
+    state: Arc<State>,
+    journal: FileJournal,
+    handlers: Arc<JsHandlers>,
+    egress: Egress,
+    loaded: Mutex<Arc<Loaded>>,
+}
+
+/// What a program may add to the configuration.
+pub struct Extras {
+    /// Asked at every call, beside everything else.
+    pub policy: Arc<dyn ToolPolicy>,
+    /// Told of every call that has ended.
+    pub observer: Option<Arc<dyn Observer>>,
+    /// A journal has one writer at a time, so commands beside a running gateway have one of their own.
+    pub writes: Writes,
+}
+
+/// Which journal is written to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Writes {
+    /// The gateway's.
+    Gateway,
+    /// That of commands.
+    Command,
+}
+
+impl Writes {
+    /// The folder below the state.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Gateway => "journal",
+            Self::Command => "journal-commands",
+        }
+    }
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self { policy: Arc::new(ALLOW_ALL), observer: None, writes: Writes::Gateway }
+    }
+}
+
+/// Which part could not be put in place, and why.
+#[derive(Debug)]
+pub struct OpenError {
+    pub part: &'static str,
+    pub problem: String,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.part, self.problem)
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl Toolgate {
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Puts everything in place and loads the tools. Needs a runtime of tokio, for workers are watched on it.
+    pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
+        let state = open_state(&config)?;
+        let journal = open_journal(&config, extras.writes)?;
+        let egress = open_egress()?;
+        let handlers = Arc::new(open_handlers(&config, egress.clone())?);
+        let workshop = workshop(&config, &handlers, &state)?;
+        let parts = gate_parts(&config, &journal, &state);
+        let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), extras.observer);
+        let toolgate = Self {
+            gate,
+            workshop: ArcSwap::from_pointee(workshop),
+            state,
+            journal,
+            handlers,
+            egress,
+            loaded: Mutex::default(),
+            config: ArcSwap::from_pointee(config),
+        };
+        toolgate.note(&json!({
+            "kind": "gateway.started", "version": env!("CARGO_PKG_VERSION"), "debug": toolgate.config().audit.debug,
+        }))?;
+        // What is sound is served from the start; what is not is told.
+        let loaded = toolgate.load_and_try().await;
+        toolgate.put_in_force(loaded)?;
+        Ok(toolgate)
+    }
+
+    /// Reads configuration, policies and documents anew. A mistake in any of them leaves everything as it was. Of the
+    /// configuration, what chooses tools and policies counts at once; the rest after a restart.
+    pub async fn reload_with(&self, overrides: &Overrides) -> Result<Arc<Loaded>, Vec<Problem>> {
+        let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
+        let config = self.read_config(overrides)?;
+        let workshop = workshop(&config, &self.handlers, &self.state).map_err(broken)?;
+        let before = (self.config.swap(Arc::new(config)), self.workshop.swap(Arc::new(workshop)));
+        let loaded = self.load_and_try().await;
+        if !loaded.problems.is_empty() {
+            self.config.store(before.0);
+            self.workshop.store(before.1);
+            let problems = loaded.problems.clone();
+            let told: Vec<String> =
+                problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+            self.note(&json!({ "kind": "tools.rejected", "problems": told })).map_err(broken)?;
+            return Err(problems);
+        }
+        self.put_in_force(loaded).map_err(broken)
+    }
+
+    pub const fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    pub const fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    pub const fn egress(&self) -> &Egress {
+        &self.egress
+    }
+
+    pub fn workshop(&self) -> Arc<Workshop> {
+        self.workshop.load_full()
+    }
+
+    /// What was found at the last load.
+    pub fn loaded(&self) -> Arc<Loaded> {
+        Arc::clone(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls a tool.
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Outcome {
+        self.gate.call(tool, arguments, caller).await
+    }
+
+    /// The names of the tools that this caller may know of, in order.
+    pub fn list(&self, caller: &Caller) -> Vec<String> {
+        self.gate.list(caller).iter().map(|tool| tool.name().to_owned()).collect()
+    }
+
+    /// Tests every document that has no pass yet, and publishes what passes. For programs whose tools are their own.
+    pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
+        let broken = |problem: String| OpenError { part: "passes", problem };
+        let workshop = self.workshop();
+        let mut trials = Vec::new();
+        for tool in &self.loaded().tools {
+            let Ok(candidate) = &tool.candidate else { continue };
+            let trial =
+                workshop.local_pass(&self.gate, candidate, SystemTime::now()).await.map_err(broken)?;
+            if trial.has_passed() {
+                let passed = toolgate_gate::Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
+                workshop.publish(&passed).map_err(broken)?;
+            }
+            trials.push(trial);
+        }
+        let loaded = load::load(&self.config(), &workshop);
+        self.put_in_force(loaded)?;
+        Ok(trials)
+    }
+
+    /// Writes an event that is no call.
+    pub fn note(&self, entry: &Value) -> Result<(), OpenError> {
+        let broken = |problem: toolgate_audit::JournalError| OpenError {
+            part: "journal",
+            problem: problem.to_string(),
+        };
+        self.journal.files.append(entry).map(drop).map_err(broken)
+    }
+
+    /// Signs what was written so far, so that nobody can change it unseen.
+    pub fn checkpoint(&self) -> Result<(), OpenError> {
+        let broken = |problem: toolgate_audit::JournalError| OpenError {
+            part: "journal",
+            problem: problem.to_string(),
+        };
+        self.journal.files.checkpoint().map_err(broken)
+    }
+
+    /// Refuses new calls, and closes the journal. Call it when the running calls have ended.
+    pub fn close(&self) -> Result<(), OpenError> {
+        self.gate.begin_shutdown();
+        self.note(&json!({ "kind": "gateway.stopped" }))?;
+        self.journal
+            .files
+            .close()
+            .map_err(|problem| OpenError { part: "journal", problem: problem.to_string() })
+    }
+
+    /// Shipped tools that were chosen take their test run here, in the sandbox that they will be served in.
+    async fn load_and_try(&self) -> Loaded {
+        let workshop = self.workshop();
+        let loaded = load::load(&self.config(), &workshop);
+        let mut has_changed = false;
+        for candidate in loaded.untried() {
+            let Ok(trial) = workshop.local_pass(&self.gate, candidate, SystemTime::now()).await else {
+                continue;
+            };
+            has_changed = true;
+            if trial.has_passed() {
+                let passed = toolgate_gate::Candidate { pass: Some(trial.pass), ..candidate.clone() };
+                // Without its record it is not live, which the next load will show.
+                let _ = workshop.publish(&passed);
+            }
+        }
+        if has_changed { load::load(&self.config(), &workshop) } else { loaded }
+    }
+
+    /// The file as it is now, with what was fixed at the start.
+    fn read_config(&self, overrides: &Overrides) -> Result<Config, Vec<Problem>> {
+        let current = self.config();
+        let Some(file) = &current.file else { return Ok(current.as_ref().clone()) };
+        let read = Config::load(file, &|name| std::env::var(name).ok(), overrides).map_err(|errors| {
+            let problem = |error: &toolgate_config::ConfigError| Problem {
+                place: file.display().to_string(),
+                what: error.to_string(),
+            };
+            errors.iter().map(problem).collect::<Vec<_>>()
+        })?;
+        Ok(Config {
+            tools: read.tools,
+            catalog: read.catalog,
+            exposure: read.exposure,
+            policy: read.policy,
+            ..current.as_ref().clone()
+        })
+    }
+
+    fn put_in_force(&self, mut loaded: Loaded) -> Result<Arc<Loaded>, OpenError> {
+        let (set, doubled) = LiveSet::new(loaded.live());
+        loaded.problems.extend(doubled.into_iter().map(|name| Problem {
+            what: "two tools have this name on the wire; neither is live".to_owned(),
+            place: name,
+        }));
+        self.note(&json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() }))?;
+        self.gate.replace(set);
+        let loaded = Arc::new(loaded);
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
+        Ok(loaded)
+    }
+}
+
+fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
+    let limits = QueueLimits {
+        max_pending: config.approvals.max_pending,
+        max_pending_per_caller: config.approvals.max_pending_per_caller,
+    };
+    State::open(&config.state.join("state.db"), limits)
+        .map(Arc::new)
+        .map_err(|error| OpenError { part: "state", problem: error.to_string() })
+}
+
+fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenError> {
+    let broken =
+        |error: toolgate_audit::JournalError| OpenError { part: "journal", problem: error.to_string() };
+    let key = toolgate_audit::Key::open_or_create(&config.state.join("keys/journal.key")).map_err(broken)?;
+    let sync = match config.audit.sync {
+        AuditSync::Write => toolgate_audit::Sync::Write,
+        AuditSync::Disk => toolgate_audit::Sync::Disk,
+    };
+    let options = toolgate_audit::Options { checkpoint_every: config.audit.checkpoint_every, sync };
+    let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
+    let files =
+        toolgate_audit::Journal::open(&config.state.join(writes.folder()), key, options, clock).map_err(broken)?;
+    Ok(FileJournal { files, sync })
+}
+
+fn open_egress() -> Result<Egress, OpenError> {
+    let broken = |problem: String| OpenError { part: "way out", problem };
+    let resolver = SystemResolver::new().map_err(|error| broken(error.to_string()))?;
+    Egress::new(Arc::new(resolver), &TlsRoots::System, EgressLimits::default())
+        .map_err(|error| broken(error.message))
+}
+
+fn open_handlers(config: &Config, egress: Egress) -> Result<JsHandlers, OpenError> {
+    let broken = |problem: String| OpenError { part: "sandbox", problem };
+    let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let pool = PoolConfig {
+        program,
+        workers: config.worker.count.map_or(cores, |count| count as usize),
+        spares: 1,
+        waiting: config.worker.queue as usize,
+        recycle_after: config.worker.recycle_after,
+        isolation: match config.worker.isolation {
+            Apart::Shared => Isolation::Shared,
+            Apart::PerCaller => Isolation::PerCaller,
+            Apart::PerTool => Isolation::PerTool,
+            Apart::PerCall => Isolation::PerCall,
+        },
+        required: match config.worker.required {
+            RequiredJail::Minimum => Required::MINIMUM,
+            RequiredJail::Hardened => Required::HARDENED,
+        },
+        namespaces: Namespaces::Enter,
+        cpu_seconds: CPU_SECONDS,
+    };
+    let pool = Pool::new(pool).map_err(|error| broken(error.to_string()))?;
+    let workspace = config.workspace.canonicalize().map_err(|error| OpenError {
+        part: "workspace",
+        problem: format!("`{}`: {error}", config.workspace.display()),
+    })?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    Ok(JsHandlers {
+        runner: JsRunner::new(pool, Some(egress)),
+        places: Places { workspace, home, guarded: config.guarded_paths() },
+        secrets: Arc::new(EnvironmentSecrets),
+    })
+}
+
+fn workshop(config: &Config, handlers: &Arc<JsHandlers>, state: &Arc<State>) -> Result<Workshop, OpenError> {
+    let broken = |error: crate::PolicyFilesError| OpenError { part: "policy", problem: error.to_string() };
+    let files = &config.policy;
+    let policies = policies_from(files.baseline.as_deref(), files.profiles.as_deref()).map_err(broken)?;
+    let overrides = files.overrides.as_deref().map(overrides_from).transpose().map_err(broken)?;
+    Ok(Workshop {
+        policies: Arc::new(policies),
+        overrides: overrides.map(Arc::new),
+        handlers: Arc::clone(handlers) as Arc<dyn toolgate_gate::Handlers>,
+        passes: Arc::clone(state) as Arc<dyn toolgate_gate::PassStore>,
+        environment: Arc::new(|name: &str| std::env::var(name).ok()),
+    })
+}
+
+fn gate_parts(config: &Config, journal: &FileJournal, state: &Arc<State>) -> GateParts {
+    let approvals = &config.approvals;
+    let lowest =
+        RiskLevel::ALL.get(usize::from(approvals.ask_from.level())).copied().unwrap_or(RiskLevel::L1);
+    GateParts {
+        journal: Arc::new(journal.clone()),
+        on_journal_failure: match config.audit.on_failure {
+            OnAuditFailure::Refuse => OnJournalFailure::Refuse,
+            OnAuditFailure::Continue => OnJournalFailure::Continue,
+        },
+        shows: if config.audit.debug { Shows::Everything } else { Shows::Digests },
+        queue: Arc::clone(state) as Arc<dyn ApprovalQueue>,
+        approvals: ApprovalSettings {
+            default: match approvals.default {
+                Ask::ByRisk => ApprovalDefault::From(lowest),
+                Ask::Never => ApprovalDefault::Never,
+                Ask::Always => ApprovalDefault::Always,
+            },
+            client_may_answer: approvals.client_may_answer,
+            timeout: approvals.timeout,
+            expires: approvals.expires,
+            trust: approvals.trust,
+        },
+        arguments: ArgumentLimits {
+            bytes: usize::try_from(config.limits.arguments).unwrap_or(usize::MAX),
+            depth: config.limits.depth as usize,
+        },
+        calls: CallLimits {
+            calls: config.limits.calls as usize,
+            calls_per_caller: config.limits.calls_per_caller as usize,
+            waiting: config.limits.waiting as usize,
+        },
+    }
+}
+
+impl fmt::Debug for Toolgate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Toolgate").field("gate", &self.gate).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Extras {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extras").finish_non_exhaustive()
+    }
+}
+
+const CPU_SECONDS: u64 = 3_600;

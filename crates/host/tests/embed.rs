@@ -1,0 +1,28 @@
+//! The example of a program that embeds the gateway runs, and prints what it should.
+
+use std::{path::PathBuf, process::Command};
+
+#[test]
+fn the_example_calls_a_tool_and_is_refused_by_its_own_policy() {
+    let state = tempfile::tempdir().unwrap();
+    let output = Command::new(example("embed")).arg(state.path().join("state")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "tools: shout");
+    assert_eq!(lines[1], "released: \"TO BE OR NOT TO BE\"");
+    assert_eq!(
+        lines[2],
+        "refused: decide.policy_forbids: a policy forbids this call: texts have fewer than 100 bytes here"
+    );
+    let verified = toolgate_audit::verify(&state.path().join("state/journal"), None, None);
+    assert!(verified.is_clean(), "{:?}", verified.findings);
+}
+
+/// Examples are built beside the tests.
+fn example(name: &str) -> PathBuf {
+    let mut path = std::env::current_exe().unwrap();
+    path.pop();
+    path.pop();
+    path.join("examples").join(name)
+}
