@@ -19,7 +19,7 @@ impl TokenVerifier for FakeTokens {
         };
         match presented {
             "tg_ci" => Ok(Some(known("t1", "ci", Role::Caller, None))),
-            "tg_boss" => Ok(Some(known("t2", "boss", Role::Admin, Some(now + Duration::from_secs(60))))),
+            "tg_boss" => Ok(Some(known("t2", "boss", Role::Admin, Some(now + Duration::from_mins(1))))),
             "tg_over" => Ok(Some(known("t3", "over", Role::Caller, Some(now)))),
             "tg_odd" => Ok(Some(known("t4", "a\u{202e}b", Role::Caller, None))),
             "tg_down" => Err("disk on fire".into()),
@@ -50,7 +50,7 @@ async fn a_local_token_names_its_caller() {
     let identity = ask(settings(), &bearer("tg_boss")).await.unwrap();
     assert_eq!(identity.caller, Caller::new("token:boss", ["files:read"]));
     assert_eq!((identity.role, identity.how), (Role::Admin, How::Token { id: "t2".into() }));
-    assert_eq!(identity.expires, Some(UNIX_EPOCH + Duration::from_secs(60)));
+    assert_eq!(identity.expires, Some(UNIX_EPOCH + Duration::from_mins(1)));
 }
 
 /// Unknown, revoked, expired, misshapen, or no tokens at all: a guess learns nothing from the answer.

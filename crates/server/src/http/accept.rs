@@ -38,7 +38,7 @@ pub(super) async fn run(
         routes,
         limits,
         events,
-        places: Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS))),
+        places: Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS))),
         stop: Stop::default(),
         running: TaskTracker::new(),
     };
@@ -73,8 +73,8 @@ impl Front {
     }
 
     fn start(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
-        // Without this an answer in two writes waits 40 ms for the client's delayed acknowledgement.
-        if stream.set_nodelay(true).is_err() {
+        // A socket that cannot be set up is one that its client has left already.
+        if prepare(&stream).is_err() {
             return;
         }
         let (routes, limits, stop) = (self.routes.clone(), self.limits, self.stop.clone());
@@ -108,6 +108,11 @@ impl Front {
     }
 }
 
+/// Without this an answer in two writes waits 40 ms for the client's delayed acknowledgement.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)
+}
+
 /// A client that hung up early is no reason to wait; a machine out of descriptors would fail again at once.
 fn pause_after(error: &io::Error) -> Option<Duration> {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
@@ -121,6 +126,16 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn answers_are_sent_without_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(!stream.nodelay().unwrap());
+        prepare(&stream).unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
 
     #[test]
     fn only_trouble_of_our_own_makes_us_wait() {

@@ -78,6 +78,7 @@ pub(super) async fn serve(
             () = stop.softly.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 connection.as_mut().graceful_shutdown();
+                activity.last_call();
             }
             () = activity.changed() => {}
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {

@@ -28,7 +28,13 @@ pub(super) struct Activity {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+struct State {
+    doing: Doing,
+    last_call: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Doing {
     /// Between requests.
     Idle { since: Instant },
     /// The first bytes of a request are here.
@@ -46,25 +52,37 @@ pub(super) enum Overdue {
 
 impl Activity {
     pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
-        let state = Mutex::new(State::Idle { since: Instant::now() });
+        let state = Mutex::new(State { doing: Doing::Idle { since: Instant::now() }, last_call: None });
         let (header_time, idle_time) = (limits.header_time, limits.idle_time);
         Arc::new(Self { state, changed: Notify::new(), header_time, idle_time })
     }
 
     /// `None` while a request is being served: its body and its answer have their own limits.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match *self.lock() {
-            State::Idle { since } => Some(since + self.idle_time),
-            State::Reading { since } => Some(since + self.header_time),
-            State::Serving => None,
+        let state = self.lock();
+        match state.doing {
+            Doing::Idle { since } => Some(since + self.idle_time),
+            Doing::Reading { since } => {
+                let last = since + self.header_time;
+                Some(state.last_call.map_or(last, |call| last.min(call)))
+            }
+            Doing::Serving => None,
         }
+    }
+
+    /// We stop: half a request that is here already gets a moment, not its whole time.
+    pub(super) fn last_call(&self) {
+        self.lock().last_call = Some(Instant::now() + LAST_CALL);
+        self.changed.notify_one();
     }
 
     pub(super) fn overdue(&self) -> Option<Overdue> {
         let is_late = self.deadline().is_some_and(|deadline| deadline <= Instant::now());
-        match *self.lock() {
-            State::Idle { .. } if is_late => Some(Overdue::NextRequest),
-            State::Reading { .. } if is_late => Some(Overdue::Headers),
+        let state = self.lock();
+        match state.doing {
+            Doing::Idle { .. } if is_late => Some(Overdue::NextRequest),
+            Doing::Reading { .. } if is_late && state.last_call.is_some() => Some(Overdue::NextRequest),
+            Doing::Reading { .. } if is_late => Some(Overdue::Headers),
             _ => None,
         }
     }
@@ -75,18 +93,18 @@ impl Activity {
 
     /// The request is served for as long as what this returns lives.
     pub(super) fn serve(self: &Arc<Self>) -> Serving {
-        self.set(State::Serving);
+        self.set(Doing::Serving);
         Serving(Arc::clone(self))
     }
 
     fn received(&self) {
-        if matches!(*self.lock(), State::Idle { .. }) {
-            self.set(State::Reading { since: Instant::now() });
+        if matches!(self.lock().doing, Doing::Idle { .. }) {
+            self.set(Doing::Reading { since: Instant::now() });
         }
     }
 
-    fn set(&self, state: State) {
-        *self.lock() = state;
+    fn set(&self, doing: Doing) {
+        self.lock().doing = doing;
         self.changed.notify_one();
     }
 
@@ -100,7 +118,7 @@ pub(super) struct Serving(Arc<Activity>);
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.set(State::Idle { since: Instant::now() });
+        self.0.set(Doing::Idle { since: Instant::now() });
     }
 }
 
@@ -182,3 +200,5 @@ impl AsyncWrite for Watched {
         Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
     }
 }
+
+const LAST_CALL: Duration = Duration::from_millis(500);

@@ -97,6 +97,6 @@ mod tests {
         for text in ["", "[]", "1", "null", r#""x""#, "{} {}", "{}x", "\u{feff}{}"] {
             assert_eq!(object(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(object(&[b'[' as u8; 8000]), None);
+        assert_eq!(object(&[b'['; 8000]), None);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -45,7 +44,7 @@ pub(super) fn issuer(keys: KeySettings, algorithms: &[Algorithm]) -> IssuerSetti
         keys,
         permissions_claim: Some("permissions".into()),
         admin_permission: Some("toolgate:admin".into()),
-        clock_skew: Duration::from_secs(60),
+        clock_skew: Duration::from_mins(1),
         scopes: vec![],
     }
 }
@@ -62,6 +61,7 @@ fn shared() -> IssuerSettings {
     issuer(KeySettings::Secret(Secret::new(*SECRET)), &[Algorithm::Hs256])
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!` reads better without `&`")]
 /// Claims of a good token, with these changed; `null` takes one away.
 pub(super) fn claims(changes: Value) -> Value {
     let mut claims =
@@ -82,6 +82,7 @@ pub(super) fn signed(header: &str, claims: &str, key: &EncodingKey, algorithm: A
     format!("{message}.{signature}")
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!` reads better without `&`")]
 pub(super) fn rs256(header: Value, claims: Value) -> String {
     let key = EncodingKey::from_rsa_pem(RSA_A.as_bytes()).unwrap();
     signed(&header.to_string(), &claims.to_string(), &key, Alg::RS256)
@@ -423,7 +424,7 @@ async fn permissions_come_from_the_configured_claim_and_from_scope() {
     assert_eq!(held, ["files:read", "web:read", "x"]);
     assert_eq!(identity.role, Role::Caller);
     assert_eq!(identity.how, How::Jwt { issuer: "login".into() });
-    assert_eq!(identity.expires, Some(now() + Duration::from_secs(300)));
+    assert_eq!(identity.expires, Some(now() + Duration::from_mins(5)));
 
     let mut nested = rsa();
     nested.permissions_claim = Some("/realm_access/roles".into());
@@ -481,9 +482,11 @@ fn weak_and_foreign_keys_are_refused_at_start() {
     assert!(JwtVerifier::new(vec![issuer(KeySettings::Pem(vec![]), &[Algorithm::Rs256])], None).is_err());
 }
 
+type Change = fn(&mut IssuerSettings);
+
 #[test]
 fn doubtful_settings_are_refused_at_start() {
-    let broken: [(&str, fn(&mut IssuerSettings)); 9] = [
+    let broken: [(&str, Change); 9] = [
         ("name", |issuer| issuer.name = "a:b".into()),
         ("name", |issuer| issuer.name = String::new()),
         ("issuer", |issuer| issuer.issuer = " ".into()),
