@@ -32,7 +32,7 @@ pub use self::{
     identity::{How, Identity, Role},
     settings::{
         Algorithm, Anonymous, AuthSettings, AuthSettingsError, IssuerSettings, KeySettings, PemKey, Secret,
-        ThrottleSettings,
+        ThrottleSettings, issuer_name,
     },
     tokens::{TokenIdentity, TokenVerifier},
 };

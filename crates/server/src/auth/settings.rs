@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use sha2::{Digest, Sha256};
+
 use crate::auth::{fetch::Fetch, tokens::TokenVerifier};
 
 /// With neither tokens nor issuers, and without the danger, nobody gets in.
@@ -19,7 +21,7 @@ pub struct AuthSettings {
 /// Somebody whose signed tokens are believed.
 #[derive(Clone, Debug)]
 pub struct IssuerSettings {
-    /// Ours for them, part of every subject: lower-case letters, digits and `-`, at most 32.
+    /// Ours for them, part of every subject: lower-case letters, digits, `-` and `.`, at most 64. `issuer_name` makes one.
     pub name: String,
     /// Their `iss`, to the letter.
     pub issuer: String,
@@ -27,14 +29,37 @@ pub struct IssuerSettings {
     pub audiences: BTreeSet<String>,
     pub algorithms: BTreeSet<Algorithm>,
     pub keys: KeySettings,
+    /// The claim that names the caller; `sub`, unless the issuer is odd.
+    pub subject_claim: String,
     /// The claim with the permissions: a name, or a JSON pointer that starts with `/`. `scope` is always read too.
     pub permissions_claim: Option<String>,
     /// Who holds this permission may use the admin API. `None`: nobody of this issuer may.
     pub admin_permission: Option<String>,
-    /// How far clocks may be apart; at most five minutes.
+    /// How far clocks may be apart; at most ten minutes.
     pub clock_skew: Duration,
+    /// How old keys from a URL may get before they are fetched again; a minute to a day. They serve for an hour longer
+    /// while the URL is out of reach.
+    pub refresh: Duration,
     /// What the metadata tells clients to ask for.
     pub scopes: Vec<String>,
+}
+
+/// A name for an issuer that has none of its own: always the same for one `iss`, never the same for two.
+pub fn issuer_name(issuer: &str) -> String {
+    let plain = issuer.split_once("://").map_or(issuer, |(_, rest)| rest).to_ascii_lowercase();
+    let readable: String = plain
+        .chars()
+        .take(READABLE_NAME)
+        .map(|character| if is_name_character(character) { character } else { '-' })
+        .collect();
+    let digest = Sha256::digest(issuer);
+    let unique: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{unique}", readable.trim_matches('-'))
+}
+
+/// No colon, for that ends the name in a subject.
+pub(crate) const fn is_name_character(character: char) -> bool {
+    character.is_ascii_lowercase() || character.is_ascii_digit() || matches!(character, '-' | '.')
 }
 
 /// Where an issuer's keys are.
@@ -176,3 +201,36 @@ impl fmt::Display for AuthSettingsError {
 }
 
 impl std::error::Error for AuthSettingsError {}
+
+const READABLE_NAME: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_issuers_own_name_is_readable_unique_and_sound() {
+        assert_eq!(issuer_name("https://login.example/realms/a"), "login.example-realms-a-b72089307b135087");
+        let alike = [
+            "https://login.example",
+            "https://login.example/",
+            "http://login.example",
+            "LOGIN.example",
+            "",
+            "ä:ö",
+        ];
+        let names: BTreeSet<String> = alike.iter().map(|issuer| issuer_name(issuer)).collect();
+        assert_eq!(names.len(), alike.len());
+        assert!(
+            names.iter().all(|name| name.len() <= 64 && name.chars().all(is_name_character)),
+            "{names:?}"
+        );
+    }
+
+    #[test]
+    fn an_algorithm_is_known_by_its_name() {
+        for algorithm in Algorithm::ALL {
+            assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
+        }
+    }
+}

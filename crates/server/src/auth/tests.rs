@@ -162,9 +162,11 @@ async fn nothing_secret_shows_in_debug_output_or_challenges() {
         audiences: BTreeSet::from(["us".to_owned()]),
         algorithms: BTreeSet::from([Algorithm::Hs256]),
         keys: KeySettings::Secret(Secret::new(secret)),
+        subject_claim: "sub".into(),
         permissions_claim: None,
         admin_permission: None,
         clock_skew: Duration::ZERO,
+        refresh: Duration::from_mins(10),
         scopes: vec![],
     };
     let settings = || AuthSettings { issuers: vec![issuer.clone()], ..settings() };

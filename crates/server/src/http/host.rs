@@ -118,13 +118,19 @@ fn with_default(host: String, port: u16, default: u16) -> Vec<Authority> {
 }
 
 fn public_authorities(url: &str) -> Result<Vec<Authority>, String> {
-    let wrong = || format!("`{url}` is no public URL; write it like `https://gate.example`, without a path");
+    let wrong = || {
+        format!(
+            "`{url}` is no public URL; write it like `https://gate.example` or `https://example.com/gate`"
+        )
+    };
     let (default, rest) = match url.split_once("://") {
         Some(("https", rest)) => (443, rest),
         Some(("http", rest)) => (80, rest),
         _ => return Err(wrong()),
     };
-    let authority = Authority::parse(rest).ok_or_else(wrong)?;
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_path = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte));
+    let authority = Authority::parse(authority).filter(|_| is_path).ok_or_else(wrong)?;
     Ok(with_default(authority.host, authority.port.unwrap_or(default), default))
 }
 
@@ -210,6 +216,7 @@ mod tests {
         assert!(check("127.0.0.1:8700", url, &[], "/", &["gate.example"]));
         assert!(check("127.0.0.1:8700", url, &[], "/", &["gate.example:443"]));
         assert!(!check("127.0.0.1:8700", url, &[], "/", &["gate.example:80"]));
+        assert!(check("127.0.0.1:8700", Some("https://gate.example/a/b"), &[], "/", &["gate.example"]));
         assert!(!check("127.0.0.1:8700", Some("http://gate.example:81"), &[], "/", &["gate.example"]));
     }
 
@@ -220,7 +227,8 @@ mod tests {
             "gate.example",
             "ftp://gate.example",
             "https://",
-            "https://gate.example/path",
+            "https://gate.example?x",
+            "https://gate.example/a\"b",
             "https://u@gate.example",
         ] {
             assert!(AllowedHosts::new(listen, Some(url), &[]).is_err(), "{url}");

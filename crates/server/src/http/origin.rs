@@ -81,12 +81,14 @@ fn parse(text: &str) -> Option<Origin> {
     let (scheme, rest) = text.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let default = match scheme.as_str() {
-        "https" => 443,
-        "http" => 80,
+        "https" => Some(443),
+        "http" => Some(80),
+        // Extensions of browsers have schemes of their own.
+        other if other.ends_with("-extension") => None,
         _ => return None,
     };
     let mut authority = Authority::parse(rest)?;
-    authority.port = authority.port.filter(|port| *port != default);
+    authority.port = authority.port.filter(|port| Some(*port) != default);
     Some(Origin { scheme, authority })
 }
 
@@ -142,6 +144,14 @@ mod tests {
         assert!(
             check(&app, &[("origin", "https://app.example"), ("origin", "https://evil.example")]).is_err()
         );
+    }
+
+    #[test]
+    fn extensions_of_browsers_can_be_configured() {
+        let extension = ["chrome-extension://abcdef"];
+        assert_eq!(check(&extension, &[("origin", "chrome-extension://abcdef")]), Ok(true));
+        assert!(check(&extension, &[("origin", "chrome-extension://other")]).is_err());
+        assert!(check(&extension, &[("origin", "https://abcdef")]).is_err());
     }
 
     /// A plain GET from a page carries no `Origin`.

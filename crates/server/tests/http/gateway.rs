@@ -89,9 +89,11 @@ pub fn with_issuer() -> AuthSettings {
         audiences: BTreeSet::from(["us".to_owned()]),
         algorithms: BTreeSet::from([Algorithm::Hs256]),
         keys: KeySettings::Secret(Secret::new([7; 32])),
+        subject_claim: "sub".into(),
         permissions_claim: None,
         admin_permission: None,
         clock_skew: Duration::ZERO,
+        refresh: Duration::from_mins(10),
         scopes: vec!["tools:call".into()],
     };
     AuthSettings { issuers: vec![issuer], ..with_tokens() }

@@ -27,7 +27,7 @@ pub(super) fn identity(
     }
     let expires = check_times(claims, issuer.clock_skew, now)?;
     let name = claims
-        .get("sub")
+        .get(&issuer.subject_claim)
         .and_then(Value::as_str)
         .filter(|name| is_sound_subject(name))
         .ok_or(Flaw::Subject)?;

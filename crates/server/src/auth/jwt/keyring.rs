@@ -36,9 +36,10 @@ impl Keyring {
         Self::File(Arc::new(FileKeys { path, state: Mutex::default() }))
     }
 
-    pub(super) fn url(url: String, fetch: Arc<dyn Fetch>) -> Self {
+    pub(super) fn url(url: String, refresh: Duration, fetch: Arc<dyn Fetch>) -> Self {
         let gate = tokio::sync::Mutex::new(());
-        Self::Url(Arc::new(UrlKeys { url, fetch, gate, state: Mutex::default() }))
+        let state = Mutex::new(UrlState { held: Held { refresh, ..Held::default() }, ..UrlState::default() });
+        Self::Url(Arc::new(UrlKeys { url, fetch, gate, state }))
     }
 
     /// `Err` says for the operator why there are no keys that could be trusted.
@@ -150,7 +151,7 @@ impl UrlKeys {
             let mut state = lock(&this.state);
             let is_trusted = state.held.trusted(now).is_ok();
             if need == Need::Known && is_trusted {
-                if state.held.is_due(REFRESH_AFTER, now) && !state.is_refreshing && state.may_attempt(now) {
+                if state.held.is_due(now) && !state.is_refreshing && state.may_attempt(now) {
                     state.is_refreshing = true;
                     let this = Arc::clone(this);
                     tokio::spawn(async move { this.refresh(now).await });
@@ -175,7 +176,7 @@ impl UrlKeys {
         let _gate = self.gate.lock().await;
         let may_fetch = {
             let mut state = lock(&self.state);
-            state.held.is_due(REFRESH_AFTER, now) && state.take_attempt(Need::Known, now)
+            state.held.is_due(now) && state.take_attempt(Need::Known, now)
         };
         if may_fetch {
             self.load(now).await;
@@ -229,6 +230,8 @@ impl fmt::Debug for UrlKeys {
 #[derive(Debug, Default)]
 struct Held {
     keys: Option<(Arc<KeySet>, SystemTime)>,
+    /// When the source is to be asked again.
+    refresh: Duration,
     version: u64,
     /// What went wrong since.
     why: Option<String>,
@@ -251,14 +254,16 @@ impl Held {
         self.why = Some(why);
     }
 
-    fn is_due(&self, after: Duration, now: SystemTime) -> bool {
-        is_due(self.keys.as_ref().map(|(_, vouched)| *vouched), after, now)
+    fn is_due(&self, now: SystemTime) -> bool {
+        is_due(self.keys.as_ref().map(|(_, vouched)| *vouched), self.refresh, now)
     }
 
-    /// Old keys serve while their source is away, for an hour; then nobody gets in by them.
+    /// Keys that are due serve for an hour more while their source is away; then nobody gets in by them.
     fn trusted(&self, now: SystemTime) -> Result<Arc<KeySet>, String> {
         match &self.keys {
-            Some((keys, vouched)) if !is_due(Some(*vouched), TRUST_FOR, now) => Ok(Arc::clone(keys)),
+            Some((keys, vouched)) if !is_due(Some(*vouched), self.refresh + TRUST_FOR, now) => {
+                Ok(Arc::clone(keys))
+            }
             _ => Err(self.why.clone().unwrap_or_else(|| "the keys are not there yet".into())),
         }
     }
@@ -279,7 +284,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 const FILE_CHECK_EVERY: Duration = Duration::from_secs(1);
-const REFRESH_AFTER: Duration = Duration::from_mins(10);
 const TRUST_FOR: Duration = Duration::from_hours(1);
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 const SURPRISE_EVERY: Duration = Duration::from_secs(30);

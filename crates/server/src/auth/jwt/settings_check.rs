@@ -7,7 +7,7 @@ use http::Uri;
 use super::{key::Key, key_set::KeySet, keyring::Keyring};
 use crate::auth::{
     fetch::Fetch,
-    settings::{Algorithm, AuthSettingsError, IssuerSettings, KeySettings},
+    settings::{Algorithm, AuthSettingsError, IssuerSettings, KeySettings, is_name_character},
 };
 
 /// One lookup by `iss` must find one issuer, and one name must mean one.
@@ -40,7 +40,7 @@ pub(super) fn keyring(
         KeySettings::JwksUrl(url) => {
             check_url(url).map_err(say)?;
             let fetch = fetch.ok_or_else(|| say("there is no way to fetch its keys"))?;
-            Keyring::url(url.clone(), Arc::clone(fetch))
+            Keyring::url(url.clone(), issuer.refresh, Arc::clone(fetch))
         }
     };
     if let Keyring::Fixed(keys) = &keyring
@@ -55,12 +55,9 @@ pub(super) fn keyring(
 }
 
 fn check(issuer: &IssuerSettings) -> Result<(), &'static str> {
-    let is_name = |name: &str| {
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        (1..=32).contains(&name.len()) && name.bytes().all(is_plain)
-    };
+    let is_name = |name: &str| (1..=64).contains(&name.len()) && name.chars().all(is_name_character);
     if !is_name(&issuer.name) {
-        return Err("`name` must be lower-case letters, digits and `-`, at most 32");
+        return Err("`name` must be lower-case letters, digits, `-` and `.`, at most 64");
     }
     if issuer.issuer.trim().is_empty() {
         return Err("`issuer` is empty; write the `iss` of its tokens");
@@ -72,7 +69,13 @@ fn check(issuer: &IssuerSettings) -> Result<(), &'static str> {
         return Err("`algorithms` is empty; list the ones that it signs with");
     }
     if issuer.clock_skew > MAX_SKEW {
-        return Err("`clock_skew` is more than five minutes");
+        return Err("`clock_skew` is more than ten minutes");
+    }
+    if !(MIN_REFRESH..=MAX_REFRESH).contains(&issuer.refresh) {
+        return Err("keys are fetched again after a minute at the earliest and a day at the latest");
+    }
+    if issuer.subject_claim.is_empty() {
+        return Err("the claim that names the caller is empty; write `sub`");
     }
     let is_shared = matches!(issuer.keys, KeySettings::Secret(_));
     if issuer.algorithms.iter().any(|algorithm| is_hmac(*algorithm) != is_shared) {
@@ -100,4 +103,6 @@ fn check_url(url: &str) -> Result<(), &'static str> {
     }
 }
 
-const MAX_SKEW: Duration = Duration::from_mins(5);
+const MAX_SKEW: Duration = Duration::from_mins(10);
+const MIN_REFRESH: Duration = Duration::from_mins(1);
+const MAX_REFRESH: Duration = Duration::from_hours(24);

@@ -42,9 +42,11 @@ pub(super) fn issuer(keys: KeySettings, algorithms: &[Algorithm]) -> IssuerSetti
         audiences: BTreeSet::from([AUDIENCE.to_owned()]),
         algorithms: algorithms.iter().copied().collect(),
         keys,
+        subject_claim: "sub".into(),
         permissions_claim: Some("permissions".into()),
         admin_permission: Some("toolgate:admin".into()),
         clock_skew: Duration::from_mins(1),
+        refresh: Duration::from_mins(10),
         scopes: vec![],
     }
 }
@@ -369,6 +371,15 @@ async fn a_caller_has_a_name_that_can_be_read() {
     }
 }
 
+#[tokio::test]
+async fn the_caller_is_named_by_the_configured_claim() {
+    let mut settings = rsa();
+    settings.subject_claim = "client_id".into();
+    let token = good(json!({"client_id": "robot"}));
+    assert_eq!(ask(settings.clone(), &token).await.unwrap().caller.subject, "jwt:login:robot");
+    refused(ask(settings, &good(json!({}))).await, Flaw::Subject);
+}
+
 /// The token brings its own key, or says where to fetch one.
 #[tokio::test]
 async fn keys_and_addresses_in_a_token_are_never_used() {
@@ -486,13 +497,16 @@ type Change = fn(&mut IssuerSettings);
 
 #[test]
 fn doubtful_settings_are_refused_at_start() {
-    let broken: [(&str, Change); 9] = [
+    let broken: [(&str, Change); 12] = [
+        ("a minute", |issuer| issuer.refresh = Duration::ZERO),
+        ("a day", |issuer| issuer.refresh = Duration::MAX),
+        ("`sub`", |issuer| issuer.subject_claim = String::new()),
         ("name", |issuer| issuer.name = "a:b".into()),
         ("name", |issuer| issuer.name = String::new()),
         ("issuer", |issuer| issuer.issuer = " ".into()),
         ("audiences", |issuer| issuer.audiences.clear()),
         ("algorithms", |issuer| issuer.algorithms.clear()),
-        ("clock_skew", |issuer| issuer.clock_skew = Duration::from_secs(301)),
+        ("clock_skew", |issuer| issuer.clock_skew = Duration::from_secs(601)),
         ("https", |issuer| issuer.keys = KeySettings::JwksUrl("http://login.example/keys".into())),
         ("password", |issuer| issuer.keys = KeySettings::JwksUrl("https://u:p@login.example/keys".into())),
         ("no way to fetch", |issuer| issuer.keys = KeySettings::JwksUrl("https://login.example/keys".into())),
