@@ -52,9 +52,9 @@ pub fn issuer_name(issuer: &str) -> String {
         .take(READABLE_NAME)
         .map(|character| if is_name_character(character) { character } else { '-' })
         .collect();
-    let digest = Sha256::digest(issuer);
-    let unique: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{unique}", readable.trim_matches('-'))
+    let unique =
+        Sha256::digest(issuer).iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{}-{unique:016x}", readable.trim_matches('-'))
 }
 
 /// No colon, for that ends the name in a subject.

@@ -119,6 +119,10 @@ impl Door {
                 || Problem::new(DoorCode::NotFound, "no issuer is configured here").into_response(),
                 |metadata| document(&metadata.document(&self.hosts.base(host)).to_string()),
             )),
+            // Clients look in several places before they ask; an absence is no secret.
+            path if path.starts_with("/.well-known/") => {
+                Some(Problem::new(DoorCode::NotFound, "nothing is published here").into_response())
+            }
             _ => None,
         }
     }

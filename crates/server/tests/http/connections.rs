@@ -99,6 +99,13 @@ async fn headers_too_long_or_too_many_are_refused() {
     }
     let endless = format!("GET /mcp HTTP/1.1\nHost: {{host}}\nX-Endless: {}", "x".repeat(200_000));
     gateway.refuses(&endless).await;
+    let told = async {
+        while gateway.refusals().len() < 4 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(HANG, told).await.expect("the journal hears of it");
+    assert!(gateway.refusals().iter().all(|code| code == "http.malformed"));
 }
 
 /// Asks for 64 MiB and reads none of it.

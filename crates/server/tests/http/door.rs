@@ -243,6 +243,19 @@ async fn challenges_point_to_the_metadata_where_there_is_one() {
     }
 }
 
+/// Clients that look for an authorization server of our own must learn that there is none, not that they need a token.
+#[tokio::test]
+async fn other_well_known_addresses_are_not_there() {
+    let gateway = Gateway::with(settings(), with_issuer()).await;
+    for path in
+        ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/"]
+    {
+        let answer = gateway.ask(&format!("GET {path} HTTP/1.1\nHost: {{host}}\n\n")).await;
+        assert_eq!(answer.code(), "http.not_found", "{path}");
+    }
+    assert_eq!(gateway.ask("GET /.well-known HTTP/1.1\nHost: {host}\n\n").await.status, 401);
+}
+
 #[tokio::test]
 async fn the_public_url_is_what_clients_are_told() {
     let mut public = settings();

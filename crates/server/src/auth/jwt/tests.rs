@@ -265,6 +265,22 @@ async fn what_is_no_token_is_refused() {
     refused(ask(rsa(), &format!("{token}=")).await, Flaw::Signature);
 }
 
+#[tokio::test]
+async fn no_character_of_a_token_can_be_changed() {
+    let key = EncodingKey::from_secret(SECRET);
+    let token = signed(r#"{"alg":"HS256"}"#, &claims(json!({})).to_string(), &key, Alg::HS256);
+    let verifier = JwtVerifier::new(vec![shared()], None).unwrap();
+    assert!(verifier.verify(&token, now()).await.is_ok());
+    for (place, original) in token.char_indices() {
+        for other in ['A', 'B', 'Q', 'g', '_', '.', '='] {
+            let changed = format!("{}{other}{}", &token[..place], &token[place + 1..]);
+            assert!(other == original || verifier.verify(&changed, now()).await.is_err(), "{place}: {other}");
+        }
+        let shorter = format!("{}{}", &token[..place], &token[place + 1..]);
+        assert!(verifier.verify(&shorter, now()).await.is_err(), "{place}");
+    }
+}
+
 /// One reader takes the first `sub`, the next one the last.
 #[tokio::test]
 async fn a_claim_or_header_that_comes_twice_is_refused() {
