@@ -66,13 +66,13 @@ pub struct HttpLimits {
 impl Default for HttpLimits {
     fn default() -> Self {
         Self {
-            connections: 1024,
+            connections: 512,
             header_bytes: 32 * 1024,
             header_count: 100,
-            body_bytes: 4 * 1024 * 1024,
+            body_bytes: 1024 * 1024,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
-            idle_time: Duration::from_secs(75),
+            idle_time: Duration::from_mins(1),
             write_time: Duration::from_secs(30),
             grace: Duration::from_secs(10),
         }

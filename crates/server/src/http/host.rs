@@ -50,7 +50,9 @@ impl AllowedHosts {
             }
         }
         if !self.allowed.contains(&host) {
-            return Err("this gateway does not answer to that `Host`; add it to `hosts` or set `public_url`");
+            return Err(
+                "this gateway does not answer to that `Host`; add it to `allowed_hosts` or set `public_url`",
+            );
         }
         Ok(host)
     }

@@ -29,7 +29,7 @@ impl AllowedOrigins {
         let mut values = headers.get_all(header::ORIGIN).iter();
         let Some(value) = values.next() else {
             return if comes_from_elsewhere(headers) {
-                Err("a web page of another site calls; add its origin to `origins`")
+                Err("a web page of another site calls; add its origin to `allowed_origins`")
             } else {
                 Ok(None)
             };
@@ -37,7 +37,7 @@ impl AllowedOrigins {
         let origin = value.to_str().ok().and_then(parse).filter(|origin| self.0.contains(origin));
         match (origin, values.next()) {
             (Some(_), None) => Ok(Some(value.clone())),
-            _ => Err("this `Origin` may not call; add it to `origins`"),
+            _ => Err("this `Origin` may not call; add it to `allowed_origins`"),
         }
     }
 
