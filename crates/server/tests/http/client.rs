@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 /// No test waits longer; none measures how long it took.
@@ -58,6 +58,21 @@ impl Client {
     pub async fn rest(mut self) -> String {
         while self.read_more().await {}
         String::from_utf8_lossy(&self.buffer).into_owned()
+    }
+
+    /// Reads on and on, with a pause after each of the first so many pieces; how much came in all.
+    pub async fn read_slowly(mut self, pauses: usize, pause: Duration) -> usize {
+        let (mut pieces, mut count, mut piece) = (0, 0, vec![0; 256 * 1024]);
+        loop {
+            match timeout(HANG, self.stream.read(&mut piece)).await.expect("the server goes on") {
+                Ok(0) | Err(_) => return count,
+                Ok(more) => count += more,
+            }
+            pieces += 1;
+            if pieces <= pauses {
+                sleep(pause).await;
+            }
+        }
     }
 
     /// Waits for the other side to hang up, and says so by returning.

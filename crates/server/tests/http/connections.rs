@@ -124,6 +124,19 @@ async fn a_client_that_does_not_read_is_cut_off() {
     client.closed().await;
 }
 
+/// Slow is not stalled: whoever keeps reading gets everything, however long it takes.
+#[tokio::test]
+async fn a_client_that_reads_slowly_is_served() {
+    let gateway =
+        Gateway::with(limits(|limits| limits.write_time = Duration::from_secs(1)), with_tokens()).await;
+    let mut client = gateway.client().await;
+    let request = SLOW.replace("/slow", "/long").replace("Host", "Connection: close\nHost");
+    client.send(gateway.fill(&request).as_bytes()).await;
+    let count = client.read_slowly(30, Duration::from_millis(50)).await;
+    assert!(count > 64 * 1024 * 1024, "{count}");
+    assert!(gateway.refusals().is_empty());
+}
+
 /// The client dies in the middle of a call: what it asked for must not go on.
 #[tokio::test]
 async fn a_lost_connection_ends_its_request() {

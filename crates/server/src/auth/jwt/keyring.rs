@@ -142,46 +142,37 @@ struct UrlState {
     attempted: Option<SystemTime>,
     /// When a token with an unknown key last made us fetch.
     surprised: Option<SystemTime>,
-    is_refreshing: bool,
 }
 
 impl UrlKeys {
     async fn keys(this: &Arc<Self>, need: Need, now: SystemTime) -> Result<Arc<KeySet>, String> {
-        let version = {
+        {
             let mut state = lock(&this.state);
-            let is_trusted = state.held.trusted(now).is_ok();
-            if need == Need::Known && is_trusted {
-                if state.held.is_due(now) && !state.is_refreshing && state.may_attempt(now) {
-                    state.is_refreshing = true;
+            if let (Need::Known, Ok(keys)) = (need, state.held.trusted(now)) {
+                if state.held.is_due(now) && state.take_attempt(need, now) {
                     let this = Arc::clone(this);
                     tokio::spawn(async move { this.refresh(now).await });
                 }
-                return state.held.trusted(now);
+                return Ok(keys);
             }
-            state.held.version
-        };
-        let _gate = this.gate.lock().await;
-        let may_fetch = {
-            let mut state = lock(&this.state);
-            let came_meanwhile = state.held.version != version && state.held.trusted(now).is_ok();
-            !came_meanwhile && state.take_attempt(need, now)
-        };
-        if may_fetch {
-            this.load(now).await;
         }
+        // A task of its own: a stranger who hangs up must not take the attempt with them.
+        let task = Arc::clone(this);
+        let fetched = tokio::spawn(async move {
+            let _gate = task.gate.lock().await;
+            // Whoever waited finds the attempt taken, and makes do with what it brought.
+            let may_fetch = lock(&task.state).take_attempt(need, now);
+            if may_fetch {
+                task.load(now).await;
+            }
+        });
+        fetched.await.map_err(|error| error.to_string())?;
         lock(&this.state).held.trusted(now)
     }
 
     async fn refresh(&self, now: SystemTime) {
         let _gate = self.gate.lock().await;
-        let may_fetch = {
-            let mut state = lock(&self.state);
-            state.held.is_due(now) && state.take_attempt(Need::Known, now)
-        };
-        if may_fetch {
-            self.load(now).await;
-        }
-        lock(&self.state).is_refreshing = false;
+        self.load(now).await;
     }
 
     async fn load(&self, now: SystemTime) {
@@ -199,16 +190,12 @@ impl UrlKeys {
 }
 
 impl UrlState {
-    fn may_attempt(&self, now: SystemTime) -> bool {
-        is_due(self.attempted, RETRY_AFTER, now)
-    }
-
     fn take_attempt(&mut self, need: Need, now: SystemTime) -> bool {
         let is_trusted = self.held.trusted(now).is_ok();
         // Tokens with made-up keys must not turn us into somebody's flood.
         let may = match need {
             Need::Unknown if is_trusted => is_due(self.surprised, SURPRISE_EVERY, now),
-            _ => self.may_attempt(now),
+            _ => is_due(self.attempted, RETRY_AFTER, now),
         };
         if may {
             self.attempted = Some(now);
@@ -232,7 +219,6 @@ struct Held {
     keys: Option<(Arc<KeySet>, SystemTime)>,
     /// When the source is to be asked again.
     refresh: Duration,
-    version: u64,
     /// What went wrong since.
     why: Option<String>,
 }
@@ -240,7 +226,6 @@ struct Held {
 impl Held {
     fn replace(&mut self, keys: KeySet, now: SystemTime) {
         self.keys = Some((Arc::new(keys), now));
-        self.version = self.version.wrapping_add(1);
         self.why = None;
     }
 

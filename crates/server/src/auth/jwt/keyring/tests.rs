@@ -27,12 +27,14 @@ use crate::{
 struct FakeFetch {
     answer: Mutex<Result<Bytes, String>>,
     fetched: AtomicUsize,
+    begun: Notify,
     done: Notify,
 }
 
 impl FakeFetch {
     fn new(answer: Result<Bytes, String>) -> Arc<Self> {
-        Arc::new(Self { answer: Mutex::new(answer), fetched: AtomicUsize::new(0), done: Notify::new() })
+        let (begun, done) = (Notify::new(), Notify::new());
+        Arc::new(Self { answer: Mutex::new(answer), fetched: AtomicUsize::new(0), begun, done })
     }
 
     fn answers(&self, answer: Result<Bytes, String>) {
@@ -48,6 +50,9 @@ impl Fetch for FakeFetch {
     fn get<'a>(&'a self, _url: &'a str) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>> {
         Box::pin(async move {
             self.fetched.fetch_add(1, Ordering::SeqCst);
+            self.begun.notify_one();
+            // Others get their turn while this is under way, as with a real network.
+            tokio::task::yield_now().await;
             let answer = self.answer.lock().unwrap().clone();
             self.done.notify_one();
             answer
@@ -128,7 +133,9 @@ async fn keys_are_refreshed_behind_the_scenes_while_the_old_ones_serve() {
     assert_eq!(check(&verifier, "a", RSA_A, now()).await, None);
     fetch.done.notified().await;
     fetch.answers(Ok(jwks(&[("a", RSA_A_PUBLIC), ("b", RSA_B_PUBLIC)])));
-    assert_eq!(check(&verifier, "a", RSA_A, later(601)).await, None);
+    for _ in 0..5 {
+        assert_eq!(check(&verifier, "a", RSA_A, later(601)).await, None);
+    }
     fetch.done.notified().await;
     assert_eq!(fetch.count(), 2);
     assert_eq!(check(&verifier, "b", RSA_B, later(602)).await, None);
@@ -200,6 +207,22 @@ async fn concurrent_strangers_share_one_fetch() {
     assert_eq!(fetch.count(), 1);
 }
 
+/// A stranger asks for the keys, hangs up, and does so again and again: nobody would ever get them.
+#[tokio::test]
+async fn who_hangs_up_does_not_end_the_fetch() {
+    let fetch = FakeFetch::new(Ok(jwks(&[("a", RSA_A_PUBLIC)])));
+    let verifier = Arc::new(at_url(&fetch));
+    let stranger = {
+        let verifier = Arc::clone(&verifier);
+        tokio::spawn(async move { check(&verifier, "a", RSA_B, now()).await })
+    };
+    fetch.begun.notified().await;
+    stranger.abort();
+    assert!(stranger.await.unwrap_err().is_cancelled());
+    assert_eq!(check(&verifier, "a", RSA_A, later(1)).await, None);
+    assert_eq!(fetch.count(), 1);
+}
+
 #[tokio::test]
 async fn a_file_is_read_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
@@ -235,6 +258,22 @@ async fn what_is_no_plain_file_or_too_long_is_not_read() {
             JwtVerifier::new(vec![issuer(KeySettings::JwksFile(path), &[Algorithm::Rs256])], None).unwrap();
         assert_eq!(check(&verifier, "a", RSA_A, now()).await, Some(DoorCode::Unavailable));
     }
+}
+
+/// A pipe has no end until its writer says so.
+#[tokio::test]
+async fn a_pipe_in_place_of_the_file_holds_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let settings = issuer(KeySettings::JwksFile(pipe.clone()), &[Algorithm::Rs256]);
+    let verifier = JwtVerifier::new(vec![settings], None).unwrap();
+    let outcome = timeout(Duration::from_secs(20), check(&verifier, "a", RSA_A, now())).await;
+    if outcome.is_err() {
+        // Frees the reader, so that the test fails and does not hang.
+        fs::write(&pipe, b"").unwrap();
+    }
+    assert_eq!(outcome, Ok(Some(DoorCode::Unavailable)));
 }
 
 #[test]
