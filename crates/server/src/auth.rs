@@ -1,0 +1,140 @@
+//! Who is at the door? Local tokens, signed tokens of configured issuers, and, where somebody insists, nobody in particular.
+
+mod bearer;
+mod challenge;
+mod fetch;
+mod identity;
+mod jwt;
+mod metadata;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod throttle;
+mod tokens;
+
+use std::{collections::BTreeSet, fmt, net::IpAddr, sync::Arc, time::SystemTime};
+
+use http::HeaderMap;
+use toolgate_policy::Caller;
+
+use self::{
+    identity::{Namespace, is_sound_subject, subject},
+    jwt::JwtVerifier,
+    throttle::Throttle,
+    tokens::TOKEN_PREFIX,
+};
+use crate::http::DoorCode;
+
+pub(crate) use self::metadata::ResourceMetadata;
+pub use self::{
+    challenge::Challenge,
+    fetch::Fetch,
+    identity::{How, Identity, Role},
+    settings::{
+        Algorithm, Anonymous, AuthSettings, AuthSettingsError, IssuerSettings, KeySettings, PemKey, Secret,
+        ThrottleSettings, issuer_name,
+    },
+    tokens::{TokenIdentity, TokenVerifier},
+};
+
+/// Answers for every request anew; keeps keys and counts failures, never tokens.
+pub struct Authenticator {
+    tokens: Option<Arc<dyn TokenVerifier>>,
+    jwt: JwtVerifier,
+    anonymous: Option<Identity>,
+    throttle: Throttle,
+}
+
+impl Authenticator {
+    pub fn new(settings: AuthSettings) -> Result<Self, AuthSettingsError> {
+        let jwt = JwtVerifier::new(settings.issuers, settings.fetch.as_ref())?;
+        let anonymous = settings.danger_anonymous.map(nobody_in_particular).transpose()?;
+        Ok(Self { tokens: settings.tokens, jwt, anonymous, throttle: Throttle::new(settings.throttle) })
+    }
+
+    /// What these headers prove. The query, the body and every other header count for nothing.
+    pub async fn authenticate(&self, headers: &HeaderMap, now: SystemTime) -> Result<Identity, Challenge> {
+        match bearer::presented(headers)? {
+            None => self.without_token(),
+            Some(token) => self.verify(token, now).await,
+        }
+    }
+
+    /// As `authenticate`, for an address that may be wrong only so often.
+    pub async fn admit(
+        &self,
+        peer: IpAddr,
+        headers: &HeaderMap,
+        now: SystemTime,
+    ) -> Result<Identity, Challenge> {
+        let token = bearer::presented(headers).inspect_err(|_| self.throttle.failed(peer, now))?;
+        // To come without a token is how a client asks for the challenge; it guesses nothing.
+        let Some(token) = token else { return self.without_token() };
+        if let Some(wait) = self.throttle.wait(peer, token, now) {
+            return Err(Challenge::new(
+                DoorCode::RateLimited,
+                "too many wrong tokens came from this address",
+            )
+            .after(wait));
+        }
+        let outcome = self.verify(token, now).await;
+        match &outcome {
+            Ok(_) => self.throttle.succeeded(token),
+            Err(challenge) if challenge.code == DoorCode::Unavailable => {}
+            Err(_) => self.throttle.failed(peer, now),
+        }
+        outcome
+    }
+
+    /// `None` without issuers: there is no authorization server to point to.
+    pub(crate) fn metadata(&self) -> Option<ResourceMetadata> {
+        ResourceMetadata::of(self.jwt.issuers())
+    }
+
+    async fn verify(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
+        if token.starts_with(TOKEN_PREFIX) {
+            self.verify_local(token, now)
+        } else {
+            self.jwt.verify(token, now).await
+        }
+    }
+
+    fn verify_local(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
+        // One text for every reason: who guesses must not learn which half of a guess was right.
+        let invalid = || Challenge::new(DoorCode::TokenInvalid, "the token is not valid");
+        let tokens = self.tokens.as_ref().ok_or_else(invalid)?;
+        let found = tokens.verify(token, now).map_err(|why| {
+            Challenge::new(DoorCode::Unavailable, "tokens cannot be verified at the moment; try again later")
+                .said_to_operator(format!("the token store cannot tell: {why}"))
+        })?;
+        found.and_then(|known| known.into_identity(now)).ok_or_else(invalid)
+    }
+
+    fn without_token(&self) -> Result<Identity, Challenge> {
+        self.anonymous.clone().ok_or_else(|| {
+            Challenge::new(
+                DoorCode::TokenMissing,
+                "send `Authorization: Bearer` with a token of this gateway or its issuer",
+            )
+        })
+    }
+}
+
+fn nobody_in_particular(anonymous: Anonymous) -> Result<Identity, AuthSettingsError> {
+    if !is_sound_subject(&anonymous.name) {
+        return Err(AuthSettingsError("the anonymous caller needs a name that can be read".into()));
+    }
+    let permissions: BTreeSet<String> = anonymous.permissions;
+    let caller = Caller::new(subject(Namespace::Anonymous, &anonymous.name), permissions);
+    Ok(Identity { caller, role: Role::Caller, how: How::Anonymous, expires: None })
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authenticator")
+            .field("tokens", &self.tokens.is_some())
+            .field("jwt", &self.jwt)
+            .field("anonymous", &self.anonymous)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,147 @@
+//! Who gets a connection? As many as the limit says; when accepting fails we pause and go on.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::Router;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    HttpLimits,
+    connection::{self, Ended, Peer, Stop},
+    door::DoorEvents,
+    problem::DoorCode,
+};
+
+/// How serving ended.
+#[must_use]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Drained {
+    /// Every request that was running has been answered.
+    Whole,
+    /// This many connections outlived the grace time and were cut.
+    Cut(usize),
+}
+
+pub(super) async fn run(
+    listener: TcpListener,
+    routes: Router,
+    limits: HttpLimits,
+    events: Arc<dyn DoorEvents>,
+    shutdown: CancellationToken,
+) -> Drained {
+    let front = Front {
+        routes,
+        limits,
+        events,
+        places: Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS))),
+        stop: Stop::default(),
+        running: TaskTracker::new(),
+    };
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = front.accept_forever(&listener) => {}
+    }
+    // Closed first, so that clients are refused at once and turn elsewhere.
+    drop(listener);
+    front.drain().await
+}
+
+struct Front {
+    routes: Router,
+    limits: HttpLimits,
+    events: Arc<dyn DoorEvents>,
+    places: Arc<Semaphore>,
+    stop: Stop,
+    running: TaskTracker,
+}
+
+impl Front {
+    async fn accept_forever(&self, listener: &TcpListener) {
+        loop {
+            // A place first: without one the kernel's queue keeps whoever comes, and nobody is answered wrongly.
+            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, peer)) => self.start(stream, peer, place),
+                Err(error) => self.pause(&error).await,
+            }
+        }
+    }
+
+    fn start(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+        // A socket that cannot be set up is one that its client has left already.
+        if prepare(&stream).is_err() {
+            return;
+        }
+        let (routes, limits, stop) = (self.routes.clone(), self.limits, self.stop.clone());
+        let events = Arc::clone(&self.events);
+        self.running.spawn(async move {
+            let ended = connection::serve(stream, Peer(peer), routes, limits, stop).await;
+            if let Ended::Refused(code, detail) = ended {
+                events.refused(code, Some(peer.ip()), &detail);
+            }
+            drop(place);
+        });
+    }
+
+    async fn pause(&self, error: &io::Error) {
+        if let Some(pause) = pause_after(error) {
+            self.events.refused(DoorCode::AcceptFailed, None, &error.to_string());
+            sleep(pause).await;
+        }
+    }
+
+    async fn drain(&self) -> Drained {
+        self.stop.softly.cancel();
+        self.running.close();
+        if timeout(self.limits.grace, self.running.wait()).await.is_ok() {
+            return Drained::Whole;
+        }
+        let left = self.running.len();
+        self.stop.hard.cancel();
+        self.running.wait().await;
+        Drained::Cut(left)
+    }
+}
+
+/// Without this an answer in two writes waits 40 ms for the client's delayed acknowledgement.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)
+}
+
+/// A client that hung up early is no reason to wait; a machine out of descriptors would fail again at once.
+fn pause_after(error: &io::Error) -> Option<Duration> {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    let is_theirs =
+        matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted);
+    (!is_theirs).then_some(ACCEPT_PAUSE)
+}
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_are_sent_without_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(!stream.nodelay().unwrap());
+        prepare(&stream).unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
+
+    #[test]
+    fn only_trouble_of_our_own_makes_us_wait() {
+        const EMFILE: i32 = 24;
+        const ECONNABORTED: i32 = 103;
+        assert_eq!(pause_after(&io::Error::from_raw_os_error(EMFILE)), Some(ACCEPT_PAUSE));
+        assert_eq!(pause_after(&io::Error::from_raw_os_error(ECONNABORTED)), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! One connection from its first byte to its last: HTTP/1.1, watched.
+
+use std::{
+    convert::Infallible,
+    error::Error,
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{Router, body::Body, response::Response};
+use http::Request;
+use http_body_util::BodyExt;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::TcpStream,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+use super::{
+    HttpLimits,
+    problem::DoorCode,
+    watched::{Activity, Overdue, Watched},
+};
+
+/// The address a request came from, in its extensions. Behind a reverse proxy it is the proxy's: what a client writes into
+/// `X-Forwarded-For` is not believed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Peer(pub SocketAddr);
+
+/// Tells a connection to end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stop {
+    /// After the request that is being served.
+    pub(super) softly: CancellationToken,
+    /// Now.
+    pub(super) hard: CancellationToken,
+}
+
+/// How a connection ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Ended {
+    /// As both sides wanted, or because the client went away.
+    Closed,
+    /// By us, for something the client did or did not do.
+    Refused(DoorCode, String),
+    /// In the middle, because we stopped.
+    Cut,
+}
+
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: Peer,
+    routes: Router,
+    limits: HttpLimits,
+    stop: Stop,
+) -> Ended {
+    let activity = Activity::new(&limits);
+    let socket = TokioIo::new(Watched::new(stream, Arc::clone(&activity), &limits));
+    let service = TowerToHyperService::new(Counted { routes, peer, activity: Arc::clone(&activity) });
+    let builder = protocol(&limits);
+    let mut connection = pin!(builder.serve_connection(socket, service));
+    let mut is_stopping = false;
+    loop {
+        let deadline = activity.deadline();
+        tokio::select! {
+            result = connection.as_mut() => return result.map_or_else(|error| ended(error.as_ref()), |()| Ended::Closed),
+            () = stop.hard.cancelled() => return Ended::Cut,
+            () = stop.softly.cancelled(), if !is_stopping => {
+                is_stopping = true;
+                connection.as_mut().graceful_shutdown();
+                activity.last_call();
+            }
+            () = activity.changed() => {}
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                match activity.overdue() {
+                    Some(Overdue::NextRequest) => return Ended::Closed,
+                    Some(Overdue::Headers) => return Ended::Refused(DoorCode::Timeout, LATE_HEADERS.into()),
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+/// Our own watch takes the place of the library's header timeout, which does not tell idle from slow.
+fn protocol(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_headers(limits.header_count)
+        .max_buf_size(limits.header_bytes.max(MIN_HEADER_BYTES));
+    builder
+}
+
+/// Clients go away all the time; what they send that is no HTTP is another matter.
+fn ended(error: &(dyn Error + 'static)) -> Ended {
+    let mut cause = Some(error);
+    while let Some(known) = cause {
+        match known.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::TimedOut) => {
+                return Ended::Refused(DoorCode::Timeout, "the client did not read the answer".into());
+            }
+            Some(_) => return Ended::Closed,
+            None => cause = known.source(),
+        }
+    }
+    let said = error.to_string();
+    if said.contains("connection closed") { Ended::Closed } else { Ended::Refused(DoorCode::Malformed, said) }
+}
+
+/// The routes, with the peer's address on every request and a note of what is being served.
+#[derive(Clone)]
+struct Counted {
+    routes: Router,
+    peer: Peer,
+    activity: Arc<Activity>,
+}
+
+impl<B> Service<Request<B>> for Counted
+where
+    Router: Service<Request<B>, Response = Response, Error = Infallible>,
+    <Router as Service<Request<B>>>::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.routes.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let serving = self.activity.serve();
+        request.extensions_mut().insert(self.peer);
+        let answered = self.routes.call(request);
+        Box::pin(async move {
+            let response = answered.await?;
+            // The answer's body carries the note: the request is served until its last byte is handed over.
+            Ok(response.map(|body| {
+                Body::new(body.map_err(move |error| {
+                    let _until_dropped = &serving;
+                    error
+                }))
+            }))
+        })
+    }
+}
+
+const LATE_HEADERS: &str = "the headers did not arrive in time";
+/// The library's own least.
+const MIN_HEADER_BYTES: usize = 8 * 1024;

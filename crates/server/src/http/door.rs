@@ -1,0 +1,242 @@
+//! What does every request pass before a handler sees it? One function, in order, and nothing behind it is public.
+
+use std::{fmt, net::IpAddr, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, HttpBody},
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use toolgate_gate::Clock;
+
+use super::{
+    Doors, HttpLimits, body,
+    connection::Peer,
+    host::{AllowedHosts, Authority},
+    origin::{self, AllowedOrigins},
+    problem::{DoorCode, Problem},
+};
+use crate::auth::{Authenticator, Challenge, Identity, ResourceMetadata, Role};
+
+/// Where refusals go besides the client: journal and metrics. Must not block.
+pub trait DoorEvents: Send + Sync {
+    /// `detail` is for operators and holds nothing of a token. No `peer`: it happened before there was one.
+    fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str);
+}
+
+/// May the machine in front of us send traffic?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Readiness {
+    Ready,
+    NotReady,
+}
+
+pub(super) struct Door {
+    hosts: AllowedHosts,
+    origins: AllowedOrigins,
+    limits: HttpLimits,
+    authenticator: Arc<Authenticator>,
+    metadata: Option<ResourceMetadata>,
+    ready: Arc<dyn Fn() -> Readiness + Send + Sync>,
+    events: Arc<dyn DoorEvents>,
+    clock: Arc<dyn Clock>,
+}
+
+/// Whether the connection may serve another request. It lives on only by requests that a known caller made: strangers
+/// cannot hold places with cheap ones.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum After {
+    KeepAlive,
+    Close,
+}
+
+/// Marks the one kind of answer that is the same for everybody.
+#[derive(Clone, Copy)]
+struct Cacheable;
+
+impl Door {
+    pub(super) fn new(
+        hosts: AllowedHosts,
+        origins: AllowedOrigins,
+        limits: HttpLimits,
+        doors: &Doors,
+    ) -> Self {
+        Self {
+            hosts,
+            origins,
+            limits,
+            authenticator: Arc::clone(&doors.authenticator),
+            metadata: doors.authenticator.metadata(),
+            ready: Arc::clone(&doors.ready),
+            events: Arc::clone(&doors.events),
+            clock: Arc::clone(&doors.clock),
+        }
+    }
+
+    pub(super) fn guard(self, routes: Router) -> Router {
+        routes.layer(middleware::from_fn_with_state(Arc::new(self), pass))
+    }
+
+    /// Host, then Origin, before anything that could have an effect or tell something.
+    async fn answer(&self, request: Request, next: Next) -> Response {
+        let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+        let host = match self.hosts.check(request.uri(), request.headers()) {
+            Ok(host) => host,
+            Err(why) => return self.refuse(peer, Problem::new(DoorCode::HostNotAllowed, why)),
+        };
+        let origin = match self.origins.check(request.headers()) {
+            Ok(origin) => origin,
+            Err(why) => return self.refuse(peer, Problem::new(DoorCode::OriginNotAllowed, why)),
+        };
+        let mut response = if origin.is_some() && origin::is_preflight(request.method(), request.headers()) {
+            finish(origin::preflight(), After::Close)
+        } else if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
+            self.refuse(peer, Problem::new(DoorCode::MethodNotAllowed, "this gateway is no proxy"))
+        } else if let Some(response) = self.public(&request, &host) {
+            finish(response, After::Close)
+        } else {
+            self.private(request, next, &host, peer).await
+        };
+        self.origins.decorate(origin, &mut response);
+        response
+    }
+
+    /// What a stranger may ask. Answered here, so that no route can take its place, and nothing else is ever public.
+    fn public(&self, request: &Request, host: &Authority) -> Option<Response> {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return None;
+        }
+        match request.uri().path() {
+            "/healthz" => Some("ok\n".into_response()),
+            "/readyz" => Some(match (self.ready)() {
+                Readiness::Ready => "ready\n".into_response(),
+                Readiness::NotReady => Problem::new(DoorCode::NotReady, "try again later").into_response(),
+            }),
+            METADATA | METADATA_MCP => Some(self.metadata.as_ref().map_or_else(
+                || Problem::new(DoorCode::NotFound, "no issuer is configured here").into_response(),
+                |metadata| document(&metadata.document(&self.hosts.base(host)).to_string()),
+            )),
+            // Clients look in several places before they ask; an absence is no secret.
+            path if path.starts_with("/.well-known/") => {
+                Some(Problem::new(DoorCode::NotFound, "nothing is published here").into_response())
+            }
+            _ => None,
+        }
+    }
+
+    async fn private(
+        &self,
+        request: Request,
+        next: Next,
+        host: &Authority,
+        peer: Option<IpAddr>,
+    ) -> Response {
+        let identity = match self.identify(request.headers(), request.uri().path(), peer).await {
+            Ok(identity) => identity,
+            Err(challenge) => return self.challenge(peer, challenge, host),
+        };
+        let (mut parts, body) = request.into_parts();
+        let (bytes, time) = (self.limits.body_bytes, self.limits.body_time);
+        let body = match body::read(&parts.headers, body, bytes, time).await {
+            Ok(body) => body,
+            Err(problem) => return self.refuse(peer, problem),
+        };
+        // The proof has done its work; nothing behind the door can leak what it does not have.
+        parts.headers.remove(header::AUTHORIZATION);
+        parts.extensions.insert(identity);
+        let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+        finish(explained(response), After::KeepAlive)
+    }
+
+    async fn identify(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        peer: Option<IpAddr>,
+    ) -> Result<Identity, Challenge> {
+        let now = self.clock.now();
+        let identity = match peer {
+            Some(peer) => self.authenticator.admit(peer, headers, now).await?,
+            None => self.authenticator.authenticate(headers, now).await?,
+        };
+        let is_admins = path == ADMIN || path.strip_prefix(ADMIN).is_some_and(|rest| rest.starts_with('/'));
+        if is_admins && identity.role != Role::Admin {
+            return Err(Challenge::insufficient_scope("the admin API needs an admin's token")
+                .said_to_operator(format!("`{}` tried the admin API", identity.caller.subject)));
+        }
+        Ok(identity)
+    }
+
+    fn challenge(&self, peer: Option<IpAddr>, challenge: Challenge, host: &Authority) -> Response {
+        self.events.refused(challenge.code, peer, &challenge.to_operator);
+        let address = self.metadata.as_ref().map(|_| format!("{}{METADATA_MCP}", self.hosts.base(host)));
+        finish(challenge.into_answer(address.as_deref()), After::Close)
+    }
+
+    fn refuse(&self, peer: Option<IpAddr>, problem: Problem) -> Response {
+        self.events.refused(problem.code, peer, &problem.detail);
+        finish(problem.into_response(), After::Close)
+    }
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door")
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .finish_non_exhaustive()
+    }
+}
+
+async fn pass(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    door.answer(request, next).await
+}
+
+fn finish(mut response: Response, after: After) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(NOSNIFF, HeaderValue::from_static("nosniff"));
+    if after == After::Close {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if response.extensions().get::<Cacheable>().is_none() {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+fn document(text: &str) -> Response {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+    response.extensions_mut().insert(Cacheable);
+    response
+}
+
+/// What the router answers of itself has no body; say it in our words.
+fn explained(response: Response) -> Response {
+    let problem = match response.status() {
+        StatusCode::NOT_FOUND => Problem::new(DoorCode::NotFound, "no such path"),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            Problem::new(DoorCode::MethodNotAllowed, "this path has other methods")
+        }
+        _ => return response,
+    };
+    if response.body().size_hint().exact() != Some(0) {
+        return response;
+    }
+    let allow = response.headers().get(header::ALLOW).cloned();
+    let mut response = problem.into_response();
+    if let Some(allow) = allow {
+        response.headers_mut().insert(header::ALLOW, allow);
+    }
+    response
+}
+
+const METADATA: &str = "/.well-known/oauth-protected-resource";
+const METADATA_MCP: &str = "/.well-known/oauth-protected-resource/mcp";
+const ADMIN: &str = "/admin";
+const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");

@@ -1,0 +1,113 @@
+//! Why did the door say no? One closed table for answers, journal and metrics, and the answer itself (RFC 9457).
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+
+/// One row a code: variant, code, status, title.
+macro_rules! door_codes {
+    ($($variant:ident $code:literal $status:ident $title:literal;)*) => {
+        /// Stable: clients, dashboards and journal queries depend on the codes.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        pub enum DoorCode { $($variant,)* }
+
+        impl DoorCode {
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            pub const fn status(self) -> StatusCode {
+                match self { $(Self::$variant => StatusCode::$status,)* }
+            }
+
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* }
+            }
+        }
+    };
+}
+
+door_codes! {
+    Malformed "http.malformed" BAD_REQUEST "the request is not sound HTTP";
+    HostNotAllowed "http.host_not_allowed" MISDIRECTED_REQUEST "this host is not served here";
+    OriginNotAllowed "http.origin_not_allowed" FORBIDDEN "this origin may not call";
+    MethodNotAllowed "http.method_not_allowed" METHOD_NOT_ALLOWED "this method is not served";
+    NotFound "http.not_found" NOT_FOUND "there is nothing here";
+    TooLarge "http.too_large" PAYLOAD_TOO_LARGE "the request body is too large";
+    Timeout "http.timeout" REQUEST_TIMEOUT "the request did not arrive in time";
+    NotReady "http.not_ready" SERVICE_UNAVAILABLE "not ready";
+    AcceptFailed "http.accept_failed" SERVICE_UNAVAILABLE "connections cannot be accepted";
+    TokenMissing "auth.token_missing" UNAUTHORIZED "a token is required";
+    TokenInvalid "auth.token_invalid" UNAUTHORIZED "the token is not valid";
+    TokenExpired "auth.token_expired" UNAUTHORIZED "the token has expired";
+    InsufficientScope "auth.insufficient_scope" FORBIDDEN "the token does not reach this far";
+    RateLimited "auth.rate_limited" TOO_MANY_REQUESTS "too many failed attempts";
+    Unavailable "auth.unavailable" SERVICE_UNAVAILABLE "tokens cannot be verified at the moment";
+}
+
+/// An answer that says no: code and title from the table, and a sentence on what to do about it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    pub code: DoorCode,
+    pub detail: String,
+}
+
+impl Problem {
+    pub fn new(code: DoorCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into() }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.code.status();
+        let body = json!({
+            "type": format!("urn:toolgate:problem:{}", self.code.code()),
+            "title": self.code.title(),
+            "status": status.as_u16(),
+            "detail": self.detail,
+            "code": self.code.code(),
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = status;
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_say_which_half_of_the_door_spoke() {
+        let codes: BTreeSet<&str> = DoorCode::ALL.iter().map(|code| code.code()).collect();
+        assert_eq!(codes.len(), DoorCode::ALL.len());
+        for code in codes {
+            assert!(code.starts_with("http.") || code.starts_with("auth."), "{code}");
+        }
+    }
+
+    #[test]
+    fn every_code_is_a_no() {
+        for code in DoorCode::ALL {
+            assert!(code.status().is_client_error() || code.status().is_server_error(), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn text_of_a_caller_cannot_break_out_of_the_body() {
+        let response = Problem::new(DoorCode::Malformed, "a\"}\r\nX-Evil: 1").into_response();
+        assert_eq!(response.headers().len(), 1);
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    }
+}

@@ -1,0 +1,204 @@
+//! Is a connection doing anything? A socket that knows when a request began, and gives up on clients that do not read.
+
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::Notify,
+    time::{Instant, Sleep, sleep},
+};
+
+use super::HttpLimits;
+
+/// What a connection is doing, shared by its socket, its requests and whoever watches over it.
+#[derive(Debug)]
+pub(super) struct Activity {
+    state: Mutex<State>,
+    changed: Notify,
+    header_time: Duration,
+    idle_time: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    doing: Doing,
+    last_call: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Doing {
+    /// Between requests.
+    Idle { since: Instant },
+    /// The first bytes of a request are here.
+    Reading { since: Instant },
+    /// The headers are here; the answer is not out yet.
+    Serving,
+}
+
+/// What did not come in time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Overdue {
+    NextRequest,
+    Headers,
+}
+
+impl Activity {
+    pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
+        let state = Mutex::new(State { doing: Doing::Idle { since: Instant::now() }, last_call: None });
+        let (header_time, idle_time) = (limits.header_time, limits.idle_time);
+        Arc::new(Self { state, changed: Notify::new(), header_time, idle_time })
+    }
+
+    /// `None` while a request is being served: its body and its answer have their own limits.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let state = self.lock();
+        match state.doing {
+            Doing::Idle { since } => Some(since + self.idle_time),
+            Doing::Reading { since } => {
+                let last = since + self.header_time;
+                Some(state.last_call.map_or(last, |call| last.min(call)))
+            }
+            Doing::Serving => None,
+        }
+    }
+
+    /// We stop: half a request that is here already gets a moment, not its whole time.
+    pub(super) fn last_call(&self) {
+        self.lock().last_call = Some(Instant::now() + LAST_CALL);
+        self.changed.notify_one();
+    }
+
+    pub(super) fn overdue(&self) -> Option<Overdue> {
+        let is_late = self.deadline().is_some_and(|deadline| deadline <= Instant::now());
+        let state = self.lock();
+        match state.doing {
+            Doing::Idle { .. } if is_late => Some(Overdue::NextRequest),
+            Doing::Reading { .. } if is_late && state.last_call.is_some() => Some(Overdue::NextRequest),
+            Doing::Reading { .. } if is_late => Some(Overdue::Headers),
+            _ => None,
+        }
+    }
+
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The request is served for as long as what this returns lives.
+    pub(super) fn serve(self: &Arc<Self>) -> Serving {
+        self.set(Doing::Serving);
+        Serving(Arc::clone(self))
+    }
+
+    fn received(&self) {
+        if matches!(self.lock().doing, Doing::Idle { .. }) {
+            self.set(Doing::Reading { since: Instant::now() });
+        }
+    }
+
+    fn set(&self, doing: Doing) {
+        self.lock().doing = doing;
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Serving(Arc<Activity>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.set(Doing::Idle { since: Instant::now() });
+    }
+}
+
+/// A socket under watch.
+#[derive(Debug)]
+pub(super) struct Watched {
+    stream: TcpStream,
+    activity: Arc<Activity>,
+    write_time: Duration,
+    /// Runs while the client leaves what we write unread.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Watched {
+    pub(super) fn new(stream: TcpStream, activity: Arc<Activity>, limits: &HttpLimits) -> Self {
+        Self { stream, activity, write_time: limits.write_time, stalled: None }
+    }
+
+    fn unless_stalled<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let time = self.write_time;
+        let timer = self.stalled.get_or_insert_with(|| Box::pin(sleep(time)));
+        timer
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut this.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            this.activity.received();
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.unless_stalled(cx, written)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write_vectored(cx, slices);
+        this.unless_stalled(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}
+
+const LAST_CALL: Duration = Duration::from_millis(500);

@@ -1,0 +1,205 @@
+//! A gateway on a free port of this machine, with handlers that tell what they saw.
+
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use axum::{
+    Extension, Router,
+    body::Bytes,
+    http::HeaderMap,
+    routing::{any, get, post},
+};
+use tokio::{sync::Notify, task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::SystemClock;
+use toolgate_server::{
+    Algorithm, AuthSettings, Authenticator, DoorCode, DoorEvents, Doors, Drained, HttpFront, HttpLimits,
+    HttpSettings, Identity, IssuerSettings, KeySettings, Peer, Readiness, Role, Secret, TokenIdentity,
+    TokenVerifier,
+};
+
+use crate::client::{Answer, Client, HANG};
+
+pub struct Gateway {
+    pub address: SocketAddr,
+    pub world: Arc<World>,
+    pub shutdown: CancellationToken,
+    serving: JoinHandle<Drained>,
+}
+
+/// What handlers and events did, and what they wait for.
+#[derive(Default)]
+pub struct World {
+    pub calls: AtomicUsize,
+    pub bodies: Mutex<Vec<String>>,
+    pub is_ready: AtomicBool,
+    pub slow_entered: Notify,
+    pub slow_may_end: Notify,
+    pub slow_dropped: Arc<Notify>,
+    pub refusals: Mutex<Vec<(String, Option<IpAddr>, String)>>,
+}
+
+impl DoorEvents for World {
+    fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str) {
+        self.refusals.lock().unwrap().push((code.code().into(), peer, detail.into()));
+    }
+}
+
+struct Tokens;
+
+impl TokenVerifier for Tokens {
+    fn verify(&self, presented: &str, _now: SystemTime) -> Result<Option<TokenIdentity>, String> {
+        let role = match presented {
+            "tg_caller" => Role::Caller,
+            "tg_admin" => Role::Admin,
+            _ => return Ok(None),
+        };
+        let (id, subject) = ("t1".into(), presented.trim_start_matches("tg_").into());
+        Ok(Some(TokenIdentity { id, subject, permissions: BTreeSet::new(), role, expires: None }))
+    }
+}
+
+pub fn settings() -> HttpSettings {
+    HttpSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        public_url: None,
+        hosts: vec![],
+        origins: vec!["https://app.example".into()],
+        limits: HttpLimits { body_bytes: 1000, ..HttpLimits::default() },
+    }
+}
+
+pub fn limits(change: impl FnOnce(&mut HttpLimits)) -> HttpSettings {
+    let mut settings = settings();
+    change(&mut settings.limits);
+    settings
+}
+
+pub fn with_issuer() -> AuthSettings {
+    let issuer = IssuerSettings {
+        name: "login".into(),
+        issuer: "https://login.example".into(),
+        audiences: BTreeSet::from(["us".to_owned()]),
+        algorithms: BTreeSet::from([Algorithm::Hs256]),
+        keys: KeySettings::Secret(Secret::new([7; 32])),
+        subject_claim: "sub".into(),
+        permissions_claim: None,
+        admin_permission: None,
+        clock_skew: Duration::ZERO,
+        refresh: Duration::from_mins(10),
+        scopes: vec!["tools:call".into()],
+    };
+    AuthSettings { issuers: vec![issuer], ..with_tokens() }
+}
+
+pub fn with_tokens() -> AuthSettings {
+    AuthSettings { tokens: Some(Arc::new(Tokens)), ..AuthSettings::default() }
+}
+
+impl Gateway {
+    pub async fn start() -> Self {
+        Self::with(settings(), with_tokens()).await
+    }
+
+    pub async fn with(settings: HttpSettings, auth: AuthSettings) -> Self {
+        let bound = HttpFront::bind(settings).await.unwrap();
+        let (address, world, shutdown) =
+            (bound.local_addr(), Arc::new(World::default()), CancellationToken::new());
+        let ready = Arc::clone(&world);
+        let doors = Doors {
+            routes: routes(&world),
+            authenticator: Arc::new(Authenticator::new(auth).unwrap()),
+            ready: Arc::new(move || {
+                if ready.is_ready.load(Ordering::SeqCst) { Readiness::Ready } else { Readiness::NotReady }
+            }),
+            events: Arc::<World>::clone(&world),
+            clock: Arc::new(SystemClock),
+        };
+        let serving = tokio::spawn(bound.serve(doors, shutdown.clone()));
+        Self { address, world, shutdown, serving }
+    }
+
+    pub async fn client(&self) -> Client {
+        Client::connect(self.address).await
+    }
+
+    /// One request on a connection of its own; `{host}` stands for ours.
+    pub async fn ask(&self, request: &str) -> Answer {
+        let mut client = self.client().await;
+        client.send(self.fill(request).as_bytes()).await;
+        client.answer().await.expect("an answer")
+    }
+
+    pub fn fill(&self, request: &str) -> String {
+        request.replace("{host}", &self.address.to_string()).replace('\n', "\r\n")
+    }
+
+    /// Bytes that are no request we serve: refused or hung up on, and no handler sees anything.
+    pub async fn refuses(&self, request: &str) -> String {
+        let mut client = self.client().await;
+        client.send_if_open(self.fill(request).as_bytes()).await;
+        let said = client.rest().await;
+        assert!(!said.contains(" 200 "), "{request:?} was served: {said}");
+        assert_eq!(self.calls(), 0, "{request:?} reached a handler");
+        said
+    }
+
+    pub fn calls(&self) -> usize {
+        self.world.calls.load(Ordering::SeqCst)
+    }
+
+    pub fn refusals(&self) -> Vec<String> {
+        self.world.refusals.lock().unwrap().iter().map(|(code, ..)| code.clone()).collect()
+    }
+
+    pub async fn stopped(self) -> Drained {
+        timeout(HANG, self.serving).await.expect("serving ends").unwrap()
+    }
+}
+
+fn routes(world: &Arc<World>) -> Router {
+    Router::new()
+        .route("/mcp", any(see))
+        .route("/mcp/{*rest}", any(see))
+        .route("/admin/tools", any(see))
+        .route("/slow", get(slow))
+        .route("/long", get(async || "x".repeat(64 * 1024 * 1024)))
+        .route("/only-post", post(async || "posted"))
+        .route("/rich", get(async || ([("cache-control", "public, max-age=9")], "rich")))
+        .layer(Extension(Arc::clone(world)))
+}
+
+/// Tells who called, from where, and what came with it.
+async fn see(
+    Extension(world): Extension<Arc<World>>,
+    Extension(identity): Extension<Identity>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> String {
+    world.calls.fetch_add(1, Ordering::SeqCst);
+    world.bodies.lock().unwrap().push(String::from_utf8_lossy(&body).into_owned());
+    assert!(peer.0.ip().is_loopback());
+    assert!(!headers.contains_key("authorization"), "the proof stays at the door");
+    format!("{} {:?} {}", identity.caller.subject, identity.role, body.len())
+}
+
+async fn slow(Extension(world): Extension<Arc<World>>) -> &'static str {
+    struct Dropped(Arc<Notify>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let _dropped = Dropped(Arc::clone(&world.slow_dropped));
+    world.slow_entered.notify_one();
+    world.slow_may_end.notified().await;
+    "done"
+}
