@@ -144,7 +144,7 @@ async fn bad_requests_are_told_what_is_wrong() {
 #[tokio::test]
 async fn the_state_and_the_tools_are_shown() {
     let world = World::new();
-    world.add("echo", "permissions: {required: [see]}", Does::Echo);
+    world.add("echo", "x-toolgate-permissions: {required: [see]}", Does::Echo);
     world.add("broken", "", Does::Throws("no paper"));
     let server = world.serve().await;
     let client = Client::modern(server, "ann see");

@@ -13,7 +13,7 @@ async fn a_result_is_text_json_or_structured() {
     let world = World::new();
     world.add("text", "", Does::Returns(json!("plain \"words\"")));
     world.add("echo", "", Does::Echo);
-    let output = "output: {type: object, properties: {n: {type: integer}}, required: [n]}";
+    let output = "x-toolgate-output: {type: object, properties: {n: {type: integer}}, required: [n]}";
     world.add("count", output, Does::Returns(json!({"n": 1})));
     let server = world.serve().await;
     for client in
@@ -42,7 +42,7 @@ async fn a_call_without_anything_to_tell_is_answered_in_plain_json() {
 #[tokio::test]
 async fn what_does_not_exist_and_what_is_hidden_read_the_same() {
     let world = World::new();
-    world.add("hidden", "permissions: {required: [see]}", Does::Echo);
+    world.add("hidden", "x-toolgate-permissions: {required: [see]}", Does::Echo);
     let server = world.serve().await;
     for client in
         [Client::modern(server, "ann"), Client::session(server, "ann", "2025-11-25", json!({})).await]
@@ -62,13 +62,21 @@ async fn what_does_not_exist_and_what_is_hidden_read_the_same() {
 #[tokio::test]
 async fn a_refusal_and_a_failure_are_results_that_teach() {
     let world = World::new();
-    world.add("strict", "params: [{name: n, type: INTEGER, required: true}]", Does::Echo);
+    world.add("strict", "params: [{name: n, type: INTEGER, required: true, testValue: '1'}]", Does::Echo);
     world.add("broken", "", Does::Throws("no paper"));
     let client = Client::modern(world.serve().await, "ann");
-    let refused = client.call("broken", json!({})).await;
+    let refused = client.call("strict", json!({"n": "many"})).await;
     assert_eq!(refused.result()["isError"], true);
-    assert!(refused.tool_text().ends_with("the tool failed: no paper"), "{}", refused.tool_text());
-    let denial = &refused.result()["_meta"]["dev.toolgate/denial"];
+    assert!(
+        refused.tool_text().starts_with("not run: the arguments do not fit: `/n`"),
+        "{}",
+        refused.tool_text()
+    );
+    assert_eq!(refused.result()["_meta"]["dev.toolgate/denial"]["retry"], "change-arguments");
+    let failed = client.call("broken", json!({})).await;
+    assert_eq!(failed.result()["isError"], true);
+    assert!(failed.tool_text().ends_with("the tool failed: no paper"), "{}", failed.tool_text());
+    let denial = &failed.result()["_meta"]["dev.toolgate/denial"];
     assert_eq!((&denial["code"], &denial["stage"]), (&json!("execute.tool_failed"), &json!("execute")));
 }
 
@@ -121,7 +129,7 @@ async fn a_conversation_without_a_usable_name_is_refused() {
     let world = World::new();
     let tool = world.add("echo", "", Does::Echo);
     let client = Client::modern(world.serve().await, "ann");
-    for name in [json!(""), json!(5), json!("x".repeat(201)), json!({"a": 1})] {
+    for name in [json!(""), json!(5), json!("x".repeat(201)), json!({"n": 1})] {
         let params = json!({"name": "echo", "arguments": {}, "_meta": {"dev.toolgate/conversation": name}});
         assert_eq!(client.request("tools/call", params).await.error()["code"], -32602);
     }

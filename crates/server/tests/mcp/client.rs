@@ -158,7 +158,8 @@ impl Client {
             && let Some(message) = message
         {
             request = request.header("mcp-method", message["method"].as_str().unwrap());
-            if let Some(name) = message["params"]["name"].as_str() {
+            let named = ["name", "uri", "taskId"].iter().find_map(|key| message["params"][key].as_str());
+            if let Some(name) = named {
                 request = request.header("mcp-name", name);
             }
         }

@@ -15,7 +15,7 @@ async fn every_era_shakes_hands_lists_and_calls() {
         world.add("echo", "", Does::Echo);
         let client = Client::session(world.serve().await, "ann", era, json!({})).await;
         assert_eq!(client.list(None).await.result()["tools"][0]["name"], "echo", "{era}");
-        assert_eq!(client.call("echo", json!({"a": 1})).await.tool_text(), r#"{"a":1}"#, "{era}");
+        assert_eq!(client.call("echo", json!({"n": 1})).await.tool_text(), r#"{"n":1}"#, "{era}");
         assert_eq!(client.request("ping", json!({})).await.result(), &json!({}), "{era}");
     }
 }

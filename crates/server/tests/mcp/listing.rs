@@ -20,7 +20,7 @@ fn world() -> World {
     for (at, name) in
         ["zeta", "hidden_one", "alpha", "hidden_two", "mid", "last", "beyond"].into_iter().enumerate()
     {
-        let more = if at % 2 == 1 && at < 4 { "permissions: {required: [see]}" } else { "" };
+        let more = if at % 2 == 1 && at < 4 { "x-toolgate-permissions: {required: [see]}" } else { "" };
         world.add(name, more, Does::Echo);
     }
     world
@@ -97,7 +97,7 @@ async fn a_page_is_for_its_caller_alone() {
 #[tokio::test]
 async fn an_entry_is_the_gates_listing() {
     let world = World::new();
-    let output = "output: {type: object, properties: {n: {type: integer}}, required: [n]}";
+    let output = "x-toolgate-output: {type: object, properties: {n: {type: integer}}, required: [n]}";
     world.add("count", output, Does::Returns(json!({"n": 1})));
     let reply = Client::modern(world.serve().await, "ann").list(None).await;
     let listed = &reply.result()["tools"][0];

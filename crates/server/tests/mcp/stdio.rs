@@ -79,13 +79,13 @@ fn modern(mut message: Value) -> Value {
 #[tokio::test]
 async fn a_session_lists_calls_hears_of_changes_and_ends() {
     let world = Arc::new(World::new());
-    world.add("echo", "permissions: {required: [see]}", Does::Echo);
+    world.add("echo", "x-toolgate-permissions: {required: [see]}", Does::Echo);
     let mut pipe = Pipe::to(&world);
     pipe.shake_hands("2025-06-18", json!({})).await;
     let listed = pipe.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
     assert_eq!(listed["result"]["tools"][0]["name"], "echo");
-    let called = pipe.ask(&call(2, "echo", &json!({"a": 1}))).await;
-    assert_eq!(called["result"]["content"][0]["text"], r#"{"a":1}"#);
+    let called = pipe.ask(&call(2, "echo", &json!({"n": 1}))).await;
+    assert_eq!(called["result"]["content"][0]["text"], r#"{"n":1}"#);
     world.add("more", "", Does::Echo);
     assert_eq!(pipe.hear().await["method"], "notifications/tools/list_changed");
     let record = world.journal.0.lock().unwrap()[0].clone();
@@ -151,7 +151,15 @@ async fn lines_that_are_too_long_or_no_messages_do_no_harm() {
     for nonsense in ["{", "\u{0}\u{0}", "", "null garbage"] {
         pipe.write.write_all(format!("{nonsense}\n").as_bytes()).await.unwrap();
     }
-    assert_eq!(pipe.ask(&call(2, "echo", &json!({}))).await["id"], 2);
+    pipe.say(&call(2, "echo", &json!({}))).await;
+    let answer = loop {
+        let heard = pipe.hear().await;
+        if heard.get("id").is_some_and(|id| !id.is_null()) {
+            break heard;
+        }
+        assert!(heard["error"].is_object(), "{heard}");
+    };
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(2), &json!(false)));
     pipe.end().await.unwrap();
 }
 

@@ -66,7 +66,7 @@ impl World {
         Self { gate, journal, queue, settings, tools, shutdown }
     }
 
-    /// A tool `name` with more fields of a manifest, last in the list.
+    /// A tool `name` with more fields of its document, last in the list.
     pub fn add(&self, name: &str, more: &str, does: Does) -> Arc<FakeTool> {
         let fake = FakeTool::new(does);
         self.tools.lock().unwrap().push(live(name, more, fake.clone()));
@@ -98,8 +98,13 @@ impl World {
     }
 }
 
-/// `x-caller: ann read write` is ann with two permissions; `x-admin: eve` is an admin.
 async fn front(mut request: Request, next: Next) -> axum::response::Response {
+    introduce(&mut request);
+    next.run(request).await
+}
+
+/// `x-caller: ann read write` is ann with two permissions; `x-admin: eve` is an admin.
+fn introduce(request: &mut Request) {
     let header =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (caller, admin) = (header("x-caller"), header("x-admin"));
@@ -111,13 +116,13 @@ async fn front(mut request: Request, next: Next) -> axum::response::Response {
     if let Some(name) = admin {
         request.extensions_mut().insert(AdminIdentity { name });
     }
-    next.run(request).await
 }
 
 pub fn live(name: &str, more: &str, fake: Arc<FakeTool>) -> Arc<LiveTool> {
+    let takes = if more.contains("params:") { String::new() } else { takes() };
     let document = format!(
-        "{{name: {name}, description: Does {name}., classification: read, handler: {{cli: {{command: echo}}}}, \
-         input: {{type: object}}, {more}}}"
+        "{{name: {name}, description: Does {name}., x-toolgate-classification: read, codeType: Javascript, \
+         code: return 1, {takes} {more}}}"
     );
     let file = check_text(&document, Format::Yaml);
     let tool = file.tools.into_iter().next().unwrap_or_else(|| panic!("{:?}", file.findings));
@@ -137,6 +142,17 @@ pub async fn until(what: &str, is_so: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("never came true: {what}");
+}
+
+/// Whatever the tests call tools with.
+fn takes() -> String {
+    let texts = ["a", "caller", "text", "to"].map(|name| (name, "STRING"));
+    let numbers = ["b", "n", "round", "sum"].map(|name| (name, "INTEGER"));
+    let params = [texts, numbers].concat().into_iter();
+    let params = params.map(|(name, kind)| {
+        format!("{{name: {name}, type: {kind}, required: false, description: A value, testValue: '1'}}")
+    });
+    format!("params: [{}],", params.collect::<Vec<_>>().join(", "))
 }
 
 /// Every call asks a person.
