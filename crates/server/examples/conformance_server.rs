@@ -112,6 +112,8 @@ fn tools() -> Vec<Arc<LiveTool>> {
         tool("test_error_handling", "", Does::Throws("This tool intentionally returns an error for testing")),
         tool("test_tool_with_progress", "", Does::Sleeps(500)),
         tool("test_elicitation", message, text("said")),
+        tool("test_logging_tool", "", text("nothing to log")),
+        tool("test_streaming_elicitation", asks, text("done")),
         tool("test_input_required_result_elicitation", asks, text("done")),
         tool("test_input_required_result_request_state", asks, text("state-ok")),
         tool("test_input_required_result_tampered_state", asks, text("done")),
