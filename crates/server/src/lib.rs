@@ -1,15 +1,24 @@
 //! The doors: authentication, MCP over stdio and Streamable HTTP, the admin API.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod auth;
 mod http;
+mod mcp;
+mod routes;
 
-pub use self::auth::{
+pub use admin::{AdminIdentity, AllTools, admin_router, prometheus_text};
+pub use auth::{
     Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, Challenge, Fetch, How, Identity,
     IssuerSettings, KeySettings, PemKey, Role, Secret, ThrottleSettings, TokenIdentity, TokenVerifier,
     issuer_name,
 };
-pub use self::http::{
+pub use http::{
     Bound, DoorCode, DoorEvents, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Peer, Problem,
     Readiness,
 };
+pub use mcp::{
+    CallerIdentity, ClientAnswers, McpSettings, SessionLimits, StateKey, StdioError, router as mcp_router,
+    serve_stdio,
+};
+pub use routes::routes;

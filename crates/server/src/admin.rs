@@ -1,0 +1,70 @@
+//! What can an operator see and decide? Approvals, the live tools and the gateway's state, as JSON under `/admin/v1`.
+//!
+//! The front lets only admins through and says who they are; without that every request is refused here too. The
+//! shapes are promises, kept in `docs/admin.md`.
+
+mod approvals;
+mod problem;
+mod prometheus;
+mod state;
+
+use std::{fmt, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, FromRequestParts},
+    http::request::Parts,
+    routing::{get, post},
+};
+use toolgate_gate::{Gate, LiveTool};
+
+use self::problem::Problem;
+pub use self::prometheus::prometheus_text;
+
+/// Who administers, as the front found out. It puts this into the request's extensions.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AdminIdentity {
+    /// Written down as who decided.
+    pub name: String,
+}
+
+/// All live tools in order, hidden from nobody here.
+pub type AllTools = Arc<dyn Fn() -> Vec<Arc<LiveTool>> + Send + Sync>;
+
+pub fn admin_router(gate: Gate, tools: AllTools) -> Router {
+    let api = Router::new()
+        .route("/state", get(state::state))
+        .route("/tools", get(state::tools))
+        .route("/approvals", get(approvals::list))
+        .route("/approvals/{id}", get(approvals::show))
+        .route("/approvals/{id}/approve", post(approvals::approve))
+        .route("/approvals/{id}/deny", post(approvals::deny))
+        .fallback(async |_: AdminIdentity| {
+            Problem::not_found("there is nothing at this address; see docs/admin.md")
+        })
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(Admin { gate, tools });
+    Router::new().nest("/admin/v1", api)
+}
+
+#[derive(Clone)]
+struct Admin {
+    gate: Gate,
+    tools: AllTools,
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admin").field("gate", &self.gate).finish_non_exhaustive()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for AdminIdentity {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(Problem::no_admin)
+    }
+}
+
+const LARGEST_BODY: usize = 16 * 1024;

@@ -1,0 +1,148 @@
+//! The queue: which calls wait for a person, and what a person says.
+
+use std::{sync::Arc, time::SystemTime};
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{Path, Query, State, rejection::QueryRejection},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState};
+
+use super::{Admin, AdminIdentity, Problem};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Filter {
+    state: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Newest first.
+pub async fn list(
+    _: AdminIdentity,
+    State(admin): State<Admin>,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Json<Value>, Problem> {
+    let Query(filter) = filter?;
+    let state = filter.state.as_deref().map(|name| ApprovalState::from_name(name).ok_or_else(no_such_state));
+    let state = state.transpose()?;
+    let limit = filter.limit.unwrap_or(USUAL_PAGE).clamp(1, LARGEST_PAGE);
+    let found = on_queue(&admin, move |queue| queue.list(state, limit, SystemTime::now())).await?;
+    let found: Vec<Value> = found.iter().map(shown).collect();
+    Ok(Json(json!({ "approvals": found })))
+}
+
+pub async fn show(
+    _: AdminIdentity,
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let id = parsed(&id)?;
+    let found = on_queue(&admin, move |queue| queue.get(&id, SystemTime::now())).await?;
+    Ok(Json(shown(&found)))
+}
+
+pub async fn approve(
+    by: AdminIdentity,
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<Value>, Problem> {
+    decide(&admin, by, &id, &body, ApprovalState::Approved).await
+}
+
+pub async fn deny(
+    by: AdminIdentity,
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<Value>, Problem> {
+    decide(&admin, by, &id, &body, ApprovalState::Denied).await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decision {
+    note: Option<String>,
+}
+
+async fn decide(
+    admin: &Admin,
+    by: AdminIdentity,
+    id: &str,
+    body: &[u8],
+    state: ApprovalState,
+) -> Result<Json<Value>, Problem> {
+    let id = parsed(id)?;
+    let Decision { note } = if body.is_empty() {
+        Decision::default()
+    } else {
+        let wanted = |_| Problem::bad_request("the body is neither empty nor `{\"note\": \"…\"}`");
+        serde_json::from_slice(body).map_err(wanted)?
+    };
+    if note.as_ref().is_some_and(|note| note.len() > LONGEST_NOTE) {
+        return Err(Problem::bad_request(format!("a note has at most {LONGEST_NOTE} bytes")));
+    }
+    let decide = move |queue: &dyn ApprovalQueue| {
+        queue.decide(&id, state, &by.name, note.as_deref(), SystemTime::now())
+    };
+    Ok(Json(shown(&on_queue(admin, decide).await?)))
+}
+
+fn parsed(id: &str) -> Result<ApprovalId, Problem> {
+    // What cannot be an id is not there either.
+    ApprovalId::parse(id).ok_or_else(|| Problem::from(ApprovalError::Unknown))
+}
+
+fn no_such_state() -> Problem {
+    let names: Vec<&str> = ApprovalState::ALL.iter().map(|state| state.name()).collect();
+    Problem::bad_request(format!("`state` is one of `{}`", names.join("`, `")))
+}
+
+/// The queue is a database: it is asked beside the runtime's own threads.
+async fn on_queue<T, F>(admin: &Admin, job: F) -> Result<T, Problem>
+where
+    T: Send + 'static,
+    F: FnOnce(&dyn ApprovalQueue) -> Result<T, ApprovalError> + Send + 'static,
+{
+    let queue = Arc::clone(admin.gate.queue());
+    let done = tokio::task::spawn_blocking(move || job(queue.as_ref())).await;
+    let done =
+        done.unwrap_or_else(|_| Err(ApprovalError::Unavailable("the queue's thread ended".to_owned())));
+    done.map_err(Problem::from)
+}
+
+fn shown(approval: &Approval) -> Value {
+    let question = &approval.question;
+    json!({
+        "id": approval.id.as_str(),
+        "state": approval.state.name(),
+        "caller": question.binding.caller,
+        "tool": question.binding.tool,
+        "toolDigest": question.binding.tool_digest,
+        "argumentsDigest": question.binding.arguments_digest,
+        "policyDigest": question.binding.policy_digest,
+        "prompt": question.prompt,
+        "because": question.because,
+        "risk": question.risk,
+        "created": time(question.created),
+        "expires": time(question.expires),
+        "decidedBy": approval.decided_by,
+        "decidedAt": approval.decided_at.map(time),
+        "note": approval.note,
+    })
+}
+
+/// As RFC 3339, to the millisecond. `null` for a time that no calendar has.
+fn time(at: SystemTime) -> Option<String> {
+    let at = jiff::Timestamp::try_from(at).ok()?;
+    let at = at.round(jiff::Unit::Millisecond).ok()?;
+    Some(format!("{at:.3}"))
+}
+
+const USUAL_PAGE: usize = 50;
+const LARGEST_PAGE: usize = 500;
+const LONGEST_NOTE: usize = 1_000;

@@ -1,0 +1,34 @@
+//! The counters in the text format of Prometheus.
+
+use std::fmt::Write as _;
+
+use toolgate_gate::{End, Gate};
+
+/// Every reason is there from the start, so that a rate never begins in the middle.
+pub fn prometheus_text(gate: &Gate) -> String {
+    let metrics = gate.metrics();
+    let mut text = String::new();
+    let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    };
+    let version = format!("{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    family("toolgate_build_info", "gauge", "The version that runs.", &[(version, "1".to_owned())]);
+    let plain = |value: String| [(String::new(), value)];
+    family("toolgate_tools", "gauge", "Live tools.", &plain(gate.live_count().to_string()));
+    let running = metrics.running().to_string();
+    family("toolgate_calls_running", "gauge", "Calls whose tool runs just now.", &plain(running));
+    let mut ends = vec![("{end=\"released\",code=\"\"}".to_owned(), metrics.released().to_string())];
+    ends.extend(metrics.ends().map(|(reason, count)| {
+        let end = match reason.end() {
+            End::Refused => "refused",
+            End::Failed => "failed",
+            End::Broken => "broken",
+        };
+        (format!("{{end=\"{end}\",code=\"{}\"}}", reason.code()), count.to_string())
+    }));
+    family("toolgate_calls_total", "counter", "Calls since the start, by how they ended.", &ends);
+    text
+}

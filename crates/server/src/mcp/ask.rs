@@ -1,0 +1,116 @@
+//! How is the person behind the client asked, and what did they say? Only an explicit yes is one.
+
+use std::{collections::BTreeMap, future::Future, pin::Pin};
+
+use rmcp::{
+    RoleServer,
+    model::{
+        ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+        ElicitationSchema, InputRequest, InputRequiredResult, InputResponses,
+    },
+    service::Peer,
+};
+use toolgate_gate::{Answer, Ask, Pending, Prompt};
+
+/// Asks in the middle of the call, as the eras with sessions do.
+#[derive(Debug)]
+pub struct Elicitation(pub Peer<RoleServer>);
+
+impl Ask for Elicitation {
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        Box::pin(async move {
+            match self.0.create_elicitation(form(&prompt.text)).await {
+                Ok(result) => answer_of(&result),
+                Err(_) => Answer::Lost,
+            }
+        })
+    }
+}
+
+/// Asks by ending the request: the client calls again with the answer.
+pub fn input_required(pending: &Pending, state: String) -> InputRequiredResult {
+    let question = InputRequest::Elicitation(ElicitRequest::new(form(&pending.prompt)));
+    InputRequiredResult::new(Some(BTreeMap::from([(QUESTION.to_owned(), question)])), Some(state))
+}
+
+/// `None`: the question was not answered, so it is put again. What else came along is not looked at.
+pub fn answer_in(responses: Option<&InputResponses>) -> Option<Answer> {
+    let given = responses?.get(QUESTION)?;
+    let result: Result<ElicitResult, _> = serde_json::from_value(given.clone());
+    Some(result.as_ref().map_or(Answer::Lost, answer_of))
+}
+
+/// Can this client show a form?
+pub fn shows_forms(capabilities: &ClientCapabilities) -> bool {
+    // Saying nothing of the kind means forms, the only kind there was at first.
+    capabilities.elicitation.as_ref().is_some_and(|can| can.form.is_some() || can.url.is_none())
+}
+
+fn answer_of(result: &ElicitResult) -> Answer {
+    match result.action {
+        ElicitationAction::Accept => Answer::Accept,
+        ElicitationAction::Decline => Answer::Decline,
+        ElicitationAction::Cancel => Answer::Cancel,
+        _ => Answer::Lost,
+    }
+}
+
+/// A form without fields: accepting it is the whole answer.
+fn form(text: &str) -> ElicitRequestParams {
+    ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: text.to_owned(),
+        requested_schema: ElicitationSchema::new(BTreeMap::new()),
+    }
+}
+
+/// The one question of ours.
+const QUESTION: &str = "approval";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(responses: &Value, expect: Option<Answer>) {
+        let responses: InputResponses = serde_json::from_value(responses.clone()).unwrap();
+        assert_eq!(answer_in(Some(&responses)), expect, "{responses:?}");
+    }
+
+    #[test]
+    fn only_an_explicit_yes_to_our_own_question_is_one() {
+        check(&json!({"approval": {"action": "accept", "content": {}}}), Some(Answer::Accept));
+        check(&json!({"approval": {"action": "accept"}, "other": 5}), Some(Answer::Accept));
+        check(&json!({"approval": {"action": "decline"}}), Some(Answer::Decline));
+        check(&json!({"approval": {"action": "cancel"}}), Some(Answer::Cancel));
+        for nonsense in [
+            json!(true),
+            json!("accept"),
+            json!(12_345),
+            json!(null),
+            json!({}),
+            json!({"action": "ACCEPT"}),
+            json!({"action": "yes"}),
+            json!({"action": ["accept"]}),
+            json!({"content": {"action": "accept"}}),
+        ] {
+            check(&json!({"approval": nonsense}), Some(Answer::Lost));
+        }
+        check(&json!({"Approval": {"action": "accept"}}), None);
+        check(&json!({}), None);
+        assert_eq!(answer_in(None), None);
+    }
+
+    #[test]
+    fn a_client_is_asked_only_where_it_says_that_it_shows_forms() {
+        let shows = |capabilities: Value| shows_forms(&serde_json::from_value(capabilities).unwrap());
+        assert!(shows(json!({"elicitation": {}})));
+        assert!(shows(json!({"elicitation": {"form": {}}})));
+        assert!(shows(json!({"elicitation": {"form": {}, "url": {}}})));
+        assert!(!shows(json!({"elicitation": {"url": {}}})));
+        assert!(!shows(json!({"sampling": {}})));
+        assert!(!shows(json!({})));
+    }
+}

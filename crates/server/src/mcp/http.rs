@@ -1,0 +1,83 @@
+//! MCP over Streamable HTTP at `/mcp`, behind a front that has found out who calls.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::Gate;
+
+use super::{
+    CallerIdentity, McpSettings,
+    session::{ASKER, Asker, OwnedSessions},
+    tools::{CallerSource, Door, Shared},
+};
+
+/// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. Host and Origin are the front's to
+/// check. `shutdown` ends sessions and open streams.
+pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
+    let shared = Shared::new(gate, settings);
+    let sessions = Arc::new(OwnedSessions::new(settings.sessions));
+    let config = StreamableHttpServerConfig::default()
+        // One place checks them, and knows the names under which the gateway is reached.
+        .disable_allowed_hosts()
+        // Plain JSON for what has nothing to tell on the way.
+        .with_json_response(true)
+        .with_sse_retry(None)
+        .with_max_request_body_bytes(settings.message_bytes)
+        .with_cancellation_token(shutdown);
+    let door = move || Ok(Door::new(Arc::clone(&shared), CallerSource::Request));
+    let service = StreamableHttpService::new(door, Arc::clone(&sessions), config);
+    Router::new().route("/mcp", any(serve)).with_state(Mcp { service, sessions })
+}
+
+#[derive(Clone)]
+struct Mcp {
+    service: StreamableHttpService<Door, OwnedSessions>,
+    sessions: Arc<OwnedSessions>,
+}
+
+async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
+    let Some(CallerIdentity { caller }) = request.extensions().get::<CallerIdentity>().cloned() else {
+        return (StatusCode::UNAUTHORIZED, "nobody is known to make this request").into_response();
+    };
+    if request.method() == Method::DELETE && !names_own_session(&mcp.sessions, &request, &caller.subject) {
+        return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+    }
+    let is_turned_away = Arc::new(AtomicBool::new(false));
+    let asker = Asker { caller, is_turned_away: Arc::clone(&is_turned_away) };
+    let response = ASKER.scope(asker, mcp.service.handle(request)).await;
+    if is_turned_away.load(Ordering::Relaxed) {
+        return too_many_sessions();
+    }
+    without_caching(response.into_response())
+}
+
+/// One that names none at all is told so by the SDK.
+fn names_own_session(sessions: &OwnedSessions, request: &Request, subject: &str) -> bool {
+    match request.headers().get("mcp-session-id") {
+        None => true,
+        Some(id) => id.to_str().is_ok_and(|id| sessions.is_of(id, subject)),
+    }
+}
+
+fn too_many_sessions() -> Response {
+    let retry = [(header::RETRY_AFTER, HeaderValue::from_static("30"))];
+    (StatusCode::SERVICE_UNAVAILABLE, retry, "too many sessions are open; try again in a while")
+        .into_response()
+}
+
+/// An answer is for its caller alone, whatever stands between.
+fn without_caching(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,184 @@
+//! Whose session is this? Sessions are counted, and are there only for the caller who began them.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use futures_core::Stream;
+use rmcp::{
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    transport::streamable_http_server::{
+        SessionId, SessionManager,
+        session::{
+            ServerSseMessage,
+            local::{LocalSessionManager, LocalSessionManagerError},
+        },
+    },
+};
+use toolgate_policy::Caller;
+
+use super::SessionLimits;
+
+/// The SDK's sessions with an owner each.
+#[derive(Debug)]
+pub struct OwnedSessions {
+    inner: LocalSessionManager,
+    limits: SessionLimits,
+    owners: Mutex<HashMap<SessionId, Owner>>,
+}
+
+#[derive(Debug)]
+struct Owner {
+    subject: String,
+    last_used: Instant,
+}
+
+/// Who makes the request that is being answered. The SDK does not tell its session layer.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    pub caller: Caller,
+    /// Set where there was no place for another session.
+    pub is_turned_away: Arc<AtomicBool>,
+}
+
+tokio::task_local! {
+    pub static ASKER: Asker;
+}
+
+/// `None` outside of a request.
+pub fn with_caller<T>(look: impl FnOnce(&Caller) -> T) -> Option<T> {
+    ASKER.try_with(|asker| look(&asker.caller)).ok()
+}
+
+impl OwnedSessions {
+    pub fn new(limits: SessionLimits) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(limits.idle);
+        // Clients older than these events read them as broken messages.
+        inner.session_config.sse_retry = None;
+        Self { inner, limits, owners: Mutex::default() }
+    }
+
+    pub fn is_of(&self, id: &str, subject: &str) -> bool {
+        self.owners().get(id).is_some_and(|owner| owner.subject == subject)
+    }
+
+    /// Is the session the asker's own? Using it keeps it from being the one to make place.
+    fn is_own(&self, id: &SessionId) -> bool {
+        let is_own = |caller: &Caller| match self.owners().get_mut(id) {
+            Some(owner) if owner.subject == caller.subject => {
+                owner.last_used = Instant::now();
+                true
+            }
+            _ => false,
+        };
+        with_caller(is_own).unwrap_or(false)
+    }
+
+    fn own(&self, id: &SessionId) -> Result<(), LocalSessionManagerError> {
+        if self.is_own(id) { Ok(()) } else { Err(LocalSessionManagerError::SessionNotFound(id.clone())) }
+    }
+
+    /// Takes the place for a session, and says which of the caller's own has to make it.
+    fn enter(&self, id: &SessionId, subject: &str) -> Result<Option<SessionId>, ()> {
+        let mut owners = self.owners();
+        let is_of_caller = |owner: &Owner| owner.subject == subject;
+        let held = owners.values().filter(|owner| is_of_caller(owner)).count();
+        let is_full = held >= self.limits.per_caller || owners.len() >= self.limits.in_all;
+        let oldest = owners.iter().filter(|(_, owner)| is_of_caller(owner));
+        let oldest = oldest.min_by_key(|(_, owner)| owner.last_used).map(|(id, _)| id.clone());
+        let leaves = match (is_full, oldest) {
+            (false, _) => None,
+            (true, Some(oldest)) => Some(oldest),
+            // Nobody loses a session to somebody else's.
+            (true, None) => return Err(()),
+        };
+        if let Some(leaves) = &leaves {
+            owners.remove(leaves);
+        }
+        owners.insert(id.clone(), Owner { subject: subject.to_owned(), last_used: Instant::now() });
+        Ok(leaves)
+    }
+
+    fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Owner>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionManager for OwnedSessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let (id, transport) = self.inner.create_session().await?;
+        let subject = with_caller(|caller| caller.subject.clone());
+        let entered = subject.ok_or(()).and_then(|subject| self.enter(&id, &subject));
+        match entered {
+            Ok(leaves) => {
+                if let Some(leaves) = leaves {
+                    self.inner.close_session(&leaves).await?;
+                }
+                Ok((id, transport))
+            }
+            Err(()) => {
+                let _ = ASKER.try_with(|asker| asker.is_turned_away.store(true, Ordering::Relaxed));
+                self.inner.close_session(&id).await?;
+                Err(LocalSessionManagerError::SessionNotFound(id))
+            }
+        }
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.inner.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        Ok(self.is_own(id) && self.inner.has_session(id).await?)
+    }
+
+    /// Also called by the session itself when it ends, outside of any request.
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.owners().remove(id);
+        self.inner.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.own(id)?;
+        self.inner.create_stream(id, message).await
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
+        self.own(id)?;
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.own(id)?;
+        self.inner.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.own(id)?;
+        self.inner.resume(id, last_event_id).await
+    }
+}

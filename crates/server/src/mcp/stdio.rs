@@ -1,0 +1,56 @@
+//! MCP over a pair of pipes, for the one caller who started the process.
+
+use std::fmt;
+
+use rmcp::{
+    service::{RoleServer, ServerInitializeError, serve_server_with_ct},
+    transport::async_rw::AsyncRwTransport,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::Gate;
+use toolgate_policy::Caller;
+
+use super::{
+    McpSettings,
+    tools::{CallerSource, Door, Shared},
+};
+
+/// Serves until the client closes its end or `shutdown` is cancelled. Calls that still run are given a few seconds to
+/// answer, then ended. A line longer than a message may be is skipped.
+pub async fn serve_stdio<R, W>(
+    gate: Gate,
+    settings: &McpSettings,
+    caller: Caller,
+    (read, write): (R, W),
+    shutdown: CancellationToken,
+) -> Result<(), StdioError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let door = Door::new(Shared::new(gate, settings), CallerSource::Configured(caller));
+    let transport =
+        AsyncRwTransport::<RoleServer, R, W>::new(read, write).with_max_line_length(settings.message_bytes);
+    match serve_server_with_ct(door, transport, shutdown).await {
+        Ok(running) => match running.waiting().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(StdioError(error.to_string())),
+        },
+        // A client that leaves before it has said anything is no mistake.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+        Err(error) => Err(StdioError(error.to_string())),
+    }
+}
+
+/// Why the conversation ended other than by either side's wish.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StdioError(String);
+
+impl fmt::Display for StdioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the client's messages cannot be served: {}", self.0)
+    }
+}
+
+impl std::error::Error for StdioError {}

@@ -1,0 +1,224 @@
+//! The protocol's requests, each handed to whoever answers it. No decisions here.
+
+use std::sync::{Arc, OnceLock};
+
+use http::request::Parts;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+        CompleteResult, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+        ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
+        ServerConfig, SubscriptionFilter, Tool,
+    },
+    service::{NotificationContext, RequestContext, SubscriptionContext},
+};
+use tokio_util::task::AbortOnDropHandle;
+use toolgate_gate::Gate;
+use toolgate_policy::Caller;
+
+use super::{
+    CallerIdentity, ClientAnswers, McpSettings, call, listing::Listings, logging::Threshold, notify,
+    seal::Seal, session,
+};
+
+/// One connection, session or request of a client.
+#[derive(Debug)]
+pub struct Door {
+    pub shared: Arc<Shared>,
+    pub caller: CallerSource,
+    pub threshold: Threshold,
+    /// Ends with the session.
+    watcher: OnceLock<AbortOnDropHandle<()>>,
+}
+
+/// What all of them have in common.
+#[derive(Debug)]
+pub struct Shared {
+    pub gate: Gate,
+    pub listings: Listings,
+    pub seal: Seal,
+    pub answers: ClientAnswers,
+    pub page_size: usize,
+}
+
+/// How is it known who calls?
+#[derive(Clone, Debug)]
+pub enum CallerSource {
+    /// The front says so with every request.
+    Request,
+    /// Whoever started the process.
+    Configured(Caller),
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Era {
+    /// A handshake, and requests in both directions.
+    Sessions,
+    /// Every request stands for itself.
+    Stateless,
+}
+
+impl Shared {
+    pub fn new(gate: Gate, settings: &McpSettings) -> Arc<Self> {
+        Arc::new(Self {
+            listings: Listings::new(&gate),
+            gate,
+            seal: Seal::new(&settings.state_key),
+            answers: settings.answers,
+            page_size: settings.page_size,
+        })
+    }
+}
+
+impl Door {
+    pub fn new(shared: Arc<Shared>, caller: CallerSource) -> Self {
+        Self { shared, caller, threshold: Threshold::default(), watcher: OnceLock::new() }
+    }
+
+    /// There is no caller by default.
+    pub fn caller_of(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        match &self.caller {
+            CallerSource::Configured(caller) => Ok(caller.clone()),
+            CallerSource::Request => context
+                .extensions
+                .get::<Parts>()
+                .and_then(|parts| parts.extensions.get::<CallerIdentity>())
+                .map(|identity| identity.caller.clone())
+                .ok_or_else(|| ErrorData::invalid_request("nobody is known to make this request", None)),
+        }
+    }
+}
+
+impl Era {
+    pub fn of(context: &RequestContext<RoleServer>) -> Self {
+        match context.protocol_version() {
+            Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Self::Stateless,
+            _ => Self::Sessions,
+        }
+    }
+}
+
+impl ServerHandler for Door {
+    fn get_info(&self) -> ServerConfig {
+        #[expect(deprecated, reason = "clients of the older eras look for it")]
+        let capabilities =
+            ServerCapabilities::builder().enable_logging().enable_tools().enable_tool_list_changed().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let caller = self.caller_of(&context)?;
+        let cursor = request.and_then(|request| request.cursor);
+        let Shared { gate, listings, page_size, .. } = &*self.shared;
+        let (tools, next) = listings.page(gate, &caller, cursor.as_deref(), *page_size).map_err(|_| {
+            ErrorData::invalid_params("there is no such cursor (any more); list from the beginning", None)
+        })?;
+        let mut result = ListToolsResult::with_all_items(tools);
+        result.next_cursor = next;
+        // What one caller may know of is nobody else's business.
+        if Era::of(&context) == Era::Stateless {
+            result = result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private);
+        }
+        Ok(result)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        call::call(self, request, context).await
+    }
+
+    /// Asked for while headers are compared with the body; the session layer knows whose request it is.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        session::with_caller(|caller| self.shared.listings.find(&self.shared.gate, caller, name))?
+    }
+
+    #[expect(deprecated, reason = "clients of the older eras know nothing else")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if Era::of(&context) == Era::Stateless {
+            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+        }
+        self.threshold.set(request.level);
+        Ok(())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.watcher.get_or_init(|| {
+            let gate = self.shared.gate.clone();
+            AbortOnDropHandle::new(tokio::spawn(notify::tell_of_changes(gate, context.peer)))
+        });
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.caller_of(context.request_context())?;
+        let mut changes = self.shared.gate.changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    // There are no prompts, resources or completions, and an empty list would say that there could be.
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}
+
+const INSTRUCTIONS: &str = "Tools behind a governed gateway. A call may be refused, or wait for a person's approval; \
+    the answer then says why, and whether and how to try again.";
+
+/// Changes are told to those who listen; everybody else may be this late.
+const LIST_TTL_MS: u64 = 1_000;

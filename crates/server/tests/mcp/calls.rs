@@ -1,0 +1,246 @@
+//! Results, refusals, progress, messages and cancellation.
+
+use serde_json::json;
+
+use crate::{
+    client::{Client, MODERN},
+    fakes::Does,
+    world::{World, until},
+};
+
+#[tokio::test]
+async fn a_result_is_text_json_or_structured() {
+    let world = World::new();
+    world.add("text", "", Does::Returns(json!("plain \"words\"")));
+    world.add("echo", "", Does::Echo);
+    let output = "x-toolgate-output: {type: object, properties: {n: {type: integer}}, required: [n]}";
+    world.add("count", output, Does::Returns(json!({"n": 1})));
+    let server = world.serve().await;
+    for client in
+        [Client::modern(server, "ann"), Client::session(server, "ann", "2025-06-18", json!({})).await]
+    {
+        let text = client.call("text", json!({})).await;
+        assert_eq!(text.tool_text(), "plain \"words\"");
+        assert!(text.result()["_meta"]["dev.toolgate/callId"].is_string(), "{}", text.text);
+        assert_eq!(client.call("echo", json!({"b": 1, "a": "x"})).await.tool_text(), r#"{"b":1,"a":"x"}"#);
+        let structured = client.call("count", json!({})).await;
+        assert_eq!(structured.result()["structuredContent"], json!({"n": 1}));
+        assert_eq!(structured.tool_text(), r#"{"n":1}"#);
+        let expect = (client.era == MODERN).then(|| json!("complete"));
+        assert_eq!(structured.result().get("resultType"), expect.as_ref());
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_anything_to_tell_is_answered_in_plain_json() {
+    let world = World::new();
+    world.add("echo", "", Does::Echo);
+    let reply = Client::modern(world.serve().await, "ann").call("echo", json!({})).await;
+    assert_eq!(reply.headers["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn what_does_not_exist_and_what_is_hidden_read_the_same() {
+    let world = World::new();
+    world.add("hidden", "x-toolgate-permissions: {required: [see]}", Does::Echo);
+    let server = world.serve().await;
+    for client in
+        [Client::modern(server, "ann"), Client::session(server, "ann", "2025-11-25", json!({})).await]
+    {
+        let mut read = Vec::new();
+        for name in ["hidden", "absent"] {
+            let mut error = client.call(name, json!({})).await.error().clone();
+            assert_eq!(error["code"], -32602);
+            error["data"]["callId"] = "x".into();
+            read.push(error.to_string().replace(name, "it"));
+        }
+        assert_eq!(read[0], read[1]);
+    }
+    assert_eq!(Client::modern(server, "bob see").call("hidden", json!({})).await.tool_text(), "{}");
+}
+
+#[tokio::test]
+async fn a_refusal_and_a_failure_are_results_that_teach() {
+    let world = World::new();
+    world.add("strict", "params: [{name: n, type: INTEGER, required: true, testValue: '1'}]", Does::Echo);
+    world.add("broken", "", Does::Throws("no paper"));
+    let client = Client::modern(world.serve().await, "ann");
+    let refused = client.call("strict", json!({"n": "many"})).await;
+    assert_eq!(refused.result()["isError"], true);
+    assert!(
+        refused.tool_text().starts_with("not run: the arguments do not fit: `/n`"),
+        "{}",
+        refused.tool_text()
+    );
+    assert_eq!(refused.result()["_meta"]["dev.toolgate/denial"]["retry"], "change-arguments");
+    let failed = client.call("broken", json!({})).await;
+    assert_eq!(failed.result()["isError"], true);
+    assert!(failed.tool_text().ends_with("the tool failed: no paper"), "{}", failed.tool_text());
+    let denial = &failed.result()["_meta"]["dev.toolgate/denial"];
+    assert_eq!((&denial["code"], &denial["stage"]), (&json!("execute.tool_failed"), &json!("execute")));
+}
+
+#[tokio::test]
+async fn nobody_calls_or_lists_as_nobody() {
+    let world = World::new();
+    let tool = world.add("echo", "", Does::Echo);
+    let server = world.serve().await;
+    let mut nobody = Client::modern(server, "ann");
+    nobody.caller = None;
+    assert_eq!(nobody.call("echo", json!({})).await.status, 401);
+    assert_eq!(nobody.list(None).await.status, 401);
+    let mut old = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    old.caller = None;
+    assert_eq!(old.call("echo", json!({})).await.status, 401);
+    assert_eq!(old.initialize().await.status, 401);
+    assert_eq!(tool.begun(), 0);
+}
+
+#[tokio::test]
+async fn arguments_and_client_names_do_not_make_a_caller() {
+    let world = World::new();
+    world.add("echo", "", Does::Echo);
+    let client = Client::modern(world.serve().await, "ann");
+    let params = json!({
+        "name": "echo", "arguments": {"caller": "root"},
+        "_meta": {"caller": "root", "dev.toolgate/conversation": "talk-1", "sub": "root"},
+    });
+    client.request("tools/call", params).await.result();
+    let record = world.journal.0.lock().unwrap()[0].clone();
+    assert_eq!(record.caller["sub"], "ann");
+    assert_eq!(record.client["conversation"], "talk-1");
+    assert_eq!((&record.client["name"], &record.client["transport"]), (&json!("raw"), &json!("http")));
+    assert_eq!(record.client["protocol"], MODERN);
+}
+
+#[tokio::test]
+async fn a_session_is_its_conversation() {
+    let world = World::new();
+    world.add("echo", "", Does::Echo);
+    let client = Client::session(world.serve().await, "ann", "2025-06-18", json!({})).await;
+    client.call("echo", json!({})).await.result();
+    let said = world.journal.clients();
+    assert_eq!(said[0]["conversation"], client.session.unwrap());
+    assert_eq!(said[0]["protocol"], "2025-06-18");
+}
+
+#[tokio::test]
+async fn a_conversation_without_a_usable_name_is_refused() {
+    let world = World::new();
+    let tool = world.add("echo", "", Does::Echo);
+    let client = Client::modern(world.serve().await, "ann");
+    for name in [json!(""), json!(5), json!("x".repeat(201)), json!({"n": 1})] {
+        let params = json!({"name": "echo", "arguments": {}, "_meta": {"dev.toolgate/conversation": name}});
+        assert_eq!(client.request("tools/call", params).await.error()["code"], -32602);
+    }
+    assert_eq!(tool.begun(), 0);
+}
+
+#[tokio::test]
+async fn progress_is_told_from_the_beginning_on_and_rises() {
+    let world = World::new();
+    world.add("slow", "", Does::Sleeps(500));
+    world.add("fast", "", Does::Echo);
+    let server = world.serve().await;
+    for client in
+        [Client::modern(server, "ann"), Client::session(server, "ann", "2025-11-25", json!({})).await]
+    {
+        for (tool, least) in [("slow", 3), ("fast", 1)] {
+            let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": "p1"}});
+            let reply = client.request("tools/call", params).await;
+            let told: Vec<f64> = reply
+                .messages
+                .iter()
+                .filter(|message| message["method"] == "notifications/progress")
+                .map(|message| {
+                    assert_eq!(message["params"]["progressToken"], "p1");
+                    message["params"]["progress"].as_f64().unwrap()
+                })
+                .collect();
+            assert!(told.len() >= least, "{tool} {}: {}", client.era, reply.text);
+            assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+            assert_eq!(reply.result()["isError"], false);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_wants_messages_reads_how_a_call_ended() {
+    let world = World::new();
+    world.add("broken", "", Does::Throws("no paper"));
+    let server = world.serve().await;
+    let old = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    let mut events = old.open("GET", None).await;
+    old.call("broken", json!({})).await.result();
+    old.request("logging/setLevel", json!({"level": "emergency"})).await.result();
+    old.call("broken", json!({})).await.result();
+    old.request("logging/setLevel", json!({"level": "warning"})).await.result();
+    let call_id = old.call("broken", json!({})).await.result()["_meta"]["dev.toolgate/callId"].clone();
+    let message = events.next().await;
+    assert_eq!(message["method"], "notifications/message", "{message}");
+    assert_eq!(message["params"]["level"], "error");
+    // The first message is of the third call: the others were not wanted.
+    assert_eq!(message["params"]["data"]["callId"], call_id);
+
+    let modern = Client::modern(server, "ann");
+    let params =
+        json!({"name": "broken", "arguments": {}, "_meta": {"io.modelcontextprotocol/logLevel": "info"}});
+    let reply = modern.request("tools/call", params).await;
+    assert_eq!(reply.messages[0]["method"], "notifications/message", "{}", reply.text);
+    assert_eq!(modern.call("broken", json!({})).await.messages.len(), 1);
+    assert_eq!(modern.request("logging/setLevel", json!({"level": "info"})).await.error()["code"], -32601);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_and_is_written_down() {
+    let world = World::new();
+    let tool = world.add("hang", "", Does::Hangs);
+    let client = Client::session(world.serve().await, "ann", "2025-11-25", json!({})).await;
+    let call = client.message(31, "tools/call", json!({"name": "hang", "arguments": {}}));
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.post(&call).await }
+    });
+    until("the tool runs", || tool.begun() == 1).await;
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 31, "reason": "enough"},
+    });
+    assert_eq!(client.post(&cancel).await.status, 202);
+    until("the run was dropped", || tool.dropped() == 1).await;
+    until("it is in the journal", || {
+        world.journal.ends() == [("hang".to_owned(), Some("execute.cancelled"))]
+    })
+    .await;
+    assert_eq!(waiting.await.unwrap().messages.len(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_its_call() {
+    let world = World::new();
+    let tool = world.add("hang", "", Does::Hangs);
+    let client = Client::modern(world.serve().await, "ann");
+    for (at, meta) in [json!({}), json!({"progressToken": 1})].into_iter().enumerate() {
+        let message =
+            client.message(1, "tools/call", json!({"name": "hang", "arguments": {}, "_meta": meta}));
+        let waiting = tokio::spawn({
+            let client = client.clone();
+            async move { client.post(&message).await.status }
+        });
+        until("the tool runs", || tool.begun() == at + 1).await;
+        waiting.abort();
+        until("the run was dropped", || tool.dropped() == at + 1).await;
+    }
+    until("both are in the journal", || world.journal.ends().len() == 2).await;
+    assert!(world.journal.ends().iter().all(|(_, reason)| *reason == Some("execute.cancelled")));
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused() {
+    let world = World::new();
+    let tool = world.add("echo", "", Does::Echo);
+    let client = Client::modern(world.serve().await, "ann");
+    assert_eq!(client.call("echo", json!({"a": "x".repeat(200_000)})).await.status, 413);
+    let large = client.call("echo", json!({"a": "x".repeat(60_000)})).await;
+    assert!(large.tool_text().contains("code: bind.too_large"), "{}", large.tool_text());
+    assert_eq!(tool.begun(), 0);
+}

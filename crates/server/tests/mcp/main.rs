@@ -1,0 +1,12 @@
+//! MCP and the admin API from outside: raw HTTP over loopback and lines over pipes, with a gate whose tools are fakes.
+
+mod admin;
+mod approvals;
+mod calls;
+mod client;
+mod eras;
+mod fakes;
+mod listing;
+mod sessions;
+mod stdio;
+mod world;

@@ -1,0 +1,175 @@
+//! The same over a pair of pipes.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
+    task::JoinHandle,
+};
+use toolgate_policy::Caller;
+use toolgate_server::{StdioError, serve_stdio};
+
+use crate::{
+    client::MODERN,
+    fakes::Does,
+    world::{ASKS, World, until},
+};
+
+struct Pipe {
+    read: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    write: WriteHalf<DuplexStream>,
+    server: JoinHandle<Result<(), StdioError>>,
+}
+
+impl Pipe {
+    fn to(world: &Arc<World>) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let world = Arc::clone(world);
+        let server = tokio::spawn(async move {
+            let caller = Caller::new("local", ["see"]);
+            let (gate, shutdown) = (world.gate.clone(), world.shutdown.clone());
+            serve_stdio(gate, &world.settings, caller, tokio::io::split(theirs), shutdown).await
+        });
+        let (read, write) = tokio::io::split(ours);
+        Self { read: BufReader::new(read).lines(), write, server }
+    }
+
+    async fn say(&mut self, message: &Value) {
+        self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Value {
+        let line = tokio::time::timeout(Duration::from_secs(30), self.read.next_line());
+        serde_json::from_str(&line.await.expect("an answer").unwrap().expect("a line")).unwrap()
+    }
+
+    async fn ask(&mut self, message: &Value) -> Value {
+        self.say(message).await;
+        self.hear().await
+    }
+
+    async fn shake_hands(&mut self, era: &str, capabilities: Value) {
+        let params = json!({
+            "protocolVersion": era, "capabilities": capabilities, "clientInfo": {"name": "raw", "version": "1"},
+        });
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        assert_eq!(self.ask(&hello).await["result"]["protocolVersion"], era);
+        self.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    }
+
+    async fn end(self) -> Result<(), StdioError> {
+        drop((self.read, self.write));
+        tokio::time::timeout(Duration::from_secs(30), self.server).await.expect("an end").unwrap()
+    }
+}
+
+fn call(id: u64, tool: &str, arguments: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+}
+
+fn modern(mut message: Value) -> Value {
+    message["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    });
+    message
+}
+
+#[tokio::test]
+async fn a_session_lists_calls_hears_of_changes_and_ends() {
+    let world = Arc::new(World::new());
+    world.add("echo", "x-toolgate-permissions: {required: [see]}", Does::Echo);
+    let mut pipe = Pipe::to(&world);
+    pipe.shake_hands("2025-06-18", json!({})).await;
+    let listed = pipe.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+    assert_eq!(listed["result"]["tools"][0]["name"], "echo");
+    let called = pipe.ask(&call(2, "echo", &json!({"n": 1}))).await;
+    assert_eq!(called["result"]["content"][0]["text"], r#"{"n":1}"#);
+    world.add("more", "", Does::Echo);
+    assert_eq!(pipe.hear().await["method"], "notifications/tools/list_changed");
+    let record = world.journal.0.lock().unwrap()[0].clone();
+    assert_eq!((&record.caller["sub"], &record.client["transport"]), (&json!("local"), &json!("stdio")));
+    pipe.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stateless_client_calls_without_a_handshake_and_is_asked_by_result() {
+    let world = Arc::new(World::new());
+    let tool = world.add("pay", ASKS, Does::Echo);
+    let mut pipe = Pipe::to(&world);
+    let asked = pipe.ask(&modern(call(1, "pay", &json!({"sum": 5})))).await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let mut again = modern(call(2, "pay", &json!({"sum": 5})));
+    again["params"]["requestState"] = asked["result"]["requestState"].clone();
+    again["params"]["inputResponses"] = json!({"approval": {"action": "accept"}});
+    assert_eq!(pipe.ask(&again).await["result"]["content"][0]["text"], r#"{"sum":5}"#);
+    assert_eq!(tool.begun(), 1);
+    pipe.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_is_asked_in_the_middle_of_the_call() {
+    let world = Arc::new(World::new());
+    let tool = world.add("pay", ASKS, Does::Echo);
+    let mut pipe = Pipe::to(&world);
+    pipe.shake_hands("2025-11-25", json!({"elicitation": {}})).await;
+    let question = pipe.ask(&call(1, "pay", &json!({}))).await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let yes = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
+    assert_eq!(pipe.ask(&yes).await["result"]["isError"], false);
+    assert_eq!(tool.begun(), 1);
+    pipe.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cancelled_call_and_one_whose_client_left_end() {
+    let world = Arc::new(World::new());
+    let tool = world.add("hang", "", Does::Hangs);
+    let mut pipe = Pipe::to(&world);
+    pipe.shake_hands("2025-11-25", json!({})).await;
+    pipe.say(&call(1, "hang", &json!({}))).await;
+    until("the tool runs", || tool.begun() == 1).await;
+    pipe.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}))
+        .await;
+    until("the run was dropped", || tool.dropped() == 1).await;
+    pipe.say(&call(2, "hang", &json!({}))).await;
+    until("the tool runs again", || tool.begun() == 2).await;
+    pipe.end().await.unwrap();
+    until("the second run was dropped", || tool.dropped() == 2).await;
+    until("both are in the journal", || world.journal.ends().len() == 2).await;
+    assert!(world.journal.ends().iter().all(|(_, reason)| *reason == Some("execute.cancelled")));
+}
+
+#[tokio::test]
+async fn lines_that_are_too_long_or_no_messages_do_no_harm() {
+    let world = Arc::new(World::new());
+    world.add("echo", "", Does::Echo);
+    let mut pipe = Pipe::to(&world);
+    pipe.shake_hands("2025-11-25", json!({})).await;
+    pipe.say(&call(1, "echo", &json!({"a": "x".repeat(200_000)}))).await;
+    for nonsense in ["{", "\u{0}\u{0}", "", "null garbage"] {
+        pipe.write.write_all(format!("{nonsense}\n").as_bytes()).await.unwrap();
+    }
+    pipe.say(&call(2, "echo", &json!({}))).await;
+    let answer = loop {
+        let heard = pipe.hear().await;
+        if heard.get("id").is_some_and(|id| !id.is_null()) {
+            break heard;
+        }
+        assert!(heard["error"].is_object(), "{heard}");
+    };
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(2), &json!(false)));
+    pipe.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_never_speaks_and_a_shutdown_are_no_mistakes() {
+    let world = Arc::new(World::new());
+    Pipe::to(&world).end().await.unwrap();
+    let mut pipe = Pipe::to(&world);
+    pipe.shake_hands("2025-11-25", json!({})).await;
+    world.shutdown.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(30), &mut pipe.server);
+    ended.await.expect("an end").unwrap().unwrap();
+}

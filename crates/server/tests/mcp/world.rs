@@ -1,0 +1,159 @@
+//! A gate with fake tools behind a server on loopback whose front believes a header.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{Router, extract::Request, middleware::Next};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::{
+    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
+    OnJournalFailure, Shows,
+};
+use toolgate_policy::{Caller, PolicySet, rate, resolve};
+use toolgate_server::{
+    AdminIdentity, CallerIdentity, ClientAnswers, McpSettings, SessionLimits, StateKey, admin_router,
+    mcp_router,
+};
+use toolgate_spec::{Format, check_text, digest};
+
+use crate::fakes::{Does, FakeTool, MemoryJournal, MemoryQueue};
+
+pub struct World {
+    pub gate: Gate,
+    pub journal: Arc<MemoryJournal>,
+    pub queue: Arc<MemoryQueue>,
+    pub settings: McpSettings,
+    pub tools: Arc<Mutex<Vec<Arc<LiveTool>>>>,
+    pub shutdown: CancellationToken,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(|_, _| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut ApprovalSettings, &mut McpSettings)) -> Self {
+        let mut approvals = ApprovalSettings {
+            default: ApprovalDefault::Never,
+            client_may_answer: true,
+            timeout: Duration::from_secs(30),
+            expires: Duration::from_secs(600),
+            trust: Duration::from_secs(600),
+        };
+        let mut settings = McpSettings {
+            page_size: 3,
+            answers: ClientAnswers::Taken,
+            state_key: StateKey([9; 32]),
+            message_bytes: 100_000,
+            sessions: SessionLimits { in_all: 5, per_caller: 3, idle: Duration::from_secs(60) },
+        };
+        change(&mut approvals, &mut settings);
+        let (journal, queue) = (Arc::<MemoryJournal>::default(), Arc::<MemoryQueue>::default());
+        let gate = Gate::new(GateParts {
+            journal: journal.clone(),
+            on_journal_failure: OnJournalFailure::Refuse,
+            shows: Shows::Digests,
+            queue: queue.clone(),
+            approvals,
+            arguments: ArgumentLimits { bytes: 50_000, depth: 20 },
+            calls: CallLimits { calls: 50, calls_per_caller: 20, waiting: 10 },
+        });
+        let (tools, shutdown) = (Arc::default(), CancellationToken::new());
+        Self { gate, journal, queue, settings, tools, shutdown }
+    }
+
+    /// A tool `name` with more fields of its document, last in the list.
+    pub fn add(&self, name: &str, more: &str, does: Does) -> Arc<FakeTool> {
+        let fake = FakeTool::new(does);
+        self.tools.lock().unwrap().push(live(name, more, fake.clone()));
+        self.publish();
+        fake
+    }
+
+    pub fn remove(&self, name: &str) {
+        self.tools.lock().unwrap().retain(|tool| tool.name() != name);
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let (set, doubled) = LiveSet::new(self.tools.lock().unwrap().clone());
+        assert_eq!(doubled, Vec::<String>::new());
+        self.gate.replace(set);
+    }
+
+    pub async fn serve(&self) -> SocketAddr {
+        let tools = Arc::clone(&self.tools);
+        let app = Router::new()
+            .merge(mcp_router(self.gate.clone(), &self.settings, self.shutdown.clone()))
+            .merge(admin_router(self.gate.clone(), Arc::new(move || tools.lock().unwrap().clone())))
+            .layer(axum::middleware::from_fn(front));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        address
+    }
+}
+
+async fn front(mut request: Request, next: Next) -> axum::response::Response {
+    introduce(&mut request);
+    next.run(request).await
+}
+
+/// `x-caller: ann read write` is ann with two permissions; `x-admin: eve` is an admin.
+fn introduce(request: &mut Request) {
+    let header =
+        |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (caller, admin) = (header("x-caller"), header("x-admin"));
+    if let Some(caller) = caller {
+        let mut words = caller.split(' ');
+        let caller = Caller::new(words.next().unwrap(), words);
+        request.extensions_mut().insert(CallerIdentity { caller });
+    }
+    if let Some(name) = admin {
+        request.extensions_mut().insert(AdminIdentity { name });
+    }
+}
+
+pub fn live(name: &str, more: &str, fake: Arc<FakeTool>) -> Arc<LiveTool> {
+    let takes = if more.contains("params:") { String::new() } else { takes() };
+    let document = format!(
+        "{{name: {name}, description: Does {name}., x-toolgate-classification: read, codeType: Javascript, \
+         code: return 1, {takes} {more}}}"
+    );
+    let file = check_text(&document, Format::Yaml);
+    let tool = file.tools.into_iter().next().unwrap_or_else(|| panic!("{:?}", file.findings));
+    let spec = tool.spec.clone().unwrap_or_else(|| panic!("{:?}\n{document}", tool.findings));
+    let set = PolicySet::shipped().unwrap();
+    let policy = resolve(&spec, &set, None).unwrap();
+    let (risk, digest) = (rate(&policy, &spec, &set), digest(&spec, &tool.document));
+    Arc::new(LiveTool::new(Arc::new(spec), digest, policy, risk, fake).unwrap())
+}
+
+/// Waits until something is so; a hang guard, not a measurement.
+pub async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("never came true: {what}");
+}
+
+/// Whatever the tests call tools with.
+fn takes() -> String {
+    let texts = ["a", "caller", "text", "to"].map(|name| (name, "STRING"));
+    let numbers = ["b", "n", "round", "sum"].map(|name| (name, "INTEGER"));
+    let params = [texts, numbers].concat().into_iter();
+    let params = params.map(|(name, kind)| {
+        format!("{{name: {name}, type: {kind}, required: false, description: A value, testValue: '1'}}")
+    });
+    format!("params: [{}],", params.collect::<Vec<_>>().join(", "))
+}
+
+/// Every call asks a person.
+pub const ASKS: &str = "humanInTheLoop: {mode: REQUIRED}";
