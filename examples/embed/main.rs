@@ -15,7 +15,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn call_a_tool() -> Result<(), Box<dyn std::error::Error>> {
     let state = std::env::args().nth(1).ok_or("say where to keep the state")?;
     let short_texts = when(
-        |_, _, arguments| arguments.get("text").and_then(|text| text.as_str()).is_none_or(|text| text.len() < 100),
+        |_, _, arguments| {
+            arguments.get("text").and_then(|text| text.as_str()).is_none_or(|text| text.len() < 100)
+        },
         "texts have fewer than 100 bytes here",
     );
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/embed/shout.json");

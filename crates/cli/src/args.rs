@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use self::gateway::{
-    ApprovalsArgs, ApprovalsCommand, AuditArgs, AuditCommand, CallArgs, ClientKind, ConfigArgs, ConfigCommand,
-    ConfigCommandArgs, ConnectArgs, DoctorArgs, InitArgs, ListArgs, PublishArgs, ServeArgs, TokenArgs, TokenCommand,
-    TransportKind, UnpublishArgs,
+    ApprovalsArgs, ApprovalsCommand, AuditArgs, AuditCommand, CallArgs, ClientKind, ConfigArgs,
+    ConfigCommand, ConfigCommandArgs, ConnectArgs, DoctorArgs, InitArgs, ListArgs, PublishArgs, ServeArgs,
+    TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
 };
 
 /// The guarded door between AI agents and tools
@@ -164,9 +164,13 @@ pub struct RunArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::TEST)]
 pub struct TestArgs {
-    /// Files, folders or bundles
-    #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    /// Files, folders or bundles; without any, the tools of the workspace, and what came of it is remembered
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
+
+    /// Take away from each document that passes what its run did not use
+    #[arg(long)]
+    pub tighten: bool,
 
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -177,6 +181,9 @@ pub struct TestArgs {
 
     #[command(flatten)]
     pub policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 /// What tools are run in.

@@ -119,18 +119,5 @@ pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>
     }
 }
 
-/// Every parameter that has a test value, in its type.
-pub fn test_arguments(spec: &ToolSpec) -> Result<Map<String, Value>, Failure> {
-    let mut arguments = Map::new();
-    for param in &spec.params {
-        let Some(written) = &param.test_value else { continue };
-        let value = parse_test_value(param.kind, written).map_err(|problem| {
-            Failure::new(format!("test value of `{}`: {}", visible(&param.name), visible(&problem)))
-        })?;
-        arguments.insert(param.name.clone(), value);
-    }
-    Ok(arguments)
-}
-
 const RECYCLE_AFTER: u32 = 1_000;
 const CPU_SECONDS: u64 = 3_600;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use serde_json::{Map, Value, json};
 use toolgate_gate::{Candidate, Observed, Outcome, RunReport, Trial, Wider, wider_than_used};
 
 use crate::{
@@ -38,8 +39,16 @@ pub fn print_failure(trial: &Trial, terminal: &mut Terminal) -> Result<(), Failu
 }
 
 /// Where the document asks for more than the run used.
-pub fn print_wider(candidate: &Candidate, trial: &Trial, terminal: &mut Terminal) -> Result<Vec<Wider>, Failure> {
-    let wider = wider_than_used(&candidate.tool, &Observed::from_json(&trial.pass.observed));
+pub fn wider(candidate: &Candidate, trial: &Trial) -> Vec<Wider> {
+    wider_than_used(&candidate.tool, &Observed::from_json(&trial.pass.observed))
+}
+
+pub fn print_wider(
+    candidate: &Candidate,
+    trial: &Trial,
+    terminal: &mut Terminal,
+) -> Result<Vec<Wider>, Failure> {
+    let wider = wider(candidate, trial);
     for one in &wider {
         writeln!(
             terminal,
@@ -52,6 +61,36 @@ pub fn print_wider(candidate: &Candidate, trial: &Trial, terminal: &mut Terminal
     Ok(wider)
 }
 
+/// The machine's view of a test run.
+pub fn to_json(trial: &Trial) -> Value {
+    let mut report = Map::new();
+    let outcome = match &trial.outcome {
+        Outcome::Released(end) => json!({ "ok": true, "result": end.value }),
+        other => json!({
+            "ok": false,
+            "code": other.reason().map(toolgate_gate::Reason::code),
+            "message": match other {
+                Outcome::Refused(end) => &end.to_operator,
+                Outcome::Failed(end) => &end.to_operator,
+                Outcome::Broken(end) => &end.to_operator,
+                Outcome::Pending(end) => &end.to_caller,
+                Outcome::Released(_) => "",
+            },
+            "stack": trial.report.as_ref().and_then(|report| report.outcome.as_ref().err()).map(|failure| &failure.stack),
+        }),
+    };
+    report.insert("outcome".into(), outcome);
+    report.insert("callId".into(), trial.outcome.call_id().into());
+    report.insert("observed".into(), trial.pass.observed.clone());
+    if let Some(run) = &trial.report {
+        let console: Vec<Value> =
+            run.console.iter().map(|(level, text)| json!({ "level": level, "text": text })).collect();
+        report.insert("console".into(), console.into());
+        report.insert("walls".into(), json!(run.walls));
+    }
+    Value::Object(report)
+}
+
 /// What the refused effects would have needed.
 fn grant(report: &RunReport) -> Option<String> {
     let refused = report.effects.iter().find(|effect| effect.outcome.starts_with("SECURITY"))?;
@@ -60,5 +99,8 @@ fn grant(report: &RunReport) -> Option<String> {
         toolgate_gate::EffectKind::Read => "`fileRead: true`, and a path inside the workspace",
         toolgate_gate::EffectKind::Write => "`fileWrite: true`, and a path inside the workspace",
     };
-    Some(format!("{} of `{}` was refused; it would need {needed} in `sandboxOverrides`", refused.what, refused.target))
+    Some(format!(
+        "{} of `{}` was refused; it would need {needed} in `sandboxOverrides`",
+        refused.what, refused.target
+    ))
 }

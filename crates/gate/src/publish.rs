@@ -81,7 +81,8 @@ impl Workshop {
         let digest = digest(spec, &check.document);
         let spec = Arc::new(spec.clone());
         let runnable = self.handlers.prepare(&spec, &policy).map_err(Unfit::NotOffered)?;
-        let tool = LiveTool::new(spec, digest, policy, (risk, wording(check)), runnable).map_err(Unfit::NotOffered)?;
+        let tool = LiveTool::new(spec, digest, policy, (risk, wording(check)), runnable)
+            .map_err(Unfit::NotOffered)?;
         let pass = self.passes.latest(tool.spec.id.as_str()).map_err(Unfit::Unreadable)?;
         let lifecycle = self.lifecycle(&tool, pass.as_ref());
         let speaks_for_it = |pass: &StoredPass| {

@@ -301,8 +301,8 @@ fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenErro
     };
     let options = toolgate_audit::Options { checkpoint_every: config.audit.checkpoint_every, sync };
     let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
-    let files =
-        toolgate_audit::Journal::open(&config.state.join(writes.folder()), key, options, clock).map_err(broken)?;
+    let files = toolgate_audit::Journal::open(&config.state.join(writes.folder()), key, options, clock)
+        .map_err(broken)?;
     Ok(FileJournal { files, sync })
 }
 

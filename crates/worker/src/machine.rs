@@ -214,7 +214,12 @@ impl Fresh {
             (4, None) if heap_is_full => Ending::Memory,
             (2, Some(error)) => limits::classify(error),
             (3, _) => Ending::Unsettled,
-            (4, text) => Ending::NotData(text.unwrap_or_default()),
+            (4, None) => Ending::NotData(String::new()),
+            // A result can be data and still be too much of it to be written down.
+            (4, Some(error)) => match limits::classify(error) {
+                Ending::Threw(error) => Ending::NotData(error),
+                limit => limit,
+            },
             (5, _) => Ending::Escaped,
             (kind, _) => Ending::Trapped(format!("the engine answered with kind {kind}")),
         }

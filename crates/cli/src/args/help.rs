@@ -52,8 +52,9 @@ Examples:
   toolgate run tools/read-note.json path=shopping.md --workspace ~/notes --format json";
 
 pub const TEST: &str = "\
-Every JavaScript tool found is run once with its test values, in the sandbox it would be served in. Tools of other
-kinds are passed over. A folder is walked as by `check`.
+Every JavaScript tool found is called once with its test values, through all stages, in the sandbox it would be served
+in; nobody is asked. Tools of other kinds are passed over. A folder is walked as by `check`. Where a document grants more
+than its run used, that is said; one run is a witness, not a proof, so look before you --tighten.
 
 Exit codes:
   0  every tool passed
@@ -61,7 +62,8 @@ Exit codes:
   2  a path could not be read, or no JavaScript tool was found
 
 Examples:
-  toolgate test tools/
+  toolgate test
+  toolgate test tools/ --tighten
   toolgate test tools/word-count.json --format json";
 
 pub const DIFF: &str = "\

@@ -73,7 +73,8 @@ async fn watch(queue: &State, terminal: &mut Terminal) -> Result<Ending, Failure
     let mut changes = queue.changes();
     let mut seen: Vec<ApprovalId> = Vec::new();
     loop {
-        let pending = queue.list(Some(ApprovalState::Pending), MOST_LISTED, SystemTime::now()).map_err(told)?;
+        let pending =
+            queue.list(Some(ApprovalState::Pending), MOST_LISTED, SystemTime::now()).map_err(told)?;
         for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
             line(approval, terminal)?;
         }

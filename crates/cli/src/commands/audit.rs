@@ -10,7 +10,9 @@ use std::{
 
 use serde_json::Value;
 use toolgate::Writes;
-use toolgate_audit::{Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_receipt};
+use toolgate_audit::{
+    Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_receipt,
+};
 use toolgate_config::Overrides;
 
 use crate::{
@@ -48,7 +50,9 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
             let wanted = Wanted { tool, caller, decision, reason, call };
             query(&folders, &wanted, days(from.as_deref(), to.as_deref())?, *format, terminal)
         }
-        AuditCommand::Export { from, to } => export(&folders, days(from.as_deref(), to.as_deref())?, terminal),
+        AuditCommand::Export { from, to } => {
+            export(&folders, days(from.as_deref(), to.as_deref())?, terminal)
+        }
         AuditCommand::Receipt { call, .. } => write_receipt(&folders, call, terminal),
     }
 }
@@ -66,10 +70,18 @@ fn verify_all(
         let (good, bad) = (terminal.palette.good, terminal.palette.error);
         let name = visible(&folder.to_string_lossy()).into_owned();
         if report.is_clean() {
-            writeln!(terminal, "{good}intact{good:#}   {name}: {} records, {} checkpoints", report.records, report.checkpoints)?;
+            writeln!(
+                terminal,
+                "{good}intact{good:#}   {name}: {} records, {} checkpoints",
+                report.records, report.checkpoints
+            )?;
         } else {
             ending = Ending::Findings;
-            writeln!(terminal, "{bad}CHANGED{bad:#}  {name}: {} records, {} checkpoints", report.records, report.checkpoints)?;
+            writeln!(
+                terminal,
+                "{bad}CHANGED{bad:#}  {name}: {} records, {} checkpoints",
+                report.records, report.checkpoints
+            )?;
         }
         for finding in &report.findings {
             writeln!(terminal, "  {}", visible(&finding.to_string()))?;
@@ -110,7 +122,9 @@ struct Wanted<'a> {
 impl Wanted<'_> {
     fn fits(&self, entry: &Value) -> bool {
         let is = |wanted: &Option<String>, pointer: &str| {
-            wanted.as_deref().is_none_or(|wanted| entry.pointer(pointer).and_then(Value::as_str) == Some(wanted))
+            wanted
+                .as_deref()
+                .is_none_or(|wanted| entry.pointer(pointer).and_then(Value::as_str) == Some(wanted))
         };
         is(self.tool, "/tool/name")
             && is(self.caller, "/caller/sub")
@@ -167,10 +181,12 @@ fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Re
 }
 
 fn check_receipt(path: &Path, key: Option<&str>, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let key = key.ok_or_else(|| Failure::new("say whose signature counts: --key ed25519:… (the file `journal.key.pub`)"))?;
+    let key = key.ok_or_else(|| {
+        Failure::new("say whose signature counts: --key ed25519:… (the file `journal.key.pub`)")
+    })?;
     let text = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
-    let receipt: Receipt =
-        serde_json::from_str(&text).map_err(|error| Failure::at(path, format!("this is no receipt: {error}")))?;
+    let receipt: Receipt = serde_json::from_str(&text)
+        .map_err(|error| Failure::at(path, format!("this is no receipt: {error}")))?;
     let proven = verify_receipt(&receipt, parsed::<PublicKey>(key)?)
         .map_err(|error| Failure::Findings(visible(&error.to_string()).into_owned()))?;
     for record in &proven {
@@ -185,7 +201,8 @@ fn line(record: &Record, terminal: &mut Terminal) -> Result<(), Failure> {
     let dim = terminal.palette.dim;
     write!(terminal, "{dim}{}{dim:#}  {seq}  {}", record.time, visible(kind))?;
     if record.entry.get("callId").is_some() {
-        let what = [text("/callId"), text("/caller/sub"), text("/tool/name")].map(|one| visible(one).into_owned());
+        let what =
+            [text("/callId"), text("/caller/sub"), text("/tool/name")].map(|one| visible(one).into_owned());
         write!(terminal, "  {}", what.join("  "))?;
     }
     if record.entry.get("outcome").is_some() {
@@ -198,12 +215,14 @@ fn line(record: &Record, terminal: &mut Terminal) -> Result<(), Failure> {
 
 fn records(folder: &Path, span: Span) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
     let entries = read(folder, span).map_err(|error| Failure::new(visible(&error.to_string())))?;
-    Ok(entries.map(|record| record.map_err(|flaw| Failure::Findings(visible(&flaw.to_string()).into_owned()))))
+    Ok(entries
+        .map(|record| record.map_err(|flaw| Failure::Findings(visible(&flaw.to_string()).into_owned()))))
 }
 
 fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
     let day = |text: &str| -> Result<SystemTime, Failure> {
-        time::day(text).ok_or_else(|| Failure::new(format!("`{}` is no day; write it as 2026-11-16", visible(text))))
+        time::day(text)
+            .ok_or_else(|| Failure::new(format!("`{}` is no day; write it as 2026-11-16", visible(text))))
     };
     Ok(Span {
         since: from.map(day).transpose()?,

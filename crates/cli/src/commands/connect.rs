@@ -46,7 +46,8 @@ pub fn snippet(url: &str, token: &str) -> Value {
 }
 
 fn started(config: &Config) -> Result<Value, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::new(format!("this program cannot be found: {error}")))?;
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("this program cannot be found: {error}")))?;
     let file = config.file.clone().unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
     Ok(json!({
         "type": "stdio",
@@ -102,8 +103,9 @@ fn read(path: &Path) -> Result<Value, Failure> {
         return Ok(Value::Object(Map::new()));
     }
     let text = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
-    serde_json::from_str(&text)
-        .map_err(|error| Failure::at(path, format!("it is no JSON that can be extended: {error}; use --print")))
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::at(path, format!("it is no JSON that can be extended: {error}; use --print"))
+    })
 }
 
 fn with_server(before: Value, key: &str, server: &Value) -> Result<Value, Failure> {
@@ -142,7 +144,11 @@ fn codex_table(server: &Value) -> String {
     if let Some(command) = server.get("command") {
         table.push_str(&format!("command = {}\nargs = {}\n", text(command), text(&server["args"])));
     } else {
-        table.push_str(&format!("url = {}\nhttp_headers = {{ Authorization = {} }}\n", text(&server["url"]), text(&server["headers"]["Authorization"])));
+        table.push_str(&format!(
+            "url = {}\nhttp_headers = {{ Authorization = {} }}\n",
+            text(&server["url"]),
+            text(&server["headers"]["Authorization"])
+        ));
     }
     table
 }

@@ -39,7 +39,8 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
             }
             writeln!(terminal, "gateway")?;
             for check in &gateway {
-                let (word, what) = check.problem.as_ref().map_or(("ok", String::new()), |what| ("PROBLEM", what.clone()));
+                let (word, what) =
+                    check.problem.as_ref().map_or(("ok", String::new()), |what| ("PROBLEM", what.clone()));
                 writeln!(terminal, "  {word:<9} {:<20} {}", check.name, visible(&what))?;
             }
         }

@@ -16,7 +16,10 @@ pub fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     let known: Vec<&str> = toolgate::preset_names().chain(["everything", "none"]).collect();
     if !known.contains(&args.preset.as_str()) {
         let hint = similar::closest(&args.preset, known.iter().copied());
-        let hint = hint.map_or_else(|| format!("there are: {}", known.join(", ")), |close| format!("did you mean `{close}`?"));
+        let hint = hint.map_or_else(
+            || format!("there are: {}", known.join(", ")),
+            |close| format!("did you mean `{close}`?"),
+        );
         return Err(Failure::new(format!("there is no preset `{}`; {hint}", visible(&args.preset))));
     }
     let tools = args.dir.join("tools");
@@ -38,7 +41,10 @@ pub fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     }
     let here = args.dir.as_os_str() == ".";
     let enter = if here { String::new() } else { format!("cd {}\n  ", visible(&args.dir.to_string_lossy())) };
-    writeln!(terminal, "\nNext:\n  {enter}toolgate publish word_count\n  toolgate call word_count text=\"to be or not to be\"\n  toolgate serve")?;
+    writeln!(
+        terminal,
+        "\nNext:\n  {enter}toolgate publish word_count\n  toolgate call word_count text=\"to be or not to be\"\n  toolgate serve"
+    )?;
     Ok(Ending::Clean)
 }
 

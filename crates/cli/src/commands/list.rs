@@ -19,8 +19,11 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     match args.format {
         OutputFormat::Json => {
             let tools: Vec<Value> = loaded.tools.iter().map(to_json).collect();
-            let problems: Vec<Value> =
-                loaded.problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect();
+            let problems: Vec<Value> = loaded
+                .problems
+                .iter()
+                .map(|one| json!({ "place": one.place, "problem": one.what }))
+                .collect();
             writeln!(terminal, "{}", json_pretty(&json!({ "tools": tools, "problems": problems })))?;
         }
         OutputFormat::Text => print(&loaded, terminal)?,
@@ -30,16 +33,29 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
 
 fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
     if loaded.tools.is_empty() {
-        writeln!(terminal, "no tools yet; `toolgate new NAME --dir tools` writes one, `catalog.preset` chooses shipped ones")?;
+        writeln!(
+            terminal,
+            "no tools yet; `toolgate new NAME --dir tools` writes one, `catalog.preset` chooses shipped ones"
+        )?;
     }
-    let widest = loaded.tools.iter().map(|tool| visible(&tool.name).chars().count()).max().unwrap_or(4).max(4);
+    let widest =
+        loaded.tools.iter().map(|tool| visible(&tool.name).chars().count()).max().unwrap_or(4).max(4);
     let dim = terminal.palette.dim;
     if !loaded.tools.is_empty() {
-        writeln!(terminal, "{dim}{:<widest$}  {:<20}  {:<5}  {:<16}  why{dim:#}", "tool", "state", "level", "last pass")?;
+        writeln!(
+            terminal,
+            "{dim}{:<widest$}  {:<20}  {:<5}  {:<16}  why{dim:#}",
+            "tool", "state", "level", "last pass"
+        )?;
     }
     for tool in &loaded.tools {
         let (state, level, at, why) = row(tool);
-        writeln!(terminal, "{:<widest$}  {state:<20}  {level:<5}  {at:<16}  {}", visible(&tool.name), visible(&why))?;
+        writeln!(
+            terminal,
+            "{:<widest$}  {state:<20}  {level:<5}  {at:<16}  {}",
+            visible(&tool.name),
+            visible(&why)
+        )?;
     }
     for problem in &loaded.problems {
         let style = terminal.palette.error;

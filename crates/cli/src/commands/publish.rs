@@ -37,7 +37,10 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
         let loaded = toolgate.loaded();
         for tool in choose(&loaded.tools, &args.tools)? {
             if let Ok(candidate) = &tool.candidate {
-                toolgate.workshop().unpublish(candidate).map_err(|problem| Failure::new(visible(&problem)))?;
+                toolgate
+                    .workshop()
+                    .unpublish(candidate)
+                    .map_err(|problem| Failure::new(visible(&problem)))?;
                 note(&toolgate, "tool.unpublished", candidate)?;
             }
             writeln!(terminal, "unpublished  {}", visible(&tool.name))?;
@@ -59,7 +62,8 @@ fn choose<'t>(tools: &'t [Surveyed], names: &[String]) -> Result<Vec<&'t Surveye
         .map(|name| {
             tools.iter().find(|tool| tool.name == *name).ok_or_else(|| {
                 let hint = similar::closest(name, tools.iter().map(|tool| tool.name.as_str()));
-                let hint = hint.map_or_else(String::new, |close| format!("; did you mean `{}`?", visible(close)));
+                let hint =
+                    hint.map_or_else(String::new, |close| format!("; did you mean `{}`?", visible(close)));
                 Failure::new(format!("there is no tool `{}`{hint}", visible(name)))
             })
         })
@@ -108,7 +112,10 @@ async fn publish(
 /// Asks on a terminal; where nobody can be asked, nobody said yes.
 fn confirmed(name: &str, level: RiskLevel, terminal: &mut Terminal) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        Terminal::note(&format!("`{name}` is rated {}; say --yes to publish it without being asked", level.name()));
+        Terminal::note(&format!(
+            "`{name}` is rated {}; say --yes to publish it without being asked",
+            level.name()
+        ));
         return Ok(false);
     }
     terminal.flush()?;

@@ -24,7 +24,7 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let resolved = Resolved::new(&document, &rules, terminal)?;
     let spec = Arc::new(resolved.spec.clone());
     let arguments = if args.arguments.is_empty() {
-        runner::test_arguments(&spec)?
+        toolgate_gate::test_arguments(&spec).map_err(|problem| Failure::new(visible(&problem)))?
     } else {
         runner::arguments(&spec, &args.arguments)?
     };
@@ -91,7 +91,7 @@ fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-pub fn print_failure(failure: &ToolFailure, terminal: &mut Terminal) -> Result<(), Failure> {
+fn print_failure(failure: &ToolFailure, terminal: &mut Terminal) -> Result<(), Failure> {
     writeln!(terminal, "failed   {}: {}", failure.code.code(), indented(&failure.message))?;
     if let Some(helper) = &failure.helper {
         let (kind, name, reason) = (visible(&helper.kind), visible(&helper.helper), visible(&helper.reason));
@@ -118,7 +118,7 @@ const fn level(level: ConsoleLevel) -> &'static str {
 }
 
 /// The machine's view of a run.
-pub fn to_json(report: &JsReport) -> Value {
+fn to_json(report: &JsReport) -> Value {
     let usage = &report.usage;
     let outcome = match &report.outcome {
         Ok(Returned::Value(value)) => json!({ "ok": true, "result": value }),

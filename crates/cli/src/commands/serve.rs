@@ -16,8 +16,8 @@ use toolgate::{Config, Toolgate, Writes};
 use toolgate_config::Overrides;
 use toolgate_gate::SystemClock;
 use toolgate_server::{
-    AllTools, Authenticator, ClientAnswers, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Identity, McpSettings,
-    Readiness, Role, SessionLimits, StateKey, routes, serve_stdio,
+    AllTools, Authenticator, ClientAnswers, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Identity,
+    McpSettings, Readiness, Role, SessionLimits, StateKey, routes, serve_stdio,
 };
 use toolgate_store::{NewToken, Watch, secret_bytes};
 
@@ -47,11 +47,8 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     announce(&toolgate, &log);
     let stop = CancellationToken::new();
     let watching = tokio::spawn(keep_fresh(Arc::clone(&toolgate), overrides, log, stop.clone()));
-    let outcome = if args.stdio {
-        over_stdio(&toolgate, &stop).await
-    } else {
-        over_http(&toolgate, log, &stop).await
-    };
+    let outcome =
+        if args.stdio { over_stdio(&toolgate, &stop).await } else { over_http(&toolgate, log, &stop).await };
     toolgate.gate().begin_shutdown();
     stop.cancel();
     // It has nothing to say any more, and ends at its next look at `stop`.
@@ -93,7 +90,10 @@ async fn over_stdio(toolgate: &Toolgate, stop: &CancellationToken) -> Result<(),
 async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken) -> Result<(), Failure> {
     let config = toolgate.config();
     let front = HttpFront::bind(http_settings(&config)).await.map_err(|error| {
-        Failure::new(format!("cannot listen on {}: {error}; choose another with --listen", config.server.listen))
+        Failure::new(format!(
+            "cannot listen on {}: {error}; choose another with --listen",
+            config.server.listen
+        ))
     })?;
     let authenticator = Authenticator::new(auth::settings(&config, toolgate)?)
         .map_err(|error| Failure::new(visible(&error.to_string())))?;
@@ -190,7 +190,11 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
         .map_err(|error| Failure::new(visible(&error.to_string())))?;
     Ok(McpSettings {
         page_size: config.server.page_size as usize,
-        answers: if config.approvals.client_may_answer { ClientAnswers::Taken } else { ClientAnswers::QueueOnly },
+        answers: if config.approvals.client_may_answer {
+            ClientAnswers::Taken
+        } else {
+            ClientAnswers::QueueOnly
+        },
         state_key: StateKey(key),
         message_bytes: usize::try_from(config.server.max_request).unwrap_or(usize::MAX),
         sessions: SessionLimits {

@@ -1,111 +1,165 @@
-//! Do these tools pass? Each one is run once with its test values, in the sandbox it would be served in.
+//! Do these tools pass? Each one is called once with its test values, through all stages, in the sandbox it would be
+//! served in.
 
-use std::{io::Write, sync::Arc};
+use std::{io::Write, time::SystemTime};
 
-use serde_json::{Value, json};
-use toolgate_handlers::JsReport;
-use toolgate_spec::model::Body;
+use serde_json::{Map, Value, json};
+use toolgate::{Config, Loaded, Origin, Surveyed, Toolgate, Writes};
+use toolgate_config::{Overrides, model::RequiredJail};
+use toolgate_gate::{Candidate, Trial, Wider, tightened};
 
 use crate::{
     Ending, Failure,
     args::{OutputFormat, TestArgs},
-    check_file::Rules,
-    commands::{
-        resolve::Resolved,
-        run::{print_failure, to_json},
-    },
-    documents::{self, Document},
+    draft, gateway,
     report::counted,
-    runner::{self, Runner},
     terminal::{Terminal, json_pretty, visible},
+    trial,
 };
 
 pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let rules = args.policy.rules()?;
-    let files = documents::gather(&args.paths, &rules)?;
-    let runner = Runner::new(&args.sandbox)?;
-    let mut passes = Passes::default();
-    for document in files.iter().flat_map(|file| &file.tools).filter(|document| may_be_javascript(document)) {
-        match try_one(document, &rules, &runner, terminal) {
-            Ok(None) => {}
-            Ok(Some(report)) => passes.note(document, &report, args.format, terminal)?,
-            // What is wrong with one tool is no reason to leave the others untried.
-            Err(failure @ (Failure::Findings(_) | Failure::Told(_))) => {
-                passes.note_failure(document, &failure.to_string(), args.format, terminal)?;
-            }
-            Err(output) => return Err(output),
+    gateway::wait(async {
+        if args.paths.is_empty() {
+            let toolgate = args.config.open().await?;
+            return test_all(&toolgate, args, terminal).await;
+        }
+        // Nothing is remembered of documents that belong to no workspace.
+        let scratch =
+            tempfile::tempdir().map_err(|error| Failure::new(format!("no scratch folder: {error}")))?;
+        let config = config_for(args, scratch.path())?;
+        let toolgate = gateway::open(config, Writes::Command).await?;
+        test_all(&toolgate, args, terminal).await
+    })
+}
+
+fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Failure> {
+    let here =
+        std::env::current_dir().map_err(|error| Failure::new(format!("no current folder: {error}")))?;
+    for path in &args.paths {
+        if !path.exists() {
+            return Err(Failure::at(path, "there is no such file or folder"));
         }
     }
-    passes.finish(args.format, terminal)
+    let defaults = Config::parse("version: 1\n", &here, &|_| None, &Overrides::default());
+    let mut config = defaults.map_err(|_| Failure::new("our own defaults are wrong; report this"))?;
+    config.workspace = here.join(&args.sandbox.workspace);
+    config.state = scratch.join("state");
+    config.tools = args.paths.iter().map(|path| here.join(path)).collect();
+    config.policy.baseline = args.policy.baseline.as_ref().map(|path| here.join(path));
+    config.policy.profiles = args.policy.profiles.as_ref().map(|path| here.join(path));
+    config.policy.overrides = args.policy.overrides.as_ref().map(|path| here.join(path));
+    config.worker.required =
+        if args.sandbox.hardened { RequiredJail::Hardened } else { RequiredJail::Minimum };
+    Ok(config)
 }
 
-fn try_one(
-    document: &Document,
-    rules: &Rules,
-    runner: &Runner,
-    terminal: &Terminal,
-) -> Result<Option<JsReport>, Failure> {
-    let resolved = Resolved::new(document, rules, terminal)?;
-    let spec = Arc::new(resolved.spec.clone());
-    runner.run(&spec, &resolved.policy, &runner::test_arguments(&spec)?)
+async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let loaded = toolgate.loaded();
+    let mut passes = Passes { format: args.format, ..Passes::default() };
+    for tool in &loaded.tools {
+        match &tool.candidate {
+            Ok(candidate) => {
+                let trial = toolgate
+                    .workshop()
+                    .local_pass(toolgate.gate(), candidate, SystemTime::now())
+                    .await
+                    .map_err(|problem| {
+                        Failure::new(format!("`{}`: {}", visible(&tool.name), visible(&problem)))
+                    })?;
+                let wider = passes.note(tool, candidate, &trial, terminal)?;
+                if args.tighten && trial.has_passed() {
+                    tighten(tool, &wider, args.format, terminal)?;
+                }
+            }
+            Err(problem) if is_mistake(&loaded, problem) => passes.note_mistake(tool, problem, terminal)?,
+            // A tool of another kind, which this gateway does not run yet.
+            Err(_) => {}
+        }
+    }
+    passes.finish(&loaded, terminal)
 }
 
-#[derive(Default)]
+fn is_mistake(loaded: &Loaded, problem: &str) -> bool {
+    loaded.problems.iter().any(|known| known.what == problem)
+}
+
+/// Writes the narrower grants into the document; its pass is for the old text, so that it is to be tested again.
+fn tighten(
+    tool: &Surveyed,
+    wider: &[Wider],
+    format: OutputFormat,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let Origin::File(file) = &tool.origin else { return Ok(()) };
+    if wider.is_empty() {
+        return Ok(());
+    }
+    draft::change(file, &tool.name, |document| {
+        let overrides = document.get("sandboxOverrides").and_then(Value::as_object).cloned();
+        let tight = tightened(&overrides.unwrap_or_else(Map::new), wider);
+        Some(vec![("sandboxOverrides", Some(Value::Object(tight)))])
+    })?;
+    if format == OutputFormat::Text {
+        writeln!(terminal, "  tightened {}; test it again", visible(&file.to_string_lossy()))?;
+    }
+    Ok(())
+}
+
 struct Passes {
+    format: OutputFormat,
     passed: usize,
     failed: usize,
     tools: Vec<Value>,
 }
 
+impl Default for Passes {
+    fn default() -> Self {
+        Self { format: OutputFormat::Text, passed: 0, failed: 0, tools: Vec::new() }
+    }
+}
+
 impl Passes {
     fn note(
         &mut self,
-        document: &Document,
-        report: &JsReport,
-        format: OutputFormat,
+        tool: &Surveyed,
+        candidate: &Candidate,
+        trial: &Trial,
         terminal: &mut Terminal,
-    ) -> Result<(), Failure> {
-        let is_pass = report.outcome.is_ok();
-        if is_pass {
+    ) -> Result<Vec<Wider>, Failure> {
+        let word = if trial.has_passed() { "pass" } else { "FAIL" };
+        if trial.has_passed() {
             self.passed += 1;
         } else {
             self.failed += 1;
         }
-        if format == OutputFormat::Text {
-            writeln!(
-                terminal,
-                "{}  {}",
-                if is_pass { "pass" } else { "FAIL" },
-                visible(&document.check.name)
-            )?;
-            if let Err(failure) = &report.outcome {
-                print_failure(failure, terminal)?;
-            }
+        self.tools.push(named(trial::to_json(trial), tool));
+        if self.format == OutputFormat::Json {
+            return Ok(trial::wider(candidate, trial));
         }
-        self.tools.push(named(to_json(report), document));
-        Ok(())
+        writeln!(terminal, "{word}  {}", visible(&tool.name))?;
+        trial::print_failure(trial, terminal)?;
+        if trial.has_passed() { trial::print_wider(candidate, trial, terminal) } else { Ok(Vec::new()) }
     }
 
-    fn note_failure(
-        &mut self,
-        document: &Document,
-        what: &str,
-        format: OutputFormat,
-        terminal: &mut Terminal,
-    ) -> Result<(), Failure> {
+    fn note_mistake(&mut self, tool: &Surveyed, what: &str, terminal: &mut Terminal) -> Result<(), Failure> {
         self.failed += 1;
-        if format == OutputFormat::Text {
-            writeln!(terminal, "FAIL  {}\nfailed   {what}", visible(&document.check.name))?;
+        if self.format == OutputFormat::Text {
+            writeln!(terminal, "FAIL  {}\n  failed   {}", visible(&tool.name), visible(what))?;
         }
-        self.tools.push(named(json!({ "error": what }), document));
+        self.tools.push(named(json!({ "error": what }), tool));
         Ok(())
     }
 
-    fn finish(self, format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    fn finish(self, loaded: &Loaded, terminal: &mut Terminal) -> Result<Ending, Failure> {
         if self.passed + self.failed == 0 {
-            return Err(Failure::new("no JavaScript tool was found"));
+            return Err(match loaded.problems.first() {
+                Some(problem) => {
+                    Failure::new(format!("{}: {}", visible(&problem.place), visible(&problem.what)))
+                }
+                None => Failure::new("no JavaScript tool was found"),
+            });
         }
-        match format {
+        match self.format {
             OutputFormat::Json => {
                 let report = json!({ "passed": self.passed, "failed": self.failed, "tools": self.tools });
                 writeln!(terminal, "{}", json_pretty(&report))?;
@@ -118,14 +172,16 @@ impl Passes {
     }
 }
 
-fn may_be_javascript(document: &Document) -> bool {
-    document.check.spec.as_ref().is_none_or(|spec| matches!(spec.body, Body::JavaScript { .. }))
-}
-
-fn named(mut report: Value, document: &Document) -> Value {
+fn named(mut report: Value, tool: &Surveyed) -> Value {
     if let Value::Object(members) = &mut report {
-        members.insert("tool".to_owned(), json!(document.check.name));
-        members.insert("file".to_owned(), json!(document.file));
+        members.insert("tool".to_owned(), json!(tool.name));
+        members.insert(
+            "file".to_owned(),
+            match &tool.origin {
+                Origin::Shipped => Value::Null,
+                Origin::File(file) => json!(file),
+            },
+        );
     }
     report
 }

@@ -20,9 +20,14 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
             let now = SystemTime::now();
             let expires = match expires.as_deref() {
                 None => None,
-                Some(text) => Some(now + time::span(text).ok_or_else(|| {
-                    Failure::new(format!("`{}` is no time; write one such as 30d, 12h, 15m or 90s", visible(text)))
-                })?),
+                Some(text) => Some(
+                    now + time::span(text).ok_or_else(|| {
+                        Failure::new(format!(
+                            "`{}` is no time; write one such as 30d, 12h, 15m or 90s",
+                            visible(text)
+                        ))
+                    })?,
+                ),
             };
             let new = NewToken {
                 name: name.clone(),

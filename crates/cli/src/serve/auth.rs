@@ -1,24 +1,23 @@
 //! Who may come through the door? The configuration's answer, in the door's words.
 
-use std::{
-    collections::BTreeSet, fs, future::Future, net::IpAddr, pin::Pin, sync::Arc, time::SystemTime,
-};
+use std::{collections::BTreeSet, fs, future::Future, net::IpAddr, pin::Pin, sync::Arc, time::SystemTime};
 
 use toolgate::{Config, Toolgate};
 use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
 use toolgate_egress::{Egress, Guard, HostRule, Mode, Redirects, Request, Rules, parse_url};
 use toolgate_server::{
-    Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, PemKey, Role, Secret, ThrottleSettings,
-    TokenIdentity, TokenVerifier, issuer_name,
+    Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, PemKey, Role, Secret,
+    ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
 };
 use toolgate_store::State;
 
 use crate::Failure;
 
 pub fn settings(config: &Config, toolgate: &Toolgate) -> Result<AuthSettings, Failure> {
-    let tokens = config.auth.tokens.then(|| {
-        Arc::new(StoredTokens(Arc::clone(toolgate.state()))) as Arc<dyn TokenVerifier>
-    });
+    let tokens = config
+        .auth
+        .tokens
+        .then(|| Arc::new(StoredTokens(Arc::clone(toolgate.state()))) as Arc<dyn TokenVerifier>);
     let issuers = config.auth.jwt.iter().map(issuer).collect::<Result<_, _>>()?;
     let danger_anonymous = config.auth.anonymous.as_ref().map(|anonymous| Anonymous {
         name: "anybody".to_owned(),
@@ -38,7 +37,9 @@ fn issuer(issuer: &JwtIssuer) -> Result<IssuerSettings, Failure> {
         JwtKey::SecretEnv(name) => {
             let secret = std::env::var(name).ok().filter(|secret| !secret.trim().is_empty());
             let secret = secret.ok_or_else(|| {
-                Failure::new(format!("the environment variable `{name}` with the secret of an issuer is not set"))
+                Failure::new(format!(
+                    "the environment variable `{name}` with the secret of an issuer is not set"
+                ))
             })?;
             KeySettings::Secret(Secret::new(secret))
         }

@@ -49,7 +49,8 @@ impl Place {
     #[track_caller]
     fn fails(&self, arguments: &[&str], code: i32) -> String {
         let output = self.toolgate(arguments);
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
         text
     }
@@ -105,7 +106,9 @@ impl Serving {
             .unwrap();
         let (send, said) = std::sync::mpsc::channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line))));
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line)))
+        });
         let mut serving = Self { child, address: String::new(), said };
         let line = serving.wait_for("serving MCP at http://");
         let (_, rest) = line.split_once("http://").unwrap();
@@ -225,7 +228,8 @@ fn a_tool_goes_from_a_file_to_an_answer() {
     assert_eq!(answer["result"], json!({ "words": 6, "characters": 18 }));
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
     let text = fs::read_to_string(place.path().join("tools/word_count.json")).unwrap();
-    fs::write(place.path().join("tools/word_count.json"), text.replace("words.length", "words.length + 1")).unwrap();
+    fs::write(place.path().join("tools/word_count.json"), text.replace("words.length", "words.length + 1"))
+        .unwrap();
     assert!(place.ok(&["list"]).contains("DRAFT"), "an edited tool is a draft again");
     place.fails(&["call", "word_count", "text=hi"], 1);
 }
@@ -233,10 +237,13 @@ fn a_tool_goes_from_a_file_to_an_answer() {
 #[test]
 fn a_failed_pass_says_where_and_what() {
     let place = Place::new();
-    place.write_tool("reads", &json!({
-        "code": "console.log('about to read');\nreturn safety.fs.readText(text)",
-        "sandboxOverrides": { "fileRead": true },
-    }));
+    place.write_tool(
+        "reads",
+        &json!({
+            "code": "console.log('about to read');\nreturn safety.fs.readText(text)",
+            "sandboxOverrides": { "fileRead": true },
+        }),
+    );
     let said = place.fails(&["publish", "reads"], 1);
     assert!(said.contains("FAIL       reads"), "{said}");
     assert!(said.contains("execute.tool_failed"), "{said}");
@@ -248,7 +255,10 @@ fn a_failed_pass_says_where_and_what() {
 #[test]
 fn a_person_is_asked_and_a_yes_is_good_once() {
     let place = Place::new();
-    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "Say {args.text}?" } }));
+    place.write_tool(
+        "say",
+        &json!({ "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "Say {args.text}?" } }),
+    );
     place.ok(&["publish", "say"]);
     let said = place.fails(&["call", "say", "text=hi"], 1);
     assert!(said.contains("toolgate approvals approve apr_"), "{said}");
@@ -426,9 +436,11 @@ fn a_tool_that_reaches_far_is_not_published_without_a_word() {
 #[test]
 fn clients_are_configured_with_a_backup() {
     let place = Place::new();
-    fs::write(place.path().join(".mcp.json"), r#"{"mcpServers": {"other": {"command": "x"}}, "more": 1}"#).unwrap();
+    fs::write(place.path().join(".mcp.json"), r#"{"mcpServers": {"other": {"command": "x"}}, "more": 1}"#)
+        .unwrap();
     place.ok(&["connect", "claude"]);
-    let written: Value = serde_json::from_str(&fs::read_to_string(place.path().join(".mcp.json")).unwrap()).unwrap();
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(place.path().join(".mcp.json")).unwrap()).unwrap();
     assert_eq!(written["mcpServers"]["other"]["command"], "x");
     assert_eq!(written["more"], 1);
     assert_eq!(written["mcpServers"]["toolgate"]["args"][0], "serve");

@@ -97,8 +97,9 @@ fn not_granted(code: &str, spec: &ToolSpec) -> Vec<(&'static str, &'static str, 
         lacks.push(("`fetch`", "networkMode", "allowlist"));
     }
     let uses_files = code.contains("safety.fs.");
-    if uses_files && denies(wanted.file_write) && uses(code, "safety.fs.writeText") {
-        lacks.push(("`safety.fs.writeText`", "fileWrite", "true"));
+    let writes = WRITES.iter().find(|(call, _)| uses_files && uses(code, call));
+    if let Some((_, shown)) = writes.filter(|_| denies(wanted.file_write)) {
+        lacks.push((shown, "fileWrite", "true"));
     }
     if uses_files && denies(wanted.file_read) && READS.iter().any(|call| uses(code, call)) {
         lacks.push(("`safety.fs`", "fileRead", "true"));
@@ -214,6 +215,17 @@ const GROUPS: &[Group] = &[
 ];
 
 /// The read group of `safety.fs/v1`.
+/// Each call, and how it is shown.
+const WRITES: &[(&str, &str)] = &[
+    ("safety.fs.writeText", "`safety.fs.writeText`"),
+    ("safety.fs.appendText", "`safety.fs.appendText`"),
+    ("safety.fs.editText", "`safety.fs.editText`"),
+    ("safety.fs.copy", "`safety.fs.copy`"),
+    ("safety.fs.move", "`safety.fs.move`"),
+    ("safety.fs.delete", "`safety.fs.delete`"),
+    ("safety.fs.deleteDir", "`safety.fs.deleteDir`"),
+];
+
 const READS: [&str; 11] = [
     "safety.fs.readText",
     "safety.fs.list",
@@ -287,6 +299,10 @@ mod tests {
             "sandboxOverrides": { "fileRead": true },
         });
         check(&reader, &["the code calls `safety.fs.writeText`, but `fileWrite` does not grant it"]);
+        let deleter = serde_json::json!({
+            "name": "t", "code": "safety.fs.delete(a)", "sandboxOverrides": { "fileRead": true },
+        });
+        check(&deleter, &["the code calls `safety.fs.delete`, but `fileWrite` does not grant it"]);
         let profiled =
             serde_json::json!({ "name": "t", "code": "return fetch(u)", "x-toolgate-profile": "web" });
         check(&profiled, &[]);
