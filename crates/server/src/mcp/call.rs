@@ -103,17 +103,13 @@ fn conversation_of(context: &RequestContext<RoleServer>) -> Result<Option<String
     {
         return Ok(session.to_str().ok().map(str::to_owned));
     }
-    match context.meta.get(CONVERSATION_KEY) {
-        None => Ok(None),
-        Some(named) => match named.as_str().filter(|name| (1..=LONGEST_NAME).contains(&name.len())) {
-            Some(name) => Ok(Some(name.to_owned())),
-            None => {
-                let message =
-                    format!("`_meta` `{CONVERSATION_KEY}` is not a text of 1 to {LONGEST_NAME} bytes");
-                Err(ErrorData::invalid_params(message, None))
-            }
-        },
-    }
+    let Some(named) = context.meta.get(CONVERSATION_KEY) else { return Ok(None) };
+    let name = named.as_str().filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
+    let name = name.ok_or_else(|| {
+        let message = format!("`_meta` `{CONVERSATION_KEY}` is not a text of 1 to {LONGEST_NAME} bytes");
+        ErrorData::invalid_params(message, None)
+    })?;
+    Ok(Some(name.to_owned()))
 }
 
 async fn tell_end(door: &Door, context: &RequestContext<RoleServer>, tool: &str, outcome: &Outcome) {

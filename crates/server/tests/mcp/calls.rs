@@ -218,19 +218,24 @@ async fn a_cancelled_call_ends_and_is_written_down() {
 async fn a_client_that_goes_away_ends_its_call() {
     let world = World::new();
     let tool = world.add("hang", "", Does::Hangs);
-    let client = Client::modern(world.serve().await, "ann");
-    for (at, meta) in [json!({}), json!({"progressToken": 1})].into_iter().enumerate() {
-        let message =
-            client.message(1, "tools/call", json!({"name": "hang", "arguments": {}, "_meta": meta}));
-        let waiting = tokio::spawn({
-            let client = client.clone();
-            async move { client.post(&message).await.status }
-        });
-        until("the tool runs", || tool.begun() == at + 1).await;
-        waiting.abort();
-        until("the run was dropped", || tool.dropped() == at + 1).await;
+    let server = world.serve().await;
+    let old = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    let mut gone = 0;
+    for client in [Client::modern(server, "ann"), old] {
+        for meta in [json!({}), json!({"progressToken": 1})] {
+            let call = json!({"name": "hang", "arguments": {}, "_meta": meta});
+            let message = client.message(40 + gone, "tools/call", call);
+            let waiting = tokio::spawn({
+                let client = client.clone();
+                async move { client.post(&message).await.status }
+            });
+            gone += 1;
+            until("the tool runs", || tool.begun() as u64 == gone).await;
+            waiting.abort();
+            until("the run was dropped", || tool.dropped() as u64 == gone).await;
+        }
     }
-    until("both are in the journal", || world.journal.ends().len() == 2).await;
+    until("all are in the journal", || world.journal.ends().len() == 4).await;
     assert!(world.journal.ends().iter().all(|(_, reason)| *reason == Some("execute.cancelled")));
 }
 
