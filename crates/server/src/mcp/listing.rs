@@ -74,10 +74,5 @@ impl Known {
 }
 
 fn place(cursor: &str) -> Option<String> {
-    if cursor.len() > LONGEST_CURSOR {
-        return None;
-    }
     String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
 }
-
-const LONGEST_CURSOR: usize = 1_000;
