@@ -23,7 +23,7 @@ use super::{
 };
 
 /// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. Host and Origin are the front's to
-/// check. `shutdown` ends sessions and open streams.
+/// check. `shutdown` ends open streams and requests at once: let the gate finish its calls first.
 pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
     let shared = Shared::new(gate, settings);
     let sessions = Arc::new(OwnedSessions::new(settings.sessions));

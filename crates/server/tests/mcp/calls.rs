@@ -249,3 +249,34 @@ async fn a_body_beyond_the_limit_is_refused() {
     assert!(large.tool_text().contains("code: bind.too_large"), "{}", large.tool_text());
     assert_eq!(tool.begun(), 0);
 }
+
+#[tokio::test]
+async fn a_panic_is_answered_written_down_and_over() {
+    let world = World::new();
+    world.add("panic", "", Does::Panics);
+    world.add("echo", "", Does::Echo);
+    let server = world.serve().await;
+    for client in
+        [Client::modern(server, "ann"), Client::session(server, "ann", "2025-11-25", json!({})).await]
+    {
+        let reply = client.call("panic", json!({})).await;
+        assert_eq!(reply.error()["code"], -32603, "{}", reply.text);
+        assert!(!reply.text.contains("on purpose"), "{}", reply.text);
+        assert_eq!(client.call("echo", json!({})).await.tool_text(), "{}");
+    }
+    let ends = world.journal.ends();
+    assert_eq!(ends.iter().filter(|(tool, _)| tool == "panic").count(), 2, "{ends:?}");
+    assert_eq!(world.gate.metrics().running(), 0);
+}
+
+#[tokio::test]
+async fn a_question_is_no_bad_end_to_be_told_of() {
+    let world = World::new();
+    world.add("pay", crate::world::ASKS, Does::Echo);
+    let client = Client::modern(world.serve().await, "ann").asked();
+    let params =
+        json!({"name": "pay", "arguments": {}, "_meta": {"io.modelcontextprotocol/logLevel": "debug"}});
+    let reply = client.request("tools/call", params).await;
+    assert_eq!(reply.messages.len(), 1, "{}", reply.text);
+    assert_eq!(reply.result()["resultType"], "input_required");
+}
