@@ -46,7 +46,7 @@ async fn main() {
         answers: ClientAnswers::Taken,
         state_key: StateKey([7; 32]),
         message_bytes: 4 << 20,
-        sessions: SessionLimits { in_all: 1_000, per_caller: 1_000, idle: Duration::from_secs(300) },
+        sessions: SessionLimits { in_all: 1_000, per_caller: 1_000, idle: Duration::from_mins(5) },
     };
     let app = mcp_router(gate, &settings, CancellationToken::new()).layer(axum::middleware::from_fn(front));
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
@@ -83,8 +83,8 @@ fn gate() -> Gate {
             default: ApprovalDefault::Never,
             client_may_answer: true,
             timeout: Duration::from_secs(20),
-            expires: Duration::from_secs(600),
-            trust: Duration::from_secs(600),
+            expires: Duration::from_mins(10),
+            trust: Duration::from_mins(10),
         },
         arguments: ArgumentLimits { bytes: 1 << 20, depth: 30 },
         calls: CallLimits { calls: 50, calls_per_caller: 50, waiting: 10 },

@@ -1,11 +1,16 @@
 //! `tools/call`: from a request to a call of the gate, and back.
 
-use std::sync::Arc;
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    task::Poll,
+};
 
 use http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, ErrorCode},
+    model::{CallToolRequestParams, CallToolResponse},
     service::RequestContext,
 };
 use toolgate_gate::{Ask, Call, Client, ClientAnswer, Outcome};
@@ -46,19 +51,34 @@ pub async fn call(
         Asking::ByResult | Asking::Impossible => None,
     };
     let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask };
-    let work = door.shared.gate.handle(call);
+    let work = caught(door.shared.gate.handle(call));
     let outcome = tokio::select! {
         outcome = notify::with_progress(&context.peer, context.meta.get_progress_token(), work) => outcome,
         () = context.ct.cancelled() => return Err(cancelled()),
     };
-    tell_end(door, &context, &tool, &outcome).await;
-    match (outcome, bound) {
+    match (outcome.ok_or_else(ill)?, bound) {
         (Outcome::Pending(pending), Some(bound)) => {
             let state = door.shared.seal.close(&pending.approval, bound, pending.expires);
             Ok(ask::input_required(&pending, state).into())
         }
-        (outcome, _) => reply::reply(outcome).map(Into::into),
+        (outcome, _) => {
+            tell_end(door, &context, &tool, &outcome).await;
+            reply::reply(outcome).map(Into::into)
+        }
     }
+}
+
+/// `None` where the work panicked. The SDK would leave the client waiting for an answer that never comes.
+async fn caught<W: Future>(work: W) -> Option<W::Output> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|context| {
+        // Nothing of a call outlives its panic: it is dropped, and written down as ended.
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
 }
 
 /// How can the person behind this client be asked?
@@ -103,17 +123,13 @@ fn conversation_of(context: &RequestContext<RoleServer>) -> Result<Option<String
     {
         return Ok(session.to_str().ok().map(str::to_owned));
     }
-    match context.meta.get(CONVERSATION_KEY) {
-        None => Ok(None),
-        Some(named) => match named.as_str().filter(|name| (1..=LONGEST_NAME).contains(&name.len())) {
-            Some(name) => Ok(Some(name.to_owned())),
-            None => {
-                let message =
-                    format!("`_meta` `{CONVERSATION_KEY}` is not a text of 1 to {LONGEST_NAME} bytes");
-                Err(ErrorData::invalid_params(message, None))
-            }
-        },
-    }
+    let Some(named) = context.meta.get(CONVERSATION_KEY) else { return Ok(None) };
+    let name = named.as_str().filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
+    let name = name.ok_or_else(|| {
+        let message = format!("`_meta` `{CONVERSATION_KEY}` is not a text of 1 to {LONGEST_NAME} bytes");
+        ErrorData::invalid_params(message, None)
+    })?;
+    Ok(Some(name.to_owned()))
 }
 
 async fn tell_end(door: &Door, context: &RequestContext<RoleServer>, tool: &str, outcome: &Outcome) {
@@ -136,9 +152,13 @@ fn bad_state() -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
+fn ill() -> ErrorData {
+    ErrorData::internal_error("the gateway could not carry out the call", None)
+}
+
 /// Nobody reads this: the client has given the request up.
 fn cancelled() -> ErrorData {
-    ErrorData::new(ErrorCode::INTERNAL_ERROR, "the call was cancelled", None)
+    ErrorData::internal_error("the call was cancelled", None)
 }
 
 /// Of `_meta`: which conversation a call belongs to.

@@ -23,7 +23,7 @@ use super::{
 };
 
 /// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. Host and Origin are the front's to
-/// check. `shutdown` ends sessions and open streams.
+/// check. `shutdown` ends open streams and requests at once: let the gate finish its calls first.
 pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
     let shared = Shared::new(gate, settings);
     let sessions = Arc::new(OwnedSessions::new(settings.sessions));
@@ -50,7 +50,8 @@ async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
     let Some(CallerIdentity { caller }) = request.extensions().get::<CallerIdentity>().cloned() else {
         return (StatusCode::UNAUTHORIZED, "nobody is known to make this request").into_response();
     };
-    if request.method() == Method::DELETE && !names_own_session(&mcp.sessions, &request, &caller.subject) {
+    let is_delete = request.method() == Method::DELETE;
+    if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }
     let is_turned_away = Arc::new(AtomicBool::new(false));
@@ -58,6 +59,10 @@ async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
     let response = ASKER.scope(asker, mcp.service.handle(request)).await;
     if is_turned_away.load(Ordering::Relaxed) {
         return too_many_sessions();
+    }
+    // There is nothing to come, and some clients take any other status for a failure.
+    if is_delete && response.status() == StatusCode::ACCEPTED {
+        return StatusCode::NO_CONTENT.into_response();
     }
     without_caching(response.into_response())
 }

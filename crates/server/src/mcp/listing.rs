@@ -50,10 +50,6 @@ impl Listings {
         Ok((self.translated(&tools), next.map(|name| URL_SAFE_NO_PAD.encode(name))))
     }
 
-    pub fn find(&self, gate: &Gate, caller: &Caller, name: &str) -> Option<Tool> {
-        self.translated(&[gate.find(caller, name)?]).pop()
-    }
-
     fn translated(&self, tools: &[Arc<LiveTool>]) -> Vec<Tool> {
         let version = *self.changes.borrow();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,10 +74,5 @@ impl Known {
 }
 
 fn place(cursor: &str) -> Option<String> {
-    if cursor.len() > LONGEST_CURSOR {
-        return None;
-    }
     String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
 }
-
-const LONGEST_CURSOR: usize = 1_000;

@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn later() -> SystemTime {
-        SystemTime::now() + Duration::from_secs(600)
+        SystemTime::now() + Duration::from_mins(10)
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Whose session is this? Sessions are counted, and are there only for the caller who began them.
 
+mod attended;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -22,12 +24,13 @@ use rmcp::{
 };
 use toolgate_policy::Caller;
 
+use self::attended::Attended;
 use super::SessionLimits;
 
 /// The SDK's sessions with an owner each.
 #[derive(Debug)]
 pub struct OwnedSessions {
-    inner: LocalSessionManager,
+    inner: Arc<LocalSessionManager>,
     limits: SessionLimits,
     owners: Mutex<HashMap<SessionId, Owner>>,
 }
@@ -51,7 +54,7 @@ tokio::task_local! {
 }
 
 /// `None` outside of a request.
-pub fn with_caller<T>(look: impl FnOnce(&Caller) -> T) -> Option<T> {
+fn with_caller<T>(look: impl FnOnce(&Caller) -> T) -> Option<T> {
     ASKER.try_with(|asker| look(&asker.caller)).ok()
 }
 
@@ -61,7 +64,7 @@ impl OwnedSessions {
         inner.session_config.keep_alive = Some(limits.idle);
         // Clients older than these events read them as broken messages.
         inner.session_config.sse_retry = None;
-        Self { inner, limits, owners: Mutex::default() }
+        Self { inner: Arc::new(inner), limits, owners: Mutex::default() }
     }
 
     pub fn is_of(&self, id: &str, subject: &str) -> bool {
@@ -118,19 +121,15 @@ impl SessionManager for OwnedSessions {
         let (id, transport) = self.inner.create_session().await?;
         let subject = with_caller(|caller| caller.subject.clone());
         let entered = subject.ok_or(()).and_then(|subject| self.enter(&id, &subject));
-        match entered {
-            Ok(leaves) => {
-                if let Some(leaves) = leaves {
-                    self.inner.close_session(&leaves).await?;
-                }
-                Ok((id, transport))
-            }
-            Err(()) => {
-                let _ = ASKER.try_with(|asker| asker.is_turned_away.store(true, Ordering::Relaxed));
-                self.inner.close_session(&id).await?;
-                Err(LocalSessionManagerError::SessionNotFound(id))
-            }
+        let Ok(leaves) = entered else {
+            let _ = ASKER.try_with(|asker| asker.is_turned_away.store(true, Ordering::Relaxed));
+            self.inner.close_session(&id).await?;
+            return Err(LocalSessionManagerError::SessionNotFound(id));
+        };
+        if let Some(leaves) = leaves {
+            self.inner.close_session(&leaves).await?;
         }
+        Ok((id, transport))
     }
 
     async fn initialize_session(
@@ -157,7 +156,12 @@ impl SessionManager for OwnedSessions {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.own(id)?;
-        self.inner.create_stream(id, message).await
+        let request = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let stream = self.inner.create_stream(id, message).await?;
+        Ok(Attended::new(stream, Arc::clone(&self.inner), id.clone(), request))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {

@@ -10,7 +10,7 @@ use rmcp::{
         CompleteResult, Implementation, ListPromptsRequestMethod, ListPromptsResult,
         ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
-        ServerConfig, SubscriptionFilter, Tool,
+        ServerConfig, SubscriptionFilter,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -20,7 +20,7 @@ use toolgate_policy::Caller;
 
 use super::{
     CallerIdentity, ClientAnswers, McpSettings, call, listing::Listings, logging::Threshold, notify,
-    seal::Seal, session,
+    seal::Seal,
 };
 
 /// One connection, session or request of a client.
@@ -135,12 +135,8 @@ impl ServerHandler for Door {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        call::call(self, request, context).await
-    }
-
-    /// Asked for while headers are compared with the body; the session layer knows whose request it is.
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        session::with_caller(|caller| self.shared.listings.find(&self.shared.gate, caller, name))?
+        // Its future is large, and every handler's future would be as large as the largest.
+        Box::pin(call::call(self, request, context)).await
     }
 
     #[expect(deprecated, reason = "clients of the older eras know nothing else")]
@@ -173,8 +169,8 @@ impl ServerHandler for Door {
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                changed = changes.changed() => {
-                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                told = changes.changed() => {
+                    if told.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
                     }
                 }

@@ -312,7 +312,7 @@ async fn a_session_that_ends_in_the_question_runs_nothing() {
     let call = client.message(7, "tools/call", json!({"name": "pay", "arguments": {}}));
     let mut events = client.open("POST", Some(&call)).await;
     assert_eq!(events.next().await["method"], "elicitation/create");
-    assert_eq!(client.send("DELETE", None).await.status(), 202);
+    assert_eq!(client.send("DELETE", None).await.status(), 204);
     until("the call has ended", || !world.journal.ends().is_empty()).await;
     assert_eq!(tool.begun(), 0);
     let id = world.queue.ids()[0].clone();

@@ -218,19 +218,24 @@ async fn a_cancelled_call_ends_and_is_written_down() {
 async fn a_client_that_goes_away_ends_its_call() {
     let world = World::new();
     let tool = world.add("hang", "", Does::Hangs);
-    let client = Client::modern(world.serve().await, "ann");
-    for (at, meta) in [json!({}), json!({"progressToken": 1})].into_iter().enumerate() {
-        let message =
-            client.message(1, "tools/call", json!({"name": "hang", "arguments": {}, "_meta": meta}));
-        let waiting = tokio::spawn({
-            let client = client.clone();
-            async move { client.post(&message).await.status }
-        });
-        until("the tool runs", || tool.begun() == at + 1).await;
-        waiting.abort();
-        until("the run was dropped", || tool.dropped() == at + 1).await;
+    let server = world.serve().await;
+    let old = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    let mut gone = 0;
+    for client in [Client::modern(server, "ann"), old] {
+        for meta in [json!({}), json!({"progressToken": 1})] {
+            let call = json!({"name": "hang", "arguments": {}, "_meta": meta});
+            let message = client.message(40 + gone, "tools/call", call);
+            let waiting = tokio::spawn({
+                let client = client.clone();
+                async move { client.post(&message).await.status }
+            });
+            gone += 1;
+            until("the tool runs", || tool.begun() as u64 == gone).await;
+            waiting.abort();
+            until("the run was dropped", || tool.dropped() as u64 == gone).await;
+        }
     }
-    until("both are in the journal", || world.journal.ends().len() == 2).await;
+    until("all are in the journal", || world.journal.ends().len() == 4).await;
     assert!(world.journal.ends().iter().all(|(_, reason)| *reason == Some("execute.cancelled")));
 }
 
@@ -243,4 +248,35 @@ async fn a_body_beyond_the_limit_is_refused() {
     let large = client.call("echo", json!({"a": "x".repeat(60_000)})).await;
     assert!(large.tool_text().contains("code: bind.too_large"), "{}", large.tool_text());
     assert_eq!(tool.begun(), 0);
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_written_down_and_over() {
+    let world = World::new();
+    world.add("panic", "", Does::Panics);
+    world.add("echo", "", Does::Echo);
+    let server = world.serve().await;
+    for client in
+        [Client::modern(server, "ann"), Client::session(server, "ann", "2025-11-25", json!({})).await]
+    {
+        let reply = client.call("panic", json!({})).await;
+        assert_eq!(reply.error()["code"], -32603, "{}", reply.text);
+        assert!(!reply.text.contains("on purpose"), "{}", reply.text);
+        assert_eq!(client.call("echo", json!({})).await.tool_text(), "{}");
+    }
+    let ends = world.journal.ends();
+    assert_eq!(ends.iter().filter(|(tool, _)| tool == "panic").count(), 2, "{ends:?}");
+    assert_eq!(world.gate.metrics().running(), 0);
+}
+
+#[tokio::test]
+async fn a_question_is_no_bad_end_to_be_told_of() {
+    let world = World::new();
+    world.add("pay", crate::world::ASKS, Does::Echo);
+    let client = Client::modern(world.serve().await, "ann").asked();
+    let params =
+        json!({"name": "pay", "arguments": {}, "_meta": {"io.modelcontextprotocol/logLevel": "debug"}});
+    let reply = client.request("tools/call", params).await;
+    assert_eq!(reply.messages.len(), 1, "{}", reply.text);
+    assert_eq!(reply.result()["resultType"], "input_required");
 }

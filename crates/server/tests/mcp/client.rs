@@ -118,7 +118,7 @@ impl Client {
     pub async fn post(&self, message: &Value) -> Reply {
         let response = self.send("POST", Some(message)).await;
         let (parts, body) = response.into_parts();
-        let read = tokio::time::timeout(Duration::from_secs(60), body.collect());
+        let read = tokio::time::timeout(Duration::from_mins(1), body.collect());
         let text = String::from_utf8(read.await.expect("an answer").unwrap().to_bytes().to_vec()).unwrap();
         let is_stream = parts.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
         let messages = if is_stream {

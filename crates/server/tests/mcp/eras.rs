@@ -39,19 +39,14 @@ async fn a_server_says_who_it_is_and_what_it_can() {
 }
 
 #[tokio::test]
-async fn an_unknown_version_is_answered_with_one_that_is_known() {
+async fn a_version_that_nobody_knows_is_refused() {
     let world = World::new();
+    let tool = world.add("echo", "", Does::Echo);
     let mut client = Client::modern(world.serve().await, "ann");
-    client.era = "2025-11-25";
-    let params = json!({
-        "protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"},
-    });
-    let mut message = client.message(1, "initialize", params);
     client.era = "1999-01-01";
-    assert_eq!(client.post(&message).await.status, 400);
-    client.era = "2025-11-25";
-    message["params"]["protocolVersion"] = "2025-11-25".into();
-    assert_eq!(client.post(&message).await.result()["protocolVersion"], "2025-11-25");
+    assert_eq!(client.initialize().await.status, 400);
+    assert_eq!(client.call("echo", json!({})).await.status, 400);
+    assert_eq!(tool.begun(), 0);
 }
 
 #[tokio::test]

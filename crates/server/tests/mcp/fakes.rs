@@ -195,6 +195,7 @@ pub enum Does {
     Echo,
     Returns(Value),
     Throws(&'static str),
+    Panics,
     /// Never returns; only being dropped ends it.
     Hangs,
     /// Returns after so many milliseconds.
@@ -270,6 +271,7 @@ async fn outcome(does: &Does, arguments: &Map<String, Value>) -> Result<Option<V
             stack: Vec::new(),
             helper: None,
         }),
+        Does::Panics => panic!("on purpose"),
         Does::Hangs => std::future::pending().await,
         Does::Sleeps(milliseconds) => {
             tokio::time::sleep(std::time::Duration::from_millis(*milliseconds)).await;

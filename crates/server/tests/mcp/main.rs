@@ -1,4 +1,12 @@
 //! MCP and the admin API from outside: raw HTTP over loopback and lines over pipes, with a gate whose tools are fakes.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails loudly"
+)]
 
 mod admin;
 mod approvals;

@@ -37,7 +37,7 @@ async fn an_unknown_and_an_ended_session_are_not_found() {
     let mut unknown = own.clone();
     unknown.session = Some("0".repeat(36));
     assert_eq!(unknown.call("echo", json!({})).await.status, 404);
-    assert_eq!(own.send("DELETE", None).await.status(), 202);
+    assert_eq!(own.send("DELETE", None).await.status(), 204);
     assert_eq!(own.call("echo", json!({})).await.status, 404);
 }
 

@@ -173,3 +173,15 @@ async fn a_client_that_never_speaks_and_a_shutdown_are_no_mistakes() {
     let ended = tokio::time::timeout(Duration::from_secs(30), &mut pipe.server);
     ended.await.expect("an end").unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn a_version_that_nobody_knows_is_answered_with_one_that_is_known() {
+    let world = Arc::new(World::new());
+    let mut pipe = Pipe::to(&world);
+    let params = json!({
+        "protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"},
+    });
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    assert_eq!(pipe.ask(&hello).await["result"]["protocolVersion"], "2025-11-25");
+    pipe.end().await.unwrap();
+}

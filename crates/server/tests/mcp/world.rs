@@ -41,15 +41,15 @@ impl World {
             default: ApprovalDefault::Never,
             client_may_answer: true,
             timeout: Duration::from_secs(30),
-            expires: Duration::from_secs(600),
-            trust: Duration::from_secs(600),
+            expires: Duration::from_mins(10),
+            trust: Duration::from_mins(10),
         };
         let mut settings = McpSettings {
             page_size: 3,
             answers: ClientAnswers::Taken,
             state_key: StateKey([9; 32]),
             message_bytes: 100_000,
-            sessions: SessionLimits { in_all: 5, per_caller: 3, idle: Duration::from_secs(60) },
+            sessions: SessionLimits { in_all: 5, per_caller: 3, idle: Duration::from_mins(1) },
         };
         change(&mut approvals, &mut settings);
         let (journal, queue) = (Arc::<MemoryJournal>::default(), Arc::<MemoryQueue>::default());

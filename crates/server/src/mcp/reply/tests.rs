@@ -142,7 +142,7 @@ fn a_waiting_call_names_its_approval() {
         call_id: "c1".into(),
         approval: approval.clone(),
         prompt: "run it?".into(),
-        expires: SystemTime::now() + Duration::from_secs(3_600),
+        expires: SystemTime::now() + Duration::from_hours(1),
         to_caller: "a person has to approve this call first".into(),
     });
     let Ok(result) = reply(outcome) else { panic!("no result") };
