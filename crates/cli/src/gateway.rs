@@ -1,6 +1,6 @@
 //! What every command around a gateway needs: the configuration, and the gateway put together from it.
 
-use std::{future::Future, path::Path};
+use std::{future::Future, ops::Deref, path::Path};
 
 use toolgate::{Config, Extras, Toolgate, Writes};
 use toolgate_config::{Overrides, config_path};
@@ -22,8 +22,27 @@ impl ConfigArgs {
     }
 
     /// The gateway as a command uses it, beside one that may be running.
-    pub async fn open(&self) -> Result<Toolgate, Failure> {
-        open(self.load(&Overrides::default())?, Writes::Command).await
+    pub async fn open(&self) -> Result<Opened, Failure> {
+        open(self.load(&Overrides::default())?, Writes::Command).await.map(Opened)
+    }
+}
+
+/// A gateway for the length of a command: its journal is closed in the end, however the command ends.
+#[derive(Debug)]
+pub struct Opened(pub Toolgate);
+
+impl Deref for Opened {
+    type Target = Toolgate;
+
+    fn deref(&self) -> &Toolgate {
+        &self.0
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // Where this fails, the next one to open the journal sees that it was not closed, and says so in it.
+        let _ = self.0.close();
     }
 }
 

@@ -62,6 +62,19 @@ pub enum Preset {
     Everything,
 }
 
+impl Preset {
+    /// As the file writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Starter => "starter",
+            Self::Files => "files",
+            Self::Dev => "dev",
+            Self::Everything => "everything",
+        }
+    }
+}
+
 /// Any of these is enough to be selected.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]

@@ -47,7 +47,6 @@ async fn around(
     draft: Option<Arc<LiveTool>>,
 ) -> (Outcome, Option<RunReport>) {
     if let Err(broken) = trail.open().await {
-        gate.observe(&broken);
         return (broken, None);
     }
     let (outcome, report) = match through_the_stages(gate, call, draft, &mut trail).await {
@@ -61,9 +60,7 @@ async fn around(
             (stop.into_outcome(trail.call_id()), report)
         }
     };
-    let outcome = trail.close(outcome).await;
-    gate.observe(&outcome);
-    (outcome, report)
+    (trail.close(outcome).await, report)
 }
 
 async fn through_the_stages(

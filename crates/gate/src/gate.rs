@@ -44,7 +44,7 @@ pub(crate) struct Inner {
     pub(crate) policy: Arc<dyn ToolPolicy>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// What a gate is made of. Nothing in here has a default that lets more through.
@@ -177,7 +177,7 @@ impl Inner {
             policy,
             clock,
             observer,
-            metrics: Metrics::default(),
+            metrics: Arc::default(),
         }
     }
 
@@ -191,10 +191,6 @@ impl Inner {
 
     pub fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
-    }
-
-    pub fn observe(&self, outcome: &Outcome) {
-        self.metrics.ended(outcome.reason());
     }
 }
 

@@ -39,6 +39,7 @@ pub struct Toolgate {
     journal: FileJournal,
     handlers: Arc<JsHandlers>,
     egress: Egress,
+    writes: Writes,
     loaded: Mutex<Arc<Loaded>>,
 }
 
@@ -113,12 +114,17 @@ impl Toolgate {
             journal,
             handlers,
             egress,
+            writes: extras.writes,
             loaded: Mutex::default(),
             config: ArcSwap::from_pointee(config),
         };
-        toolgate.note(&json!({
-            "kind": "gateway.started", "version": env!("CARGO_PKG_VERSION"), "debug": toolgate.config().audit.debug,
-        }))?;
+        if extras.writes == Writes::Gateway {
+            toolgate.note(&json!({
+                "kind": "gateway.started",
+                "version": env!("CARGO_PKG_VERSION"),
+                "debug": toolgate.config().audit.debug,
+            }))?;
+        }
         // What is sound is served from the start; what is not is told.
         let loaded = toolgate.load_and_try().await;
         toolgate.put_in_force(loaded)?;
@@ -221,7 +227,9 @@ impl Toolgate {
     /// Refuses new calls, and closes the journal. Call it when the running calls have ended.
     pub fn close(&self) -> Result<(), OpenError> {
         self.gate.begin_shutdown();
-        self.note(&json!({ "kind": "gateway.stopped" }))?;
+        if self.writes == Writes::Gateway {
+            self.note(&json!({ "kind": "gateway.stopped" }))?;
+        }
         self.journal
             .files
             .close()
@@ -258,13 +266,10 @@ impl Toolgate {
             };
             errors.iter().map(problem).collect::<Vec<_>>()
         })?;
-        Ok(Config {
-            tools: read.tools,
-            catalog: read.catalog,
-            exposure: read.exposure,
-            policy: read.policy,
-            ..current.as_ref().clone()
-        })
+        let mut config = current.as_ref().clone();
+        (config.tools, config.catalog, config.exposure, config.policy) =
+            (read.tools, read.catalog, read.exposure, read.policy);
+        Ok(config)
     }
 
     fn put_in_force(&self, mut loaded: Loaded) -> Result<Arc<Loaded>, OpenError> {
@@ -273,7 +278,9 @@ impl Toolgate {
             what: "two tools have this name on the wire; neither is live".to_owned(),
             place: name,
         }));
-        self.note(&json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() }))?;
+        if self.writes == Writes::Gateway {
+            self.note(&json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() }))?;
+        }
         self.gate.replace(set);
         let loaded = Arc::new(loaded);
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);

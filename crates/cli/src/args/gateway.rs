@@ -11,7 +11,7 @@ use super::{OutputFormat, help};
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
     /// The configuration file; without it `$TOOLGATE_CONFIG`, or `toolgate.yaml` here
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending};
-use toolgate_policy::Caller;
+use toolgate_server::{Identity, Role};
 
 use crate::{
     Ending, Failure,
@@ -18,7 +18,7 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         let toolgate = args.config.open().await?;
         let config = toolgate.config();
         let local = &config.auth.local;
-        let caller = Caller::new(&local.subject, local.permissions.iter().cloned());
+        let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
         let arguments = match toolgate.gate().find(&caller, &args.tool) {
             Some(tool) => runner::arguments(tool.spec(), &args.arguments)?,
             // The gate gives the answer for what is not there, and writes it down.

@@ -61,7 +61,7 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
     };
     let mut checks = vec![Check { name: "configuration", problem: None }];
     let opened = gateway::wait(async {
-        let toolgate = gateway::open(config, toolgate::Writes::Command).await?;
+        let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
         let problems: Vec<String> =
             toolgate.loaded().problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
         Ok((toolgate.gate().live_count(), problems))

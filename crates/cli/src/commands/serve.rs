@@ -43,16 +43,23 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
 
 async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
     let log = Log::new(&config.log);
+    // Before anything is read, so that no edit falls between reading and watching.
+    let (ticks, changed) = watch::channel(0);
+    let watcher = Watch::start(watched(&config), ticks);
+    if let Err(error) = &watcher {
+        log.warn(&format!("{error}; edits are live after a restart or SIGHUP"));
+    }
     let toolgate = Arc::new(gateway::open(config, Writes::Gateway).await?);
     announce(&toolgate, &log);
     let stop = CancellationToken::new();
-    let watching = tokio::spawn(keep_fresh(Arc::clone(&toolgate), overrides, log, stop.clone()));
+    let watching = tokio::spawn(keep_fresh(Arc::clone(&toolgate), changed, overrides, log, stop.clone()));
     let outcome =
         if args.stdio { over_stdio(&toolgate, &stop).await } else { over_http(&toolgate, log, &stop).await };
     toolgate.gate().begin_shutdown();
     stop.cancel();
     // It has nothing to say any more, and ends at its next look at `stop`.
     let _ = watching.await;
+    drop(watcher);
     toolgate.close().map_err(|error| Failure::new(visible(&error.to_string())))?;
     log.info("stopped");
     outcome.map(|()| Ending::Clean)
@@ -64,7 +71,8 @@ fn announce(toolgate: &Toolgate, log: &Log) {
         log.error(&format!("{}: {}", problem.place, problem.what));
     }
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
-    log.info(&format!("{live} of {found} tools are live; `toolgate list` says why the others are not"));
+    let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
+    log.info(&format!("{live} of {found} tools are live{rest}"));
     if toolgate.config().audit.debug {
         log.warn("audit.debug is on: arguments and outputs are written to the journal in clear");
     }
@@ -206,12 +214,13 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
 }
 
 /// Reads everything anew when a file or a pass has changed, and signs the journal every minute.
-async fn keep_fresh(toolgate: Arc<Toolgate>, overrides: Overrides, log: Log, stop: CancellationToken) {
-    let (ticks, mut changed) = watch::channel(0);
-    let watcher = Watch::start(watched(&toolgate.config()), ticks);
-    if let Err(error) = &watcher {
-        log.warn(&format!("{error}; edits are live after a restart or SIGHUP"));
-    }
+async fn keep_fresh(
+    toolgate: Arc<Toolgate>,
+    mut changed: watch::Receiver<u64>,
+    overrides: Overrides,
+    log: Log,
+    stop: CancellationToken,
+) {
     let mut hangups = signal(SignalKind::hangup()).ok();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
     let mut passes = toolgate.state().all_passes().ok();
@@ -222,11 +231,9 @@ async fn keep_fresh(toolgate: Arc<Toolgate>, overrides: Overrides, log: Log, sto
             Ok(()) = changed.changed() => {}
             Ok(()) = state.changed() => {
                 // Approvals and tokens live there too; only passes concern the tools.
-                let now = toolgate.state().all_passes().ok();
-                if now == passes {
+                if toolgate.state().all_passes().ok() == passes {
                     continue;
                 }
-                passes = now;
             }
             () = hangup(&mut hangups) => {}
             _ = minute.tick() => {

@@ -27,7 +27,7 @@ pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         let scratch =
             tempfile::tempdir().map_err(|error| Failure::new(format!("no scratch folder: {error}")))?;
         let config = config_for(args, scratch.path())?;
-        let toolgate = gateway::open(config, Writes::Command).await?;
+        let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
         test_all(&toolgate, args, terminal).await
     })
 }

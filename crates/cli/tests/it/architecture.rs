@@ -22,6 +22,8 @@ const RANKS: &[(&str, u8)] = &[
     ("toolgate-store", 3),
     ("toolgate-worker", 4),
     ("toolgate-handlers", 4),
+    ("toolgate-telemetry", 4),
+    ("toolgate-host", 5),
     ("toolgate-server", 5),
     ("toolgate-eval", 5),
     ("toolgate", 6),

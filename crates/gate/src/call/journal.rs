@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     gate::{Call, Finished, Inner, Observer, OnJournalFailure},
+    metrics::Metrics,
     outcome::{Broken, Outcome},
     reason::{Reason, Stage},
 };
@@ -32,6 +33,7 @@ pub trait Journal: Send + Sync {
 pub(crate) struct Trail {
     journal: Arc<dyn Journal>,
     observer: Option<Arc<dyn Observer>>,
+    metrics: Arc<Metrics>,
     on_failure: OnJournalFailure,
     record: CallRecord,
     begun: SystemTime,
@@ -62,6 +64,7 @@ impl Trail {
         Self {
             journal: Arc::clone(&gate.journal),
             observer: gate.observer.clone(),
+            metrics: Arc::clone(&gate.metrics),
             on_failure: gate.on_journal_failure,
             record: CallRecord::opened(call, purpose, gate.on_journal_failure),
             begun: gate.clock.now(),
@@ -84,7 +87,10 @@ impl Trail {
                 self.state = State::Open;
                 Ok(())
             }
-            (Err(problem), OnJournalFailure::Refuse) => Err(self.broken(problem)),
+            (Err(problem), OnJournalFailure::Refuse) => {
+                self.metrics.ended(Some(Reason::JournalFailed));
+                Err(self.broken(problem))
+            }
         }
     }
 
@@ -108,16 +114,21 @@ impl Trail {
             (Err(problem), OnJournalFailure::Refuse) => self.broken(problem),
         };
         self.state = State::Closed;
+        self.tell(outcome.reason());
+        outcome
+    }
+
+    fn tell(&self, reason: Option<Reason>) {
+        self.metrics.ended(reason);
         if let Some(observer) = &self.observer {
             observer.finished(&Finished {
                 record: &self.record,
-                reason: outcome.reason(),
+                reason,
                 begun: self.begun,
                 duration: self.started.elapsed(),
                 stages: &self.stages,
             });
         }
-        outcome
     }
 
     async fn write(&self) -> Result<(), String> {
@@ -142,6 +153,7 @@ impl Drop for Trail {
             self.record.cancelled(self.started.elapsed());
             // There is nobody left to tell when this fails too; the opening record stays without its pair.
             let _ = self.journal.append(&self.record);
+            self.tell(Some(Reason::Cancelled));
         }
     }
 }
