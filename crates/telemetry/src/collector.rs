@@ -48,8 +48,9 @@ pub enum Again {
 
 impl Collector {
     pub fn new(settings: &Settings, egress: &Egress) -> Result<Self, SettingsError> {
-        let url = parse_url(&settings.endpoint)
-            .map_err(|error| SettingsError::new(format!("the collector's endpoint cannot be used: {error}")))?;
+        let url = parse_url(&settings.endpoint).map_err(|error| {
+            SettingsError::new(format!("the collector's endpoint cannot be used: {error}"))
+        })?;
         if url.query().is_some() {
             let message = "the collector's endpoint has a query; send credentials as headers";
             return Err(SettingsError::new(message));

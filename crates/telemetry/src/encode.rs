@@ -1,10 +1,7 @@
 //! How does OTLP say it in JSON? The mapping of protobuf to JSON, with its own rules: ids in hexadecimal, names in
 //! camel case, 64-bit integers as text, enumerations as numbers.
 
-use std::{
-    fmt::Write as _,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -12,6 +9,7 @@ mod metrics;
 mod traces;
 
 pub use self::{metrics::metrics, traces::traces};
+use crate::hex::hex;
 
 /// Who is speaking. Made once per start.
 #[derive(Clone, Debug)]
@@ -49,19 +47,10 @@ fn instant(time: SystemTime) -> String {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos().to_string()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
-
 fn uuid_v4(mut bytes: [u8; 16]) -> String {
-    if let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes {
-        *version = (*version & 0x0f) | 0x40;
-        *variant = (*variant & 0x3f) | 0x80;
-    }
+    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
+    *version = (*version & 0x0f) | 0x40;
+    *variant = (*variant & 0x3f) | 0x80;
     let hex = hex(&bytes);
     let mut uuid = String::with_capacity(36);
     for (index, digit) in hex.chars().enumerate() {

@@ -3,11 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use toolgate_gate::{End, Finished, Purpose, Reason, Stage};
 use toolgate_policy::RiskLevel;
 
-use crate::settings::Callers;
+use crate::{
+    hex::{digest, hex},
+    settings::Callers,
+};
 
 /// A call's summary for a span.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -45,6 +47,19 @@ impl Ended {
             stages: call.stages.iter().take(Stage::ALL.len()).copied().collect(),
         }
     }
+
+    pub fn spans(&self) -> u64 {
+        spans(&self.stages)
+    }
+}
+
+/// How many spans this call makes: one for the whole, and one for every stage.
+pub fn spans_of(call: &Finished<'_>) -> u64 {
+    spans(call.stages)
+}
+
+fn spans(stages: &[(Stage, Duration)]) -> u64 {
+    1 + stages.len().min(Stage::ALL.len()) as u64
 }
 
 /// The level of the tool, once the call was admitted to one.
@@ -97,7 +112,7 @@ impl Kind {
 fn named(subject: &str, callers: Callers) -> String {
     match callers {
         Callers::Plain => short(subject),
-        Callers::Hashed => Sha256::digest(subject).iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+        Callers::Hashed => hex(&digest::<8>(subject.as_bytes())),
     }
 }
 

@@ -19,7 +19,10 @@ impl Headers {
     pub fn new(pairs: Vec<(String, String)>) -> Result<Self, SettingsError> {
         for (index, (name, value)) in pairs.iter().enumerate() {
             if name.is_empty() || !name.bytes().all(is_token) {
-                let message = format!("header {} of the collector has no sound name; use letters, digits and `-`", index + 1);
+                let message = format!(
+                    "header {} of the collector has no sound name; use letters, digits and `-`",
+                    index + 1
+                );
                 return Err(SettingsError::new(message));
             }
             if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
@@ -104,7 +107,10 @@ mod tests {
     #[test]
     fn headers_are_read_as_other_exporters_read_them() {
         check("", &[]);
-        check("authorization=Bearer%20abc, x-scope = a=b ,", &[("authorization", "Bearer abc"), ("x-scope", "a=b")]);
+        check(
+            "authorization=Bearer%20abc, x-scope = a=b ,",
+            &[("authorization", "Bearer abc"), ("x-scope", "a=b")],
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod counts;
 mod encode;
 mod ended;
 mod headers;
+mod hex;
 mod send;
 mod settings;
 mod tally;

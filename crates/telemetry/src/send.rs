@@ -52,8 +52,8 @@ pub async fn send_traces(mut sender: Sender, mut queue: mpsc::Receiver<Ended>, d
         if !taken && sender.stop.is_wished() {
             // The collector had its last chance; what is left must not hold up the end.
             queue.close();
-            while queue.try_recv().is_ok() {
-                sender.tally.dropped(Cause::NotDelivered, 1);
+            while let Ok(call) = queue.try_recv() {
+                sender.tally.dropped(Cause::NotDelivered, call.spans());
             }
             return;
         }
@@ -91,12 +91,11 @@ async fn gather(
 impl Sender {
     /// Tries until the collector has the spans of these calls, refuses them for good, or has failed too often.
     async fn bring(&mut self, calls: &[Ended]) -> bool {
-        let count = calls.len() as u64;
-        let request =
-            self.collector.request(Signal::Traces, &encode::traces(&self.speaker, calls));
+        let count = calls.iter().map(Ended::spans).sum();
+        let request = self.collector.request(Signal::Traces, &encode::traces(&self.speaker, calls));
         let mut pause = FIRST_PAUSE;
-        for _ in 0..ATTEMPTS {
-            let is_last = self.stop.is_wished();
+        for attempt in 1..=ATTEMPTS {
+            let is_last = attempt == ATTEMPTS || self.stop.is_wished();
             let failure = match self.collector.post(request.clone()).await {
                 Ok(accepted) => {
                     self.tally.sent(count, accepted.rejected);

@@ -8,17 +8,17 @@ use std::sync::{
 /// How sending goes, for an operator who asks.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Report {
-    /// Calls whose spans the collector has taken.
-    pub calls_sent: u64,
-    /// Calls whose spans are lost, for whatever cause.
-    pub calls_dropped: u64,
+    /// Spans that the collector has taken.
+    pub spans_sent: u64,
+    /// Spans that are lost, for whatever cause.
+    pub spans_dropped: u64,
     /// Sendings of metrics that the collector has taken.
     pub metrics_sent: u64,
     /// Why the last sending failed; nothing once one has succeeded again.
     pub last_failure: Option<String>,
 }
 
-/// Why are a call's spans lost?
+/// Why are spans lost?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Cause {
     /// Calls ended faster than spans could be sent.
@@ -54,14 +54,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn queued(&self) {
-        self.queued.fetch_add(1, Ordering::Relaxed);
+    pub fn queued(&self, spans: u64) {
+        self.queued.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// Of `calls` in a request, the collector rejected so many.
-    pub fn sent(&self, calls: u64, rejected: u64) {
-        let rejected = rejected.min(calls);
-        self.sent.fetch_add(calls - rejected, Ordering::Relaxed);
+    /// Of the spans in a request, the collector rejected so many.
+    pub fn sent(&self, spans: u64, rejected: u64) {
+        let rejected = rejected.min(spans);
+        self.sent.fetch_add(spans - rejected, Ordering::Relaxed);
         self.dropped(Cause::Rejected, rejected);
         self.succeeded();
     }
@@ -71,8 +71,8 @@ impl Tally {
         self.succeeded();
     }
 
-    pub fn dropped(&self, cause: Cause, calls: u64) {
-        self.counter(cause).fetch_add(calls, Ordering::Relaxed);
+    pub fn dropped(&self, cause: Cause, spans: u64) {
+        self.counter(cause).fetch_add(spans, Ordering::Relaxed);
     }
 
     pub fn failed(&self, why: String) {
@@ -92,8 +92,8 @@ impl Tally {
 
     pub fn report(&self) -> Report {
         Report {
-            calls_sent: self.sent.load(Ordering::Relaxed),
-            calls_dropped: Cause::ALL.into_iter().map(|cause| self.drops(cause)).sum(),
+            spans_sent: self.sent.load(Ordering::Relaxed),
+            spans_dropped: Cause::ALL.into_iter().map(|cause| self.drops(cause)).sum(),
             metrics_sent: self.metrics_sent.load(Ordering::Relaxed),
             last_failure: self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }

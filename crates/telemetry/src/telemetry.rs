@@ -18,7 +18,7 @@ use crate::{
     collector::Collector,
     counts::Counts,
     encode::Speaker,
-    ended::{Ended, level_of},
+    ended::{Ended, level_of, spans_of},
     send::{Sender, Stop, send_metrics, send_traces},
     settings::{Callers, Export, Settings, SettingsError},
     tally::{Cause, Report, Tally},
@@ -61,7 +61,7 @@ impl Telemetry {
         Ok(Self { counts, tally, queue, callers: settings.callers, stop, tasks: Mutex::new(tasks) })
     }
 
-    /// Sends what is left, for five seconds at most. Calls that end afterwards are counted as dropped.
+    /// Sends what is left, for five seconds at most. Spans of calls that end afterwards are counted as dropped.
     pub async fn shutdown(&self) {
         self.stop.send_replace(());
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -89,10 +89,10 @@ impl Observer for Telemetry {
         // A place first: where there is none, nothing is built in vain.
         match queue.try_reserve() {
             Ok(place) => {
-                self.tally.queued();
+                self.tally.queued(spans_of(call));
                 place.send(Ended::of(call, self.callers));
             }
-            Err(_) => self.tally.dropped(Cause::QueueFull, 1),
+            Err(_) => self.tally.dropped(Cause::QueueFull, spans_of(call)),
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn metrics(
     let drops: Vec<Value> = Cause::ALL.into_iter().map(|cause| drop_point(&window, cause, tally)).collect();
     let mut metrics = Vec::new();
     if !calls.is_empty() {
-        metrics.push(sum("toolgate.calls", "Calls that have ended.", "{call}", calls));
+        metrics.push(sum("toolgate.calls", "Calls that have ended.", "{call}", &calls));
         metrics.push(json!({
             "name": "toolgate.call.duration",
             "description": "From the arrival of a call to its end.",
@@ -36,7 +36,12 @@ pub fn metrics(
             "histogram": { "aggregationTemporality": CUMULATIVE, "dataPoints": durations },
         }));
     }
-    metrics.push(sum("toolgate.telemetry.dropped", "Calls whose spans were lost.", "{call}", drops));
+    metrics.push(sum(
+        "toolgate.telemetry.dropped",
+        "Spans that were lost before the collector had them.",
+        "{span}",
+        &drops,
+    ));
     json!({
         "resourceMetrics": [{
             "resource": speaker.resource(),
@@ -50,7 +55,7 @@ struct Window {
     now: String,
 }
 
-fn sum(name: &str, description: &str, unit: &str, points: Vec<Value>) -> Value {
+fn sum(name: &str, description: &str, unit: &str, points: &[Value]) -> Value {
     json!({
         "name": name,
         "description": description,
@@ -64,14 +69,14 @@ fn calls_point(window: &Window, calls: &CallCount) -> Value {
     attributes.extend(calls.reason.map(Reason::code).map(|code| text("toolgate.reason", code)));
     attributes.extend(level(calls.level));
     attributes.push(text("toolgate.purpose", purpose(calls.purpose)));
-    number_point(window, attributes, calls.count)
+    number_point(window, &attributes, calls.count)
 }
 
 fn drop_point(window: &Window, cause: Cause, tally: &Tally) -> Value {
-    number_point(window, vec![text("toolgate.telemetry.cause", cause.name())], tally.drops(cause))
+    number_point(window, &[text("toolgate.telemetry.cause", cause.name())], tally.drops(cause))
 }
 
-fn number_point(window: &Window, attributes: Vec<Value>, count: u64) -> Value {
+fn number_point(window: &Window, attributes: &[Value], count: u64) -> Value {
     json!({
         "attributes": attributes,
         "startTimeUnixNano": window.started,

@@ -3,11 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use toolgate_gate::{Purpose, Reason, Stage};
 
-use super::{Speaker, hex, instant, scope, text};
-use crate::ended::{Ended, Kind};
+use super::{Speaker, instant, scope, text};
+use crate::{
+    ended::{Ended, Kind},
+    hex::{digest, hex},
+};
 
 /// The body of a request to `/v1/traces`.
 pub fn traces(speaker: &Speaker, calls: &[Ended]) -> Value {
@@ -115,20 +117,13 @@ fn trace_id(call_id: &str) -> [u8; 16] {
     u128::from_str_radix(&digits, 16)
         .ok()
         .filter(|number| digits.len() == 32 && *number != 0)
-        .map_or_else(|| prefix(call_id.as_bytes()), u128::to_be_bytes)
+        .map_or_else(|| digest(call_id.as_bytes()), u128::to_be_bytes)
 }
 
 /// Derived, so that a request that is sent twice makes no second span.
 fn span_id(trace: &[u8; 16], what: &str) -> String {
-    let id: [u8; 8] = prefix(&[trace.as_slice(), what.as_bytes()].concat());
+    let id: [u8; 8] = digest(&[trace.as_slice(), what.as_bytes()].concat());
     hex(&id)
-}
-
-fn prefix<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
-    let digest = Sha256::digest(bytes);
-    let mut prefix = [0; LENGTH];
-    prefix.iter_mut().zip(digest.iter()).for_each(|(to, from)| *to = *from);
-    prefix
 }
 
 fn after(begun: SystemTime, took: Duration) -> SystemTime {
