@@ -113,3 +113,20 @@ async fn no_other_host_is_reached() {
     let failure = sender.post(request).await.unwrap_err();
     assert!(failure.why.contains("not in the allow list") && failure.again == Again::Never, "{failure:?}");
 }
+
+#[tokio::test]
+async fn a_collector_may_stand_in_a_private_network() {
+    let mut collector = FakeCollector::start(|_| Answer::Says(OK)).await;
+    let named = collector.endpoint.replace("127.0.0.1", "collector.test");
+    let sender = Collector::new(&settings(&named), &egress()).unwrap();
+    let accepted = sender.post(sender.request(Signal::Traces, &Value::Null)).await;
+    assert_eq!(accepted, Ok(Accepted { rejected: 0 }));
+    assert!(collector.next().await.head.contains("host: collector.test:"));
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_known_yet_is_asked_for_again() {
+    let sender = Collector::new(&settings("http://nowhere.test:4318"), &egress()).unwrap();
+    let failure = sender.post(sender.request(Signal::Traces, &Value::Null)).await.unwrap_err();
+    assert_eq!(failure.again, Again::Later(None));
+}
