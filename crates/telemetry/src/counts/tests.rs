@@ -1,0 +1,53 @@
+use super::*;
+
+#[test]
+fn every_combination_is_counted_under_its_own_name() {
+    let counts = Counts::new();
+    let mut expected = Vec::new();
+    let mut count = 0;
+    for purpose in PURPOSES {
+        for level in LEVELS {
+            for reason in ends() {
+                count += 1;
+                expected.push(CallCount { purpose, level, reason, count });
+                for _ in 0..count {
+                    counts.ended(purpose, level, reason, Duration::from_millis(1));
+                }
+            }
+        }
+    }
+    assert_eq!(counts.calls().collect::<Vec<_>>(), expected);
+    let timed: u64 = counts.durations().flat_map(|durations| durations.counts).sum();
+    assert_eq!(timed, (1..=count).sum::<u64>());
+}
+
+#[test]
+fn what_never_occurred_is_not_told() {
+    let counts = Counts::new();
+    assert_eq!((counts.calls().count(), counts.durations().count()), (0, 0));
+}
+
+#[test]
+fn a_bound_belongs_to_the_bucket_below_it() {
+    let counts = Counts::new();
+    for milliseconds in [0, 1, 2, 3, 300_000, 300_001] {
+        counts.ended(
+            Purpose::Call,
+            Some(RiskLevel::L2),
+            Some(Reason::Timeout),
+            Duration::from_millis(milliseconds),
+        );
+    }
+    let found: Vec<Durations> = counts.durations().collect();
+    let mut buckets = vec![0; BOUNDS.len() + 1];
+    (buckets[0], buckets[1], buckets[2], buckets[15], buckets[16]) = (2, 1, 1, 1, 1);
+    assert_eq!(
+        found,
+        [Durations { kind: Kind::Failed, level: Some(RiskLevel::L2), counts: buckets, seconds: 600.007 }]
+    );
+}
+
+#[test]
+fn bounds_rise() {
+    assert!(BOUNDS.is_sorted_by(|left, right| left < right));
+}

@@ -1,0 +1,108 @@
+//! All counts since the start. Cumulative, so that a sending that is lost is made good by the next one.
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use toolgate_gate::Reason;
+use toolgate_policy::RiskLevel;
+
+use super::{Speaker, instant, scope, text, traces::purpose};
+use crate::{
+    counts::{BOUNDS, CallCount, Counts, Durations},
+    ended::Kind,
+    tally::{Cause, Tally},
+};
+
+/// The body of a request to `/v1/metrics`.
+pub fn metrics(
+    speaker: &Speaker,
+    counts: &Counts,
+    tally: &Tally,
+    started: SystemTime,
+    now: SystemTime,
+) -> Value {
+    let window = Window { started: instant(started), now: instant(now) };
+    let calls: Vec<Value> = counts.calls().map(|calls| calls_point(&window, &calls)).collect();
+    let durations: Vec<Value> =
+        counts.durations().map(|durations| duration_point(&window, &durations)).collect();
+    let drops: Vec<Value> = Cause::ALL.into_iter().map(|cause| drop_point(&window, cause, tally)).collect();
+    let mut metrics = Vec::new();
+    if !calls.is_empty() {
+        metrics.push(sum("toolgate.calls", "Calls that have ended.", "{call}", &calls));
+        metrics.push(json!({
+            "name": "toolgate.call.duration",
+            "description": "From the arrival of a call to its end.",
+            "unit": "s",
+            "histogram": { "aggregationTemporality": CUMULATIVE, "dataPoints": durations },
+        }));
+    }
+    metrics.push(sum(
+        "toolgate.telemetry.dropped",
+        "Spans that were lost before the collector had them.",
+        "{span}",
+        &drops,
+    ));
+    json!({
+        "resourceMetrics": [{
+            "resource": speaker.resource(),
+            "scopeMetrics": [{ "scope": scope(), "metrics": metrics }],
+        }],
+    })
+}
+
+struct Window {
+    started: String,
+    now: String,
+}
+
+fn sum(name: &str, description: &str, unit: &str, points: &[Value]) -> Value {
+    json!({
+        "name": name,
+        "description": description,
+        "unit": unit,
+        "sum": { "aggregationTemporality": CUMULATIVE, "isMonotonic": true, "dataPoints": points },
+    })
+}
+
+fn calls_point(window: &Window, calls: &CallCount) -> Value {
+    let mut attributes = vec![text("toolgate.outcome", Kind::of(calls.reason).name())];
+    attributes.extend(calls.reason.map(Reason::code).map(|code| text("toolgate.reason", code)));
+    attributes.extend(level(calls.level));
+    attributes.push(text("toolgate.purpose", purpose(calls.purpose)));
+    number_point(window, &attributes, calls.count)
+}
+
+fn drop_point(window: &Window, cause: Cause, tally: &Tally) -> Value {
+    number_point(window, &[text("toolgate.telemetry.cause", cause.name())], tally.drops(cause))
+}
+
+fn number_point(window: &Window, attributes: &[Value], count: u64) -> Value {
+    json!({
+        "attributes": attributes,
+        "startTimeUnixNano": window.started,
+        "timeUnixNano": window.now,
+        "asInt": count.to_string(),
+    })
+}
+
+fn duration_point(window: &Window, durations: &Durations) -> Value {
+    let mut attributes = vec![text("toolgate.outcome", durations.kind.name())];
+    attributes.extend(level(durations.level));
+    // Counted from the buckets: readers refuse a point whose count is not their sum.
+    let count: u64 = durations.counts.iter().sum();
+    json!({
+        "attributes": attributes,
+        "startTimeUnixNano": window.started,
+        "timeUnixNano": window.now,
+        "count": count.to_string(),
+        "sum": durations.seconds,
+        "bucketCounts": durations.counts.iter().map(u64::to_string).collect::<Vec<_>>(),
+        "explicitBounds": BOUNDS,
+    })
+}
+
+fn level(level: Option<RiskLevel>) -> Option<Value> {
+    level.map(|level| text("toolgate.tool.level", level.name()))
+}
+
+const CUMULATIVE: u8 = 2;

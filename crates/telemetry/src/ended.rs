@@ -1,0 +1,136 @@
+//! What is kept of a call that has ended, until it is sent? Little, bounded, and neither arguments nor outputs.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use toolgate_gate::{End, Finished, Purpose, Reason, Stage};
+use toolgate_policy::RiskLevel;
+
+use crate::{
+    hex::{digest, hex},
+    settings::Callers,
+};
+
+/// A call's summary for a span.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Ended {
+    pub call_id: String,
+    /// Nothing where no tool was found: the name is then a client's text and not ours.
+    pub tool: Option<String>,
+    pub level: Option<RiskLevel>,
+    pub caller: String,
+    pub transport: Option<&'static str>,
+    pub protocol: Option<String>,
+    pub purpose: Purpose,
+    pub reason: Option<Reason>,
+    pub begun: SystemTime,
+    pub duration: Duration,
+    pub stages: Vec<(Stage, Duration)>,
+}
+
+impl Ended {
+    pub fn of(call: &Finished<'_>, callers: Callers) -> Self {
+        let record = call.record;
+        let level = level_of(call);
+        Self {
+            call_id: short(&record.call_id),
+            tool: level.and_then(|_| text(&record.tool, "name")).map(short),
+            level,
+            caller: named(text(&record.caller, "sub").unwrap_or_default(), callers),
+            transport: text(&record.client, "transport")
+                .and_then(|named| TRANSPORTS.into_iter().find(|known| *known == named)),
+            protocol: text(&record.client, "protocol").filter(|version| is_date(version)).map(str::to_owned),
+            purpose: record.purpose,
+            reason: call.reason,
+            begun: call.begun,
+            duration: call.duration,
+            stages: call.stages.iter().take(Stage::ALL.len()).copied().collect(),
+        }
+    }
+
+    pub fn spans(&self) -> u64 {
+        spans(&self.stages)
+    }
+}
+
+/// How many spans this call makes: one for the whole, and one for every stage.
+pub fn spans_of(call: &Finished<'_>) -> u64 {
+    spans(call.stages)
+}
+
+fn spans(stages: &[(Stage, Duration)]) -> u64 {
+    1 + stages.len().min(Stage::ALL.len()) as u64
+}
+
+/// The level of the tool, once the call was admitted to one.
+pub fn level_of(call: &Finished<'_>) -> Option<RiskLevel> {
+    text(&call.record.tool, "level").and_then(RiskLevel::from_name)
+}
+
+/// How a call ended. Read from the reason: the record was closed before it was known whether it can be written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    Released,
+    Pending,
+    Refused,
+    Failed,
+    Broken,
+}
+
+impl Kind {
+    pub const ALL: [Self; 5] = [Self::Released, Self::Pending, Self::Refused, Self::Failed, Self::Broken];
+
+    pub const fn of(reason: Option<Reason>) -> Self {
+        match reason {
+            None => Self::Released,
+            Some(Reason::ApprovalPending) => Self::Pending,
+            Some(reason) => match reason.end() {
+                End::Refused => Self::Refused,
+                End::Failed => Self::Failed,
+                End::Broken => Self::Broken,
+            },
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Pending => "pending",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Broken => "broken",
+        }
+    }
+
+    /// A refusal is the gateway at work, not an error.
+    pub const fn is_error(self) -> bool {
+        matches!(self, Self::Failed | Self::Broken)
+    }
+}
+
+/// Hashed here and not by the sender, so that the plain name is not even queued.
+fn named(subject: &str, callers: Callers) -> String {
+    match callers {
+        Callers::Plain => short(subject),
+        Callers::Hashed => hex(&digest::<8>(subject.as_bytes())),
+    }
+}
+
+fn text<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+    object.get(key).and_then(Value::as_str)
+}
+
+/// A client may write anything as its protocol version; versions are dates.
+fn is_date(text: &str) -> bool {
+    text.len() == "2026-07-28".len() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(MOST_CHARS).collect()
+}
+
+const TRANSPORTS: [&str; 4] = ["stdio", "http", "library", "command-line"];
+const MOST_CHARS: usize = 200;
+
+#[cfg(test)]
+mod tests;
