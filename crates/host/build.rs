@@ -17,13 +17,18 @@ fn main() -> io::Result<()> {
     writeln!(code, "pub const TOOLS: &[(&str, &str)] = &[")?;
     for file in &files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        writeln!(code, "    ({name:?}, include_str!({:?})),", file.canonicalize()?)?;
+        writeln!(code, "    ({name:?}, include_str!({:?})),", literal(file)?)?;
     }
     writeln!(
         code,
         "];\npub const PRESETS: &str = include_str!({:?});",
-        catalog.join("presets.yaml").canonicalize()?
+        literal(&catalog.join("presets.yaml"))?
     )
+}
+
+/// The whole path, as `include_str!` wants it.
+fn literal(path: &Path) -> io::Result<String> {
+    Ok(path.canonicalize()?.to_string_lossy().into_owned())
 }
 
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

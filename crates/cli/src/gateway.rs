@@ -47,7 +47,10 @@ impl Drop for Opened {
 }
 
 pub async fn open(config: Config, writes: Writes) -> Result<Toolgate, Failure> {
-    let extras = Extras { writes, ..Extras::default() };
+    open_with(config, Extras { writes, ..Extras::default() }).await
+}
+
+pub async fn open_with(config: Config, extras: Extras) -> Result<Toolgate, Failure> {
     Toolgate::open(config, extras).await.map_err(|error| Failure::new(visible(&error.to_string())))
 }
 

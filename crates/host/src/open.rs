@@ -299,21 +299,38 @@ fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
 }
 
 fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenError> {
-    let broken =
-        |error: toolgate_audit::JournalError| OpenError { part: "journal", problem: error.to_string() };
-    let key = toolgate_audit::Key::open_or_create(&config.state.join("keys/journal.key")).map_err(broken)?;
     let sync = match config.audit.sync {
         AuditSync::Write => toolgate_audit::Sync::Write,
         AuditSync::Disk => toolgate_audit::Sync::Disk,
     };
     let options = toolgate_audit::Options { checkpoint_every: config.audit.checkpoint_every, sync };
-    let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
-    let files = toolgate_audit::Journal::open(&config.state.join(writes.folder()), key, options, clock)
-        .map_err(broken)?;
+    let files = open_free_journal(config, writes, options)
+        .map_err(|error| OpenError { part: "journal", problem: error.to_string() })?;
     Ok(FileJournal { files, sync })
 }
 
-fn open_egress() -> Result<Egress, OpenError> {
+/// Clients that start a gateway each share one state; every such process has a journal of its own, in the first folder
+/// that nobody else writes to.
+fn open_free_journal(
+    config: &Config,
+    writes: Writes,
+    options: toolgate_audit::Options,
+) -> Result<toolgate_audit::Journal, toolgate_audit::JournalError> {
+    let mut number = 1;
+    loop {
+        let key = toolgate_audit::Key::open_or_create(&config.state.join("keys/journal.key"))?;
+        let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
+        let first = writes.folder();
+        let name = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
+        match toolgate_audit::Journal::open(&config.state.join(name), key, options, clock) {
+            Err(toolgate_audit::JournalError::InUse { .. }) if number < MOST_JOURNALS => number += 1,
+            other => return other,
+        }
+    }
+}
+
+/// The guarded way out, for whoever needs one beside the tools.
+pub fn open_egress() -> Result<Egress, OpenError> {
     let broken = |problem: String| OpenError { part: "way out", problem };
     let resolver = SystemResolver::new().map_err(|error| broken(error.to_string()))?;
     Egress::new(Arc::new(resolver), &TlsRoots::System, EgressLimits::default())
@@ -418,3 +435,6 @@ impl fmt::Debug for Extras {
 }
 
 const CPU_SECONDS: u64 = 3_600;
+
+/// More gateways than anybody runs on one state at once.
+const MOST_JOURNALS: u32 = 64;

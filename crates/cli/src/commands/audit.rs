@@ -28,11 +28,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         return check_receipt(Path::new(call), key.as_deref(), terminal);
     }
     let config = args.config.load(&Overrides::default())?;
-    let folders: Vec<PathBuf> = [Writes::Gateway, Writes::Command]
-        .iter()
-        .map(|writes| config.state.join(writes.folder()))
-        .filter(|folder| folder.is_dir())
-        .collect();
+    let folders = journals(&config.state);
     if folders.is_empty() {
         return Err(Failure::at(&config.state, "there is no journal yet; it begins with the first call"));
     }
@@ -55,6 +51,18 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         }
         AuditCommand::Receipt { call, .. } => write_receipt(&folders, call, terminal),
     }
+}
+
+/// Every process that writes at the same time as another has a journal of its own; the gateway's first one comes first.
+fn journals(state: &Path) -> Vec<PathBuf> {
+    let below = fs::read_dir(state).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_journal = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(Writes::Gateway.folder()))
+            && path.is_dir()
+    };
+    let mut folders: Vec<PathBuf> = below.filter(is_journal).collect();
+    folders.sort();
+    folders
 }
 
 fn verify_all(

@@ -12,9 +12,9 @@ use tokio::{
     sync::watch,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Config, Toolgate, Writes};
+use toolgate::{Config, Extras, Toolgate};
 use toolgate_config::Overrides;
-use toolgate_gate::SystemClock;
+use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
     AllTools, Authenticator, ClientAnswers, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Identity,
     McpSettings, Readiness, Role, SessionLimits, StateKey, routes, serve_stdio,
@@ -26,7 +26,7 @@ use crate::{
     args::ServeArgs,
     commands::connect,
     gateway,
-    serve::{auth, log::Log},
+    serve::{auth, log::Log, telemetry},
     terminal::{Terminal, json_pretty, visible},
 };
 
@@ -49,7 +49,10 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     if let Err(error) = &watcher {
         log.warn(&format!("{error}; edits are live after a restart or SIGHUP"));
     }
-    let toolgate = Arc::new(gateway::open(config, Writes::Gateway).await?);
+    let telemetry = telemetry::start(&config)?;
+    let extras =
+        Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
+    let toolgate = Arc::new(gateway::open_with(config, extras).await?);
     announce(&toolgate, &log);
     let stop = CancellationToken::new();
     let watching = tokio::spawn(keep_fresh(Arc::clone(&toolgate), changed, overrides, log, stop.clone()));
@@ -60,6 +63,9 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     // It has nothing to say any more, and ends at its next look at `stop`.
     let _ = watching.await;
     drop(watcher);
+    if let Some(telemetry) = telemetry {
+        telemetry.shutdown().await;
+    }
     toolgate.close().map_err(|error| Failure::new(visible(&error.to_string())))?;
     log.info("stopped");
     outcome.map(|()| Ending::Clean)

@@ -33,14 +33,14 @@ impl Ticker {
     pub fn start(engine: Engine) -> io::Result<Self> {
         let state = Arc::new(State::default());
         let shared = Arc::clone(&state);
-        let (began, begun) = mpsc::channel();
+        let (signal, started) = mpsc::channel();
         let handle = thread::Builder::new().name("ticker".to_owned()).stack_size(STACK).spawn(move || {
             // Nobody listens any more where starting was given up.
-            let _ = began.send(());
+            let _ = signal.send(());
             tick(&engine, &shared);
         })?;
         // What a thread does to begin (its name, its signal stack) the jail forbids: it must have begun before the seal.
-        begun.recv().map_err(|_| io::Error::other("the ticker did not begin"))?;
+        started.recv().map_err(|_| io::Error::other("the ticker did not begin"))?;
         Ok(Self { state, thread: handle.thread().clone() })
     }
 
