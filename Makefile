@@ -11,6 +11,7 @@ run: setup ## build, and show the tools of the demo workspace with their posture
 	@scripts/demo target/release/toolgate
 
 test: setup lint ## everything that must hold before a change lands
+	@scripts/setup-clients
 	$(CARGO) test --workspace --locked
 
 bench: setup ## ratios measured side by side in one run

@@ -21,7 +21,7 @@ pub fn day(text: &str) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(begin.as_second()).ok()?))
 }
 
-pub const DAY: Duration = Duration::from_secs(86_400);
+pub const DAY: Duration = Duration::from_hours(24);
 
 /// `30d`, `12h`, `15m` or `90s`.
 pub fn span(text: &str) -> Option<Duration> {
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(day("2026-11-16").map(rfc3339).as_deref(), Some("2026-11-16T00:00:00Z"));
         assert_eq!(day("2026-11-31"), None);
         assert_eq!(day("yesterday"), None);
-        assert_eq!(span("12h"), Some(Duration::from_secs(43_200)));
+        assert_eq!(span("12h"), Some(Duration::from_hours(12)));
         for bad in ["", "d", "0d", "-1h", "1w", "1.5h", "99999999999d", "é"] {
             assert_eq!(span(bad), None, "{bad}");
         }

@@ -8,7 +8,7 @@ use toolgate_spec::model::ToolSpec;
 pub fn choose<'t>(
     catalog: &Catalog,
     base: &[&str],
-    tools: impl Iterator<Item = &'t ToolSpec> + Clone,
+    tools: &(impl Iterator<Item = &'t ToolSpec> + Clone),
 ) -> Vec<&'t ToolSpec> {
     let mut chosen: Vec<&ToolSpec> =
         base.iter().filter_map(|name| tools.clone().find(|tool| tool.name == *name)).collect();

@@ -66,7 +66,7 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
     let shipped = catalog::shipped_tools();
     let specs = shipped.iter().filter_map(|tool| tool.check.spec.as_ref());
     let base = catalog::preset(config.catalog.preset.name()).unwrap_or_default();
-    for spec in exposure::choose(&config.catalog, &base, specs) {
+    for spec in exposure::choose(&config.catalog, &base, &specs) {
         if let Some(tool) = shipped.iter().find(|tool| tool.name == spec.name) {
             loaded.take(&tool.check, Origin::Shipped, config, workshop);
         }

@@ -1,4 +1,5 @@
 //! The example of a program that embeds the gateway runs, and prints what it should.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails loudly")]
 
 use std::{path::PathBuf, process::Command};
 

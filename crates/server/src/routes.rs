@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// `/mcp`, `/admin/v1/…` and `/admin/metrics`, for requests that the front has let in.
-pub fn routes(gate: &Gate, settings: &McpSettings, tools: AllTools, shutdown: CancellationToken) -> Router {
+pub fn routes(gate: &Gate, settings: &McpSettings, tools: &AllTools, shutdown: CancellationToken) -> Router {
     let metrics = {
         let gate = gate.clone();
         move || {
@@ -28,7 +28,7 @@ pub fn routes(gate: &Gate, settings: &McpSettings, tools: AllTools, shutdown: Ca
         }
     };
     router(gate.clone(), settings, shutdown)
-        .merge(admin_router(gate.clone(), Arc::clone(&tools)))
+        .merge(admin_router(gate.clone(), Arc::clone(tools)))
         .route("/admin/metrics", get(metrics))
         .layer(from_fn(introduce))
 }

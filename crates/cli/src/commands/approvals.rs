@@ -21,11 +21,11 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
     match &args.command {
         ApprovalsCommand::List { all, format } => {
             let state = (!all).then_some(ApprovalState::Pending);
-            let found = queue.list(state, MOST_LISTED, now).map_err(told)?;
+            let found = queue.list(state, MOST_LISTED, now).map_err(|problem| told(&problem))?;
             list(&found, *format, terminal)
         }
         ApprovalsCommand::Show { id } => {
-            let approval = queue.get(&id_of(id)?, now).map_err(told)?;
+            let approval = queue.get(&id_of(id)?, now).map_err(|problem| told(&problem))?;
             writeln!(terminal, "{}", json_pretty(&to_json(&approval)))?;
             Ok(Ending::Clean)
         }
@@ -65,7 +65,7 @@ fn decide(
         Err(problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown)) => {
             Err(Failure::Findings(format!("`{}`: {problem}", visible(id))))
         }
-        Err(problem) => Err(told(problem)),
+        Err(problem) => Err(told(&problem)),
     }
 }
 
@@ -73,16 +73,17 @@ async fn watch(queue: &State, terminal: &mut Terminal) -> Result<Ending, Failure
     let mut changes = queue.changes();
     let mut seen: Vec<ApprovalId> = Vec::new();
     loop {
-        let pending =
-            queue.list(Some(ApprovalState::Pending), MOST_LISTED, SystemTime::now()).map_err(told)?;
+        let pending = queue
+            .list(Some(ApprovalState::Pending), MOST_LISTED, SystemTime::now())
+            .map_err(|problem| told(&problem))?;
         for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
             line(approval, terminal)?;
         }
         terminal.flush()?;
         seen = pending.into_iter().map(|approval| approval.id).collect();
         tokio::select! {
-            changed = changes.changed() => {
-                if changed.is_err() {
+            outcome = changes.changed() => {
+                if outcome.is_err() {
                     return Ok(Ending::Clean);
                 }
             }
@@ -151,7 +152,7 @@ fn id_of(text: &str) -> Result<ApprovalId, Failure> {
     })
 }
 
-fn told(problem: ApprovalError) -> Failure {
+fn told(problem: &ApprovalError) -> Failure {
     Failure::new(visible(&problem.to_string()))
 }
 

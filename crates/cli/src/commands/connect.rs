@@ -139,18 +139,17 @@ fn codex(server: &Value, args: &ConnectArgs, terminal: &mut Terminal) -> Result<
 }
 
 fn codex_table(server: &Value) -> String {
-    let mut table = String::from("[mcp_servers.toolgate]\n");
-    let text = |value: &Value| value.to_string();
-    if let Some(command) = server.get("command") {
-        table.push_str(&format!("command = {}\nargs = {}\n", text(command), text(&server["args"])));
+    let text = |pointer: &str| server.pointer(pointer).map(Value::to_string).unwrap_or_default();
+    let table = if server.get("command").is_some() {
+        format!("command = {}\nargs = {}\n", text("/command"), text("/args"))
     } else {
-        table.push_str(&format!(
+        format!(
             "url = {}\nhttp_headers = {{ Authorization = {} }}\n",
-            text(&server["url"]),
-            text(&server["headers"]["Authorization"])
-        ));
-    }
-    table
+            text("/url"),
+            text("/headers/Authorization")
+        )
+    };
+    format!("[mcp_servers.toolgate]\n{table}")
 }
 
 fn codex_file() -> PathBuf {

@@ -53,7 +53,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
     let toolgate = Arc::new(gateway::open_with(config, extras).await?);
-    announce(&toolgate, &log);
+    announce(&toolgate, log);
     let stop = CancellationToken::new();
     let watching = tokio::spawn(keep_fresh(Arc::clone(&toolgate), changed, overrides, log, stop.clone()));
     let outcome =
@@ -71,7 +71,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     outcome.map(|()| Ending::Clean)
 }
 
-fn announce(toolgate: &Toolgate, log: &Log) {
+fn announce(toolgate: &Toolgate, log: Log) {
     let loaded = toolgate.loaded();
     for problem in &loaded.problems {
         log.error(&format!("{}: {}", problem.place, problem.what));
@@ -123,7 +123,7 @@ async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken)
     };
     let closing = CancellationToken::new();
     let doors = Doors {
-        routes: routes(toolgate.gate(), &mcp_settings(&config)?, all, closing.clone()),
+        routes: routes(toolgate.gate(), &mcp_settings(&config)?, &all, closing.clone()),
         authenticator: Arc::new(authenticator),
         ready,
         events: Arc::new(log),

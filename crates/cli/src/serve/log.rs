@@ -22,19 +22,19 @@ impl Log {
         Self { level: settings.level, format: settings.format }
     }
 
-    pub fn error(&self, message: &str) {
+    pub fn error(self, message: &str) {
         self.line(LogLevel::Error, "error", message);
     }
 
-    pub fn warn(&self, message: &str) {
+    pub fn warn(self, message: &str) {
         self.line(LogLevel::Warn, "warn", message);
     }
 
-    pub fn info(&self, message: &str) {
+    pub fn info(self, message: &str) {
         self.line(LogLevel::Info, "info", message);
     }
 
-    fn line(&self, level: LogLevel, name: &str, message: &str) {
+    fn line(self, level: LogLevel, name: &str, message: &str) {
         if level > self.level {
             return;
         }

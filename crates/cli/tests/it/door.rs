@@ -2,218 +2,13 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    time::{Duration, Instant},
+    io::{BufRead, BufReader, Write},
+    process::{Command, Stdio},
 };
 
 use serde_json::{Value, json};
 
-/// A folder that `toolgate init` has made.
-struct Place {
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
-        place.ok(&["init", "--preset", "none", "."]);
-        place
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn toolgate(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(arguments)
-            .current_dir(self.path())
-            .env_remove("TOOLGATE_CONFIG")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
-
-    #[track_caller]
-    fn ok(&self, arguments: &[&str]) -> String {
-        let output = self.toolgate(arguments);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {text}{complaint}");
-        text
-    }
-
-    #[track_caller]
-    fn fails(&self, arguments: &[&str], code: i32) -> String {
-        let output = self.toolgate(arguments);
-        let text =
-            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
-        text
-    }
-
-    fn write_tool(&self, name: &str, change: &Value) {
-        let mut document = json!({
-            "name": name,
-            "description": "Says what it was told, for tests.",
-            "codeType": "Javascript",
-            "code": "return `${text}!`",
-            "params": [{ "name": "text", "description": "What to say", "type": "STRING", "required": true, "testValue": "hi" }],
-        });
-        for (key, value) in change.as_object().unwrap() {
-            document[key] = value.clone();
-        }
-        fs::write(self.path().join(format!("tools/{name}.json")), document.to_string()).unwrap();
-    }
-
-    fn configure(&self, text: &str) {
-        let path = self.path().join("toolgate.yaml");
-        fs::write(&path, format!("version: 1\n{text}")).unwrap();
-    }
-
-    fn journal(&self, folder: &str) -> Vec<Value> {
-        let mut files: Vec<PathBuf> = fs::read_dir(self.path().join(".toolgate").join(folder))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-            .collect();
-        files.sort();
-        let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take()).collect()
-    }
-}
-
-/// A gateway that runs.
-struct Serving {
-    child: Child,
-    address: String,
-    said: std::sync::mpsc::Receiver<String>,
-}
-
-impl Serving {
-    fn start(place: &Place) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .current_dir(place.path())
-            .env_remove("TOOLGATE_CONFIG")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (send, said) = std::sync::mpsc::channel();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        std::thread::spawn(move || {
-            stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line)))
-        });
-        let mut serving = Self { child, address: String::new(), said };
-        let line = serving.wait_for("serving MCP at http://");
-        let (_, rest) = line.split_once("http://").unwrap();
-        serving.address = rest.trim_end_matches("/mcp").to_owned();
-        serving
-    }
-
-    #[track_caller]
-    fn wait_for(&self, text: &str) -> String {
-        let end = Instant::now() + PATIENCE;
-        let mut heard = String::new();
-        while let Ok(line) = self.said.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            if line.contains(text) {
-                return line;
-            }
-            heard.push_str(&line);
-            heard.push('\n');
-        }
-        panic!("`{text}` was never said, but:\n{heard}");
-    }
-
-    /// Status and body of one request.
-    fn post(&self, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> (u16, String, String) {
-        let body = body.to_string();
-        let mut request = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
-            self.address,
-            body.len()
-        );
-        if let Some(token) = token {
-            request.push_str(&format!("authorization: Bearer {token}\r\n"));
-        }
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        (status, head.to_owned(), body.to_owned())
-    }
-
-    /// A request of the stateless protocol; its JSON answer.
-    #[track_caller]
-    fn modern(&self, token: &str, method: &str, mut params: Value) -> Value {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let name = params["name"].as_str().unwrap_or_default().to_owned();
-        let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
-        if !name.is_empty() {
-            headers.push(("mcp-name", &name));
-        }
-        let (status, head, text) = self.post(Some(token), &body, &headers);
-        let value: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}"));
-        value
-    }
-
-    fn call(&self, token: &str, tool: &str, arguments: Value) -> Value {
-        self.modern(token, "tools/call", json!({ "name": tool, "arguments": arguments }))["result"].take()
-    }
-
-    fn names(&self, token: &str) -> Vec<String> {
-        let listed = self.modern(token, "tools/list", json!({}));
-        let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
-        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
-    }
-
-    fn stop(mut self) {
-        let pid = rustix_pid(&self.child);
-        Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                assert!(status.success(), "{status}");
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("the gateway does not stop");
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn rustix_pid(child: &Child) -> String {
-    child.id().to_string()
-}
-
-fn token(place: &Place, more: &[&str]) -> String {
-    let mut arguments = vec!["token", "create", "tests"];
-    arguments.extend(more);
-    place.ok(&arguments).trim().to_owned()
-}
+use crate::place::{Place, Serving, token};
 
 #[test]
 fn a_tool_goes_from_a_file_to_an_answer() {
@@ -286,9 +81,9 @@ fn a_client_lists_and_calls_over_http() {
     let (status, _, _) = serving.post(Some(&token), &initialize, &[("origin", "https://evil.example")]);
     assert_eq!(status, 403);
     assert_eq!(serving.names(&token), ["word_count"]);
-    let result = serving.call(&token, "word_count", json!({ "text": "to be" }));
+    let result = serving.call(&token, "word_count", &json!({ "text": "to be" }));
     assert_eq!(result["structuredContent"], json!({ "words": 2, "characters": 5 }));
-    let refused = serving.call(&token, "word_count", json!({ "txt": "to be" }));
+    let refused = serving.call(&token, "word_count", &json!({ "txt": "to be" }));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(refused.to_string().contains("bind.input_shape"), "{refused}");
     place.ok(&["token", "revoke", "tests"]);
@@ -378,13 +173,13 @@ fn a_gateway_that_is_killed_leaves_a_sound_journal() {
     let token = token(&place, &[]);
     let mut serving = Serving::start(&place);
     for _ in 0..5 {
-        serving.call(&token, "word_count", json!({ "text": "to be" }));
+        serving.call(&token, "word_count", &json!({ "text": "to be" }));
     }
     serving.child.kill().unwrap();
     serving.child.wait().unwrap();
     assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 5);
     let again = Serving::start(&place);
-    again.call(&token, "word_count", json!({ "text": "to be" }));
+    again.call(&token, "word_count", &json!({ "text": "to be" }));
     again.stop();
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
     assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 6);
@@ -463,6 +258,3 @@ fn the_doctor_and_the_configuration_speak() {
     assert!(said.contains("did you mean `listen`?"), "{said}");
     place.fails(&["doctor"], 1);
 }
-
-/// A guard against hanging, not a measurement.
-const PATIENCE: Duration = Duration::from_secs(60);

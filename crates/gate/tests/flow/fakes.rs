@@ -144,9 +144,10 @@ impl Default for MemoryQueue {
 
 impl MemoryQueue {
     fn up(&self) -> Result<(), ApprovalError> {
-        match self.is_down.load(Ordering::SeqCst) {
-            true => Err(ApprovalError::Unavailable("the disk is gone".to_owned())),
-            false => Ok(()),
+        if self.is_down.load(Ordering::SeqCst) {
+            Err(ApprovalError::Unavailable("the disk is gone".to_owned()))
+        } else {
+            Ok(())
         }
     }
 
@@ -356,9 +357,9 @@ impl Default for Settings {
             approvals: ApprovalSettings {
                 default: ApprovalDefault::From(RiskLevel::L1),
                 client_may_answer: true,
-                timeout: Duration::from_secs(120),
-                expires: Duration::from_secs(900),
-                trust: Duration::from_secs(3600),
+                timeout: Duration::from_mins(2),
+                expires: Duration::from_mins(15),
+                trust: Duration::from_hours(1),
             },
             on_failure: OnJournalFailure::Refuse,
             calls: CallLimits { calls: 8, calls_per_caller: 4, waiting: 8 },
@@ -376,8 +377,7 @@ impl World {
 
     pub fn with(does: Does, documents: &[Value], settings: Settings) -> Self {
         let (journal, queue) = (Arc::<MemoryJournal>::default(), Arc::<MemoryQueue>::default());
-        let clock =
-            Arc::new(HandClock(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000))));
+        let clock = Arc::new(HandClock(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_hours(500_000))));
         let parts = GateParts {
             journal: Arc::clone(&journal) as Arc<dyn Journal>,
             on_journal_failure: settings.on_failure,

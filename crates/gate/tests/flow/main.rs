@@ -1,4 +1,11 @@
 //! The call from end to end, with a tool, a queue and a journal that tests can look into.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails loudly"
+)]
 
 mod approvals;
 mod cancel;

@@ -22,7 +22,7 @@ fn check(include: Selection, exclude: Selection, expect: &[&str]) {
     let tools =
         [tool("a", "text", "x"), tool("b", "text", "y"), tool("c", "data", "x"), tool("d", "data", "y")];
     let catalog = Catalog { preset: Preset::None, include, exclude };
-    let chosen: Vec<&str> = choose(&catalog, &["d", "a", "unknown"], tools.iter())
+    let chosen: Vec<&str> = choose(&catalog, &["d", "a", "unknown"], &tools.iter())
         .iter()
         .map(|tool| tool.name.as_str())
         .collect();

@@ -250,7 +250,7 @@ impl Runnable for FakeTool {
                 console_dropped: 0,
                 effects: Vec::new(),
                 usage: RunUsage::default(),
-                walls: vec!["fake"],
+                walls: vec!["fake".to_owned()],
                 worker: None,
             }
         })

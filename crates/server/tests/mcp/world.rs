@@ -13,7 +13,7 @@ use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
     OnJournalFailure, Shows,
 };
-use toolgate_policy::{Caller, PolicySet, rate, resolve};
+use toolgate_policy::{Caller, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
     AdminIdentity, CallerIdentity, ClientAnswers, McpSettings, SessionLimits, StateKey, admin_router,
     mcp_router,
@@ -130,7 +130,7 @@ pub fn live(name: &str, more: &str, fake: Arc<FakeTool>) -> Arc<LiveTool> {
     let set = PolicySet::shipped().unwrap();
     let policy = resolve(&spec, &set, None).unwrap();
     let (risk, digest) = (rate(&policy, &spec, &set), digest(&spec, &tool.document));
-    Arc::new(LiveTool::new(Arc::new(spec), digest, policy, risk, fake).unwrap())
+    Arc::new(LiveTool::new(Arc::new(spec), digest, policy, (risk, Wording::Clean), fake).unwrap())
 }
 
 /// Waits until something is so; a hang guard, not a measurement.

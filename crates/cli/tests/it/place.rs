@@ -1,0 +1,225 @@
+//! A workspace of its own for each test, and a gateway that serves it.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+/// A folder that `toolgate init` has made.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        place.ok(&["init", "--preset", "none", "."]);
+        place
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn toolgate(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(arguments)
+            .current_dir(self.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.toolgate(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {text}{complaint}");
+        text
+    }
+
+    #[track_caller]
+    pub fn fails(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.toolgate(arguments);
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        text
+    }
+
+    pub fn write_tool(&self, name: &str, change: &Value) {
+        let mut document = json!({
+            "name": name,
+            "description": "Says what it was told, for tests.",
+            "codeType": "Javascript",
+            "code": "return `${text}!`",
+            "params": [{ "name": "text", "description": "What to say", "type": "STRING", "required": true, "testValue": "hi" }],
+        });
+        for (key, value) in change.as_object().unwrap() {
+            document[key] = value.clone();
+        }
+        fs::write(self.path().join(format!("tools/{name}.json")), document.to_string()).unwrap();
+    }
+
+    pub fn configure(&self, text: &str) {
+        let path = self.path().join("toolgate.yaml");
+        fs::write(&path, format!("version: 1\n{text}")).unwrap();
+    }
+
+    pub fn journal(&self, folder: &str) -> Vec<Value> {
+        let mut files: Vec<PathBuf> = fs::read_dir(self.path().join(".toolgate").join(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .collect();
+        files.sort();
+        let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take()).collect()
+    }
+}
+
+/// A gateway that runs.
+pub struct Serving {
+    pub child: Child,
+    pub address: String,
+    said: mpsc::Receiver<String>,
+}
+
+impl Serving {
+    pub fn start(place: &Place) -> Self {
+        Self::start_with(place, &["--listen", "127.0.0.1:0"])
+    }
+
+    pub fn start_as_configured(place: &Place) -> Self {
+        Self::start_with(place, &[])
+    }
+
+    fn start_with(place: &Place, more: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .arg("serve")
+            .args(more)
+            .current_dir(place.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (send, said) = mpsc::channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line)));
+        });
+        let mut serving = Self { child, address: String::new(), said };
+        let line = serving.wait_for("serving MCP at http://");
+        let (_, rest) = line.split_once("http://").unwrap();
+        rest.trim_end_matches("/mcp").clone_into(&mut serving.address);
+        serving
+    }
+
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        let mut heard = String::new();
+        while let Ok(line) = self.said.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            if line.contains(text) {
+                return line;
+            }
+            heard.push_str(&line);
+            heard.push('\n');
+        }
+        panic!("`{text}` was never said, but:\n{heard}");
+    }
+
+    /// Status and body of one request.
+    pub fn post(&self, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> (u16, String, String) {
+        let body = body.to_string();
+        let mut request = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+            self.address,
+            body.len()
+        );
+        if let Some(token) = token {
+            write!(request, "authorization: Bearer {token}\r\n").unwrap();
+        }
+        for (name, value) in headers {
+            write!(request, "{name}: {value}\r\n").unwrap();
+        }
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        (status, head.to_owned(), body.to_owned())
+    }
+
+    /// A request of the stateless protocol; its JSON answer.
+    #[track_caller]
+    pub fn modern(&self, token: &str, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        let (status, head, text) = self.post(Some(token), &body, &headers);
+        let value: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}"));
+        value
+    }
+
+    pub fn call(&self, token: &str, tool: &str, arguments: &Value) -> Value {
+        self.modern(token, "tools/call", json!({ "name": tool, "arguments": arguments }))["result"].take()
+    }
+
+    pub fn names(&self, token: &str) -> Vec<String> {
+        let listed = self.modern(token, "tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub fn stop(mut self) {
+        Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                assert!(status.success(), "{status}");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the gateway does not stop");
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn token(place: &Place, more: &[&str]) -> String {
+    let mut arguments = vec!["token", "create", "tests"];
+    arguments.extend(more);
+    place.ok(&arguments).trim().to_owned()
+}
+
+/// A guard against hanging, not a measurement.
+const PATIENCE: Duration = Duration::from_mins(1);
