@@ -54,7 +54,7 @@ pub struct CedarTool<'t> {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CedarRuling {
     pub verdict: Verdict,
-    /// The `@id` of each rule that decided, or its file and line. Empty where no rule spoke.
+    /// The `@id` of each rule that decided, or its file, line and column. Empty where no rule spoke.
     pub policies: Vec<String>,
     pub why: String,
 }
@@ -101,8 +101,8 @@ impl CedarPolicies {
     }
 
     /// SHA-256 of all files, names and texts, in whatever order they were given.
-    pub fn digest(&self) -> String {
-        self.digest.clone()
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     fn asked(

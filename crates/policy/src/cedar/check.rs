@@ -159,8 +159,8 @@ impl Check<'_> {
             .then(|| self.tools.iter().find(|(_, input)| find(input, names).hides_something()))
             .flatten();
         if let Some((tool, _)) = hidden {
-            let whole = path.names.join(".");
-            let message = format!("`context.{whole}` of tool `{tool}` has members that a policy cannot see");
+            let whole: String = path.names.iter().flat_map(|name| [".", name]).collect();
+            let message = format!("`context{whole}` of tool `{tool}` has members that a policy cannot see");
             let help = "compare the members that matter, one by one".to_owned();
             self.report(names.last().map_or("context", String::as_str), message, Some(help));
         }
@@ -172,10 +172,15 @@ impl Check<'_> {
         let is_typed = found.iter().any(|(_, found)| matches!(found, Found::Typed(_)));
         let unseen = found.iter().find_map(|(tool, found)| match found {
             Found::Unseen(why) => Some((*tool, *why)),
+            Found::Missing(record) if record.is_open && self.rule.role != Role::Permit => {
+                Some((*tool, UNDECLARED))
+            }
             _ => None,
         });
         let written = names.join(".");
-        match unseen {
+        let is_unknown =
+            !found.is_empty() && found.iter().all(|(_, found)| matches!(found, Found::Missing(_)));
+        match unseen.filter(|_| !is_unknown) {
             // A permit that does not apply is safe; a forbid that does not apply is a hole.
             Some((tool, why)) if !is_typed || self.rule.role != Role::Permit => {
                 let message =
@@ -184,7 +189,7 @@ impl Check<'_> {
                     "give it a plain type in the tool's input schema, or leave this tool out of the rule";
                 self.report(last, message, Some(help.to_owned()));
             }
-            None if !is_typed && !found.is_empty() => {
+            None if is_unknown => {
                 let near = found.iter().flat_map(|(_, found)| match found {
                     Found::Missing(record) => record.members.keys().map(String::as_str).collect(),
                     _ => Vec::new(),
@@ -283,3 +288,5 @@ fn find<'i>(input: &'i Record, names: &[String]) -> Found<'i> {
         None => Found::Missing(input),
     }
 }
+
+const UNDECLARED: &str = "its schema accepts arguments that it does not declare";

@@ -18,20 +18,20 @@ pub struct CedarError {
 impl CedarError {
     /// A mistake that no file is to blame for.
     pub(super) fn outside(what: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { file: what.into(), position: None, message: message.into(), help: None }
+        Self { file: what.into(), position: None, message: visible(&message.into()), help: None }
     }
 
     pub(super) fn at(file: &str, lines: &LineIndex<'_>, offset: usize, message: impl Into<String>) -> Self {
         let position = Some(lines.position(offset));
-        Self { file: file.to_owned(), position, message: message.into(), help: None }
+        Self { file: file.to_owned(), position, message: visible(&message.into()), help: None }
     }
 
     pub(super) fn with_help(mut self, help: Option<String>) -> Self {
-        self.help = help;
+        self.help = help.map(|help| visible(&help));
         self
     }
 
-    /// Cedar's own words, without the number that it gave to the policy. `fallback` is where the policy begins.
+    /// Cedar's own words. `fallback` is where the policy begins.
     pub(super) fn from_cedar(
         file: &str,
         lines: &LineIndex<'_>,
@@ -40,15 +40,10 @@ impl CedarError {
     ) -> Self {
         let label = found.labels().and_then(|mut labels| labels.next());
         let offset = label.as_ref().map_or(fallback, miette::LabeledSpan::offset);
-        let said = one_line(&found.to_string());
-        let message = match said.strip_prefix("for policy `").and_then(|rest| rest.split_once("`, ")) {
-            Some((_, message)) => message.to_owned(),
-            None => said,
-        };
-        let help = found.help().map(|help| one_line(&help.to_string()));
-        let help = help.or_else(|| {
-            label.and_then(|label| label.label().map(one_line)).filter(|label| *label != message)
-        });
+        let message = plain(&found.to_string());
+        let label = label.and_then(|label| label.label().map(plain)).filter(|label| *label != message);
+        let ours = message.ends_with("but saw decimal").then(|| COMPARE_DECIMALS.to_owned());
+        let help = found.help().map(|help| plain(&help.to_string())).or(label).or(ours);
         Self::at(file, lines, offset, message).with_help(help)
     }
 }
@@ -81,8 +76,31 @@ pub(super) fn suggestion<'known>(word: &str, known: impl Iterator<Item = &'known
         .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// In one line, and without the number that Cedar gave to the policy.
+fn plain(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.strip_prefix("for policy `").and_then(|rest| rest.split_once("`, ")) {
+        Some((_, message)) => message.to_owned(),
+        None => line,
+    }
+}
+
+/// What a person sees is what is there: characters that steer a terminal or turn text around are shown by number.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 const LONGEST_GUESSED: usize = 64;
+
+const COMPARE_DECIMALS: &str =
+    "compare with `.lessThan(decimal(\"1.0\"))`, `.greaterThan(…)` and their likes";

@@ -1,7 +1,7 @@
 //! Is this set of rules sound? Read, held against the tools, and made ready for calls.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt::Write as _,
     sync::Arc,
 };
@@ -91,8 +91,10 @@ fn validate(
     let rule_of =
         |id: &cedar_policy::PolicyId| file.rules.iter().zip(checked).find(|(rule, _)| rule.given == *id);
     let mut found = Vec::new();
+    let mut mistaken = HashSet::new();
     for error in result.validation_errors() {
         let (start, is_explained) = placed(rule_of(error.policy_id()));
+        mistaken.insert(error.policy_id());
         // Said already, and in words that know what an argument is.
         if !(is_explained && matches!(error, ValidationError::UnsafeAttributeAccess(_))) {
             found.push(CedarError::from_cedar(file.name, &file.lines, start, error));
@@ -100,21 +102,20 @@ fn validate(
     }
     for warning in result.validation_warnings() {
         let (start, is_explained) = placed(rule_of(warning.policy_id()));
-        let counts = match warning {
+        let help = match warning {
             ValidationWarning::ImpossiblePolicy(_) | ValidationWarning::InvalidActionApplication(_) => {
-                // Without tools there is nothing that a rule about arguments could match.
-                !is_explained && !inputs.is_empty()
+                // Without tools there is nothing that a rule about arguments could match; and once is enough.
+                let counts = !is_explained && !inputs.is_empty() && mistaken.insert(warning.policy_id());
+                counts.then_some("a policy that never applies is a mistake; mend or remove it")
             }
-            ValidationWarning::BidiCharsInString(_) | ValidationWarning::BidiCharsInIdentifier(_) => true,
-            _ => false,
+            ValidationWarning::BidiCharsInString(_) | ValidationWarning::BidiCharsInIdentifier(_) => {
+                Some("remove them; they make a policy look like another")
+            }
+            _ => None,
         };
-        if counts {
+        if let Some(help) = help {
             let error = CedarError::from_cedar(file.name, &file.lines, start, warning);
-            let help = error
-                .help
-                .clone()
-                .or_else(|| Some("a policy that never applies is a mistake; mend or remove it".into()));
-            found.push(error.with_help(help));
+            found.push(error.with_help(Some(help.to_owned())));
         }
     }
     // Cedar says it once for every tool.

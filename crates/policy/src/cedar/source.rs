@@ -1,7 +1,7 @@
 //! A file of policies, read: which rules it has, what each is for, and where it stands.
 
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, pst};
-use toolgate_spec::LineIndex;
+use toolgate_spec::{LineIndex, Position};
 
 use super::error::CedarError;
 
@@ -11,7 +11,8 @@ pub(super) fn read<'s>(name: &'s str, text: &'s str) -> Result<File<'s>, Vec<Ced
     if let Some(offset) = too_complex(text) {
         let message = "the policy is too large to be judged";
         return Err(vec![
-            CedarError::at(name, &lines, offset, message).with_help(Some("split it into several".into())),
+            CedarError::at(name, &lines, offset, message)
+                .with_help(Some("split it into several, or compare with a set: `[…].contains(…)`".into())),
         ]);
     }
     let set: PolicySet = text.parse().map_err(|errors: cedar_policy::ParseErrors| {
@@ -47,7 +48,7 @@ pub(super) struct File<'s> {
 
 /// One policy of a file.
 pub(super) struct Rule {
-    /// What people call it: its `@id`, or file and line.
+    /// What people call it: its `@id`, or file, line and column.
     pub id: String,
     /// What Cedar called it.
     pub given: PolicyId,
@@ -92,7 +93,10 @@ impl File<'_> {
                 return Err(error("`@id` names nothing", "write `@id(\"name\")`"));
             }
             Some(id) => id.trim().to_owned(),
-            None => format!("{}:{}", self.name, self.lines.position(start).line),
+            None => {
+                let Position { line, column } = self.lines.position(start);
+                format!("{}:{line}:{column}", self.name)
+            }
         };
         let syntax = policy.to_pst().map_err(|found| error(&found.to_string(), "write it in another way"))?;
         Ok(Rule {
@@ -141,22 +145,26 @@ fn word_in(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// Where a policy begins that has more operators and brackets than any person writes. Cedar, and the walks over its
+/// Where a policy begins that has more operators, or nests deeper, than any person writes. Cedar, and the walks over its
 /// syntax here, go as deep as an expression is nested; a stack that overflows would take the gateway down.
 fn too_complex(text: &str) -> Option<usize> {
-    let (mut start, mut weight) = (0, 0);
+    let (mut start, mut operators, mut depth) = (0, 0, 0_usize);
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         let rest = text.get(at..).unwrap_or_default();
         match c {
             '"' => skip_string(&mut chars),
             '/' if rest.starts_with("//") => drop(chars.find(|(_, c)| *c == '\n')),
-            ';' => (start, weight) = (at + 1, 0),
-            '&' | '|' | '+' | '-' | '*' | '.' | '!' | '(' | '[' | '{' => weight += 1,
-            'e' if rest.starts_with("else") => weight += 1,
+            ';' => (start, operators, depth) = (at + 1, 0, 0),
+            '&' | '|' if !rest.starts_with("&&") && !rest.starts_with("||") => {}
+            '&' | '|' | '+' | '-' | '*' | '.' | '!' => operators += 1,
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            // One `if` nests in the `else` of another without any bracket.
+            'e' if rest.starts_with("else") => depth += 1,
             _ => {}
         }
-        if weight > MOST_OPERATORS {
+        if operators > MOST_OPERATORS || depth > DEEPEST {
             return Some(start);
         }
     }
@@ -173,4 +181,8 @@ fn skip_string(chars: &mut impl Iterator<Item = (usize, char)>) {
     }
 }
 
-const MOST_OPERATORS: usize = 2000;
+/// In one policy.
+const MOST_OPERATORS: usize = 300;
+
+/// Brackets within brackets.
+const DEEPEST: usize = 50;

@@ -22,15 +22,18 @@ fn tools() -> Vec<Known> {
                 "mode": {"enum": ["text", "binary"]},
             }}),
         ),
-        known(
-            "write_file",
-            "classification: write, category: files, tags: [files]",
-            &json!({"type": "object", "additionalProperties": false, "required": ["path", "content"], "properties": {
-                "path": {"type": "string"},
-                "content": {"type": "string"},
-                "labels": {"type": "array", "items": {"type": "string"}},
-            }}),
-        ),
+        Known {
+            level: RiskLevel::L4,
+            ..known(
+                "write_file",
+                "classification: write, category: files, tags: [files]",
+                &json!({"type": "object", "additionalProperties": false, "required": ["path", "content"], "properties": {
+                    "path": {"type": "string"},
+                    "content": {"type": "string"},
+                    "labels": {"type": "array", "items": {"type": "string"}},
+                }}),
+            )
+        },
         known(
             "pay",
             "classification: read",
@@ -45,7 +48,11 @@ fn tools() -> Vec<Known> {
                 "pair": {"type": "array", "prefixItems": [{"type": "string"}]},
             }}),
         ),
-        known("wipe_disk", "classification: destructive", &json!({"type": "object", "properties": {}})),
+        known(
+            "wipe_disk",
+            "classification: destructive",
+            &json!({"type": "object", "additionalProperties": false, "properties": {}}),
+        ),
     ]
 }
 

@@ -271,9 +271,11 @@ proptest! {
         lines in prop::option::of(0..4i64),
     ) {
         let heads = ["permit", "forbid", "@approval(\"x\") forbid"];
-        let text: String = rules.iter().map(|(head, condition)| {
-            format!("{}(principal, action == Action::\"read_file\", resource) when {{ {condition} }};\n", heads[*head])
-        }).collect();
+        let mut text = String::new();
+        for (head, condition) in &rules {
+            let head = heads[*head];
+            writeln!(text, "{head}(principal, action == Action::\"read_file\", resource) when {{ {condition} }};").unwrap();
+        }
         // Some are nonsense that Cedar proves never to match; those are refused.
         let Ok(set) = load_for(&tools(), &text) else { return Ok(()) };
         let mut input = map(json!({"path": path}));

@@ -51,8 +51,8 @@ fn a_rule_without_a_name_is_called_by_its_place() {
     check(
         "\n\n  permit(principal, action, resource);",
         Verdict::Permit,
-        &["rules.cedar:3"],
-        "permitted by policy `rules.cedar:3`",
+        &["rules.cedar:3:3"],
+        "permitted by policy `rules.cedar:3:3`",
     );
 }
 
@@ -265,7 +265,7 @@ fn the_digest_is_of_names_and_texts_in_any_order() {
     let digest = |sources: &[(&str, &str)]| {
         let sources: Vec<(String, String)> =
             sources.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
-        CedarPolicies::new(&sources, []).unwrap().digest()
+        CedarPolicies::new(&sources, []).unwrap().digest().to_owned()
     };
     let (a, b) = (("a", "// 1"), ("b", "// 2"));
     assert_eq!(digest(&[a, b]), digest(&[b, a]));

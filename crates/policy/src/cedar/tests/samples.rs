@@ -36,7 +36,15 @@ fn the_examples_of_the_guide_are_right() {
         let result = load_for(&tools(), example);
         match (head.trim(), result) {
             ("", Ok(_)) => counted.0 += 1,
-            ("mistake", Err(_)) => counted.1 += 1,
+            ("mistake", Err(errors)) => {
+                // What the guide shows next is what is really said.
+                assert!(
+                    GUIDE.contains(&format!("{example}```\n\n```text\n{}```", shown(&errors))),
+                    "{}",
+                    shown(&errors)
+                );
+                counted.1 += 1;
+            }
             (head, Ok(_)) => panic!("`{head}` example loads:\n{example}"),
             (head, Err(errors)) => panic!("`{head}` example does not load:\n{}{example}", shown(&errors)),
         }
