@@ -14,7 +14,7 @@ use super::{
     check::{Checked, Inputs, Watched, check},
     kind::Record,
     listing,
-    schema::{self, CALL, Types},
+    schema::{self, Types},
     source::{self, File, Role, Rule},
 };
 
@@ -34,7 +34,7 @@ pub(super) fn load(
     same_ids(&files, &mut errors);
     let ours = |message| vec![CedarError::outside("schema", message)];
     let types = Types::new().map_err(ours)?;
-    let schema = schema::schema(inputs.iter().map(|(name, input)| (name.as_str(), input))).map_err(ours)?;
+    let schema = schema::schema(&inputs).map_err(ours)?;
     let validator = Validator::new(schema);
     let mut checked = Vec::new();
     for file in &files {
@@ -46,7 +46,9 @@ pub(super) fn load(
         }
     }
     if !errors.is_empty() {
-        errors.sort_by_key(|error| (error.file.clone(), error.position.map(|at| (at.line, at.column))));
+        errors.sort_by_cached_key(|error| {
+            (error.file.clone(), error.position.map(|at| (at.line, at.column)), error.message.clone())
+        });
         return Err(errors);
     }
     let tools = prepare(tools, inputs, &checked, &types).map_err(ours)?;
@@ -56,8 +58,7 @@ pub(super) fn load(
 fn inputs(tools: &[CedarTool<'_>], errors: &mut Vec<CedarError>) -> Inputs {
     let mut inputs = Inputs::new();
     for tool in tools {
-        // The name of the group is no action of one tool, so its arguments have no type either.
-        let input = if tool.name == CALL { Record::default() } else { Record::of_input(tool.input_schema) };
+        let input = Record::of_input(tool.input_schema);
         if inputs.insert(tool.name.to_owned(), input).is_some() {
             let message = "another tool has the same name, so no rule could tell them apart";
             errors.push(CedarError::outside(format!("tool `{}`", tool.name), message));
@@ -72,8 +73,8 @@ fn same_ids(files: &[File<'_>], errors: &mut Vec<CedarError>) {
     for file in files {
         for rule in &file.rules {
             if !seen.insert(&rule.id) {
-                let error =
-                    file.error_at(rule, &rule.id, format!("another policy is called `{}`, too", rule.id));
+                let message = format!("another policy is called `{}`, too", rule.id);
+                let error = CedarError::at(file.name, &file.lines, rule.start, message);
                 errors.push(error.with_help(Some("give each its own `@id`".into())));
             }
         }

@@ -5,17 +5,19 @@ use std::collections::{HashMap, HashSet};
 use cedar_policy::{Entities, Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{CedarTool, kind::Record};
+use super::{CedarTool, check::Inputs, kind::Record};
 use crate::caller::Caller;
 
 /// The schema: one action a tool, all of them in the group `call`, each with its own `context.input`.
-pub(super) fn schema<'t>(inputs: impl Iterator<Item = (&'t str, &'t Record)>) -> Result<Schema, String> {
+pub(super) fn schema(inputs: &Inputs) -> Result<Schema, String> {
     let mut actions = Map::new();
-    for (name, input) in inputs.filter(|(name, _)| *name != CALL) {
-        actions.insert(name.to_owned(), action(input, &json!([{ "id": CALL }])));
+    for (name, input) in inputs {
+        actions.insert(name.clone(), action(input, &json!([{ "id": CALL }])));
     }
-    // The group can be asked about, too: without any tool, rules about all tools still have something to hold for.
-    actions.insert(CALL.to_owned(), action(&Record::default(), &json!([])));
+    // The group can be asked about, too: without any tool, rules about all tools still have something to hold for. And a
+    // tool of that name has no other action.
+    let of_group = inputs.get(CALL).cloned().unwrap_or_default();
+    actions.insert(CALL.to_owned(), action(&of_group, &json!([])));
     let text = || json!({ "type": "String" });
     let document = json!({ "": {
         "entityTypes": {
@@ -119,7 +121,7 @@ fn uid(kind: &EntityTypeName, id: &str) -> EntityUid {
     EntityUid::from_type_name_and_id(kind.clone(), EntityId::new(id))
 }
 
-/// The group of all actions. A tool of this name has no action of its own.
+/// The group of all actions. It is also the action of a tool of this name.
 pub(super) const CALL: &str = "call";
 
 const CALLER: &str = "Caller";

@@ -119,7 +119,9 @@ impl File<'_> {
 
     /// An error in a rule, at the first mention of `word`.
     pub fn error_at(&self, rule: &Rule, word: &str, message: impl Into<String>) -> CedarError {
-        let offset = rule.start + word_in(&rule.written, word).unwrap_or_default();
+        let body = body_of(&rule.written);
+        let word = rule.written.get(body..).and_then(|body| word_in(body, word)).unwrap_or_default();
+        let offset = rule.start + body + word;
         CedarError::at(self.name, &self.lines, offset, message)
     }
 }
@@ -133,6 +135,21 @@ fn number(policy: &Policy) -> usize {
 fn offset_of(text: &str, written: &str, after: usize) -> usize {
     let rest = text.get(after..).unwrap_or_default();
     rest.find(written).map_or(after.min(text.len()), |at| after + at)
+}
+
+/// Where the annotations end.
+fn body_of(written: &str) -> usize {
+    let mut chars = written.char_indices();
+    while let Some((at, c)) = chars.next() {
+        let rest = written.get(at..).unwrap_or_default();
+        match c {
+            '"' => skip_string(&mut chars),
+            '/' if rest.starts_with("//") => drop(chars.find(|(_, c)| *c == '\n')),
+            'p' | 'f' if rest.starts_with("permit") || rest.starts_with("forbid") => return at,
+            _ => {}
+        }
+    }
+    0
 }
 
 /// The word, and not a longer one that it is a part of.

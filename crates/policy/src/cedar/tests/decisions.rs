@@ -188,7 +188,7 @@ fn a_subject_cannot_pose_as_policy() {
     assert_eq!(set.decide(&alice(), "read_file", &map(entity)).verdict, Verdict::Forbid);
 }
 
-/// A tool may be called like the group of all actions; rules about all tools hold for it, and no other rule does.
+/// A tool may be called like the group of all actions. Rules about all tools hold for it, and rules about other tools do not.
 #[test]
 fn a_tool_named_like_the_group_gets_no_power() {
     let mut tools = tools();
@@ -204,6 +204,11 @@ fn a_tool_named_like_the_group_gets_no_power() {
     assert_eq!(verdict(ALL, "call"), Verdict::Permit);
     let one = "permit(principal, action, resource == Tool::\"call\");";
     assert_eq!((verdict(one, "call"), verdict(one, "read_file")), (Verdict::Permit, Verdict::Forbid));
+    let argument = "permit(principal, action, resource == Tool::\"call\") when { context.input has x && context.input.x == \"y\" };";
+    assert_eq!(
+        (verdict(argument, "call"), verdict(argument, "read_file")),
+        (Verdict::Permit, Verdict::Forbid)
+    );
     let other = "permit(principal, action == Action::\"read_file\", resource);";
     assert_eq!((verdict(other, "call"), verdict(other, "read_file")), (Verdict::Forbid, Verdict::Permit));
 }

@@ -48,8 +48,8 @@ fn names_that_do_not_exist() {
         &["2:8: attribute `age` on entity type `Caller` not found (did you mean `subject`?)"],
     );
     check(
-        "permit(principal is User, action, resource);",
-        &["1:21: unrecognized entity type `User` (did you mean `Tool`?)"],
+        "permit(principal is Callr, action, resource);",
+        &["1:21: unrecognized entity type `Callr` (did you mean `Caller`?)"],
     );
 }
 
@@ -240,7 +240,7 @@ fn forms_that_are_refused() {
     );
     check(
         "@id(\"a\") permit(principal, action, resource);\n@id(\"a\") forbid(principal, action, resource);",
-        &["2:6: another policy is called `a`, too (give each its own `@id`)"],
+        &["2:1: another policy is called `a`, too (give each its own `@id`)"],
     );
     check(
         "permit(principal, action, resource) when { principal.subject == \"a\u{202e}b\" };",
@@ -269,6 +269,20 @@ fn every_mistake_is_told_at_its_place() {
     let errors = CedarPolicies::new(&sources, []).expect_err("two mistakes");
     let files: Vec<&str> = errors.iter().map(|error| error.file.as_str()).collect();
     assert_eq!(files, ["a.cedar", "b.cedar"]);
+}
+
+/// Annotations and remarks, in any script, do not mislead.
+#[test]
+fn places_are_right_among_remarks() {
+    check(
+        "// прим. permit(pth);\n@approval(\"pth; permit(pth)\") // pth\nforbid(principal, // ключ\n  action == Action::\"read_file\", resource)\nwhen { context.input.pth == 1 };",
+        &["5:22: no tool that this policy is about has an argument `pth` (did you mean `path`?)"],
+    );
+    let set = loaded(
+        "// ключ\npermit(principal, action, resource);\n  // ключ\n  @note(\"ключ\") permit(principal, action, resource);",
+    );
+    let ruling = set.decide(&alice(), "read_file", &map(json!({"path": ""})));
+    assert_eq!(ruling.policies, ["rules.cedar:2:1", "rules.cedar:4:3"]);
 }
 
 #[test]
