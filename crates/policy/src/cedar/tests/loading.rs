@@ -336,12 +336,13 @@ fn survive_monsters() {
             "resource".to_owned() + &".a".repeat(many),
             "!".repeat(many) + "true",
             "-".repeat(many) + "1 == 1",
+            "(".repeat(deep) + &vec!["true"; many].join(" && ") + &")".repeat(deep),
         ]
         .map(|condition| load_for(&tools(), &rule(condition)).is_ok())
     };
-    assert_eq!(survive(100_000), [false; 9]);
+    assert_eq!(survive(100_000), [false; 10]);
     // As far as the limits let through.
-    assert_eq!(survive(299), [true, false, false, true, true, true, false, false, false]);
+    assert_eq!(survive(299), [true, false, false, true, true, true, false, false, false, true]);
     let long = loaded(&rule(vec!["resource.destructive"; 150].join(" || ")));
     assert_eq!(long.decide(&alice(), "wipe_disk", &Map::new()).verdict, Verdict::Permit);
     let texts = vec!["\"a.b&&c||d\""; 5000].join(", ");
