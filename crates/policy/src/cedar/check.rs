@@ -11,7 +11,7 @@ use super::{
     kind::{Kind, Record},
     schema::{CALL, TOOL},
     source::{File, Role, Rule},
-    walk::{Mentions, Path, Use, mentions},
+    walk::{Mentions, Path, Sign, Use, mentions},
 };
 
 /// The arguments of every known tool, by the tool's name.
@@ -76,7 +76,7 @@ fn watched(mentions: &Mentions) -> Watched {
     let mut names = BTreeSet::new();
     for path in mentions.paths.iter().filter(|path| path.root == Var::Context) {
         match (path.names.as_slice(), path.how) {
-            ([_], Use::Asked) => {}
+            ([_], Use::Asked(_)) => {}
             ([_, argument, ..], _) => drop(names.insert(argument.clone())),
             _ => return Watched::All,
         }
@@ -153,7 +153,7 @@ impl Check<'_> {
     fn path(&mut self, path: &Path) {
         let Some(names) = path.arguments() else { return };
         if let Some(name) = names.last() {
-            self.argument(names, name);
+            self.argument(names, name, path.how);
         }
         let hidden = (path.how == Use::Read)
             .then(|| self.tools.iter().find(|(_, input)| find(input, names).hides_something()))
@@ -166,23 +166,20 @@ impl Check<'_> {
         }
     }
 
-    fn argument(&mut self, names: &[String], last: &str) {
+    fn argument(&mut self, names: &[String], last: &str, how: Use) {
         let found: Vec<(&str, Found<'_>)> =
             self.tools.iter().map(|(tool, input)| (*tool, find(input, names))).collect();
         let is_typed = found.iter().any(|(_, found)| matches!(found, Found::Typed(_)));
+        let is_unknown =
+            !found.is_empty() && found.iter().all(|(_, found)| matches!(found, Found::Missing(_)));
         let unseen = found.iter().find_map(|(tool, found)| match found {
             Found::Unseen(why) => Some((*tool, *why)),
-            Found::Missing(record) if record.is_open && self.rule.role != Role::Permit => {
-                Some((*tool, UNDECLARED))
-            }
+            Found::Missing(record) if record.is_open && is_typed => Some((*tool, UNDECLARED)),
             _ => None,
         });
         let written = names.join(".");
-        let is_unknown =
-            !found.is_empty() && found.iter().all(|(_, found)| matches!(found, Found::Missing(_)));
         match unseen.filter(|_| !is_unknown) {
-            // A permit that does not apply is safe; a forbid that does not apply is a hole.
-            Some((tool, why)) if !is_typed || self.rule.role != Role::Permit => {
+            Some((tool, why)) if !is_typed || self.is_lenient(how) => {
                 let message =
                     format!("argument `{written}` of tool `{tool}` cannot be used in a policy: {why}");
                 let help =
@@ -202,6 +199,16 @@ impl Check<'_> {
                 );
             }
             _ => {}
+        }
+    }
+
+    /// For what cannot be seen, `has` is false. Would the rule then let through what it would stop if it saw? What is
+    /// read needs no answer: Cedar demands a `has` before it.
+    fn is_lenient(&self, how: Use) -> bool {
+        let Use::Asked(sign) = how else { return false };
+        match self.rule.role {
+            Role::Permit => sign != Sign::For,
+            Role::Forbid | Role::Approval(_) => sign != Sign::Against,
         }
     }
 

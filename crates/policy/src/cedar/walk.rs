@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use cedar_policy::pst::{BinaryOp, Clause, EntityUID, Expr, Literal, Template, Var};
+use cedar_policy::pst::{BinaryOp, Clause, EntityUID, Expr, Literal, Template, UnaryOp, Var};
 
 /// All that the conditions of a policy mention, in order.
 pub(super) fn mentions(policy: &Template) -> Mentions {
     let mut found = Mentions::default();
     for clause in policy.clauses() {
-        let (Clause::When(condition) | Clause::Unless(condition)) = clause;
-        found.walk(condition);
+        match clause {
+            Clause::When(condition) => found.walk(condition, Sign::For),
+            Clause::Unless(condition) => found.walk(condition, Sign::Against),
+        }
     }
     found
 }
@@ -36,42 +38,70 @@ pub(super) struct Path {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Use {
     /// `has`
-    Asked,
+    Asked(Sign),
     /// Its value counts.
     Read,
 }
 
+/// Does it speak for the rule's applying, or against it, if an expression holds?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Sign {
+    For,
+    Against,
+    /// It depends on the rest.
+    Either,
+}
+
+impl Sign {
+    const fn opposite(self) -> Self {
+        match self {
+            Self::For => Self::Against,
+            Self::Against => Self::For,
+            Self::Either => Self::Either,
+        }
+    }
+}
+
 impl Mentions {
-    fn walk(&mut self, expr: &Expr) {
-        if let Some(path) = path_of(expr) {
+    fn walk(&mut self, expr: &Expr, sign: Sign) {
+        if let Some(mut path) = path_of(expr) {
+            if path.how != Use::Read {
+                path.how = Use::Asked(sign);
+            }
             self.paths.push(path);
             return;
         }
         match expr {
             Expr::Literal(_) => {}
+            Expr::UnaryOp { op: UnaryOp::Not, expr } => self.walk(expr, sign.opposite()),
+            Expr::BinaryOp { op: BinaryOp::And | BinaryOp::Or, left, right } => {
+                self.walk_all([left, right], sign);
+            }
+            Expr::IfThenElse { cond, then_expr, else_expr } => {
+                self.walk(cond, Sign::Either);
+                self.walk_all([then_expr, else_expr], sign);
+            }
             Expr::UnaryOp { expr, .. }
             | Expr::GetAttr { expr, .. }
             | Expr::HasAttr { expr, .. }
-            | Expr::Like { expr, .. } => self.walk(expr),
+            | Expr::Like { expr, .. } => self.walk(expr, Sign::Either),
             Expr::BinaryOp { op, left, right } => {
                 self.compare(*op, left, right);
-                self.walk(left);
-                self.walk(right);
+                self.walk_all([left, right], Sign::Either);
             }
             Expr::Is { expr, in_expr, .. } => {
-                self.walk(expr);
-                self.walk_all(in_expr);
+                self.walk(expr, Sign::Either);
+                self.walk_all(in_expr, Sign::Either);
             }
-            Expr::IfThenElse { cond, then_expr, else_expr } => self.walk_all([cond, then_expr, else_expr]),
-            Expr::Set(items) => self.walk_all(items),
-            Expr::Record(members) => self.walk_all(members.values()),
+            Expr::Set(items) => self.walk_all(items, Sign::Either),
+            Expr::Record(members) => self.walk_all(members.values(), Sign::Either),
             _ => self.has_unknown_form = true,
         }
     }
 
-    fn walk_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Arc<Expr>>) {
+    fn walk_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Arc<Expr>>, sign: Sign) {
         for expr in exprs {
-            self.walk(expr);
+            self.walk(expr, sign);
         }
     }
 
@@ -114,7 +144,7 @@ fn path_of(expr: &Expr) -> Option<Path> {
         Expr::HasAttr { expr, attrs } => {
             let mut path = path_of(expr).filter(|path| path.how == Use::Read)?;
             path.names.extend(attrs.iter().map(ToString::to_string));
-            path.how = Use::Asked;
+            path.how = Use::Asked(Sign::Either);
             Some(path)
         }
         _ => None,
