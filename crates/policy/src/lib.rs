@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod caller;
+mod cedar;
 mod compare;
 mod defaults;
 mod effective;
@@ -26,6 +27,7 @@ mod verdict;
 mod view;
 
 pub use caller::{Arguments, BadArguments, Caller};
+pub use cedar::{CedarError, CedarPolicies, CedarRuling, CedarTool};
 pub use compare::{Change, Direction, Version, compare};
 pub use effective::{
     ApprovalPolicy, AuditPolicy, ClassPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy,
