@@ -6,7 +6,7 @@ CARGO ?= cargo
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-run: setup ## build, and show the tools of the demo workspace with their posture
+run: setup ## build, and start the gateway on a demo workspace
 	$(CARGO) build --release --locked --package toolgate
 	@scripts/demo target/release/toolgate
 

@@ -19,11 +19,11 @@ fn main() -> io::Result<()> {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         writeln!(code, "    ({name:?}, include_str!({:?})),", literal(file)?)?;
     }
-    writeln!(
-        code,
-        "];\npub const PRESETS: &str = include_str!({:?});",
-        literal(&catalog.join("presets.yaml"))?
-    )
+    writeln!(code, "];")?;
+    for (name, file) in [("PRESETS", "presets.yaml"), ("INTEGRITY", "integrity.json")] {
+        writeln!(code, "pub const {name}: &str = include_str!({:?});", literal(&catalog.join(file))?)?;
+    }
+    Ok(())
 }
 
 /// The whole path, as `include_str!` wants it.

@@ -10,6 +10,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use serde_json::Value;
+pub use toolgate_spec::is_deceptive;
 use unicode_width::UnicodeWidthChar;
 
 /// Standard output, buffered. Styles come from [`Palette`], so that machine formats pass through untouched.
@@ -140,18 +141,6 @@ pub fn push_visible(shown: &mut String, character: char) {
 /// Columns that text takes, as terminals count.
 pub fn width(text: &str) -> usize {
     text.chars().map(|character| character.width().unwrap_or(0)).sum()
-}
-
-/// Would a reader see something else than what is there? Controls, bidirectional overrides, and what has no width.
-pub fn is_deceptive(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

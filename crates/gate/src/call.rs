@@ -12,7 +12,6 @@ mod stop;
 
 use std::sync::Arc;
 
-pub(crate) use self::admit::is_visible;
 use self::journal::Trail;
 pub use self::journal::{CallRecord, Journal, Purpose, Shows};
 use self::stop::Stop;

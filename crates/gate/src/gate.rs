@@ -110,12 +110,14 @@ impl Gate {
         after: Option<&str>,
         limit: usize,
     ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
-        self.0.live.load().page(after, limit, |tool| call::is_visible(tool, caller))
+        let live = self.0.live.load();
+        live.page(after, limit, |tool| live.shows(tool, caller))
     }
 
     /// The tool of this name, where the caller may know of it.
     pub fn find(&self, caller: &Caller, name: &str) -> Option<Arc<LiveTool>> {
-        self.0.live.load().get(name).filter(|tool| call::is_visible(tool, caller))
+        let live = self.0.live.load();
+        live.get(name).filter(|tool| live.shows(tool, caller))
     }
 
     /// Puts another set of tools in force. Calls that run go on with the tool they began with.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value};
 use toolgate_policy::{
-    EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level, policy_digest,
-    safety_to_json, tool_safety,
+    CedarTool, EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level,
+    policy_digest, safety_to_json, tool_safety,
 };
 use toolgate_spec::{
     CompiledSchema, Digest, helpers_of,
-    model::{Body, Classification, NetworkMode, ToolSpec},
+    model::{ApprovalMode, Body, Classification, NetworkMode, ToolSpec},
     project::{self, WireTarget, wire_name},
 };
 
@@ -67,7 +67,7 @@ impl LiveTool {
         Ok(Self {
             wire_name: wire_name(&spec.name, WireTarget::Mcp).into_owned(),
             digest: digest.to_string(),
-            policy_digest: enforced_digest(&policy, &safety),
+            policy_digest: enforced_digest(&policy, &safety, spec.approval.mode),
             permissions: PermissionRules::new(&spec.governance.permissions, policy.classification.value),
             spec,
             policy,
@@ -90,6 +90,17 @@ impl LiveTool {
 
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    /// What the operator's policies may know of it.
+    pub fn for_policies(&self) -> CedarTool<'_> {
+        CedarTool {
+            name: &self.wire_name,
+            spec: &self.spec,
+            input_schema: &self.input_schema,
+            level: self.level,
+            policy: &self.policy,
+        }
     }
 
     pub fn digest(&self) -> &str {
@@ -151,7 +162,7 @@ impl LiveTool {
 }
 
 /// The block that says what is enforced, as it goes into the journal.
-pub fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {
+fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {
     let declared: &[String] = spec
         .claimed_safety
         .as_ref()
@@ -164,10 +175,16 @@ pub fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {
     safety_to_json(&tool_safety(spec, policy, helpers))
 }
 
-/// What a pass is bound to beside the document: the policy in force and the runtime with its helpers' versions.
-pub fn enforced_digest(policy: &EffectivePolicy, safety: &Value) -> String {
+/// What a pass is bound to beside the document: the policy in force, the runtime with its helpers' versions, and whether the
+/// author has decided about being asked, for a document that is silent is asked for by its risk.
+fn enforced_digest(policy: &EffectivePolicy, safety: &Value, mode: ApprovalMode) -> String {
     use sha2::{Digest as _, Sha256};
-    let text = format!("toolgate enforced 1\n{}\n{safety}", policy_digest(policy));
+    let mode = match mode {
+        ApprovalMode::Unstated => "unstated",
+        ApprovalMode::Disabled => "disabled",
+        ApprovalMode::Required => "required",
+    };
+    let text = format!("toolgate enforced 1\n{}\n{safety}\n{mode}", policy_digest(policy));
     let digest = Sha256::digest(text);
     format!("sha256:{}", crate::digest::hex(&digest))
 }

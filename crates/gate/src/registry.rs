@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use toolgate_policy::{Caller, CedarPolicies};
+
 use crate::live::LiveTool;
 
 /// The live tools in the order in which they are listed.
@@ -9,9 +11,27 @@ use crate::live::LiveTool;
 pub struct LiveSet {
     tools: Vec<Arc<LiveTool>>,
     by_name: HashMap<String, usize>,
+    /// The operator's policies, where there are any; swapped together with the tools that they were checked against.
+    cedar: Option<CedarPolicies>,
 }
 
 impl LiveSet {
+    #[must_use]
+    pub fn with_policies(mut self, cedar: Option<CedarPolicies>) -> Self {
+        self.cedar = cedar;
+        self
+    }
+
+    pub(crate) const fn policies(&self) -> Option<&CedarPolicies> {
+        self.cedar.as_ref()
+    }
+
+    /// May this caller know of the tool? Not where no call of it could ever succeed.
+    pub(crate) fn shows(&self, tool: &LiveTool, caller: &Caller) -> bool {
+        tool.permissions.missing_always(&caller.permissions).is_empty()
+            && self.cedar.as_ref().is_none_or(|cedar| cedar.could_permit(caller, &tool.wire_name))
+    }
+
     /// Two tools that would have one name on the wire are a mistake or an attack; neither is live.
     pub fn new(tools: impl IntoIterator<Item = Arc<LiveTool>>) -> (Self, Vec<String>) {
         let mut set = Self::default();

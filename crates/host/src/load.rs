@@ -4,16 +4,29 @@ use std::{path::PathBuf, sync::Arc};
 
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
+use toolgate_policy::{CedarError, CedarPolicies};
 use toolgate_spec::{ToolCheck, digest};
 
-use crate::{catalog, documents, exposure};
+use crate::{catalog, documents, exposure, policies};
 
 /// Everything that was found, and what of it may be live.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Loaded {
     pub tools: Vec<Surveyed>,
-    /// Errors in documents. With any of these an earlier good set stays in force.
+    /// Errors in documents and policies. With any of these an earlier good set stays in force.
     pub problems: Vec<Problem>,
+    /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
+    pub(crate) policies: Result<Option<CedarPolicies>, Unusable>,
+}
+
+/// There are policies, and they cannot be used; `problems` says why.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Unusable;
+
+impl Default for Loaded {
+    fn default() -> Self {
+        Self { tools: Vec::new(), problems: Vec::new(), policies: Ok(None) }
+    }
 }
 
 /// A tool and how far it has come.
@@ -80,10 +93,39 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
     for document in found {
         loaded.take_file(&document, config, workshop);
     }
+    loaded.policies = loaded.read_policies(&config.policy.cedar);
     loaded
 }
 
 impl Loaded {
+    fn read_policies(&mut self, files: &[PathBuf]) -> Result<Option<CedarPolicies>, Unusable> {
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let mut sources = Vec::new();
+        for file in files {
+            let shown = file.display().to_string();
+            match policies::text(file) {
+                Ok(text) => sources.push((shown, text)),
+                Err(error) => self.problems.push(Problem { place: shown, what: error.problem }),
+            }
+        }
+        if sources.len() < files.len() {
+            return Err(Unusable);
+        }
+        let known = self.tools.iter().filter_map(|tool| tool.candidate.as_ref().ok());
+        let tools = known.map(|candidate| candidate.tool.for_policies());
+        match CedarPolicies::new(&sources, tools) {
+            Ok(policies) => Ok(Some(policies)),
+            Err(errors) => {
+                let problem =
+                    |error: CedarError| Problem { place: error.file.clone(), what: error.to_string() };
+                self.problems.extend(errors.into_iter().map(problem));
+                Err(Unusable)
+            }
+        }
+    }
+
     /// A shipped name is reserved: only the shipped tool itself may carry it.
     fn take_file(&mut self, document: &documents::Document, config: &Config, workshop: &Workshop) {
         let check = &document.check;

@@ -273,7 +273,11 @@ impl Toolgate {
     }
 
     fn put_in_force(&self, mut loaded: Loaded) -> Result<Arc<Loaded>, OpenError> {
-        let (set, doubled) = LiveSet::new(loaded.live());
+        // Policies that cannot be used let nothing through.
+        let live = if loaded.policies.is_err() { Vec::new() } else { loaded.live() };
+        let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
+        let (set, doubled) = LiveSet::new(live);
+        let set = set.with_policies(cedar);
         loaded.problems.extend(doubled.into_iter().map(|name| Problem {
             what: "two tools have this name on the wire; neither is live".to_owned(),
             place: name,

@@ -70,7 +70,7 @@ fn profiles_of(folder: &Path) -> Result<Vec<(String, String)>, PolicyFilesError>
     Ok(profiles)
 }
 
-fn text(path: &Path) -> Result<String, PolicyFilesError> {
+pub(crate) fn text(path: &Path) -> Result<String, PolicyFilesError> {
     let refused = |problem: String| PolicyFilesError { file: path.to_owned(), problem };
     let bytes = toolgate_store::read_bounded(path, MAX_FILE_BYTES as u64)
         .map_err(|error| refused(error.to_string()))?;

@@ -115,9 +115,9 @@ fn approval(approval: &HumanInTheLoop, document: &Map<String, Value>) -> Value {
     let written = document.get("humanInTheLoop").and_then(Value::as_object);
     let mut form: Map<String, Value> = written.cloned().unwrap_or_default();
     let mode = match approval.mode {
-        ApprovalMode::Unstated => None,
-        ApprovalMode::Disabled => Some("DISABLED"),
-        ApprovalMode::Required => Some("REQUIRED"),
+        // To be silent and to say no are told apart by the gate, which binds passes and approvals to what is enforced.
+        ApprovalMode::Unstated | ApprovalMode::Disabled => "DISABLED",
+        ApprovalMode::Required => "REQUIRED",
     };
     form.insert("mode".into(), mode.into());
     form.insert("promptTemplate".into(), approval.prompt_template.clone().into());

@@ -36,6 +36,10 @@ pub struct ServeArgs {
     #[arg(long)]
     pub stdio: bool,
 
+    /// Nobody sits behind the clients: questions go to the queue only, whatever `approvals.client_may_answer` says
+    #[arg(long)]
+    pub autonomous: bool,
+
     /// Where to listen, instead of `server.listen`
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
@@ -107,6 +111,10 @@ pub struct CallArgs {
     /// Arguments: `name=value` in the parameter's type, or `name:=JSON`
     #[arg(value_name = "ARG")]
     pub arguments: Vec<String>,
+
+    /// Nobody is there to be asked: a question goes to the queue
+    #[arg(long)]
+    pub autonomous: bool,
 
     /// How to print the outcome
     #[arg(long, value_name = "FORMAT", default_value = "text")]

@@ -34,7 +34,7 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         };
         let outcome = toolgate.gate().handle(call.clone()).await;
         match outcome {
-            Outcome::Pending(pending) if can_ask() => {
+            Outcome::Pending(pending) if !args.autonomous && can_ask() => {
                 let answer = ask(&pending, terminal)?;
                 call.answer = Some(ClientAnswer { approval: pending.approval, answer });
                 Ok(toolgate.gate().handle(call).await)

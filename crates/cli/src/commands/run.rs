@@ -3,9 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{
-    ConsoleLevel, EffectRecord, Failure as ToolFailure, FailureCode, JsReport, Returned,
-};
+use toolgate_handlers::{EffectRecord, Failure as ToolFailure, FailureCode, JsReport, Returned};
 use toolgate_sandbox::Strength;
 
 use crate::{
@@ -52,7 +50,7 @@ fn ending(report: &JsReport) -> Ending {
 
 fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
     for line in &report.console {
-        writeln!(terminal, "{:<8} {}", level(line.level), indented(&line.text))?;
+        writeln!(terminal, "{:<8} {}", line.level.name(), indented(&line.text))?;
     }
     if report.console_dropped > 0 {
         writeln!(terminal, "{:<8} {} more lines did not fit", "console", report.console_dropped)?;
@@ -107,16 +105,6 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| visible(line).into_owned()).collect::<Vec<_>>().join("\n         ")
 }
 
-const fn level(level: ConsoleLevel) -> &'static str {
-    match level {
-        ConsoleLevel::Debug => "debug",
-        ConsoleLevel::Log => "log",
-        ConsoleLevel::Info => "info",
-        ConsoleLevel::Warn => "warn",
-        ConsoleLevel::Error => "error",
-    }
-}
-
 /// The machine's view of a run.
 fn to_json(report: &JsReport) -> Value {
     let usage = &report.usage;
@@ -135,7 +123,7 @@ fn to_json(report: &JsReport) -> Value {
     };
     json!({
         "outcome": outcome,
-        "console": report.console.iter().map(|line| json!({ "level": level(line.level), "text": line.text })).collect::<Vec<_>>(),
+        "console": report.console.iter().map(|line| json!({ "level": line.level.name(), "text": line.text })).collect::<Vec<_>>(),
         "consoleDropped": report.console_dropped,
         "hostCalls": report.effects.iter().map(effect).collect::<Vec<_>>(),
         "used": {

@@ -15,9 +15,14 @@ pub fn run(args: &SchemaArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     if args.list {
         return list(terminal);
     }
+    if args.name == CONFIG {
+        serde_json::to_writer_pretty(&mut *terminal, &toolgate_config::schema())?;
+        writeln!(terminal)?;
+        return Ok(Ending::Clean);
+    }
     let Some(schema) = Schema::from_name(&args.name) else {
-        let names = Schema::ALL.map(Schema::name);
-        let hint = match similar::closest(&args.name, names) {
+        let names: Vec<&str> = Schema::ALL.map(Schema::name).into_iter().chain([CONFIG]).collect();
+        let hint = match similar::closest(&args.name, names.iter().copied()) {
             Some(close) => format!("did you mean `{close}`?"),
             None => format!("known: {}", names.join(", ")),
         };
@@ -34,5 +39,9 @@ fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
         let title = document.get("title").and_then(serde_json::Value::as_str).unwrap_or_default();
         writeln!(terminal, "{:<16}{title}", schema.name())?;
     }
+    writeln!(terminal, "{CONFIG:<16}The configuration `toolgate.yaml`")?;
     Ok(Ending::Clean)
 }
+
+/// The one schema that is not a document's.
+const CONFIG: &str = "config";

@@ -37,7 +37,10 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
         log: args.log.clone(),
         log_format: args.log_format.clone(),
     };
-    let config = args.config.load(&overrides)?;
+    let mut config = args.config.load(&overrides)?;
+    if args.autonomous {
+        config.approvals.client_may_answer = false;
+    }
     gateway::wait(serve(config, args, overrides))
 }
 
@@ -269,7 +272,7 @@ async fn reload(toolgate: &Toolgate, overrides: &Overrides, log: Log) {
 fn watched(config: &Config) -> Vec<PathBuf> {
     let policy = &config.policy;
     let files = [&config.file, &policy.baseline, &policy.profiles, &policy.overrides];
-    files.into_iter().flatten().chain(&config.tools).cloned().collect()
+    files.into_iter().flatten().chain(&config.tools).chain(&policy.cedar).cloned().collect()
 }
 
 async fn hangup(signals: &mut Option<tokio::signal::unix::Signal>) {

@@ -134,9 +134,13 @@ fn installed() -> Option<Clients> {
     if folder.join("installed").exists() {
         return Some(Clients { folder });
     }
-    println!(
-        "skipped: the clients are not installed; scripts/setup-clients does that where npm and PyPI can be reached"
-    );
+    // Seen with `--nocapture`, and in the log of a failed run.
+    #[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not tested")]
+    {
+        eprintln!(
+            "skipped: the clients are not installed; scripts/setup-clients does that where npm and PyPI can be reached"
+        );
+    }
     None
 }
 

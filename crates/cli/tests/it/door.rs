@@ -186,6 +186,30 @@ fn a_gateway_that_is_killed_leaves_a_sound_journal() {
 }
 
 #[test]
+fn every_field_of_the_journal_is_documented() {
+    let place = Place::new();
+    place.write_tool("say", &json!({
+        "humanInTheLoop": { "mode": "REQUIRED" },
+        "x-toolgate-capability": { "approval": { "dangerPatterns": ["hi"] }, "audit": { "logArgs": true } },
+    }));
+    place.ok(&["publish"]);
+    place.fails(&["call", "say", "text=hi"], 1);
+    place.ok(&["call", "word_count", "text=hi"]);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let documented = fs::read_to_string(root.join("docs/journal.md")).unwrap();
+    let mut seen = 0;
+    for record in place.journal("journal-commands") {
+        let kind = record["kind"].as_str().unwrap();
+        assert!(documented.contains(&format!("`{kind}`")), "{kind}");
+        for field in record.as_object().unwrap().keys().filter(|_| kind.starts_with("call.")) {
+            assert!(documented.contains(&format!("`{field}`")), "{kind}: {field}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "{seen}");
+}
+
+#[test]
 fn an_edited_journal_is_found() {
     let place = Place::new();
     place.ok(&["publish"]);
@@ -226,6 +250,39 @@ fn a_tool_that_reaches_far_is_not_published_without_a_word() {
     assert!(said.contains("--yes"), "{said}");
     let said = place.ok(&["publish", "writes", "--yes"]);
     assert!(said.contains("sandboxOverrides.fileWrite is `true`, the run used no file"), "{said}");
+}
+
+#[test]
+fn the_operators_policies_decide_hide_and_ask() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    place.ok(&["publish"]);
+    let policies = place.path().join("rules.cedar");
+    place.configure("policy:\n  cedar: [rules.cedar]\n");
+    fs::write(
+        &policies,
+        r#"permit (principal, action == Action::"say", resource);
+forbid (principal, action == Action::"say", resource) when { context.input.text == "no" };
+@approval("loud words")
+forbid (principal, action == Action::"say", resource) when { context.input.text like "*!*" };
+"#,
+    )
+    .unwrap();
+    assert_eq!(place.ok(&["call", "say", "text=hi"]), "hi!\n");
+    assert!(place.fails(&["call", "say", "text=no"], 1).contains("decide.policy_forbids"));
+    assert!(place.fails(&["call", "say", "text=hi!"], 1).contains("toolgate approvals approve"));
+    assert!(place.fails(&["call", "word_count", "text=hi"], 1).contains("admit.unknown_tool"), "hidden");
+    fs::write(
+        &policies,
+        r#"permit (principal, action == Action::"say", resource) when { context.input.txt == "x" };"#,
+    )
+    .unwrap();
+    let said = place.fails(&["list"], 1);
+    assert!(said.contains("txt"), "a rule about an argument that is not there is a mistake: {said}");
+    assert!(
+        place.fails(&["call", "say", "text=hi"], 1).contains("admit.unknown_tool"),
+        "no policies, no calls"
+    );
 }
 
 #[test]

@@ -12,6 +12,26 @@ fn schemas_are_up_to_date() {
     }
 }
 
+#[test]
+fn the_reasons_are_documented() {
+    let rows: String = toolgate_gate::Reason::ALL
+        .iter()
+        .map(|reason| {
+            let end = match reason.end() {
+                toolgate_gate::End::Refused => "refused",
+                toolgate_gate::End::Failed => "failed",
+                toolgate_gate::End::Broken => "broken",
+            };
+            format!("| `{reason}` | {end} | {} | {} |\n", reason.retry().name(), reason.meaning())
+        })
+        .collect();
+    let table = format!("| reason | end | retry | meaning |\n|---|---|---|---|\n{rows}");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/call.md")).unwrap();
+    let (before, rest) = text.split_once("<!-- reasons -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /reasons -->").unwrap();
+    compare("docs/call.md", &format!("{before}<!-- reasons -->\n{table}<!-- /reasons -->{after}"));
+}
+
 fn compare(name: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     if std::env::var_os("TOOLGATE_BLESS").is_some() {

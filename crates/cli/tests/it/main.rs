@@ -11,6 +11,7 @@
 mod architecture;
 mod attacks;
 mod bench;
+mod catalog;
 mod check;
 mod clients;
 mod corpus;

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use toolgate_policy::Caller;
-
 use super::stop::Stop;
 use crate::{
     call::Purpose,
     gate::{Call, Inner},
     live::LiveTool,
     reason::Reason,
+    registry::LiveSet,
 };
 
 /// A call of a tool that exists for its caller. The tool is frozen: what is edited meanwhile counts for later calls.
@@ -17,6 +16,8 @@ use crate::{
 pub struct Admitted {
     pub call: Call,
     pub tool: Arc<LiveTool>,
+    /// The set that the tool comes from, with the policies that were in force then.
+    pub set: Arc<LiveSet>,
     pub purpose: Purpose,
     _sealed: (),
 }
@@ -26,15 +27,16 @@ pub fn admit(gate: &Inner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<A
         return Err(Stop::new(Reason::ShuttingDown, "the gateway is stopping; call again in a while"));
     }
     if let Some(tool) = draft {
-        return Ok(Admitted { call, tool, purpose: Purpose::LocalPass, _sealed: () });
+        return Ok(Admitted { call, tool, set: gate.live(), purpose: Purpose::LocalPass, _sealed: () });
     }
+    let set = gate.live();
     let unknown = |why: String| {
         // One answer for what is not there and for what this caller may not know of.
         Stop::new(Reason::UnknownTool, format!("there is no tool `{}`", shown(&call.tool)))
             .with_remedy("list the tools again and call one of them by its listed name")
             .for_operator(why)
     };
-    let Some(tool) = gate.live().get(&call.tool) else {
+    let Some(tool) = set.get(&call.tool) else {
         return Err(unknown(format!("no live tool is called `{}`", shown(&call.tool))));
     };
     let missing = tool.permissions.missing_always(&call.caller.permissions);
@@ -45,12 +47,13 @@ pub fn admit(gate: &Inner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<A
             missing.join("`, `")
         )));
     }
-    Ok(Admitted { tool, call, purpose: Purpose::Call, _sealed: () })
-}
-
-/// Would `admit` let this caller through?
-pub fn is_visible(tool: &LiveTool, caller: &Caller) -> bool {
-    tool.permissions.missing_always(&caller.permissions).is_empty()
+    if !set.shows(&tool, &call.caller) {
+        return Err(unknown(format!(
+            "no policy could ever permit `{}` to call it, so that it is hidden",
+            shown(&call.caller.subject)
+        )));
+    }
+    Ok(Admitted { tool, set, call, purpose: Purpose::Call, _sealed: () })
 }
 
 fn shown(text: &str) -> String {

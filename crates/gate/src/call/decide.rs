@@ -70,6 +70,10 @@ fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
     {
         opinions.push(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason });
     }
+    if let Some(cedar) = admitted.set.policies() {
+        let ruling = cedar.decide(caller, &tool.wire_name, &checked.bound.arguments);
+        opinions.push(Opinion { source: "cedar", verdict: ruling.verdict, why: ruling.why });
+    }
     opinions.extend(approval_opinions(gate, checked));
     opinions
 }
@@ -110,6 +114,10 @@ fn forbidden(against: &Opinion) -> Stop {
     if against.source == "permissions" {
         Stop::new(Reason::MissingPermission, format!("this call needs more permissions: {}", against.why))
             .with_remedy("ask the operator for the permission, or call with other arguments")
+    } else if against.source == "cedar" {
+        // What a rule is called and says is the operator's; the caller learns that there is one.
+        Stop::new(Reason::PolicyForbids, "the operator's policies forbid this call")
+            .for_operator(format!("the policies forbid it: {}", against.why))
     } else {
         Stop::new(Reason::PolicyForbids, format!("a policy forbids this call: {}", against.why))
     }

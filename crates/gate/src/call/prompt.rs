@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 use toolgate_policy::Mask;
-use toolgate_spec::model::ToolSpec;
+use toolgate_spec::{is_deceptive, model::ToolSpec};
 
 /// One line a fact, escaped and bounded. Placeholders are replaced in one pass: what an argument brings along is text.
 pub fn text(spec: &ToolSpec, wire_name: &str, arguments: &Map<String, Value>, mask: &Mask) -> String {
@@ -54,16 +54,6 @@ fn plain(text: &str) -> String {
         }
         plain
     })
-}
-
-/// Controls, bidirectional marks, zero-width and other invisible characters, and tags.
-fn is_deceptive(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn cut(text: &str, most: usize) -> String {

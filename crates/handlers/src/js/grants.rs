@@ -67,11 +67,9 @@ pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
     };
     let mut blocked: Vec<PathPattern> = policy.blocked_paths.values().cloned().collect();
     for own in &places.guarded {
-        // By the name it was given and by the real one. What cannot be blocked by name takes all files away instead.
-        blocked.push(PathPattern::literal(own.to_str()?)?);
-        if let Ok(real) = own.canonicalize() {
-            blocked.push(PathPattern::literal(real.to_str()?)?);
-        }
+        // By its real name, which is what paths are judged by. What cannot be blocked by name takes all files away instead.
+        let real = own.canonicalize().unwrap_or_else(|_| own.clone());
+        blocked.push(PathPattern::literal(real.to_str()?)?);
     }
     Some(FileGrants {
         workspace: folder(&policy.base_path.value, places)?,

@@ -9,8 +9,8 @@ use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_spec::model::{Body, ToolSpec};
 
 use super::{
-    ConsoleLevel, EffectRecord, Failure, JsReport, JsRunner, JsTool, Places, Returned, SecretSource,
-    missing_helpers, secrets,
+    EffectRecord, Failure, JsReport, JsRunner, JsTool, Places, Returned, SecretSource, missing_helpers,
+    secrets,
 };
 
 /// The handler of JavaScript tools.
@@ -72,7 +72,7 @@ fn translate(report: JsReport) -> RunReport {
             Ok(Returned::Undefined) => Ok(None),
             Err(failure) => Err(failed(failure)),
         },
-        console: report.console.into_iter().map(|line| (level(line.level), line.text)).collect(),
+        console: report.console.into_iter().map(|line| (line.level.name(), line.text)).collect(),
         console_dropped: report.console_dropped,
         effects: report.effects.into_iter().map(effect).collect(),
         usage: RunUsage {
@@ -110,16 +110,6 @@ fn effect(record: EffectRecord) -> EffectEntry {
         outcome: record.outcome,
         bytes: record.bytes,
         elapsed: record.elapsed,
-    }
-}
-
-const fn level(level: ConsoleLevel) -> &'static str {
-    match level {
-        ConsoleLevel::Debug => "debug",
-        ConsoleLevel::Log => "log",
-        ConsoleLevel::Info => "info",
-        ConsoleLevel::Warn => "warn",
-        ConsoleLevel::Error => "error",
     }
 }
 

@@ -48,6 +48,19 @@ pub enum ConsoleLevel {
     Error,
 }
 
+impl ConsoleLevel {
+    /// The name of the function that the tool called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Log => "log",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// What the call used of its limits.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct JsUsage {

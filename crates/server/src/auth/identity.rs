@@ -77,17 +77,7 @@ pub(crate) fn subject(namespace: Namespace<'_>, name: &str) -> String {
 /// A subject is shown to people who decide by it, so it must look like what it is.
 pub(crate) fn is_sound_subject(name: &str) -> bool {
     let is_bounded = !name.is_empty() && name.len() <= MAX_SUBJECT_BYTES;
-    is_bounded
-        && name.trim() == name
-        && !name.chars().any(|character| character.is_control() || is_unseen(character))
-}
-
-/// Zero width, joiners, bidirectional controls, variation selectors, tags.
-const fn is_unseen(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    is_bounded && name.trim() == name && !name.chars().any(toolgate_spec::is_deceptive)
 }
 
 const MAX_SUBJECT_BYTES: usize = 256;

@@ -161,7 +161,10 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
             tool: tool.wire_name.clone(),
             tool_digest: tool.digest.clone(),
             arguments_digest: bound.arguments_digest.clone(),
-            policy_digest: tool.policy_digest.clone(),
+            policy_digest: match bound.admitted.set.policies() {
+                Some(cedar) => format!("{} {}", tool.policy_digest, cedar.digest()),
+                None => tool.policy_digest.clone(),
+            },
         },
         prompt: prompt::text(&tool.spec, &tool.wire_name, &bound.arguments, &tool.runnable.mask()),
         because: asking.map(|opinion| opinion.source.to_owned()).collect(),

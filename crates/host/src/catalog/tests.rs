@@ -1,0 +1,73 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use toolgate_policy::{PolicySet, RiskLevel, rate, resolve};
+use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
+
+use super::*;
+
+#[test]
+fn the_ledger_names_every_tool_as_it_is() {
+    let digests: BTreeMap<String, String> = TOOLS
+        .iter()
+        .map(|(name, text)| {
+            let check = check_text(text, Format::Json).tools.remove(0);
+            let spec = check.spec.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", check.findings));
+            assert_eq!(spec.name, *name, "a file is named after its tool");
+            (spec.name.clone(), digest(spec, &check.document).to_string())
+        })
+        .collect();
+    let text = serde_json::to_string_pretty(&digests).unwrap() + "\n";
+    let path = root().join("catalog/integrity.json");
+    if std::env::var_os("TOOLGATE_BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "TOOLGATE_BLESS=1 writes it anew, after a review");
+}
+
+#[test]
+fn every_tool_is_shipped() {
+    assert_eq!(shipped_tools().len(), TOOLS.len());
+}
+
+#[test]
+fn presets_name_tools_that_exist_and_everything_is_everything() {
+    for (name, preset) in presets() {
+        for tool in &preset.tools {
+            assert!(TOOLS.iter().any(|(known, _)| known == tool), "preset {name}: {tool}");
+        }
+    }
+    let mut everything = presets().get("everything").unwrap().tools.clone();
+    everything.sort();
+    let mut all: Vec<&str> = TOOLS.iter().map(|(name, _)| *name).collect();
+    all.sort_unstable();
+    assert_eq!(everything, all);
+    assert!(all.len() >= 40);
+    assert!(["starter", "files", "dev", "everything"].iter().all(|name| presets().contains_key(*name)));
+}
+
+#[test]
+fn the_documents_table_is_the_catalog() {
+    let set = PolicySet::shipped().unwrap();
+    let text = fs::read_to_string(root().join("docs/catalog.md")).unwrap();
+    for tool in shipped_tools() {
+        let spec = tool.check.spec.as_ref().unwrap();
+        let policy = resolve(spec, &set, None).unwrap();
+        let level = rate(&policy, spec, &set).level;
+        let asks = match (spec.approval.mode, policy.approval.level.value) {
+            (ApprovalMode::Unstated, ApprovalLevel::Auto) if level > RiskLevel::L0 => "by risk",
+            (_, ApprovalLevel::Auto) => "no",
+            (_, ApprovalLevel::Ask) => "until trusted",
+            (_, ApprovalLevel::Always) => "every call",
+        };
+        let sentence = spec.description.split(". ").next().unwrap().trim_end_matches('.').replace('|', "\\|");
+        let row = format!("| `{}` | {sentence} | {} | {asks} |", tool.name, level.name());
+        assert!(text.contains(&row), "docs/catalog.md lacks\n{row}");
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
