@@ -14,7 +14,7 @@ fn schemas_are_up_to_date() {
 
 #[test]
 fn the_reasons_are_documented() {
-    let rows: String = toolgate_gate::Reason::ALL
+    let rows: Vec<String> = toolgate_gate::Reason::ALL
         .iter()
         .map(|reason| {
             let end = match reason.end() {
@@ -25,7 +25,7 @@ fn the_reasons_are_documented() {
             format!("| `{reason}` | {end} | {} | {} |\n", reason.retry().name(), reason.meaning())
         })
         .collect();
-    let table = format!("| reason | end | retry | meaning |\n|---|---|---|---|\n{rows}");
+    let table = format!("| reason | end | retry | meaning |\n|---|---|---|---|\n{}", rows.concat());
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/call.md")).unwrap();
     let (before, rest) = text.split_once("<!-- reasons -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- /reasons -->").unwrap();

@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -85,8 +85,8 @@ fn whole(bytes: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// How many calls `connections` clients get done in `span`.
-pub async fn flood(address: SocketAddr, message: &Message, connections: usize, span: Duration) -> u64 {
-    let done = Arc::new(AtomicU64::new(0));
+pub async fn flood(address: SocketAddr, message: &Message, connections: usize, span: Duration) -> u32 {
+    let done = Arc::new(AtomicU32::new(0));
     let end = Instant::now() + span;
     let clients = (0..connections).map(|_| {
         let (done, message) = (Arc::clone(&done), Arc::clone(message));

@@ -100,12 +100,12 @@ fn rates(
     servers: &[(std::net::SocketAddr, client::Message); 2],
     span: Duration,
 ) -> [f64; 2] {
-    let mut counts = [0_u64; 2];
+    let mut counts = [0_u32; 2];
     for at in [0, 1, 1, 0] {
         let (address, message) = &servers[at];
         counts[at] += runtime.block_on(client::flood(*address, message, 64, span / 2));
     }
-    counts.map(|count| count as f64 / span.as_secs_f64())
+    counts.map(|count| f64::from(count) / span.as_secs_f64())
 }
 
 fn print(what: &str, times: &[Duration]) {
@@ -126,6 +126,7 @@ fn p50(times: &[Duration]) -> Duration {
     sorted[sorted.len() / 2]
 }
 
+#[derive(Clone, Copy)]
 enum Goal {
     AtMost(f64),
     AtLeast(f64),
