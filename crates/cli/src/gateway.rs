@@ -66,6 +66,18 @@ pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
     outcome
 }
 
+/// Writes down what a command is about to do.
+pub fn note(config: &Config, entry: &serde_json::Value) -> Result<(), Failure> {
+    toolgate::note_command(config, entry).map_err(|error| Failure::new(visible(&error.to_string())))
+}
+
+/// Who runs this command, by number; names in the environment are anybody's to set.
+pub fn operator() -> String {
+    use std::os::unix::fs::MetadataExt;
+    let user = std::fs::metadata("/proc/self").map(|own| own.uid().to_string());
+    format!("operator uid {}", user.unwrap_or_else(|_| "unknown".to_owned()))
+}
+
 fn missing(path: &Path) -> Failure {
     Failure::at(path, "there is no configuration here; `toolgate init` makes one")
 }

@@ -4,7 +4,7 @@ use std::{
     fs::{self, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::Failure;
@@ -39,6 +39,37 @@ pub fn create_private_folder(path: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map_err(|error| Failure::at(path, error)),
     }
+}
+
+/// Writes a file whole or not at all, for this user's eyes only.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written =
+        private_beside(path, bytes).and_then(|file| file.persist(path).map_err(|error| error.error));
+    written.map(drop).map_err(|error| Failure::at(path, error))
+}
+
+/// A copy beside the file under a name that nobody has yet, for this user's eyes only.
+pub fn write_private_copy(path: &Path) -> Result<PathBuf, Failure> {
+    let bytes = fs::read(path).map_err(|error| Failure::at(path, error))?;
+    let mut number = 1;
+    loop {
+        let backup = path.with_extension(format!("toolgate-backup-{number}"));
+        let copied = private_beside(path, &bytes)
+            .and_then(|file| file.persist_noclobber(&backup).map_err(|error| error.error));
+        match copied {
+            Ok(_) => return Ok(backup),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1_000 => number += 1,
+            Err(error) => return Err(Failure::at(&backup, error)),
+        }
+    }
+}
+
+fn private_beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let mut beside = tempfile::Builder::new().prefix(".toolgate-").tempfile_in(folder)?;
+    beside.write_all(bytes)?;
+    beside.as_file().sync_all()?;
+    Ok(beside)
 }
 
 /// INVARIANT: fails if anything of that name exists, a dangling link included.

@@ -48,7 +48,7 @@ pub struct NewApproval {
     pub binding: Binding,
     /// Text for a person, escaped and bounded.
     pub prompt: String,
-    /// Why a person is asked: `risk`, `human_in_the_loop`, `capability`, `danger_pattern`, `policy`.
+    /// Why a person is asked: the voices that want it, each with its reason.
     pub because: Vec<String>,
     pub risk: String,
     pub created: SystemTime,
@@ -155,6 +155,9 @@ pub trait ApprovalStore: Send + Sync {
         id: Option<&ApprovalId>,
         now: SystemTime,
     ) -> Result<Option<Spent>, ApprovalError>;
+
+    /// Did somebody say no to exactly this call, in a question that has not expired?
+    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError>;
 
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError>;
 

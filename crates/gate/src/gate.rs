@@ -126,6 +126,11 @@ impl Gate {
         self.0.changes.send_modify(|version| *version = version.wrapping_add(1));
     }
 
+    /// Takes tools away at once, whatever else cannot be put in force.
+    pub fn retain(&self, wanted: impl Fn(&LiveTool) -> bool) {
+        self.replace(self.0.live.load().only(wanted));
+    }
+
     /// All live tools in order, hidden from nobody; for operators.
     pub fn all(&self) -> Vec<Arc<LiveTool>> {
         self.0.live.load().page(None, usize::MAX, |_| true).map(|(tools, _)| tools).unwrap_or_default()

@@ -122,11 +122,15 @@ impl LiveTool {
         if !stated && shows == Shows::Digests {
             return None;
         }
-        let masked = self.runnable.mask().value(Value::Object(arguments.clone()));
-        match self.without_private(masked, &mut Vec::new()) {
+        match self.for_journal(Value::Object(arguments.clone())) {
             Value::Object(members) => Some(members),
             _ => None,
         }
+    }
+
+    /// A value without secrets, personal fields and what the patterns blot out.
+    pub(crate) fn for_journal(&self, value: Value) -> Value {
+        self.without_private(self.runnable.mask().value(value), &mut Vec::new())
     }
 
     fn without_private(&self, value: Value, path: &mut Vec<String>) -> Value {

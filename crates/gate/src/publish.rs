@@ -17,6 +17,7 @@ use crate::{
     live::LiveTool,
     outcome::Outcome,
     ports::{PassStore, RunReport, Runnable, StoredPass},
+    reason::Reason,
 };
 
 /// Makes tools ready to run, by their kind.
@@ -42,6 +43,8 @@ pub struct Candidate {
     pub lifecycle: Lifecycle,
     /// The latest test run of exactly this document under exactly this policy.
     pub pass: Option<StoredPass>,
+    /// Was the tool published when it was last tested, whatever it said then? `None`: it never was tested.
+    pub was_published: Option<bool>,
 }
 
 /// Why a document is no candidate.
@@ -88,7 +91,8 @@ impl Workshop {
         let speaks_for_it = |pass: &StoredPass| {
             pass.record.document_digest == tool.digest && pass.record.policy_digest == tool.policy_digest
         };
-        Ok(Candidate { lifecycle, pass: pass.filter(speaks_for_it), tool: Arc::new(tool) })
+        let was_published = pass.as_ref().map(|pass| pass.is_published);
+        Ok(Candidate { lifecycle, was_published, pass: pass.filter(speaks_for_it), tool: Arc::new(tool) })
     }
 
     fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>) -> Lifecycle {
@@ -138,8 +142,7 @@ impl Workshop {
             at: now,
             observed: report.as_ref().map(|report| Observed::of(report).to_json()).unwrap_or_default(),
         };
-        // We are ill, not the tool: that says nothing about it.
-        if !matches!(outcome, Outcome::Broken(_)) {
+        if says_something(&outcome) {
             self.passes.record(tool.spec.id.as_str(), &pass)?;
         }
         Ok(Trial { outcome, report, pass })
@@ -158,11 +161,10 @@ impl Workshop {
 
     /// Takes the publication back; the pass stays known.
     pub fn unpublish(&self, candidate: &Candidate) -> Result<(), String> {
-        match &candidate.pass {
-            Some(pass) => {
-                let withdrawn = StoredPass { is_published: false, ..pass.clone() };
-                self.passes.record(candidate.tool.spec.id.as_str(), &withdrawn)
-            }
+        // Whatever document and policy the record is for: the tool is not to come back when an edit is undone.
+        let id = candidate.tool.spec.id.as_str();
+        match self.passes.latest(id)? {
+            Some(pass) => self.passes.record(id, &StoredPass { is_published: false, ..pass }),
             None => Ok(()),
         }
     }
@@ -188,6 +190,18 @@ pub fn test_arguments(spec: &ToolSpec) -> Result<Map<String, Value>, String> {
 fn wording(check: &ToolCheck) -> Wording {
     let is_poisoned = check.findings.iter().any(|finding| finding.code.name().starts_with("LINT_POISON_"));
     if is_poisoned { Wording::Poisoned } else { Wording::Clean }
+}
+
+/// Where we are ill, busy or stopping, or a value is not set just now, nothing was learnt about the tool.
+const fn says_something(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Released(_) => true,
+        Outcome::Pending(_) | Outcome::Broken(_) => false,
+        Outcome::Refused(end) => !matches!(end.reason, Reason::Busy | Reason::ShuttingDown),
+        Outcome::Failed(end) => {
+            !matches!(end.reason, Reason::MissingSecret | Reason::WorkerDied | Reason::Cancelled)
+        }
+    }
 }
 
 fn failure_text(outcome: &Outcome) -> Option<String> {

@@ -12,18 +12,25 @@ pub struct LiveSet {
     tools: Vec<Arc<LiveTool>>,
     by_name: HashMap<String, usize>,
     /// The operator's policies, where there are any; swapped together with the tools that they were checked against.
-    cedar: Option<CedarPolicies>,
+    cedar: Option<Arc<CedarPolicies>>,
 }
 
 impl LiveSet {
     #[must_use]
     pub fn with_policies(mut self, cedar: Option<CedarPolicies>) -> Self {
-        self.cedar = cedar;
+        self.cedar = cedar.map(Arc::new);
         self
     }
 
-    pub(crate) const fn policies(&self) -> Option<&CedarPolicies> {
-        self.cedar.as_ref()
+    pub(crate) fn policies(&self) -> Option<&CedarPolicies> {
+        self.cedar.as_deref()
+    }
+
+    /// The same set without the tools that are not wanted any more.
+    pub(crate) fn only(&self, wanted: impl Fn(&LiveTool) -> bool) -> Self {
+        let kept: Vec<Arc<LiveTool>> = self.tools.iter().filter(|tool| wanted(tool)).cloned().collect();
+        let (set, _) = Self::new(kept);
+        Self { cedar: self.cedar.clone(), ..set }
     }
 
     /// May this caller know of the tool? Not where no call of it could ever succeed.

@@ -35,9 +35,21 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
     presets().keys().map(String::as_str)
 }
 
-/// The digest that a tool of this name must have, where the name is a shipped tool's.
-pub fn reserved(name: &str) -> Option<Digest> {
+/// Is this a shipped tool's name, in whatever letter case?
+pub fn is_reserved(name: &str) -> bool {
+    TOOLS.iter().any(|(known, _)| known.eq_ignore_ascii_case(name.trim()))
+}
+
+/// The digest that a tool of this name must have. `None` for a name that is not reserved, and for a shipped tool that is not in
+/// order itself: then no document may have its name.
+pub fn digest_of(name: &str) -> Option<Digest> {
     shipped_tools().iter().find(|tool| tool.name == name).map(|tool| tool.digest)
+}
+
+/// Shipped tools that are not as the ledger has them.
+pub fn altered() -> Vec<&'static str> {
+    let is_shipped = |name: &str| shipped_tools().iter().any(|tool| tool.name == name);
+    TOOLS.iter().map(|(name, _)| *name).filter(|name| !is_shipped(name)).collect()
 }
 
 fn read(text: &'static str) -> Option<Shipped> {

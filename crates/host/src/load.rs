@@ -78,6 +78,10 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
     let mut loaded = Loaded::default();
     let shipped = catalog::shipped_tools();
     let specs = shipped.iter().filter_map(|tool| tool.check.spec.as_ref());
+    loaded.problems.extend(catalog::altered().into_iter().map(|name| Problem {
+        place: format!("shipped tool `{name}`"),
+        what: "it is not as it was reviewed; this program was built from altered files".to_owned(),
+    }));
     let base = catalog::preset(config.catalog.preset.name()).unwrap_or_default();
     for spec in exposure::choose(&config.catalog, &base, &specs) {
         if let Some(tool) = shipped.iter().find(|tool| tool.name == spec.name) {
@@ -130,9 +134,9 @@ impl Loaded {
     fn take_file(&mut self, document: &documents::Document, config: &Config, workshop: &Workshop) {
         let check = &document.check;
         let origin = Origin::File(document.file.clone());
-        let reserved = catalog::reserved(&check.name);
-        let is_tampered = reserved
-            .is_some_and(|ours| check.spec.as_ref().is_none_or(|spec| digest(spec, &check.document) != ours));
+        let is_reserved = catalog::is_reserved(&check.name);
+        let own = check.spec.as_ref().map(|spec| digest(spec, &check.document));
+        let is_tampered = is_reserved && (own.is_none() || own != catalog::digest_of(&check.name));
         if is_tampered {
             self.refuse(
                 check,
@@ -142,14 +146,29 @@ impl Loaded {
                     check.name
                 ),
             );
+        } else if self.has_id_of(check) {
+            self.refuse(
+                check,
+                origin,
+                "another tool has the same `toolId`; leave it out or make a new one".to_owned(),
+            );
         } else if self.tools.iter().any(|known| known.name == check.name) {
             // The shipped tool itself, copied into a file, is no collision.
-            if reserved.is_none() {
+            if !is_reserved {
                 self.refuse(check, origin, format!("there are two tools `{}`; rename one", check.name));
             }
         } else {
             self.take(check, origin, config, workshop);
         }
+    }
+
+    /// Passes are kept by id: two tools with one id would take each other's.
+    fn has_id_of(&self, check: &ToolCheck) -> bool {
+        let Some(spec) = &check.spec else { return false };
+        let known = self.tools.iter().filter_map(|tool| tool.candidate.as_ref().ok());
+        known
+            .map(|candidate| candidate.tool.spec())
+            .any(|known| known.id == spec.id && known.name != spec.name)
     }
 
     fn take(&mut self, check: &ToolCheck, origin: Origin, config: &Config, workshop: &Workshop) {

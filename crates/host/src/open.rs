@@ -16,7 +16,7 @@ use toolgate_config::{
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
     ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet,
-    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
+    LiveTool, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
 };
 use toolgate_handlers::{EnvironmentSecrets, JsHandlers, JsRunner, Places};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
@@ -136,12 +136,16 @@ impl Toolgate {
     pub async fn reload_with(&self, overrides: &Overrides) -> Result<Arc<Loaded>, Vec<Problem>> {
         let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
         let config = self.read_config(overrides)?;
-        let workshop = workshop(&config, &self.handlers, &self.state).map_err(broken)?;
+        // What the configuration names anew is guarded anew.
+        let mut handlers = self.handlers.as_ref().clone();
+        handlers.places.guarded = config.guarded_paths();
+        let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(broken)?;
         let before = (self.config.swap(Arc::new(config)), self.workshop.swap(Arc::new(workshop)));
         let loaded = self.load_and_try().await;
         if !loaded.problems.is_empty() {
             self.config.store(before.0);
             self.workshop.store(before.1);
+            self.drop_withdrawn();
             let problems = loaded.problems.clone();
             let told: Vec<String> =
                 problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
@@ -246,13 +250,24 @@ impl Toolgate {
                 continue;
             };
             has_changed = true;
-            if trial.has_passed() {
+            if trial.has_passed() && candidate.was_published != Some(false) {
                 let passed = toolgate_gate::Candidate { pass: Some(trial.pass), ..candidate.clone() };
                 // Without its record it is not live, which the next load will show.
                 let _ = workshop.publish(&passed);
             }
         }
         if has_changed { load::load(&self.config(), &workshop) } else { loaded }
+    }
+
+    /// A tool that was taken back goes at once, also where a mistake elsewhere keeps the rest as it was.
+    fn drop_withdrawn(&self) {
+        let is_published = |tool: &LiveTool| {
+            let pass = toolgate_gate::PassStore::latest(self.state.as_ref(), tool.spec().id.as_str());
+            matches!(pass, Ok(Some(pass)) if pass.is_published)
+        };
+        if self.gate.all().iter().any(|tool| !is_published(tool)) {
+            self.gate.retain(is_published);
+        }
     }
 
     /// The file as it is now, with what was fixed at the start.
@@ -282,12 +297,14 @@ impl Toolgate {
             what: "two tools have this name on the wire; neither is live".to_owned(),
             place: name,
         }));
-        if self.writes == Writes::Gateway {
-            self.note(&json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() }))?;
-        }
+        let entry = json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() });
         self.gate.replace(set);
         let loaded = Arc::new(loaded);
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
+        // Only now: a journal that cannot be written must not keep a tighter set from being in force.
+        if self.writes == Writes::Gateway {
+            self.note(&entry)?;
+        }
         Ok(loaded)
     }
 }
@@ -311,6 +328,15 @@ fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenErro
     let files = open_free_journal(config, writes, options)
         .map_err(|error| OpenError { part: "journal", problem: error.to_string() })?;
     Ok(FileJournal { files, sync })
+}
+
+/// Writes down what a command did that needs no gateway, before or after it does it.
+pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
+    let broken =
+        |error: toolgate_audit::JournalError| OpenError { part: "journal", problem: error.to_string() };
+    let journal = open_journal(config, Writes::Command)?;
+    journal.files.append(entry).map_err(broken)?;
+    journal.files.close().map_err(broken)
 }
 
 /// Clients that start a gateway each share one state; every such process has a journal of its own, in the first folder

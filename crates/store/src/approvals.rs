@@ -60,6 +60,19 @@ impl ApprovalStore for State {
         })
     }
 
+    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
+        let found = self.shared.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT 1 FROM approvals WHERE state = 'denied' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
+                     AND arguments_digest = ?4 AND policy_digest = ?5 AND expires > ?6",
+                )?
+                .exists(params![caller, tool, tool_digest, arguments_digest, policy_digest, to_ms(now)])
+        });
+        found.map_err(unavailable)
+    }
+
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
         let found = self.shared.read(|connection| {
             connection

@@ -16,7 +16,8 @@ use crate::{
 };
 
 pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let queue = state(&args.config.load(&Overrides::default())?)?;
+    let config = args.config.load(&Overrides::default())?;
+    let queue = state(&config)?;
     let now = SystemTime::now();
     match &args.command {
         ApprovalsCommand::List { all, format } => {
@@ -30,10 +31,10 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             Ok(Ending::Clean)
         }
         ApprovalsCommand::Approve { id, note } => {
-            decide(&queue, id, ApprovalState::Approved, note.as_deref(), terminal)
+            decide(&config, &queue, (id, ApprovalState::Approved, note.as_deref()), terminal)
         }
         ApprovalsCommand::Deny { id, note } => {
-            decide(&queue, id, ApprovalState::Denied, note.as_deref(), terminal)
+            decide(&config, &queue, (id, ApprovalState::Denied, note.as_deref()), terminal)
         }
         ApprovalsCommand::Watch => gateway::wait(watch(&queue, terminal)),
     }
@@ -50,13 +51,19 @@ pub fn state(config: &Config) -> Result<State, Failure> {
 }
 
 fn decide(
+    config: &Config,
     queue: &State,
-    id: &str,
-    state: ApprovalState,
-    note: Option<&str>,
+    (id, state, note): (&str, ApprovalState, Option<&str>),
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
-    let by = format!("operator {}", std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned()));
+    let by = gateway::operator();
+    // Written down before it is done: what cannot be recorded is not decided.
+    gateway::note(
+        config,
+        &json!({
+            "kind": "approval.decided", "approval": id, "state": state.name(), "by": by, "note": note,
+        }),
+    )?;
     match queue.decide(&id_of(id)?, state, &by, note, SystemTime::now()) {
         Ok(approval) => {
             writeln!(terminal, "{}  {}", approval.state.name(), visible(&approval.question.prompt))?;

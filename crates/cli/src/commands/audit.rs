@@ -38,6 +38,11 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 Some(key) => Some(parsed::<PublicKey>(key)?),
                 None => own_key(&config.state)?,
             };
+            if key.is_none() {
+                Terminal::note(
+                    "keys/journal.key.pub is gone: signatures are checked against the key that the journal names itself",
+                );
+            }
             let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
             verify_all(&folders, key, expect, terminal)
         }

@@ -16,11 +16,13 @@ use crate::{
     args::{ClientKind, ConnectArgs, TransportKind},
     commands::approvals,
     terminal::{Terminal, json_pretty, visible},
-    write::{self, Existing},
+    write,
 };
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
+    // Before anything is changed, for a file that cannot be extended must not cost the client its token.
+    let before = if args.client == ClientKind::Codex { Value::Null } else { read(&place(args.client).0)? };
     let server = match args.transport {
         TransportKind::Stdio => started(&config)?,
         TransportKind::Http => reached(&config, args)?,
@@ -29,7 +31,6 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         return codex(&server, args, terminal);
     }
     let (path, key) = place(args.client);
-    let before = read(&path)?;
     let after = with_server(before.clone(), key, &server)?;
     let text = format!("{after:#}\n");
     if args.print {
@@ -158,16 +159,19 @@ fn codex_file() -> PathBuf {
     home.unwrap_or_else(|| PathBuf::from(".codex")).join("config.toml")
 }
 
-/// A token may stand in it, so that it is this user's alone where we make it.
+/// A token may stand in it, so that it is this user's alone. Links are not followed: who wrote this folder may not choose
+/// another of the user's files.
 fn put(path: &Path, text: &str, exists: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+    if path.is_symlink() {
+        return Err(Failure::at(path, "this is a link, and is not written through; use --print"));
+    }
     if exists {
-        let backup = path.with_extension("toolgate-backup");
-        fs::copy(path, &backup).map_err(|error| Failure::at(&backup, error))?;
+        let backup = write::write_private_copy(path)?;
         writeln!(terminal, "backup   {}", visible(&backup.to_string_lossy()))?;
     } else if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         write::create_folder(folder)?;
     }
-    write::write(path, text.as_bytes(), Existing::Replace)?;
+    write::write_private(path, text.as_bytes())?;
     writeln!(terminal, "wrote    {}", visible(&path.to_string_lossy()))?;
     Ok(())
 }

@@ -102,8 +102,8 @@ async fn publish(
         draft::clear(file, &tool.name)?;
     }
     let passed = Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
-    workshop.publish(&passed).map_err(told)?;
     note(toolgate, "tool.published", candidate)?;
+    workshop.publish(&passed).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)
@@ -131,7 +131,7 @@ fn note(toolgate: &Toolgate, kind: &str, candidate: &Candidate) -> Result<(), Fa
     let entry = json!({
         "kind": kind,
         "tool": { "name": candidate.tool.name(), "digest": candidate.tool.digest() },
-        "by": std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned()),
+        "by": gateway::operator(),
     });
     toolgate.note(&entry).map_err(|error| Failure::new(visible(&error.to_string())))
 }

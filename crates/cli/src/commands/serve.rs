@@ -47,25 +47,20 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
 async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
     let log = Log::new(&config.log);
     // Before anything is read, so that no edit falls between reading and watching.
-    let (ticks, changed) = watch::channel(0);
-    let watcher = Watch::start(watched(&config), ticks);
-    if let Err(error) = &watcher {
-        log.warn(&format!("{error}; edits are live after a restart or SIGHUP"));
-    }
+    let watching = Watching::start(watched(&config), log);
     let telemetry = telemetry::start(&config)?;
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
     let toolgate = Arc::new(gateway::open_with(config, extras).await?);
     announce(&toolgate, log);
     let stop = CancellationToken::new();
-    let watching = tokio::spawn(keep_fresh(Arc::clone(&toolgate), changed, overrides, log, stop.clone()));
+    let freshness = tokio::spawn(keep_fresh(Arc::clone(&toolgate), watching, overrides, log, stop.clone()));
     let outcome =
         if args.stdio { over_stdio(&toolgate, &stop).await } else { over_http(&toolgate, log, &stop).await };
     toolgate.gate().begin_shutdown();
     stop.cancel();
     // It has nothing to say any more, and ends at its next look at `stop`.
-    let _ = watching.await;
-    drop(watcher);
+    let _ = freshness.await;
     if let Some(telemetry) = telemetry {
         telemetry.shutdown().await;
     }
@@ -225,19 +220,20 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
 /// Reads everything anew when a file or a pass has changed, and signs the journal every minute.
 async fn keep_fresh(
     toolgate: Arc<Toolgate>,
-    mut changed: watch::Receiver<u64>,
+    mut watching: Watching,
     overrides: Overrides,
     log: Log,
     stop: CancellationToken,
 ) {
     let mut hangups = signal(SignalKind::hangup()).ok();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
-    let mut passes = toolgate.state().all_passes().ok();
+    // Nothing is known yet: what has changed since the start is seen at the first tick.
+    let mut passes = None;
     let mut minute = tokio::time::interval(Duration::from_mins(1));
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            Ok(()) = changed.changed() => {}
+            Ok(()) = watching.changed.changed() => {}
             Ok(()) = state.changed() => {
                 // Approvals and tokens live there too; only passes concern the tools.
                 if toolgate.state().all_passes().ok() == passes {
@@ -252,8 +248,34 @@ async fn keep_fresh(
                 continue;
             }
         }
-        reload(&toolgate, &overrides, log).await;
+        // Before everything is read, so that a change in the meantime is seen as one.
         passes = toolgate.state().all_passes().ok();
+        reload(&toolgate, &overrides, log).await;
+        watching.follow(&toolgate.config(), log);
+    }
+}
+
+/// The files that are watched, which the configuration itself can change.
+struct Watching {
+    paths: Vec<PathBuf>,
+    changed: watch::Receiver<u64>,
+    _watch: Option<Watch>,
+}
+
+impl Watching {
+    fn start(paths: Vec<PathBuf>, log: Log) -> Self {
+        let (ticks, changed) = watch::channel(0);
+        let watch = Watch::start(paths.clone(), ticks)
+            .inspect_err(|error| log.warn(&format!("{error}; edits are live after a restart or SIGHUP")))
+            .ok();
+        Self { paths, changed, _watch: watch }
+    }
+
+    fn follow(&mut self, config: &Config, log: Log) {
+        let paths = watched(config);
+        if paths != self.paths {
+            *self = Self::start(paths, log);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{io::Write, time::SystemTime};
 
+use serde_json::json;
 use toolgate_config::Overrides;
 use toolgate_store::{NewToken, Role, State};
 
@@ -9,12 +10,14 @@ use crate::{
     Ending, Failure,
     args::{TokenArgs, TokenCommand},
     commands::approvals,
+    gateway,
     terminal::{Terminal, visible},
     time,
 };
 
 pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let state = approvals::state(&args.config.load(&Overrides::default())?)?;
+    let config = args.config.load(&Overrides::default())?;
+    let state = approvals::state(&config)?;
     match &args.command {
         TokenCommand::Create { name, subject, permissions, expires, admin } => {
             let now = SystemTime::now();
@@ -36,6 +39,13 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 role: if *admin { Role::Admin } else { Role::Caller },
                 expires,
             };
+            gateway::note(
+                &config,
+                &json!({
+                    "kind": "token.created", "token": new.name, "subject": new.subject, "permissions": new.permissions,
+                    "role": new.role.name(), "by": gateway::operator(),
+                }),
+            )?;
             let (_, text) =
                 state.create_token(new, now).map_err(|error| Failure::new(visible(&error.to_string())))?;
             Terminal::note("This token is shown once; keep it where secrets are kept.");
@@ -44,6 +54,8 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         }
         TokenCommand::List => list(&state, terminal),
         TokenCommand::Revoke { token } => {
+            let entry = json!({ "kind": "token.revoked", "token": token, "by": gateway::operator() });
+            gateway::note(&config, &entry)?;
             let revoked = state
                 .revoke_token(token, SystemTime::now())
                 .map_err(|error| Failure::new(visible(&error.to_string())))?;

@@ -11,6 +11,7 @@
 mod architecture;
 mod attacks;
 mod bench;
+mod cases;
 mod catalog;
 mod check;
 mod clients;

@@ -32,6 +32,8 @@ pub fn bind(mut admitted: Admitted, limits: ArgumentLimits) -> Result<Bound, Sto
             arguments.insert(name, value);
         }
     }
+    // Once more: text that was read as a structure has brought its own depth along.
+    within(&arguments, limits)?;
     let value = Value::Object(arguments);
     let violations = admitted.tool.input.violations(&value, MOST_VIOLATIONS);
     if !violations.is_empty() {

@@ -100,7 +100,7 @@ fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
             }
         }
     }
-    if gate.approvals.default == ApprovalDefault::Always && opinions.is_empty() {
+    if gate.approvals.default == ApprovalDefault::Always {
         opinions.push(ask("gateway", "the gateway confirms every call".to_owned()));
     }
     if !checked.dangers.is_empty() {

@@ -1,11 +1,13 @@
 //! F. Does the output fit its schema and size, and which of its fields may leave?
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use toolgate_policy::OutputPolicy;
 use toolgate_spec::model::OutputAction;
 
-use super::{execute::Executed, stop::Stop};
-use crate::{digest, ports::RunReport, reason::Reason};
+use super::{execute::Executed, journal::Shows, stop::Stop};
+use crate::{digest, live::LiveTool, ports::RunReport, reason::Reason};
 
 /// A result that may be released.
 #[derive(Debug)]
@@ -15,8 +17,7 @@ pub struct Filtered {
     pub bytes: usize,
     /// Fields that were masked or taken out.
     pub redacted: Vec<String>,
-    /// Does the tool's audit policy want the output in the journal?
-    pub logs_output: bool,
+    tool: Arc<LiveTool>,
     is_structured: bool,
     report: RunReport,
     _sealed: (),
@@ -61,11 +62,17 @@ pub fn filter(executed: Executed) -> Result<Filtered, Stop> {
             .with_report(report));
     }
     let is_structured = tool.listing().get("outputSchema").is_some();
-    let logs_output = tool.policy.audit.log_output.value;
-    Ok(Filtered { value, output_digest, bytes, redacted, logs_output, is_structured, report, _sealed: () })
+    let tool = Arc::clone(tool);
+    Ok(Filtered { value, output_digest, bytes, redacted, tool, is_structured, report, _sealed: () })
 }
 
 impl Filtered {
+    /// The output for the journal, where the tool's audit policy or the operator wants it there.
+    pub fn for_journal(&self, how: Shows) -> Option<Value> {
+        let is_wanted = how == Shows::Everything || self.tool.policy.audit.log_output.value;
+        is_wanted.then(|| self.tool.for_journal(self.value.clone()))
+    }
+
     pub fn into_parts(self) -> (Value, bool, RunReport) {
         (self.value, self.is_structured, self.report)
     }
@@ -101,11 +108,11 @@ fn apply(
             match policy.action_for(&names) {
                 OutputAction::Allow => Some(scalar),
                 OutputAction::Mask => {
-                    redacted.push(shown(path));
+                    note(path, redacted);
                     Some(Value::String(mask(&scalar)))
                 }
                 OutputAction::Redact => {
-                    redacted.push(shown(path));
+                    note(path, redacted);
                     None
                 }
             }
@@ -119,9 +126,9 @@ fn leaves(path: &[String], policy: &OutputPolicy<'_>, is_empty: bool) -> bool {
     !is_empty || path.is_empty() || policy.action_for(&names) == OutputAction::Allow
 }
 
-/// First and last character, where there is enough between them to hide.
+/// First and last character of a text, where there is enough between them to hide. Of `true` they would tell all.
 fn mask(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let Some(text) = value.as_str() else { return "***".to_owned() };
     let mut characters = text.chars();
     match (characters.next(), characters.next_back()) {
         (Some(first), Some(last)) if characters.count() >= 2 => format!("{first}***{last}"),
@@ -129,6 +136,16 @@ fn mask(value: &Value) -> String {
     }
 }
 
+/// Each path once, however many items of a list it stands for, and not endlessly many.
+fn note(path: &[String], redacted: &mut Vec<String>) {
+    let path: String = shown(path).chars().take(200).collect();
+    if redacted.len() < MOST_REDACTED && !redacted.contains(&path) {
+        redacted.push(path);
+    }
+}
+
 fn shown(path: &[String]) -> String {
     path.iter().fold(String::new(), |text, part| format!("{text}.{part}"))
 }
+
+const MOST_REDACTED: usize = 200;

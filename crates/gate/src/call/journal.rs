@@ -82,12 +82,12 @@ impl Trail {
 
     /// Without an opening record nothing starts.
     pub async fn open(&mut self) -> Result<(), Outcome> {
+        // From here on, for a caller that goes away while the record is being written leaves a record behind.
+        self.state = State::Open;
         match (self.write().await, self.on_failure) {
-            (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => {
-                self.state = State::Open;
-                Ok(())
-            }
+            (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => Ok(()),
             (Err(problem), OnJournalFailure::Refuse) => {
+                self.state = State::Unopened;
                 self.metrics.ended(Some(Reason::JournalFailed));
                 Err(self.broken(problem))
             }
@@ -109,11 +109,17 @@ impl Trail {
     /// Without a closing record nothing is released.
     pub async fn close(&mut self, outcome: Outcome) -> Outcome {
         self.record.close(&outcome, self.started.elapsed());
-        let outcome = match (self.write().await, self.on_failure) {
+        // From here on: the record is on its way, and one more would contradict it.
+        self.state = State::Closed;
+        let mut written = self.write().await;
+        if written.is_err() && self.record.make_slim() {
+            // What the tool or the caller made too large or too deep must not cost the record itself.
+            written = self.write().await;
+        }
+        let outcome = match (written, self.on_failure) {
             (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => outcome,
             (Err(problem), OnJournalFailure::Refuse) => self.broken(problem),
         };
-        self.state = State::Closed;
         self.tell(outcome.reason());
         outcome
     }
@@ -151,8 +157,10 @@ impl Drop for Trail {
     fn drop(&mut self) {
         if self.state == State::Open {
             self.record.cancelled(self.started.elapsed());
-            // There is nobody left to tell when this fails too; the opening record stays without its pair.
-            let _ = self.journal.append(&self.record);
+            if self.journal.append(&self.record).is_err() && self.record.make_slim() {
+                // There is nobody left to tell when this fails too; the opening record stays without its pair.
+                let _ = self.journal.append(&self.record);
+            }
             self.tell(Some(Reason::Cancelled));
         }
     }
@@ -210,7 +218,7 @@ impl Noted for Filtered {
     const STAGE: Stage = Stage::Filter;
 
     fn note(&self, record: &mut CallRecord, how: Shows) {
-        let shown = (how == Shows::Everything || self.logs_output).then(|| self.value.clone());
+        let shown = self.for_journal(how);
         record.filtered(self, shown);
     }
 }

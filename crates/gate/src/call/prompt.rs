@@ -8,7 +8,13 @@ use toolgate_policy::Mask;
 use toolgate_spec::{is_deceptive, model::ToolSpec};
 
 /// One line a fact, escaped and bounded. Placeholders are replaced in one pass: what an argument brings along is text.
-pub fn text(spec: &ToolSpec, wire_name: &str, arguments: &Map<String, Value>, mask: &Mask) -> String {
+pub fn text(
+    spec: &ToolSpec,
+    wire_name: &str,
+    arguments: &Map<String, Value>,
+    reasons: &[&str],
+    mask: &Mask,
+) -> String {
     let template = spec.approval.prompt_template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     let mut prompt = String::new();
     let mut rest = template;
@@ -21,25 +27,45 @@ pub fn text(spec: &ToolSpec, wire_name: &str, arguments: &Map<String, Value>, ma
             break;
         };
         let (placeholder, tail) = after.split_at(end + 1);
-        match value_of(placeholder, wire_name, arguments) {
-            Some(value) => prompt.push_str(&plain(&mask.text(&value))),
+        match value_of(placeholder, wire_name, arguments, mask) {
+            Some(value) => prompt.push_str(&plain(&value)),
             None => prompt.push_str(&plain(placeholder)),
         }
         rest = tail;
     }
     prompt.push_str(&plain(rest));
+    if !reasons.is_empty() {
+        prompt.push_str(&plain(&format!(" (asked because: {})", reasons.join("; "))));
+    }
     cut(&prompt, LONGEST_PROMPT)
 }
 
-fn value_of(placeholder: &str, wire_name: &str, arguments: &Map<String, Value>) -> Option<String> {
+/// Masked before it is cut, or the beginning of a secret would stand at the cut.
+fn value_of(
+    placeholder: &str,
+    wire_name: &str,
+    arguments: &Map<String, Value>,
+    mask: &Mask,
+) -> Option<String> {
     let name = placeholder.trim_start_matches('{').trim_end_matches('}');
     match name.split_once('.') {
         None if name == "toolName" => Some(wire_name.to_owned()),
-        None if name == "args" => Some(cut(&Value::Object(arguments.clone()).to_string(), LONGEST_ARGUMENTS)),
-        Some(("args", field)) => Some(cut(
-            &arguments.get(field).map_or_else(|| "nothing".to_owned(), Value::to_string),
-            LONGEST_ARGUMENT,
-        )),
+        None if name == "args" => {
+            // Each by itself, so that a long one hides no other.
+            let each = LONGEST_ARGUMENTS / arguments.len().max(1);
+            let shown: Vec<String> = arguments
+                .iter()
+                .map(|(key, value)| {
+                    let (key, value) = (Value::from(mask.text(key)), mask.text(&value.to_string()));
+                    format!("{key}:{}", cut(&value, each.max(SHORTEST_ARGUMENT)))
+                })
+                .collect();
+            Some(format!("{{{}}}", shown.join(",")))
+        }
+        Some(("args", field)) => {
+            let value = arguments.get(field).map_or_else(|| "nothing".to_owned(), Value::to_string);
+            Some(cut(&mask.text(&value), LONGEST_ARGUMENT))
+        }
         _ => None,
     }
 }
@@ -66,5 +92,6 @@ fn cut(text: &str, most: usize) -> String {
 
 const DEFAULT_TEMPLATE: &str = "Run the tool {toolName} with {args}?";
 const LONGEST_ARGUMENT: usize = 500;
-const LONGEST_ARGUMENTS: usize = 1_500;
+const LONGEST_ARGUMENTS: usize = 2_000;
+const SHORTEST_ARGUMENT: usize = 40;
 const LONGEST_PROMPT: usize = 4_000;

@@ -28,7 +28,9 @@ impl Observed {
             memory_bytes: report.usage.memory_bytes,
             ..Self::default()
         };
-        for effect in &report.effects {
+        // What was refused was asked for, not used: it must never become a grant.
+        let is_used = |outcome: &str| outcome == "ok" || outcome.bytes().all(|byte| byte.is_ascii_digit());
+        for effect in report.effects.iter().filter(|effect| is_used(&effect.outcome)) {
             observed.helpers.insert(effect.what.split(' ').next().unwrap_or_default().to_owned());
             match effect.kind {
                 EffectKind::Fetch => observed.hosts.extend(host_of(&effect.target)),

@@ -297,3 +297,62 @@ async fn prompts_cannot_be_forged_by_arguments() {
     let outcome = world.call("say", json!({ "text": "x".repeat(3_000) })).await;
     assert!(shown(&outcome).chars().count() < 4_200);
 }
+
+#[tokio::test]
+async fn trust_in_a_tool_answers_no_question_about_a_call() {
+    let change =
+        json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
+    let approvals = ApprovalSettings { default: ApprovalDefault::Always, ..Settings::default().approvals };
+    let world = World::with(
+        Does::EchoesArguments,
+        &[document("say", &change)],
+        Settings { approvals, ..Settings::default() },
+    );
+    let _ = world.call("say", json!({ "text": "a" })).await;
+    approve(&world, &world.queue.only().id);
+    assert_eq!(world.call("say", json!({ "text": "a" })).await.reason(), None);
+    assert_eq!(world.call("say", json!({ "text": "b" })).await.reason(), Some(Reason::ApprovalPending));
+}
+
+#[tokio::test]
+async fn a_no_is_not_outvoted_by_trust() {
+    let change =
+        json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let _ = world.call("say", json!({ "text": "no" })).await;
+    let asked = world.queue.only().id;
+    world.queue.decide(&asked, ApprovalState::Denied, "operator", None, world.clock.now()).unwrap();
+    let _ = world.call("say", json!({ "text": "yes" })).await;
+    approve(&world, &world.queue.all()[1].id);
+    assert_eq!(world.call("say", json!({ "text": "yes" })).await.reason(), None);
+    assert_eq!(world.call("say", json!({ "text": "other" })).await.reason(), None, "trusted");
+    assert_eq!(world.call("say", json!({ "text": "no" })).await.reason(), Some(Reason::ApprovalDenied));
+}
+
+#[tokio::test]
+async fn a_yes_comes_too_late_for_a_tool_that_has_changed() {
+    let world = Arc::new(world());
+    let waiting = tokio::spawn({
+        let world = Arc::clone(&world);
+        async move {
+            let mut asked = call("say", json!({ "text": "hi" }));
+            asked.ask = Some(Arc::new(Silence));
+            world.gate.handle(asked).await
+        }
+    });
+    while world.queue.all().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    world.make_live(&[]);
+    approve(&world, &world.queue.only().id);
+    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ApprovalInvalid));
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn one_argument_hides_no_other_in_the_question() {
+    let world = world();
+    let outcome =
+        world.call("say", json!({ "text": "x".repeat(3_000), "extra": { "target": "PRODUCTION" } })).await;
+    assert!(shown(&outcome).contains("PRODUCTION"), "{}", shown(&outcome));
+}

@@ -96,6 +96,8 @@ pub struct MemoryJournal {
     pub is_full: AtomicBool,
     /// Fails only once this many records are there.
     pub room: AtomicUsize,
+    /// Refuses records with more bytes, if not zero.
+    pub largest: AtomicUsize,
 }
 
 impl MemoryJournal {
@@ -114,7 +116,12 @@ impl Journal for MemoryJournal {
         if self.is_full.load(Ordering::SeqCst) && records.len() >= self.room.load(Ordering::SeqCst) {
             return Err("no space left on device".to_owned());
         }
-        records.push(serde_json::to_value(record).unwrap());
+        let value = serde_json::to_value(record).unwrap();
+        let largest = self.largest.load(Ordering::SeqCst);
+        if largest > 0 && value.to_string().len() > largest {
+            return Err("the record is too large".to_owned());
+        }
+        records.push(value);
         Ok(())
     }
 
@@ -220,6 +227,15 @@ impl ApprovalStore for MemoryQueue {
             }
         }
         Ok(None)
+    }
+
+    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.up()?;
+        Ok(self.all().iter().any(|known| {
+            known.state == ApprovalState::Denied
+                && known.question.binding == *binding
+                && known.question.expires > now
+        }))
     }
 
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {

@@ -275,6 +275,29 @@ async fn arguments_in_the_journal_are_masked() {
 }
 
 #[tokio::test]
+async fn depth_that_comes_as_text_is_depth() {
+    let deep = format!("{}1{}", "{\"a\":".repeat(20), "}".repeat(20));
+    check(
+        Does::EchoesArguments,
+        json!({}),
+        json!({ "text": "hi", "extra": deep }),
+        "bind.too_large: the arguments nest more than 8 levels deep",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_makes_a_record_too_large_does_not_cost_the_record() {
+    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    let world =
+        World::with(Does::Returns(json!("x".repeat(50_000))), &[document("say", &json!({}))], settings);
+    world.journal.largest.store(20_000, Ordering::SeqCst);
+    assert!(matches!(world.call("say", json!({ "text": "hi" })).await, Outcome::Released(_)));
+    world.assert_paired();
+    assert!(world.journal.last()["response"].get("output").is_none());
+}
+
+#[tokio::test]
 async fn too_many_calls_at_once_are_told_to_wait() {
     let settings =
         Settings { calls: CallLimits { calls: 8, calls_per_caller: 1, waiting: 8 }, ..Settings::default() };

@@ -134,6 +134,10 @@ impl ApprovalStore for MemoryQueue {
         }
     }
 
+    fn is_denied(&self, _: &Binding, _: SystemTime) -> Result<bool, ApprovalError> {
+        Ok(false)
+    }
+
     fn is_trusted(&self, _: &Trust, _: SystemTime) -> Result<bool, ApprovalError> {
         Ok(false)
     }

@@ -371,3 +371,18 @@ fn trust_is_for_exactly_this_and_ends() {
     state.remember(&Trust { expires: at(50), ..trust.clone() }).unwrap();
     assert_eq!(state.is_trusted(&trust, at(60)), Ok(false), "the later word counts");
 }
+
+#[test]
+fn a_no_stands_for_exactly_this_call_until_it_expires() {
+    let place = Place::new();
+    let state = place.open();
+    let approval = ask(&state, "ann", "a");
+    assert_eq!(state.is_denied(&approval.question.binding, at(1)), Ok(false), "nobody has answered");
+    state.decide(&approval.id, ApprovalState::Denied, "olga", None, at(1)).unwrap();
+    assert_eq!(state.is_denied(&approval.question.binding, at(2)), Ok(true));
+    for other in [binding("ann", "b"), binding("bob", "a")] {
+        assert_eq!(state.is_denied(&other, at(2)), Ok(false));
+    }
+    let late = approval.question.expires;
+    assert_eq!(state.is_denied(&approval.question.binding, late), Ok(false));
+}

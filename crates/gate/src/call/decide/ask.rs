@@ -14,6 +14,7 @@ use crate::{
     gate::Inner,
     ports::{Answer, Ask, Prompt},
     reason::Reason,
+    registry::LiveSet,
 };
 
 pub enum Consent {
@@ -26,8 +27,14 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
     let now = gate.clock.now();
     let question = question(gate, checked, opinions, now);
     let binding = question.binding.clone();
+    // A no stands until its question would have expired, whatever was said about other calls.
+    let refused = binding.clone();
+    if on_queue(gate, move |queue| queue.is_denied(&refused, now)).await? {
+        return Err(denied());
+    }
     let trust = trust_of(gate, checked, opinions, &binding, now);
     if let Some(trust) = trust.clone()
+        && checked.bound.admitted.call.answer.is_none()
         && on_queue(gate, move |queue| queue.is_trusted(&trust, now)).await?
     {
         return Ok(Consent::Trusted);
@@ -40,10 +47,27 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
         Some(spent) => spent,
         None => open_and_wait(gate, checked, question, now).await?,
     };
+    is_still_in_force(gate, checked)?;
     if let Some(trust) = trust {
         on_queue(gate, move |queue| queue.remember(&trust)).await?;
     }
     Ok(Consent::Approved(spent))
+}
+
+/// A person may have thought for minutes: the yes is for the tool and the policies that are in force now, or for nothing.
+fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
+    let admitted = &checked.bound.admitted;
+    let now = gate.live();
+    let policies = |set: &LiveSet| set.policies().map(|cedar| cedar.digest().to_owned());
+    let is_same = now.get(&admitted.tool.wire_name).is_some_and(|tool| {
+        tool.digest == admitted.tool.digest && tool.policy_digest == admitted.tool.policy_digest
+    });
+    if gate.is_closing() || !is_same || policies(&now) != policies(&admitted.set) {
+        let message =
+            "the tool or the policies have changed since the question was asked; the call was not run";
+        return Err(Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again"));
+    }
+    Ok(())
 }
 
 /// The call is made again, and the person behind the client has answered.
@@ -155,6 +179,8 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
     let bound = &checked.bound;
     let tool = &bound.admitted.tool;
     let asking = opinions.iter().filter(|opinion| opinion.verdict == Verdict::Ask);
+    let by_policy = asking.clone().filter(|opinion| opinion.source == "cedar");
+    let reasons: Vec<&str> = by_policy.map(|opinion| opinion.why.as_str()).collect();
     NewApproval {
         binding: Binding {
             caller: bound.admitted.call.caller.subject.clone(),
@@ -166,8 +192,8 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
                 None => tool.policy_digest.clone(),
             },
         },
-        prompt: prompt::text(&tool.spec, &tool.wire_name, &bound.arguments, &tool.runnable.mask()),
-        because: asking.map(|opinion| opinion.source.to_owned()).collect(),
+        prompt: prompt::text(&tool.spec, &tool.wire_name, &bound.arguments, &reasons, &tool.runnable.mask()),
+        because: asking.map(|opinion| format!("{}: {}", opinion.source, opinion.why)).collect(),
         risk: tool.level.name().to_owned(),
         created: now,
         expires: now + gate.approvals.expires,
@@ -183,9 +209,13 @@ fn trust_of(
     now: SystemTime,
 ) -> Option<Trust> {
     let approval = &checked.bound.admitted.tool.policy.approval;
-    let is_each_time = |opinion: &Opinion| matches!(opinion.source, "danger_pattern" | "gateway");
-    let may_trust =
-        approval.trust_after_approval.value && !approval.is_required() && !opinions.iter().any(is_each_time);
+    // Only these two are about the tool as such. Every other voice asks about this very call.
+    let is_about_the_tool = |opinion: &Opinion| {
+        opinion.verdict != Verdict::Ask || matches!(opinion.source, "capability" | "risk")
+    };
+    let may_trust = approval.trust_after_approval.value
+        && !approval.is_required()
+        && opinions.iter().all(is_about_the_tool);
     may_trust.then(|| Trust {
         caller: binding.caller.clone(),
         flow: checked.bound.admitted.call.client.conversation.clone().unwrap_or_default(),

@@ -208,6 +208,26 @@ impl CallRecord {
         }
     }
 
+    /// Leaves out what callers and tools can make large. Says whether there was any.
+    pub fn make_slim(&mut self) -> bool {
+        let arguments = self.request.shift_remove("args").is_some();
+        let output = self.response.as_mut().and_then(Value::as_object_mut).is_some_and(|response| {
+            response.insert("redactedFields".into(), json!([])).is_some()
+                | response.shift_remove("output").is_some()
+        });
+        let effects = self
+            .run
+            .as_mut()
+            .and_then(Value::as_object_mut)
+            .is_some_and(|run| run.insert("effects".into(), json!([])).is_some());
+        let message = self.message.as_mut().is_some_and(|message| {
+            let is_long = message.chars().count() > 1_000;
+            *message = message.chars().take(1_000).collect();
+            is_long
+        });
+        arguments || output || effects || message
+    }
+
     pub fn close(&mut self, outcome: &Outcome, elapsed: Duration) {
         self.kind = "call.closed";
         self.duration = Some((elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0);

@@ -1,0 +1,100 @@
+//! Cases from end to end, a folder each, by the stage that decides: `tests/cases/STAGE/CASE/`.
+//!
+//! `tool.json` is published and served over stdio, `call.json` is called as its `permissions` let it, and then everything
+//! that `outcome.json` says must be in the answer, and everything in `journal.json` in the closing record.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+#[test]
+fn every_case_ends_as_it_should() {
+    let mut cases = 0;
+    for stage in ["admit", "bind", "check", "decide", "execute", "filter"] {
+        for case in folders(&root().join(stage)) {
+            run(&case);
+            cases += 1;
+        }
+    }
+    assert!(cases >= 15, "{cases}");
+}
+
+fn run(case: &Path) {
+    let read = |file: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(case.join(file)).unwrap())
+            .unwrap_or_else(|error| panic!("{}/{file}: {error}", case.display()))
+    };
+    let place = Place::new();
+    fs::remove_file(place.path().join("tools/word_count.json")).unwrap();
+    fs::copy(case.join("tool.json"), place.path().join("tools/tool.json")).unwrap();
+    let call = read("call.json");
+    let permissions = call.get("permissions").cloned().unwrap_or_else(|| json!([]));
+    place.configure(&format!("auth:\n  local:\n    subject: tests\n    permissions: {permissions}\n"));
+    place.ok(&["publish", "--yes"]);
+    let answer = speak(&place, &json!({ "name": call["name"], "arguments": call["arguments"] }));
+    let expected = read("outcome.json");
+    let answer = if expected.get("error").is_some() { &answer } else { &answer["result"] };
+    contains(answer, &expected, &format!("{} outcome", case.display()));
+    let records = place.journal("journal");
+    let closed = records.iter().rfind(|record| record["kind"] == "call.closed").unwrap();
+    contains(closed, &read("journal.json"), &format!("{} journal", case.display()));
+}
+
+/// One call over the pipes of a gateway that is started for it.
+fn speak(place: &Place, params: &Value) -> Value {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["serve", "--stdio"])
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "cases", "version": "1" },
+    } });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+    write!(input, "{hello}\n{ready}\n{call}\n").unwrap();
+    let answers = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let answer = answers
+        .map(|line| serde_json::from_str::<Value>(&line).unwrap())
+        .find(|message| message["id"] == 2)
+        .expect("an answer");
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    answer
+}
+
+/// Objects hold at least the expected members; everything else is equal.
+#[track_caller]
+fn contains(found: &Value, expected: &Value, place: &str) {
+    match (found, expected) {
+        (Value::Object(members), Value::Object(wanted)) => {
+            for (key, value) in wanted {
+                let member = members.get(key).unwrap_or_else(|| panic!("{place}: no `{key}` in {found}"));
+                contains(member, value, &format!("{place}/{key}"));
+            }
+        }
+        _ => assert_eq!(found, expected, "{place}"),
+    }
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases")
+}
