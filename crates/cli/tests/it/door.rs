@@ -296,7 +296,7 @@ fn clients_are_configured_with_a_backup() {
     assert_eq!(written["mcpServers"]["other"]["command"], "x");
     assert_eq!(written["more"], 1);
     assert_eq!(written["mcpServers"]["toolgate"]["args"][0], "serve");
-    assert!(place.path().join(".mcp.toolgate-backup").exists());
+    assert!(place.path().join(".mcp.toolgate-backup-1").exists());
     place.ok(&["connect", "cursor", "--transport", "http"]);
     let written = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();
     assert!(written.contains("Bearer tg_"), "{written}");

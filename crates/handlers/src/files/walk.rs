@@ -133,7 +133,7 @@ fn unless_gone<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
     match opened {
         Ok(opened) => Ok(Some(opened)),
         Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             _ => Err(error),
         },
     }
