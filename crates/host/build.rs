@@ -10,7 +10,7 @@ fn main() -> io::Result<()> {
     let catalog = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog");
     println!("cargo::rerun-if-changed={}", catalog.display());
     let mut files = Vec::new();
-    gather(&catalog.join("tools"), &mut files)?;
+    gather(&catalog.join("tools"), Kind::Json, &mut files)?;
     files.sort();
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("catalog.rs");
     let mut code = fs::File::create(target)?;
@@ -18,6 +18,16 @@ fn main() -> io::Result<()> {
     for file in &files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         writeln!(code, "    ({name:?}, include_str!({:?})),", literal(file)?)?;
+    }
+    writeln!(code, "];")?;
+    let fixtures = catalog.join("fixtures").canonicalize()?;
+    let mut files = Vec::new();
+    gather(&fixtures, Kind::Any, &mut files)?;
+    files.sort();
+    writeln!(code, "pub const FIXTURES: &[(&str, &[u8])] = &[")?;
+    for file in &files {
+        let name = file.strip_prefix(&fixtures).unwrap_or(file).to_string_lossy();
+        writeln!(code, "    ({name:?}, include_bytes!({:?})),", literal(file)?)?;
     }
     writeln!(code, "];")?;
     for (name, file) in [("PRESETS", "presets.yaml"), ("INTEGRITY", "integrity.json")] {
@@ -31,12 +41,18 @@ fn literal(path: &Path) -> io::Result<String> {
     Ok(path.canonicalize()?.to_string_lossy().into_owned())
 }
 
-fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Any,
+    Json,
+}
+
+fn gather(folder: &Path, kind: Kind, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            gather(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "json") {
+            gather(&path, kind, files)?;
+        } else if kind == Kind::Any || path.extension().is_some_and(|extension| extension == "json") {
             println!("cargo::rerun-if-changed={}", path.display());
             files.push(path);
         }

@@ -68,7 +68,7 @@ const SERVER: &[Key] = &[
     size("max_request", KIB, 64 * MIB, "1MiB", "The largest body of a request."),
     number("max_connections", 1, 100_000, 512, "Open at once; further ones wait."),
     duration("header_timeout", SECOND, HOUR, "10s", "Time for the head of a request to arrive."),
-    duration("request_timeout", SECOND, HOUR, "300s", "Time for a request as a whole."),
+    duration("request_timeout", SECOND, HOUR, "300s", "Time for the body of a request to arrive."),
     duration("idle_timeout", SECOND, HOUR, "60s", "Time that a connection may be silent between requests."),
     duration("shutdown_grace", 0, HOUR, "10s", "Time for running calls to end when Toolgate is stopped."),
     number("page_size", 1, 1_000, 100, "Tools in one page of `tools/list`."),
@@ -196,7 +196,7 @@ const LIMITS: &[Key] = &[
 ];
 
 const METRICS: &[Key] = &[
-    flag("prometheus", Flag(true), "Answer GET /metrics at the admin door."),
+    flag("prometheus", Flag(true), "Answer GET /admin/metrics at the admin door."),
     Key::new("otlp", Kind::Section(OTLP), Null, "Send traces and metrics to an OpenTelemetry collector."),
 ];
 

@@ -103,6 +103,16 @@ impl LiveTool {
         }
     }
 
+    /// What every caller must hold to know of it.
+    pub fn permissions_needed(&self) -> Vec<String> {
+        self.permissions.missing_always(&std::collections::BTreeSet::new())
+    }
+
+    /// Has it a way to the network?
+    pub fn reaches_out(&self) -> bool {
+        self.policy.network.mode.value != NetworkMode::Blocked
+    }
+
     pub fn digest(&self) -> &str {
         &self.digest
     }

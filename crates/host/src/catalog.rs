@@ -1,6 +1,6 @@
 //! Which tools are shipped, and what do the presets name?
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{collections::BTreeMap, fs, io, path::Path, sync::LazyLock};
 
 use serde::Deserialize;
 use toolgate_spec::{Digest, Format, ToolCheck, check_text, digest};
@@ -44,6 +44,18 @@ pub fn is_reserved(name: &str) -> bool {
 /// order itself: then no document may have its name.
 pub fn digest_of(name: &str) -> Option<Digest> {
     shipped_tools().iter().find(|tool| tool.name == name).map(|tool| tool.digest)
+}
+
+/// Writes the little workspace that shipped tools are tested on, which nobody else's files are in.
+pub fn write_fixtures(folder: &Path) -> io::Result<()> {
+    for (name, bytes) in FIXTURES {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, bytes)?;
+    }
+    Ok(())
 }
 
 /// Shipped tools that are not as the ledger has them.

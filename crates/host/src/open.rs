@@ -1,8 +1,8 @@
 //! How is a gateway put together? From one configuration, in one place, refusing at the first part that is not in order.
 
 use std::{
-    fmt,
-    path::PathBuf,
+    fmt, io,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
@@ -25,6 +25,7 @@ use toolgate_store::{Limits as QueueLimits, State};
 
 use crate::{
     builder::Builder,
+    catalog,
     journal::FileJournal,
     load::{self, Loaded, Problem},
     policies::{overrides_from, policies_from},
@@ -219,6 +220,11 @@ impl Toolgate {
         self.journal.files.append(entry).map(drop).map_err(broken)
     }
 
+    /// Why the journal could not be written at the last try, if it could not.
+    pub fn journal_problem(&self) -> Option<String> {
+        self.journal.problem()
+    }
+
     /// Signs what was written so far, so that nobody can change it unseen.
     pub fn checkpoint(&self) -> Result<(), OpenError> {
         let broken = |problem: toolgate_audit::JournalError| OpenError {
@@ -240,23 +246,48 @@ impl Toolgate {
             .map_err(|problem| OpenError { part: "journal", problem: problem.to_string() })
     }
 
-    /// Shipped tools that were chosen take their test run here, in the sandbox that they will be served in.
+    /// Shipped tools that were chosen take their test run here, in the sandbox that they will be served in, but on files of
+    /// our own: nobody who lists tools wants their notes rewritten.
     async fn load_and_try(&self) -> Loaded {
+        let config = self.config();
         let workshop = self.workshop();
-        let loaded = load::load(&self.config(), &workshop);
-        let mut has_changed = false;
-        for candidate in loaded.untried() {
-            let Ok(trial) = workshop.local_pass(&self.gate, candidate, SystemTime::now()).await else {
+        let loaded = load::load(&config, &workshop);
+        let untried: Vec<&str> = loaded
+            .untried()
+            .filter(|candidate| self.may_try(candidate))
+            .map(|candidate| candidate.tool.spec().name.as_str())
+            .collect();
+        if untried.is_empty() {
+            return loaded;
+        }
+        // Where there is no room for a scratch folder the tools stay untried, and are not live.
+        let Ok(scratch) = tempfile::tempdir() else { return loaded };
+        let Ok(bench) = self.workbench(&workshop, scratch.path()) else { return loaded };
+        for name in untried {
+            let Some(tool) = catalog::shipped_tools().iter().find(|tool| tool.name == name) else { continue };
+            let Ok(candidate) = bench.assess(&tool.check) else { continue };
+            let Ok(trial) = bench.local_pass(&self.gate, &candidate, SystemTime::now()).await else {
                 continue;
             };
-            has_changed = true;
             if trial.has_passed() && candidate.was_published != Some(false) {
-                let passed = toolgate_gate::Candidate { pass: Some(trial.pass), ..candidate.clone() };
+                let passed = toolgate_gate::Candidate { pass: Some(trial.pass), ..candidate };
                 // Without its record it is not live, which the next load will show.
-                let _ = workshop.publish(&passed);
+                let _ = bench.publish(&passed);
             }
         }
-        if has_changed { load::load(&self.config(), &workshop) } else { loaded }
+        load::load(&config, &workshop)
+    }
+
+    /// A command does not reach out for tools that somebody may want to serve.
+    fn may_try(&self, candidate: &toolgate_gate::Candidate) -> bool {
+        self.writes == Writes::Gateway || !candidate.tool.reaches_out()
+    }
+
+    fn workbench(&self, workshop: &Workshop, scratch: &Path) -> io::Result<Workshop> {
+        catalog::write_fixtures(scratch)?;
+        let mut handlers = self.handlers.as_ref().clone();
+        handlers.places = Places { workspace: scratch.canonicalize()?, home: None, guarded: Vec::new() };
+        Ok(Workshop { handlers: Arc::new(handlers), ..workshop.clone() })
     }
 
     /// A tool that was taken back goes at once, also where a mistake elsewhere keeps the rest as it was.
@@ -327,7 +358,7 @@ fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenErro
     let options = toolgate_audit::Options { checkpoint_every: config.audit.checkpoint_every, sync };
     let files = open_free_journal(config, writes, options)
         .map_err(|error| OpenError { part: "journal", problem: error.to_string() })?;
-    Ok(FileJournal { files, sync })
+    Ok(FileJournal::new(files, sync))
 }
 
 /// Writes down what a command did that needs no gateway, before or after it does it.

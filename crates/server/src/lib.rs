@@ -21,4 +21,4 @@ pub use mcp::{
     CallerIdentity, ClientAnswers, McpSettings, SessionLimits, StateKey, StdioError, router as mcp_router,
     serve_stdio,
 };
-pub use routes::routes;
+pub use routes::{Metrics, admin_routes, mcp_routes};

@@ -18,19 +18,30 @@ use crate::{
     mcp::{CallerIdentity, McpSettings, router},
 };
 
-/// `/mcp`, `/admin/v1/…` and `/admin/metrics`, for requests that the front has let in.
-pub fn routes(gate: &Gate, settings: &McpSettings, tools: &AllTools, shutdown: CancellationToken) -> Router {
-    let metrics = {
+/// `/mcp`, for requests that the front has let in.
+pub fn mcp_routes(gate: &Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
+    router(gate.clone(), settings, shutdown).layer(from_fn(introduce))
+}
+
+/// `/admin/v1/…` and, where wanted, `/admin/metrics`.
+pub fn admin_routes(gate: &Gate, tools: &AllTools, metrics: Metrics) -> Router {
+    let mut routes = admin_router(gate.clone(), Arc::clone(tools));
+    if metrics == Metrics::Shown {
         let gate = gate.clone();
-        move || {
+        let text = move || {
             let gate = gate.clone();
             async move { prometheus_text(&gate) }
-        }
-    };
-    router(gate.clone(), settings, shutdown)
-        .merge(admin_router(gate.clone(), Arc::clone(tools)))
-        .route("/admin/metrics", get(metrics))
-        .layer(from_fn(introduce))
+        };
+        routes = routes.route("/admin/metrics", get(text));
+    }
+    routes.layer(from_fn(introduce))
+}
+
+/// Are there metrics for Prometheus?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Metrics {
+    Shown,
+    Hidden,
 }
 
 /// Each part gets to know as much of the identity as it needs.

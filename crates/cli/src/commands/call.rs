@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending};
+use toolgate::Toolgate;
+use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason};
+use toolgate_policy::State;
 use toolgate_server::{Identity, Role};
 
 use crate::{
@@ -33,6 +35,9 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             ask: None,
         };
         let outcome = toolgate.gate().handle(call.clone()).await;
+        if outcome.reason() == Some(Reason::UnknownTool) {
+            explain(&toolgate, &args.tool);
+        }
         match outcome {
             Outcome::Pending(pending) if !args.autonomous && can_ask() => {
                 let answer = ask(&pending, terminal)?;
@@ -51,6 +56,31 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Failed(_) => Ending::Findings,
         Outcome::Broken(_) => Ending::CouldNotRead,
     })
+}
+
+/// A caller is told nothing; whoever can run this command may know why the tool is not served.
+fn explain(toolgate: &Toolgate, name: &str) {
+    let loaded = toolgate.loaded();
+    for problem in &loaded.problems {
+        Terminal::note(&format!("{}: {}", visible(&problem.place), visible(&problem.what)));
+    }
+    if let Some(tool) = loaded.tools.iter().find(|tool| tool.name == name) {
+        let why = match &tool.candidate {
+            Err(problem) => problem.clone(),
+            Ok(_) if !tool.is_exposed => "`exposure` keeps it back".to_owned(),
+            Ok(candidate) if candidate.lifecycle.state != State::Active => {
+                format!("{}: {}", candidate.lifecycle.state.name(), candidate.lifecycle.because)
+            }
+            Ok(candidate) => {
+                let needed = candidate.tool.permissions_needed();
+                format!(
+                    "`auth.local.permissions` or a policy keeps it from you; it needs `{}`",
+                    needed.join("`, `")
+                )
+            }
+        };
+        Terminal::note(&format!("`{}` is not served to you: {}", visible(name), visible(&why)));
+    }
 }
 
 fn can_ask() -> bool {

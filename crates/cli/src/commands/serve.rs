@@ -17,7 +17,7 @@ use toolgate_config::Overrides;
 use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
     AllTools, Authenticator, ClientAnswers, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Identity,
-    McpSettings, Readiness, Role, SessionLimits, StateKey, routes, serve_stdio,
+    McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, admin_routes, mcp_routes, serve_stdio,
 };
 use toolgate_store::{NewToken, Watch, secret_bytes};
 
@@ -109,35 +109,54 @@ async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken)
     })?;
     let authenticator = Authenticator::new(auth::settings(&config, toolgate)?)
         .map_err(|error| Failure::new(visible(&error.to_string())))?;
+    let authenticator = Arc::new(authenticator);
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
     let _token = greet(toolgate, &base, log)?;
     let all: AllTools = {
         let toolgate = Arc::clone(toolgate);
         Arc::new(move || toolgate.gate().all())
     };
-    let ready = {
+    let ready: Arc<dyn Fn() -> Readiness + Send + Sync> = {
         let toolgate = Arc::clone(toolgate);
-        Arc::new(move || if toolgate.gate().is_closing() { Readiness::NotReady } else { Readiness::Ready })
+        Arc::new(move || {
+            let is_ready = !toolgate.gate().is_closing() && toolgate.journal_problem().is_none();
+            if is_ready { Readiness::Ready } else { Readiness::NotReady }
+        })
     };
     let closing = CancellationToken::new();
-    let doors = Doors {
-        routes: routes(toolgate.gate(), &mcp_settings(&config)?, &all, closing.clone()),
-        authenticator: Arc::new(authenticator),
-        ready,
+    let accepting = stop.child_token();
+    let metrics = if config.metrics.prometheus { Metrics::Shown } else { Metrics::Hidden };
+    let admin = admin_routes(toolgate.gate(), &all, metrics);
+    let mcp = mcp_routes(toolgate.gate(), &mcp_settings(&config)?, closing.clone());
+    let doors = |routes| Doors {
+        routes,
+        authenticator: Arc::clone(&authenticator),
+        ready: Arc::clone(&ready),
         events: Arc::new(log),
         clock: Arc::new(SystemClock),
     };
-    let accepting = stop.child_token();
-    let serving = tokio::spawn(front.serve(doors, accepting.clone()));
+    let mut serving = Vec::new();
+    if let Some(listen) = config.admin.listen {
+        let settings = HttpSettings { listen, public_url: None, ..http_settings(&config) };
+        let own = HttpFront::bind(settings).await.map_err(|error| {
+            Failure::new(format!("cannot listen on {listen} for admins: {error}; change `admin.listen`"))
+        })?;
+        log.info(&format!("serving admins at http://{}/admin/v1", own.local_addr()));
+        serving.push(tokio::spawn(own.serve(doors(admin), accepting.clone())));
+        serving.push(tokio::spawn(front.serve(doors(mcp), accepting.clone())));
+    } else {
+        serving.push(tokio::spawn(front.serve(doors(mcp.merge(admin)), accepting.clone())));
+    }
     asked_to_stop().await;
     log.info("stopping: running calls may finish");
     toolgate.gate().begin_shutdown();
     accepting.cancel();
-    let drained = serving.await;
-    closing.cancel();
-    if let Ok(Drained::Cut(cut)) = drained {
-        log.warn(&format!("{cut} connections did not finish in time and were cut"));
+    for one in serving {
+        if let Ok(Drained::Cut(cut)) = one.await {
+            log.warn(&format!("{cut} connections did not finish in time and were cut"));
+        }
     }
+    closing.cancel();
     Ok(())
 }
 
@@ -230,6 +249,8 @@ async fn keep_fresh(
     // Nothing is known yet: what has changed since the start is seen at the first tick.
     let mut passes = None;
     let mut minute = tokio::time::interval(Duration::from_mins(1));
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut told = None;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -241,6 +262,17 @@ async fn keep_fresh(
                 }
             }
             () = hangup(&mut hangups) => {}
+            _ = second.tick() => {
+                let problem = toolgate.journal_problem();
+                if problem != told {
+                    match &problem {
+                        Some(problem) => log.error(&format!("calls are refused: the journal cannot be written: {problem}")),
+                        None => log.info("the journal can be written again"),
+                    }
+                    told = problem;
+                }
+                continue;
+            }
             _ = minute.tick() => {
                 if let Err(error) = toolgate.checkpoint() {
                     log.error(&error.to_string());

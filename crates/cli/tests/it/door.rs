@@ -26,7 +26,8 @@ fn a_tool_goes_from_a_file_to_an_answer() {
     fs::write(place.path().join("tools/word_count.json"), text.replace("words.length", "words.length + 1"))
         .unwrap();
     assert!(place.ok(&["list"]).contains("DRAFT"), "an edited tool is a draft again");
-    place.fails(&["call", "word_count", "text=hi"], 1);
+    let said = place.fails(&["call", "word_count", "text=hi"], 1);
+    assert!(said.contains("DRAFT"), "an operator is told why: {said}");
 }
 
 #[test]
@@ -283,6 +284,42 @@ forbid (principal, action == Action::"say", resource) when { context.input.text 
         place.fails(&["call", "say", "text=hi"], 1).contains("admit.unknown_tool"),
         "no policies, no calls"
     );
+}
+
+#[test]
+fn shipped_tools_are_tested_on_files_of_their_own() {
+    let place = Place::new();
+    place.configure("catalog:\n  preset: files\n");
+    fs::create_dir(place.path().join("out")).unwrap();
+    for name in ["report.md", "log.txt", "journal.md"] {
+        fs::write(place.path().join("out").join(name), "mine").unwrap();
+    }
+    let listed = place.ok(&["list"]);
+    assert!(!listed.contains("TEST_FAILED"), "{listed}");
+    assert!(listed.matches("ACTIVE").count() >= 12, "{listed}");
+    let mut found: Vec<String> = fs::read_dir(place.path().join("out"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            format!("{} {}", path.file_name().unwrap().to_string_lossy(), fs::read_to_string(&path).unwrap())
+        })
+        .collect();
+    found.sort();
+    assert_eq!(found, ["journal.md mine", "log.txt mine", "report.md mine"]);
+}
+
+#[test]
+fn a_tool_that_is_taken_back_goes_at_once_whatever_else_is_wrong() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    fs::write(place.path().join("tools/broken.json"), "{ \"name\": \"broken\", \"code\": ").unwrap();
+    serving.wait_for("the change is not in force");
+    place.ok(&["unpublish", "word_count"]);
+    serving.wait_for("the change is not in force");
+    assert_eq!(serving.names(&token), Vec::<String>::new());
+    serving.stop();
 }
 
 #[test]

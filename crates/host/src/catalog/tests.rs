@@ -1,7 +1,4 @@
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use toolgate_policy::{PolicySet, RiskLevel, rate, resolve};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};

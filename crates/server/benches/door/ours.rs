@@ -19,7 +19,7 @@ use toolgate_policy::{Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
     AuthSettings, Authenticator, ClientAnswers, DoorCode, DoorEvents, Doors, HttpFront, HttpLimits,
     HttpSettings, McpSettings, Readiness, Role, SessionLimits, StateKey, TokenIdentity, TokenVerifier,
-    routes,
+    mcp_routes,
 };
 use toolgate_spec::{Format, check_text, digest};
 
@@ -58,9 +58,8 @@ impl Served {
         .unwrap();
         let address = front.local_addr();
         let auth = AuthSettings { tokens: Some(Arc::new(OneToken)), ..AuthSettings::default() };
-        let all = gate.clone();
         let doors = Doors {
-            routes: routes(&gate, &settings(), &(Arc::new(move || all.all()) as _), CancellationToken::new()),
+            routes: mcp_routes(&gate, &settings(), CancellationToken::new()),
             authenticator: Arc::new(Authenticator::new(auth).unwrap()),
             ready: Arc::new(|| Readiness::Ready),
             events: Arc::new(Nobody),
