@@ -4,7 +4,6 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
 use toolgate_handlers::{EnvironmentSecrets, JsReport, JsRunner, JsTool, Places, missing_helpers};
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
@@ -69,16 +68,14 @@ impl Runner {
             )));
         }
         let _runtime = self.runtime.enter();
-        let egress = if policy.network.mode.value == NetworkMode::Blocked { None } else { Some(way_out()?) };
+        let egress = if policy.network.mode.value == NetworkMode::Blocked {
+            None
+        } else {
+            Some(toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?)
+        };
         let runner = JsRunner::new(self.pool.clone(), egress);
         Ok(Some(self.runtime.block_on(runner.run(&tool, arguments, &EnvironmentSecrets, "command line"))))
     }
-}
-
-fn way_out() -> Result<Egress, Failure> {
-    let resolver = SystemResolver::new().map_err(|error| Failure::new(error.to_string()))?;
-    Egress::new(Arc::new(resolver), &TlsRoots::System, Limits::default())
-        .map_err(|error| Failure::new(error.message))
 }
 
 /// `name=value` and `name:=JSON`, in the types that the tool declares.

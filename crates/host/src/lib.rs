@@ -17,7 +17,7 @@ pub use builder::Builder;
 pub use catalog::{Shipped, preset_names, shipped_tools};
 pub use documents::{Document, Unread};
 pub use load::{Loaded, Origin, Problem, Surveyed};
-pub use open::{Extras, OpenError, Toolgate, Writes, note_command, open_egress};
+pub use open::{Extras, OpenError, Toolgate, Writes, note_command, open_egress, open_state};
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use toolgate_config::Config;
 pub use toolgate_gate::{Gate, Outcome, Reason};

@@ -94,6 +94,12 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
+impl From<toolgate_audit::JournalError> for OpenError {
+    fn from(error: toolgate_audit::JournalError) -> Self {
+        Self { part: "journal", problem: error.to_string() }
+    }
+}
+
 impl Toolgate {
     pub fn builder() -> Builder {
         Builder::default()
@@ -213,11 +219,8 @@ impl Toolgate {
 
     /// Writes an event that is no call.
     pub fn note(&self, entry: &Value) -> Result<(), OpenError> {
-        let broken = |problem: toolgate_audit::JournalError| OpenError {
-            part: "journal",
-            problem: problem.to_string(),
-        };
-        self.journal.files.append(entry).map(drop).map_err(broken)
+        self.journal.files.append(entry)?;
+        Ok(())
     }
 
     /// Why the journal could not be written at the last try, if it could not.
@@ -227,11 +230,7 @@ impl Toolgate {
 
     /// Signs what was written so far, so that nobody can change it unseen.
     pub fn checkpoint(&self) -> Result<(), OpenError> {
-        let broken = |problem: toolgate_audit::JournalError| OpenError {
-            part: "journal",
-            problem: problem.to_string(),
-        };
-        self.journal.files.checkpoint().map_err(broken)
+        Ok(self.journal.files.checkpoint()?)
     }
 
     /// Refuses new calls, and closes the journal. Call it when the running calls have ended.
@@ -240,10 +239,7 @@ impl Toolgate {
         if self.writes == Writes::Gateway {
             self.note(&json!({ "kind": "gateway.stopped" }))?;
         }
-        self.journal
-            .files
-            .close()
-            .map_err(|problem| OpenError { part: "journal", problem: problem.to_string() })
+        Ok(self.journal.files.close()?)
     }
 
     /// Shipped tools that were chosen take their test run here, in the sandbox that they will be served in, but on files of
@@ -340,7 +336,8 @@ impl Toolgate {
     }
 }
 
-fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
+/// The database alone, for what needs neither tools nor sandbox.
+pub fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
     let limits = QueueLimits {
         max_pending: config.approvals.max_pending,
         max_pending_per_caller: config.approvals.max_pending_per_caller,
@@ -356,18 +353,14 @@ fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenErro
         AuditSync::Disk => toolgate_audit::Sync::Disk,
     };
     let options = toolgate_audit::Options { checkpoint_every: config.audit.checkpoint_every, sync };
-    let files = open_free_journal(config, writes, options)
-        .map_err(|error| OpenError { part: "journal", problem: error.to_string() })?;
-    Ok(FileJournal::new(files, sync))
+    Ok(FileJournal::new(open_free_journal(config, writes, options)?, sync))
 }
 
 /// Writes down what a command did that needs no gateway, before or after it does it.
 pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
-    let broken =
-        |error: toolgate_audit::JournalError| OpenError { part: "journal", problem: error.to_string() };
     let journal = open_journal(config, Writes::Command)?;
-    journal.files.append(entry).map_err(broken)?;
-    journal.files.close().map_err(broken)
+    journal.files.append(entry)?;
+    Ok(journal.files.close()?)
 }
 
 /// Clients that start a gateway each share one state; every such process has a journal of its own, in the first folder

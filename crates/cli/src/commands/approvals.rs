@@ -1,11 +1,11 @@
 //! Which calls wait for a person, and what does the person say?
 
-use std::{io::Write, time::SystemTime};
+use std::{io::Write, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 use toolgate_config::{Config, Overrides};
 use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore};
-use toolgate_store::{Limits, State};
+use toolgate_store::State;
 
 use crate::{
     Ending, Failure,
@@ -41,13 +41,8 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
 }
 
 /// The database alone: answering needs neither tools nor sandbox.
-pub fn state(config: &Config) -> Result<State, Failure> {
-    let limits = Limits {
-        max_pending: config.approvals.max_pending,
-        max_pending_per_caller: config.approvals.max_pending_per_caller,
-    };
-    State::open(&config.state.join("state.db"), limits)
-        .map_err(|error| Failure::new(visible(&error.to_string())))
+pub fn state(config: &Config) -> Result<Arc<State>, Failure> {
+    toolgate::open_state(config).map_err(|error| Failure::new(visible(&error.to_string())))
 }
 
 fn decide(

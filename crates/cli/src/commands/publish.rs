@@ -36,13 +36,15 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
         for tool in choose(&loaded.tools, &args.tools)? {
-            if let Ok(candidate) = &tool.candidate {
-                toolgate
-                    .workshop()
-                    .unpublish(candidate)
-                    .map_err(|problem| Failure::new(visible(&problem)))?;
-                note(&toolgate, "tool.unpublished", candidate)?;
-            }
+            let name = visible(&tool.name);
+            // Without its document its record cannot be found, and nothing would have been taken back.
+            let candidate = tool
+                .candidate
+                .as_ref()
+                .map_err(|problem| Failure::Findings(format!("`{name}` has errors: {}", visible(problem))))?;
+            let withdrawn = toolgate.workshop().unpublish(candidate);
+            withdrawn.map_err(|problem| Failure::new(visible(&problem)))?;
+            note(&toolgate, "tool.unpublished", candidate)?;
             writeln!(terminal, "unpublished  {}", visible(&tool.name))?;
         }
         Ok(Ending::Clean)

@@ -28,6 +28,22 @@ fn answering(arguments: Value, id: &ApprovalId, answer: Answer) -> Call {
     call
 }
 
+/// A call whose question is in the queue while the client says nothing.
+async fn asked_in_silence(world: &Arc<World>) -> tokio::task::JoinHandle<Outcome> {
+    let waiting = tokio::spawn({
+        let world = Arc::clone(world);
+        async move {
+            let mut asked = call("say", json!({ "text": "hi" }));
+            asked.ask = Some(Arc::new(Silence));
+            world.gate.handle(asked).await
+        }
+    });
+    while world.queue.all().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    waiting
+}
+
 fn approve(world: &World, id: &ApprovalId) {
     world.queue.decide(id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
 }
@@ -169,17 +185,7 @@ async fn silence_is_a_no_after_the_timeout() {
 #[tokio::test]
 async fn an_operator_may_answer_while_the_client_is_silent() {
     let world = Arc::new(world());
-    let waiting = tokio::spawn({
-        let world = Arc::clone(&world);
-        async move {
-            let mut asked = call("say", json!({ "text": "hi" }));
-            asked.ask = Some(Arc::new(Silence));
-            world.gate.handle(asked).await
-        }
-    });
-    while world.queue.all().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    let waiting = asked_in_silence(&world).await;
     approve(&world, &world.queue.only().id);
     assert_eq!(shown(&waiting.await.unwrap()), r#"released: {"text":"hi"}"#);
 }
@@ -332,17 +338,7 @@ async fn a_no_is_not_outvoted_by_trust() {
 #[tokio::test]
 async fn a_yes_comes_too_late_for_a_tool_that_has_changed() {
     let world = Arc::new(world());
-    let waiting = tokio::spawn({
-        let world = Arc::clone(&world);
-        async move {
-            let mut asked = call("say", json!({ "text": "hi" }));
-            asked.ask = Some(Arc::new(Silence));
-            world.gate.handle(asked).await
-        }
-    });
-    while world.queue.all().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    let waiting = asked_in_silence(&world).await;
     world.make_live(&[]);
     approve(&world, &world.queue.only().id);
     assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ApprovalInvalid));
