@@ -1,4 +1,7 @@
 //! How long does one call take? Every variant in turn, round after round, each round in another order.
+//!
+//! A turn is a handful of calls. The first of them finds the caches as its neighbours left them, and the column `first`
+//! shows its median; the other columns, and the ratios, are of all calls.
 
 use std::time::{Duration, Instant};
 
@@ -11,31 +14,42 @@ use crate::{
 pub fn run(works: &[Work], variants: &mut [Box<dyn Variant>], effort: Effort) {
     println!("Peers inside Node tell the time they measured themselves; all other times are the caller's.");
     for work in works {
-        let times = take_turns(work, variants, effort.rounds(work.rounds));
-        let rows: Vec<(Kind, Times)> = variants.iter().map(|variant| variant.kind()).zip(times).collect();
+        let rounds = effort.rounds(work.rounds).div_ceil(TURN);
+        let times = take_turns(work, variants, rounds);
+        let rows: Vec<(Kind, Row)> = variants.iter().map(|variant| variant.kind()).zip(times).collect();
         heading(&format!(
-            "{}, {}: latency in µs, {} rounds",
-            work.name,
-            work.title,
-            effort.rounds(work.rounds)
+            "{}, {}: latency in µs, {rounds} rounds of {TURN} calls each",
+            work.name, work.title,
         ));
         print(&rows);
         compare(work, &rows);
     }
 }
 
-fn take_turns(work: &Work, variants: &mut [Box<dyn Variant>], rounds: usize) -> Vec<Times> {
-    let mut times = vec![Times::default(); variants.len()];
+/// The times of one variant.
+#[derive(Clone, Default)]
+struct Row {
+    all: Times,
+    first: Times,
+}
+
+fn take_turns(work: &Work, variants: &mut [Box<dyn Variant>], rounds: usize) -> Vec<Row> {
+    let mut times = vec![Row::default(); variants.len()];
     let mut order: Vec<usize> = (0..variants.len()).collect();
     let mut shuffle = Shuffle(1);
     for round in 0..rounds + WARM_UP {
         shuffle.apply(&mut order);
         for &which in &order {
-            settle();
-            let (time, value) = variants[which].call(work);
-            work.check(&value);
-            if round >= WARM_UP {
-                times[which].add(time);
+            for call in 0..TURN {
+                settle();
+                let (time, value) = variants[which].call(work);
+                work.check(&value);
+                if round >= WARM_UP {
+                    times[which].all.add(time);
+                }
+                if round >= WARM_UP && call == 0 {
+                    times[which].first.add(time);
+                }
             }
         }
     }
@@ -62,17 +76,17 @@ impl Shuffle {
     }
 }
 
-fn print(rows: &[(Kind, Times)]) {
+fn print(rows: &[(Kind, Row)]) {
     let bare = of(rows, Kind::NativeBare).map(Times::p50).unwrap_or_default();
-    println!("  {:<50} {:>10} {:>10} {:>10} {:>9}", "", "p50", "p99", "min", "× bare");
-    for (kind, times) in rows {
-        let (p50, p99, min) = (micros(times.p50()), micros(times.p99()), micros(times.min()));
-        let bare = ratio(times.p50(), bare);
-        println!("  {:<50} {p50:>10.0} {p99:>10.0} {min:>10.0} {bare:>9.2}", kind.title());
+    println!("  {:<50} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "p50", "p99", "min", "first", "× bare");
+    for (kind, Row { all, first }) in rows {
+        let [p50, p99, min, first] = [all.p50(), all.p99(), all.min(), first.p50()].map(micros);
+        let bare = ratio(all.p50(), bare);
+        println!("  {:<50} {p50:>8.0} {p99:>8.0} {min:>8.0} {first:>8.0} {bare:>8.2}", kind.title());
     }
 }
 
-fn compare(work: &Work, rows: &[(Kind, Times)]) {
+fn compare(work: &Work, rows: &[(Kind, Row)]) {
     let Some(ours) = of(rows, Kind::Ours).map(Times::p50) else { return };
     let slower = |kind: Kind, goal: f64| {
         if let Some(times) = of(rows, kind) {
@@ -97,9 +111,10 @@ fn compare(work: &Work, rows: &[(Kind, Times)]) {
     }
 }
 
-fn of(rows: &[(Kind, Times)], wanted: Kind) -> Option<&Times> {
-    rows.iter().find(|(kind, _)| *kind == wanted).map(|(_, times)| times)
+fn of(rows: &[(Kind, Row)], wanted: Kind) -> Option<&Times> {
+    rows.iter().find(|(kind, _)| *kind == wanted).map(|(_, row)| &row.all)
 }
 
 const WARM_UP: usize = 2;
+const TURN: usize = 5;
 const QUIET: Duration = Duration::from_millis(2);

@@ -1,8 +1,8 @@
 //! What does a jailed JavaScript call cost, beside the other ways to run the same code? Everything in one run, and
 //! all variants in turn within one loop, so that a noisy machine disturbs them alike: the ratios count.
 //!
-//! `--quick` takes fewer rounds, `--soak` makes 100,000 calls to one worker. Peers from npm are measured when
-//! `scripts/bench-peers` has installed them.
+//! `--quick` takes fewer rounds, `--few` compares with the bare engine alone, `--soak` makes 100,000 calls to one worker.
+//! Peers from npm are measured when `scripts/bench-peers` has installed them.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
 #![allow(
@@ -37,6 +37,9 @@ fn main() {
     let effort = if has("--quick") { Effort::Quick } else { Effort::Full };
     let works = work::all();
     let mut variants = variants();
+    if has("--few") {
+        variants.truncate(2);
+    }
     duel::run(&works, &mut variants, effort);
     throughput::run(&works, &mut variants, effort);
     drop(variants);
