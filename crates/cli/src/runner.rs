@@ -74,7 +74,11 @@ impl Runner {
             Some(toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?)
         };
         let runner = JsRunner::new(self.pool.clone(), egress);
-        Ok(Some(self.runtime.block_on(runner.run(&tool, arguments, &EnvironmentSecrets, "command line"))))
+        let survey = tool
+            .survey(arguments)
+            .map_err(|refusal| Failure::Findings(format!("{}; {}", refusal.message, refusal.remedy)))?;
+        let run = runner.run(&tool, arguments, &survey, &EnvironmentSecrets, "command line");
+        Ok(Some(self.runtime.block_on(run)))
     }
 }
 

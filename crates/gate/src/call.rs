@@ -70,7 +70,7 @@ async fn through_the_stages(
 ) -> Result<filter::Filtered, Stop> {
     let admitted = trail.after(admit::admit(gate, call, draft))?;
     let bound = trail.after(bind::bind(admitted, gate.limits()))?;
-    let checked = trail.after(Ok(check::check(bound)))?;
+    let checked = trail.after(check::check(bound))?;
     let decided = trail.after(decide::decide(gate, checked).await)?;
     let executed = trail.after(execute::execute(gate, decided).await)?;
     trail.after(filter::filter(executed))

@@ -1,15 +1,18 @@
 //! What the gate needs of the world: a clock, a way to run a tool, a way to ask, and what was recorded of passes.
 
 use std::{
+    any::Any,
+    fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use serde_json::{Map, Value};
 use toolgate_policy::{Mask, PassRecord};
 
-use crate::{approval::ApprovalId, reason::Reason};
+use crate::{approval::ApprovalId, call::Purpose, reason::Reason};
 
 pub trait Clock: Send + Sync {
     fn now(&self) -> SystemTime;
@@ -26,7 +29,10 @@ impl Clock for SystemClock {
 }
 
 /// A tool made ready once, for any number of calls. Made by a handler when the tool is loaded.
-pub trait Runnable: Send + Sync + std::fmt::Debug {
+pub trait Runnable: Send + Sync + fmt::Debug {
+    /// What would this call touch, and does the tool's policy grant it? Runs nothing and changes nothing.
+    fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal>;
+
     /// Runs it once, jailed. Dropping the future ends the run.
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>>;
 
@@ -38,8 +44,64 @@ pub trait Runnable: Send + Sync + std::fmt::Debug {
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest<'r> {
     pub arguments: &'r Map<String, Value>,
+    /// What was looked at before; the run uses what was opened then and resolves no name again.
+    pub survey: &'r Survey,
     /// Whose call it is; workers may be kept apart by it.
     pub caller: &'r str,
+    pub purpose: Purpose,
+}
+
+/// What a call would touch, as far as its arguments tell before it runs.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    pub touches: Vec<Touch>,
+    /// What a person has to be asked before it is touched.
+    pub questions: Vec<Question>,
+    pub grants: Grants,
+}
+
+/// One thing outside that the arguments name, by its real name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Touch {
+    pub kind: EffectKind,
+    pub target: String,
+}
+
+/// Not refused, and not granted without a yes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Question {
+    /// Stable; goes into the journal as the voice that asked.
+    pub source: &'static str,
+    pub why: String,
+}
+
+/// What a handler holds open between looking and running. The gate carries it and cannot look inside.
+#[derive(Clone, Default)]
+pub struct Grants(Option<Arc<dyn Any + Send + Sync>>);
+
+impl Grants {
+    pub fn new<T: Any + Send + Sync>(held: T) -> Self {
+        Self(Some(Arc::new(held)))
+    }
+
+    /// What was put in, for whoever put it in.
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.0.as_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Grants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Grants(held)" } else { "Grants(none)" })
+    }
+}
+
+/// A call that is not to be made as it is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Refusal {
+    pub reason: Reason,
+    pub message: String,
+    pub remedy: String,
 }
 
 /// What came of a run, masked.
@@ -54,6 +116,8 @@ pub struct RunReport {
     pub usage: RunUsage,
     /// The walls that were really in force; empty where nothing ran.
     pub walls: Vec<String>,
+    /// What the walls kept the tool from: paths, system calls, hosts.
+    pub refused: Vec<String>,
     /// Calls with the same number shared a process.
     pub worker: Option<u64>,
 }
@@ -87,6 +151,16 @@ pub enum EffectKind {
     Fetch,
     Read,
     Write,
+}
+
+impl EffectKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fetch => "connect",
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -109,6 +109,11 @@ reasons! {
     ShuttingDown "admit.shutting_down" Refused Later "the gateway is stopping";
     InputShape "bind.input_shape" Refused ChangeArguments "the arguments do not fit the tool's input schema";
     InputTooLarge "bind.too_large" Refused ChangeArguments "the arguments have too many bytes or nest too deeply";
+    ArgumentRefused "check.argument_refused" Refused ChangeArguments "an argument cannot be handed to the tool: it would become an option, or is no path, URL or text of the kind";
+    PathOutsideRoots "check.path_outside_roots" Refused ChangeArguments "an argument leads to a path that this tool may not touch";
+    PathBlocked "check.path_blocked" Refused ChangeArguments "an argument leads to a path that is blocked for this tool";
+    HostNotAllowed "check.host_not_allowed" Refused ChangeArguments "an argument leads to a host, port or address that this tool may not reach";
+    SecretToSink "check.secret_to_sink" Refused ChangeArguments "the arguments hold a secret, and the tool sends them out";
     MissingPermission "decide.missing_permission" Refused Never "the caller lacks a permission that the tool requires";
     PolicyForbids "decide.policy_forbids" Refused Never "a policy forbids this call";
     ApprovalPending "decide.approval_pending" Refused AfterApproval "a person has yet to approve this call";
@@ -121,6 +126,9 @@ reasons! {
     CodeInvalid "execute.code_invalid" Failed Never "the tool's code cannot be run";
     UnsettledPromise "execute.unsettled_promise" Failed Never "the tool awaits something that never comes";
     NotData "execute.not_data" Failed Never "the result is no plain data";
+    CommandFailed "execute.command_failed" Failed ChangeArguments "the command ended with an error";
+    OutputUnreadable "execute.output_unreadable" Failed Never "the command's output is not of the kind that its manifest names";
+    JailUnavailable "execute.jail_unavailable" Broken Later "no jail as strong as required can be made on this host";
     Statements "execute.statements" Failed ChangeArguments "more statements than the tool may execute";
     Timeout "execute.timeout" Failed Later "not done in time";
     Memory "execute.memory" Failed ChangeArguments "more memory than the tool may use";

@@ -15,6 +15,7 @@ mod grep;
 mod judge;
 mod kernel;
 mod lines;
+mod locate;
 mod pattern;
 mod place;
 mod read;
@@ -38,6 +39,7 @@ pub use self::{
     find::{EntryKind, FindOptions, SearchHit, SearchOptions},
     grants::{FileCaps, FileGrants, FileRights},
     grep::{CutOptions, GrepOptions, SortOptions},
+    locate::{Held, Wanted},
     read::FileStat,
     write::{Edited, Occurrences},
 };

@@ -2,14 +2,13 @@
 
 mod effects;
 mod failure;
-mod grants;
 mod helpers;
 mod port;
 mod report;
 mod secrets;
 mod source;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 pub use effects::EffectRecord;
 pub use failure::{Failure, FailureCode};
@@ -19,6 +18,7 @@ pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, Rules};
+use toolgate_gate::{Refusal, Survey};
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{
     Pool, Tenant,
@@ -26,25 +26,19 @@ use toolgate_sandbox::{
 };
 use toolgate_spec::model::{Body, ToolSpec};
 
-use self::effects::CallEffects;
-use crate::files::FileGrants;
+use self::effects::{CallEffects, EffectScope};
+use crate::{
+    files::FileGrants,
+    grants,
+    places::Places,
+    survey::{CallGrants, Surveyor},
+};
 
 /// Runs JavaScript tools. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JsRunner {
     pool: Pool,
     egress: Option<Egress>,
-}
-
-/// Where this gateway keeps things.
-#[derive(Clone, Debug)]
-pub struct Places {
-    /// What `$WORKSPACE` stands for.
-    pub workspace: PathBuf,
-    /// What `$HOME` stands for.
-    pub home: Option<PathBuf>,
-    /// The gateway's own files: state, configuration, policies, documents. No tool sees them, whatever it is granted.
-    pub guarded: Vec<PathBuf>,
 }
 
 /// A tool made ready once, for any number of calls.
@@ -55,6 +49,9 @@ pub struct JsTool {
     limits: RunLimits,
     rules: Arc<Rules>,
     files: Option<Arc<FileGrants>>,
+    /// Methods of requests that are made only after a person was asked.
+    asks_for_methods: Arc<[String]>,
+    surveyor: Arc<Surveyor>,
     prefix: usize,
 }
 
@@ -75,9 +72,21 @@ impl JsTool {
             limits: limits(policy),
             rules: Arc::new(rules),
             files: files.map(Arc::new),
+            asks_for_methods: policy
+                .approval
+                .ask_for_methods
+                .values()
+                .map(|name| name.to_uppercase())
+                .collect(),
+            surveyor: Arc::new(Surveyor::new(&spec, policy, places)),
             prefix: wrapped.prefix,
             spec,
         })
+    }
+
+    /// What a call with these arguments would touch.
+    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
+        self.surveyor.survey(arguments)
     }
 
     /// Other limits than the policy's, for tests and for operators who know why.
@@ -99,6 +108,7 @@ impl JsRunner {
         &self,
         tool: &JsTool,
         arguments: &Map<String, Value>,
+        survey: &Survey,
         secrets: &dyn SecretSource,
         caller: &str,
     ) -> JsReport {
@@ -118,13 +128,16 @@ impl JsRunner {
             Err(failure) => return JsReport::without_a_run(Failure::from(failure)),
         };
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
-        let mut effects = CallEffects::new(
-            self.egress.clone(),
-            Arc::clone(&tool.rules),
-            tool.files.clone(),
-            &bound.sent,
-            time,
-        );
+        let none = CallGrants::default();
+        let granted = survey.grants.get::<CallGrants>().unwrap_or(&none);
+        let asked = tool.asks_for_methods.iter().filter(|name| !granted.methods.contains(name));
+        let scope = EffectScope {
+            egress: self.egress.clone(),
+            rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
+            methods_to_ask_for: asked.cloned().collect(),
+            files: tool.files.clone(),
+        };
+        let mut effects = CallEffects::new(scope, &bound.sent, time);
         let outcome = lease.run(&tool.load, run, &mut effects).await;
         report::make(outcome, effects.into_records(), &bound.mask, tool)
     }

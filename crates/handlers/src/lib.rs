@@ -2,14 +2,19 @@
 #![forbid(unsafe_code)]
 
 mod files;
+mod grants;
 mod js;
 mod js_files;
+mod places;
+mod survey;
 
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,
-    Files, FindOptions, GrepOptions, Occurrences, SearchHit, SearchOptions, SortOptions,
+    Files, FindOptions, GrepOptions, Held, Occurrences, SearchHit, SearchOptions, SortOptions, Wanted,
 };
 pub use js::{
     ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
-    JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Places, Returned, SecretSource, missing_helpers,
+    JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Returned, SecretSource, missing_helpers,
 };
+pub use places::Places;
+pub use survey::{CallGrants, GrantedPath};

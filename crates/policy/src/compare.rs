@@ -123,6 +123,7 @@ fn document_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<Change> {
         ("output", governance.0.output != governance.1.output),
         ("outputPolicy", governance.0.output_policy != governance.1.output_policy),
         ("piiFields", governance.0.pii_fields != governance.1.pii_fields),
+        ("touches", governance.0.touches != governance.1.touches),
     ];
     parts
         .into_iter()

@@ -176,7 +176,7 @@ fn nibble(digit: u8) -> Option<u8> {
 const PREFIX: &str = "sha256:";
 
 /// Each block, and how many levels of it use null for "not said". In a JSON Schema null is a value like any other.
-const BLOCKS: [(&str, usize); 10] = [
+const BLOCKS: [(&str, usize); 11] = [
     ("classification", 0),
     ("profile", 0),
     ("permissions", 1),
@@ -187,6 +187,7 @@ const BLOCKS: [(&str, usize); 10] = [
     ("piiFields", 0),
     ("capability", 2),
     ("policy", 0),
+    ("touches", 1),
 ];
 
 const ONLY_IN_MANIFESTS: [&str; 3] = ["input", "testInput", "policy"];

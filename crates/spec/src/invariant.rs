@@ -60,7 +60,7 @@ fn broken(at: &str, message: impl Into<String>, remedy: impl Into<String>) -> Fi
     Finding::new(Code::SpecInvariant, Pointer::new(at), message, remedy)
 }
 
-const OUR_FIELDS: [&str; 7] = [
+const OUR_FIELDS: [&str; 8] = [
     "x-toolgate-capability",
     "x-toolgate-classification",
     "x-toolgate-output",
@@ -68,4 +68,5 @@ const OUR_FIELDS: [&str; 7] = [
     "x-toolgate-permissions",
     "x-toolgate-piiFields",
     "x-toolgate-profile",
+    "x-toolgate-touches",
 ];

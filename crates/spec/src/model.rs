@@ -13,7 +13,7 @@ pub use capability::{
     ApprovalLevel, ApprovalPatch, AuditPatch, CapabilityPatch, DataClass, DataPatch, EnvironmentMode,
     ExecutionPatch, LabelsPatch, NetworkAccess, NetworkPatch, SandboxKind, Sensitivity, TrustLevel,
 };
-pub use governance::{Classification, Elevation, Governance, OutputAction, OutputRule, Permissions};
+pub use governance::{Classification, Elevation, Governance, OutputAction, OutputRule, Permissions, Touches};
 pub use handler::{
     Argument, ArgumentGroup, CliHandler, CommandOutput, GrpcHandler, Handler, HttpHandler, McpHandler,
     McpUpstream, NamedTemplate,

@@ -113,6 +113,7 @@ fn defaults_may_be_written_out_or_be_null() {
         ("/x-toolgate-outputPolicy", vec![json!(null)]),
         ("/x-toolgate-piiFields", vec![json!(null)]),
         ("/x-toolgate-capability", vec![json!(null)]),
+        ("/x-toolgate-touches", vec![json!(null)]),
     ] {
         for value in values {
             check_same(&minimal(), pointer, value);

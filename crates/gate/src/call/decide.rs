@@ -103,6 +103,7 @@ fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
     if gate.approvals.default == ApprovalDefault::Always {
         opinions.push(ask("gateway", "the gateway confirms every call".to_owned()));
     }
+    opinions.extend(checked.survey.questions.iter().map(|asked| ask(asked.source, asked.why.clone())));
     if !checked.dangers.is_empty() {
         opinions
             .push(ask("danger_pattern", format!("the arguments match `{}`", checked.dangers.join("`, `"))));

@@ -25,7 +25,13 @@ pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
     })?;
     gate.metrics.running.fetch_add(1, Ordering::Relaxed);
     let running = Running(gate);
-    let report = bound.admitted.tool.runnable.run(RunRequest { arguments: &bound.arguments, caller }).await;
+    let request = RunRequest {
+        arguments: &bound.arguments,
+        survey: &decided.checked.survey,
+        caller,
+        purpose: bound.admitted.purpose,
+    };
+    let report = bound.admitted.tool.runnable.run(request).await;
     drop(running);
     match &report.outcome {
         Ok(_) => Ok(Executed { decided, report, _sealed: () }),

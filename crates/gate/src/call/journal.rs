@@ -194,7 +194,7 @@ impl Noted for Checked {
     const STAGE: Stage = Stage::Check;
 
     fn note(&self, record: &mut CallRecord, _: Shows) {
-        record.dangers.clone_from(&self.dangers);
+        record.checked(&self.survey.touches, &self.dangers);
     }
 }
 

@@ -17,8 +17,8 @@ use toolgate_gate::{
     Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
     Gate, GateParts, Handlers, Journal, LiveSet, LiveTool, NewApproval, OnJournalFailure, Outcome, PassStore,
-    Prompt, Reason, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StoredPass, Trust,
-    Workshop,
+    Prompt, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StoredPass,
+    Survey, Trust, Workshop,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
@@ -50,6 +50,10 @@ impl FakeTool {
 }
 
 impl Runnable for FakeTool {
+    fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
+        Ok(Survey::default())
+    }
+
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
@@ -71,6 +75,7 @@ impl Runnable for FakeTool {
                 effects: Vec::new(),
                 usage: RunUsage::default(),
                 walls: vec!["fake-wall".to_owned()],
+                refused: Vec::new(),
                 worker: Some(1),
             }
         })

@@ -48,11 +48,18 @@ impl EffectRecord {
     }
 }
 
+/// What the effects of one call may reach.
+pub struct EffectScope {
+    pub egress: Option<Egress>,
+    pub rules: Arc<Rules>,
+    /// Requests with these need a person's yes, which this call has not.
+    pub methods_to_ask_for: Vec<String>,
+    pub files: Option<Arc<FileGrants>>,
+}
+
 /// The effects of one call.
 pub struct CallEffects {
-    egress: Option<Egress>,
-    rules: Arc<Rules>,
-    grants: Option<Arc<FileGrants>>,
+    scope: EffectScope,
     files: Option<Arc<Files>>,
     secrets: Vec<String>,
     records: Vec<EffectRecord>,
@@ -61,17 +68,9 @@ pub struct CallEffects {
 }
 
 impl CallEffects {
-    pub fn new(
-        egress: Option<Egress>,
-        rules: Arc<Rules>,
-        grants: Option<Arc<FileGrants>>,
-        secrets: &[String],
-        time: Duration,
-    ) -> Self {
+    pub fn new(scope: EffectScope, secrets: &[String], time: Duration) -> Self {
         Self {
-            egress,
-            rules,
-            grants,
+            scope,
             files: None,
             secrets: secrets.to_vec(),
             records: Vec::new(),
@@ -89,8 +88,16 @@ impl CallEffects {
         let (what, target) = (format!("fetch {}", call.method), without_query(&call.url));
         let (start, length) = (call.start_index, call.max_length);
         let limit = call.timeout_ms;
+        let method = call.method.to_uppercase();
+        if self.scope.methods_to_ask_for.contains(&method) {
+            self.note(what, target, "SECURITY method-needs-approval".to_owned(), 0, started);
+            let message = format!(
+                "`{method}` needs a person's approval; take the method from an argument called `method`, so that it can be asked for"
+            );
+            return refused("SECURITY", "fetch", "method-needs-approval", &message);
+        }
         let request = self.request(call);
-        let Some(egress) = self.egress.clone() else {
+        let Some(egress) = self.scope.egress.clone() else {
             self.note(what, target, "HELPER_RUNTIME no-egress".to_owned(), 0, started);
             return refused(
                 "HELPER_RUNTIME",
@@ -99,7 +106,7 @@ impl CallEffects {
                 "this gateway was started without a way out",
             );
         };
-        let fetching = egress.fetch(&self.rules, request);
+        let fetching = egress.fetch(&self.scope.rules, request);
         let outcome = if limit == 0 {
             fetching.await
         } else {
@@ -161,7 +168,7 @@ impl CallEffects {
         let started = Instant::now();
         let what = format!("safety.fs.{}", printable(&call.function));
         let target = call.arguments.first().cloned().unwrap_or_default();
-        let Some(grants) = self.grants.clone() else {
+        let Some(grants) = self.scope.files.clone() else {
             let answer = refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
             self.note(what, target, "SECURITY files-not-granted".to_owned(), 0, started);
             return answer;

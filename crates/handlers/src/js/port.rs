@@ -2,16 +2,18 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
+use serde_json::{Map, Value};
 use toolgate_gate::{
-    EffectEntry, EffectKind, Handlers, Reason, RunFailure, RunReport, RunRequest, RunUsage, Runnable,
+    EffectEntry, EffectKind, Handlers, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage,
+    Runnable, Survey,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_spec::model::{Body, ToolSpec};
 
 use super::{
-    EffectRecord, Failure, JsReport, JsRunner, JsTool, Places, Returned, SecretSource, missing_helpers,
-    secrets,
+    EffectRecord, Failure, JsReport, JsRunner, JsTool, Returned, SecretSource, missing_helpers, secrets,
 };
+use crate::places::Places;
 
 /// The handler of JavaScript tools.
 #[derive(Clone)]
@@ -51,11 +53,14 @@ struct Prepared {
 }
 
 impl Runnable for Prepared {
+    fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
+        self.tool.survey(arguments)
+    }
+
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         Box::pin(async move {
-            let report =
-                self.runner.run(&self.tool, request.arguments, self.secrets.as_ref(), request.caller).await;
-            translate(report)
+            let (secrets, caller) = (self.secrets.as_ref(), request.caller);
+            translate(self.runner.run(&self.tool, request.arguments, request.survey, secrets, caller).await)
         })
     }
 
@@ -83,6 +88,7 @@ fn translate(report: JsReport) -> RunReport {
             elapsed_us: usage.elapsed_us,
         },
         walls: report.strength.map(toolgate_sandbox::Strength::names).unwrap_or_default(),
+        refused: Vec::new(),
         worker: report.worker,
     }
 }

@@ -9,11 +9,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate, GateParts, Journal,
-    LiveSet, LiveTool, OnJournalFailure, RunReport, RunRequest, RunUsage, Runnable, Shows, SystemClock,
+    LiveSet, LiveTool, OnJournalFailure, Refusal, RunReport, RunRequest, RunUsage, Runnable, Shows, Survey,
+    SystemClock,
 };
 use toolgate_policy::{Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -115,6 +116,10 @@ fn tool(number: usize, set: &PolicySet) -> Arc<LiveTool> {
 struct Noop;
 
 impl Runnable for Noop {
+    fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
+        Ok(Survey::default())
+    }
+
     fn run<'r>(&'r self, _: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         Box::pin(std::future::ready(RunReport {
             outcome: Ok(Some(Value::from("done"))),
@@ -123,6 +128,7 @@ impl Runnable for Noop {
             effects: Vec::new(),
             usage: RunUsage::default(),
             walls: Vec::new(),
+            refused: Vec::new(),
             worker: None,
         }))
     }

@@ -16,7 +16,8 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallRecord,
-    Journal, NewApproval, Reason, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Spent, Trust,
+    Journal, NewApproval, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Spent,
+    Survey, Trust,
 };
 use toolgate_policy::Mask;
 
@@ -242,6 +243,10 @@ impl Drop for CountsDrop<'_> {
 }
 
 impl Runnable for FakeTool {
+    fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
+        Ok(Survey::default())
+    }
+
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         Box::pin(async move {
             self.begun.fetch_add(1, Ordering::SeqCst);
@@ -255,6 +260,7 @@ impl Runnable for FakeTool {
                 effects: Vec::new(),
                 usage: RunUsage::default(),
                 walls: vec!["fake".to_owned()],
+                refused: Vec::new(),
                 worker: None,
             }
         })

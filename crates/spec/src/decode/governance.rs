@@ -8,7 +8,7 @@ use crate::{
     field_path::FieldPattern,
     model::{
         ApprovalLevel, CapabilityPatch, Classification, Elevation, Governance, OutputAction, OutputRule,
-        Permissions,
+        Permissions, Touches,
     },
 };
 
@@ -26,7 +26,11 @@ pub(super) fn governance(document: &Map<String, Value>, findings: &mut Vec<Findi
         output: given(document, &names.of("output")),
         output_policy: object(document, &names.of("outputPolicy"))
             .map(|rules| output_rules(rules, &names.of("outputPolicy"), findings)),
-        pii_fields: field_patterns(document, &names.of("piiFields"), findings),
+        pii_fields: {
+            let key = names.of("piiFields");
+            patterns_of(list(document, &key), &Pointer::root().key(&key), findings)
+        },
+        touches: touches(document, &names.of("touches"), findings),
         capability: capability_of(document, &names, findings),
     }
 }
@@ -83,16 +87,21 @@ fn output_rules(declared: &Map<String, Value>, key: &str, findings: &mut Vec<Fin
     rules
 }
 
-fn field_patterns(
-    document: &Map<String, Value>,
-    key: &str,
-    findings: &mut Vec<Finding>,
-) -> Vec<FieldPattern> {
+fn touches(document: &Map<String, Value>, key: &str, findings: &mut Vec<Finding>) -> Touches {
+    let Some(declared) = object(document, key) else { return Touches::default() };
+    let mut of = |kind: &str| {
+        let at = Pointer::root().key(key).key(kind);
+        patterns_of(list(declared, kind), &at, findings)
+    };
+    Touches { read: of("read"), write: of("write"), connect: of("connect") }
+}
+
+fn patterns_of(paths: &[Value], at: &Pointer, findings: &mut Vec<Finding>) -> Vec<FieldPattern> {
     let mut patterns = Vec::new();
-    for (index, path) in list(document, key).iter().enumerate() {
+    for (index, path) in paths.iter().enumerate() {
         match path.as_str().map(FieldPattern::parse) {
             Some(Ok(pattern)) => patterns.push(pattern),
-            Some(Err(why)) => findings.push(bad_field_path(Pointer::root().key(key).index(index), &why)),
+            Some(Err(why)) => findings.push(bad_field_path(at.index(index), &why)),
             None => {}
         }
     }

@@ -20,7 +20,19 @@ pub struct Governance {
     /// `None`: no field policy. `Some`: what no rule names does not leave.
     pub output_policy: Option<Vec<OutputRule>>,
     pub pii_fields: Vec<FieldPattern>,
+    pub touches: Touches,
     pub capability: CapabilityPatch,
+}
+
+/// Which arguments name something outside, so that it can be judged before the tool runs.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Touches {
+    /// Paths that are read.
+    pub read: Vec<FieldPattern>,
+    /// Paths that are written, made or removed.
+    pub write: Vec<FieldPattern>,
+    /// URLs or host names that are reached.
+    pub connect: Vec<FieldPattern>,
 }
 
 /// What a call can do to the world; ordered by consequence.

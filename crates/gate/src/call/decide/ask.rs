@@ -11,6 +11,7 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{prompt, stop::Stop},
+    digest,
     gate::Inner,
     ports::{Answer, Ask, Prompt},
     reason::Reason,
@@ -186,7 +187,7 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
             caller: bound.admitted.call.caller.subject.clone(),
             tool: tool.wire_name.clone(),
             tool_digest: tool.digest.clone(),
-            arguments_digest: bound.arguments_digest.clone(),
+            arguments_digest: what_is_asked(checked),
             policy_digest: match bound.admitted.set.policies() {
                 Some(cedar) => format!("{} {}", tool.policy_digest, cedar.digest()),
                 None => tool.policy_digest.clone(),
@@ -198,6 +199,17 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
         created: now,
         expires: now + gate.approvals.expires,
     }
+}
+
+/// The arguments, and what they lead to now: a link that is set elsewhere after the yes makes it another call.
+fn what_is_asked(checked: &Checked) -> String {
+    let arguments = &checked.bound.arguments_digest;
+    let touches = &checked.survey.touches;
+    if touches.is_empty() {
+        return arguments.clone();
+    }
+    let touches: Vec<[&str; 2]> = touches.iter().map(|touch| [touch.kind.name(), &touch.target]).collect();
+    format!("{arguments} {}", digest::of(&touches))
 }
 
 /// Trust answers only where the tool lets it, and never where every call is to be confirmed or danger was seen.

@@ -12,7 +12,7 @@ use crate::{
     gate::{Call, OnJournalFailure},
     live::LiveTool,
     outcome::Outcome,
-    ports::RunReport,
+    ports::{RunReport, Touch},
     reason::{End, Reason, Stage},
 };
 
@@ -43,6 +43,8 @@ pub struct CallRecord {
     pub policy_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -96,6 +98,7 @@ impl CallRecord {
             tool_safety: None,
             policy_version: None,
             labels: None,
+            touches: Vec::new(),
             dangers: Vec::new(),
             opinions: Vec::new(),
             approval: None,
@@ -140,6 +143,13 @@ impl CallRecord {
         }
     }
 
+    pub fn checked(&mut self, touches: &[Touch], dangers: &[String]) {
+        self.stage = Some(Stage::Check.name());
+        let shown = |touch: &Touch| json!({ "what": touch.kind.name(), "target": touch.target });
+        self.touches = touches.iter().take(MOST_EFFECTS).map(shown).collect();
+        self.dangers = dangers.to_vec();
+    }
+
     pub fn decided(&mut self, decided: &Decided) {
         self.stage = Some(Stage::Decide.name());
         self.opinions = decided
@@ -171,6 +181,7 @@ impl CallRecord {
             .collect();
         self.run = Some(json!({
             "walls": report.walls,
+            "refused": report.refused,
             "worker": report.worker,
             "usage": {
                 "statements": usage.statements,

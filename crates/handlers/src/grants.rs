@@ -6,8 +6,10 @@ use toolgate_egress::{Guard, HostRule, Mode, Rules};
 use toolgate_policy::{FilePolicy, NetworkPolicy};
 use toolgate_spec::{HostPattern, PathPattern, model::NetworkMode};
 
-use super::Places;
-use crate::files::{FileCaps, FileGrants, FileRights};
+use crate::{
+    files::{FileCaps, FileGrants, FileRights},
+    places::Places,
+};
 
 const FETCH_GRANT: u32 = 1;
 const READ_GRANT: u32 = 2;

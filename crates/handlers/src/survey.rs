@@ -1,0 +1,195 @@
+//! What would a call touch? Read off its arguments by the tool's own words, and judged before anything runs.
+//!
+//! A path is opened here and the run gets what was opened, so that nobody can put something else in its place between
+//! looking and using. A host cannot be held; the way out judges it again.
+
+mod fields;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolgate_egress::{HostRule, Mode, Rules, parse_url};
+use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, Survey, Touch};
+use toolgate_policy::EffectivePolicy;
+use toolgate_spec::model::ToolSpec;
+
+use self::fields::{Field, Named};
+use crate::{
+    files::{FileError, FileGrants, Files, Held, Wanted},
+    grants,
+    places::Places,
+};
+
+/// Looks at the arguments of one tool's calls. Made once, when the tool is loaded.
+#[derive(Debug)]
+pub struct Surveyor {
+    fields: Vec<Field>,
+    files: Option<Arc<FileGrants>>,
+    rules: Arc<Rules>,
+    unknown_hosts: UnknownHosts,
+    methods: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum UnknownHosts {
+    Ask,
+    Refuse,
+}
+
+/// What the run may use: the paths that were opened, and what a person was asked for on top of the tool's own grants.
+#[derive(Debug, Default)]
+pub struct CallGrants {
+    pub paths: Vec<GrantedPath>,
+    /// The tool's own rules with the asked-for hosts added; `None` where nothing was asked for.
+    pub rules: Option<Arc<Rules>>,
+    /// Methods that a person was asked for.
+    pub methods: Vec<String>,
+}
+
+#[derive(Debug)]
+pub struct GrantedPath {
+    /// As it stands in the arguments.
+    pub asked: String,
+    /// Where it leads: absolute, without links.
+    pub real: String,
+    pub wanted: Wanted,
+    pub held: Option<Held>,
+}
+
+impl Surveyor {
+    pub fn new(spec: &ToolSpec, policy: &EffectivePolicy, places: &Places) -> Self {
+        let unknown_hosts = match policy.network.ask_for_unknown_hosts.value {
+            true => UnknownHosts::Ask,
+            false => UnknownHosts::Refuse,
+        };
+        Self {
+            fields: fields::of(spec, policy),
+            files: grants::files(&policy.files, places).map(Arc::new),
+            rules: Arc::new(grants::rules(&policy.network)),
+            unknown_hosts,
+            methods: policy.approval.ask_for_methods.values().map(|name| name.to_uppercase()).collect(),
+        }
+    }
+
+    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
+        let mut found = Survey::default();
+        let mut granted = CallGrants::default();
+        let mut files = None;
+        for Named { kind, text } in fields::named(&self.fields, arguments) {
+            match kind {
+                EffectKind::Fetch => self.host(text, &mut found, &mut granted)?,
+                EffectKind::Read => self.path(text, Wanted::Read, &mut files, &mut found, &mut granted)?,
+                EffectKind::Write => self.path(text, Wanted::Write, &mut files, &mut found, &mut granted)?,
+            }
+        }
+        self.method(arguments, &mut found, &mut granted);
+        found.grants = Grants::new(granted);
+        Ok(found)
+    }
+
+    fn path(
+        &self,
+        asked: &str,
+        wanted: Wanted,
+        files: &mut Option<Files>,
+        found: &mut Survey,
+        granted: &mut CallGrants,
+    ) -> Result<(), Refusal> {
+        let grants = self.files.as_ref().ok_or_else(|| Refusal {
+            reason: Reason::PathOutsideRoots,
+            message: "this tool may not touch files".to_owned(),
+            remedy: "use a tool that is granted files".to_owned(),
+        })?;
+        let opened = match files.take() {
+            Some(opened) => opened,
+            None => Files::open(grants, || false).map_err(refusal)?,
+        };
+        let located = opened.locate(asked, wanted).map_err(refusal);
+        *files = Some(opened);
+        let located = located?;
+        let kind = match wanted {
+            Wanted::Read => EffectKind::Read,
+            Wanted::Write => EffectKind::Write,
+        };
+        found.touches.push(Touch { kind, target: located.real.clone() });
+        granted.paths.push(GrantedPath {
+            asked: asked.to_owned(),
+            real: located.real,
+            wanted,
+            held: located.held,
+        });
+        Ok(())
+    }
+
+    fn host(&self, text: &str, found: &mut Survey, granted: &mut CallGrants) -> Result<(), Refusal> {
+        let refused = |message: String| Refusal {
+            reason: Reason::HostNotAllowed,
+            message,
+            remedy: "name a host that this tool may reach".to_owned(),
+        };
+        // A bare name counts as one that is reached by TLS.
+        let address = if text.contains("://") { text.to_owned() } else { format!("https://{text}/") };
+        let url = parse_url(&address).map_err(|error| Refusal {
+            reason: Reason::ArgumentRefused,
+            message: error.message,
+            remedy: "write a complete URL, such as `https://example.com/page`".to_owned(),
+        })?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let target = match url.port_or_known_default() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.clone(),
+        };
+        if let Err(error) = self.rules.judge_host(&url) {
+            let mut wider = granted.rules.as_deref().unwrap_or(&self.rules).clone();
+            wider.hosts.push(HostRule::Exact(host.trim_matches(['[', ']']).to_owned()));
+            // Only the list may be lifted by a person: what is blocked, private or a metadata endpoint stays so.
+            let is_unknown = self.unknown_hosts == UnknownHosts::Ask
+                && self.rules.mode == Mode::Allowlist
+                && host.parse::<std::net::IpAddr>().is_err()
+                && !host.starts_with('[')
+                && wider.judge_host(&url).is_ok();
+            if !is_unknown {
+                return Err(refused(error.message));
+            }
+            found.questions.push(Question {
+                source: "unknown_host",
+                why: format!("`{host}` is not among the hosts of this tool"),
+            });
+            granted.rules = Some(Arc::new(wider));
+        }
+        found.touches.push(Touch { kind: EffectKind::Fetch, target });
+        Ok(())
+    }
+
+    /// A request is made by the argument's word for it, so that a person can be asked before.
+    fn method(&self, arguments: &Map<String, Value>, found: &mut Survey, granted: &mut CallGrants) {
+        let given = arguments.iter().find(|(name, _)| name.eq_ignore_ascii_case("method"));
+        let Some(method) = given.and_then(|(_, value)| value.as_str()).map(str::to_uppercase) else { return };
+        if self.methods.contains(&method) {
+            found.questions.push(Question {
+                source: "method",
+                why: format!("`{method}` can change something at the other end"),
+            });
+            granted.methods.push(method);
+        }
+    }
+}
+
+fn refusal(error: FileError) -> Refusal {
+    let (reason, remedy) = match error.reason {
+        "path-blocked" => (Reason::PathBlocked, "name another path"),
+        "path-escapes-base"
+        | "path-not-allowed"
+        | "write-outside-workspace"
+        | "write-through-symlink"
+        | "read-not-granted"
+        | "write-not-granted"
+        | "grant-unusable"
+        | "host-unsupported" => (Reason::PathOutsideRoots, "name a path that this tool may touch"),
+        _ => (Reason::ArgumentRefused, "name a path that can be used"),
+    };
+    Refusal { reason, message: error.message, remedy: remedy.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

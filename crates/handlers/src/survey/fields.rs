@@ -1,0 +1,125 @@
+//! Which arguments name something outside? Those the tool declares, and those whose schema says what they are.
+
+use serde_json::{Map, Value};
+use toolgate_gate::EffectKind;
+use toolgate_policy::EffectivePolicy;
+use toolgate_spec::{
+    FieldPattern,
+    model::{Classification, NetworkMode, ToolSpec},
+};
+
+#[derive(Debug)]
+pub struct Field {
+    pattern: FieldPattern,
+    kind: EffectKind,
+}
+
+/// One value that names something.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Named<'v> {
+    pub kind: EffectKind,
+    pub text: &'v str,
+}
+
+pub fn of(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Field> {
+    let touches = &spec.governance.touches;
+    let declared = [
+        (&touches.read, EffectKind::Read),
+        (&touches.write, EffectKind::Write),
+        (&touches.connect, EffectKind::Fetch),
+    ];
+    let mut fields: Vec<Field> = declared
+        .into_iter()
+        .flat_map(|(patterns, kind)| patterns.iter().map(move |pattern| (pattern.clone(), kind)))
+        .map(|(pattern, kind)| Field { pattern, kind })
+        .collect();
+    // A path of a tool that only reads is read. Of another one it may be written, and the stricter reading counts.
+    let path_kind = match spec.governance.classification {
+        Some(Classification::Read) => EffectKind::Read,
+        _ if policy.files.write.value => EffectKind::Write,
+        _ => EffectKind::Read,
+    };
+    if let Some(input) = &spec.governance.input {
+        let reaches_out = policy.network.mode.value != NetworkMode::Blocked;
+        from_schema(input, input, &mut Vec::new(), &mut |path, format| {
+            let kind = match format {
+                "path" => path_kind,
+                // Without a network a URL is a text like any other.
+                "uri" | "url" | "hostname" if reaches_out => EffectKind::Fetch,
+                _ => return,
+            };
+            if let Ok(pattern) = FieldPattern::parse(&format!(".{}", path.join("."))) {
+                fields.push(Field { pattern, kind });
+            }
+        });
+    }
+    fields
+}
+
+/// Every text of the arguments that a field names, in the order of the arguments.
+pub fn named<'v>(fields: &[Field], arguments: &'v Map<String, Value>) -> Vec<Named<'v>> {
+    let mut found = Vec::new();
+    if !fields.is_empty() {
+        for (name, value) in arguments {
+            collect(fields, value, &mut vec![name.as_str()], &mut found);
+        }
+    }
+    found
+}
+
+fn collect<'v>(fields: &[Field], value: &'v Value, path: &mut Vec<&'v str>, found: &mut Vec<Named<'v>>) {
+    match value {
+        Value::String(text) => {
+            for field in fields.iter().filter(|field| field.pattern.matches(path)) {
+                let named = Named { kind: field.kind, text };
+                if !found.contains(&named) {
+                    found.push(named);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(fields, item, path, found)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                path.push(name);
+                collect(fields, value, path, found);
+                path.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Visits every `format` in a schema with the path of the field that it is about.
+fn from_schema(
+    root: &Value,
+    schema: &Value,
+    path: &mut Vec<String>,
+    visit: &mut impl FnMut(&[String], &str),
+) {
+    let Some(members) = schema.as_object().filter(|_| path.len() <= DEEPEST) else { return };
+    if let Some(format) = members.get("format").and_then(Value::as_str) {
+        visit(path, format);
+    }
+    for (name, property) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        path.push(name.clone());
+        from_schema(root, property, path, visit);
+        path.pop();
+    }
+    for keyword in ["items", "additionalProperties", "not", "if", "then", "else"] {
+        if let Some(inner) = members.get(keyword) {
+            from_schema(root, inner, path, visit);
+        }
+    }
+    for keyword in ["anyOf", "oneOf", "allOf", "prefixItems"] {
+        for inner in members.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+            from_schema(root, inner, path, visit);
+        }
+    }
+    let target = members.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+    // A reference never leads back to itself in a document that was accepted.
+    if let Some(inner) = target.and_then(|target| root.pointer(target)) {
+        from_schema(root, inner, path, visit);
+    }
+}
+
+const DEEPEST: usize = 32;

@@ -1,0 +1,198 @@
+use std::{fs, os::unix::fs::symlink};
+
+use serde_json::json;
+use toolgate_policy::PolicySet;
+use toolgate_spec::Format;
+
+use super::*;
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        fs::create_dir_all(workspace.join("src")).unwrap();
+        fs::create_dir_all(workspace.join(".toolgate")).unwrap();
+        fs::create_dir_all(folder.path().join("outside")).unwrap();
+        fs::write(workspace.join("src/main.rs"), "fn main() {}").unwrap();
+        fs::write(workspace.join("src/private.key"), "x").unwrap();
+        fs::write(workspace.join(".toolgate/state"), "x").unwrap();
+        fs::write(folder.path().join("outside/passwd"), "root").unwrap();
+        symlink(folder.path().join("outside/passwd"), workspace.join("leads_out")).unwrap();
+        symlink("src/main.rs", workspace.join("leads_in")).unwrap();
+        symlink("src/private.key", workspace.join("leads_to_blocked")).unwrap();
+        Self { folder }
+    }
+
+    fn at(&self, path: &str) -> String {
+        fs::canonicalize(self.folder.path()).unwrap().join("workspace").join(path).display().to_string()
+    }
+
+    fn survey(&self, manifest: &str, arguments: &Value) -> Result<Survey, Refusal> {
+        let checked = toolgate_spec::check(manifest.as_bytes(), Format::Yaml);
+        let tool = checked.tools.into_iter().next().unwrap();
+        let spec = tool.spec.unwrap_or_else(|| panic!("{:?}", tool.findings));
+        let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
+        let workspace = self.folder.path().join("workspace");
+        let places = Places { guarded: vec![workspace.join(".toolgate")], workspace, home: None };
+        Surveyor::new(&spec, &policy, &places).survey(arguments.as_object().unwrap())
+    }
+
+    #[track_caller]
+    fn touches(&self, manifest: &str, arguments: &Value) -> Vec<(EffectKind, String)> {
+        let found = self.survey(manifest, arguments).unwrap();
+        found.touches.into_iter().map(|touch| (touch.kind, touch.target)).collect()
+    }
+
+    #[track_caller]
+    fn refuses(&self, manifest: &str, arguments: &Value, reason: Reason) {
+        let refusal = self.survey(manifest, arguments).unwrap_err();
+        assert_eq!(refusal.reason, reason, "{arguments}: {}", refusal.message);
+    }
+}
+
+const READ: &str = "
+name: show
+description: Shows a file. Returns its text.
+classification: read
+input:
+  type: object
+  required: [file]
+  properties:
+    file: {type: string, format: path}
+    more: {type: array, items: {type: string, format: path}}
+testInput: {file: src/main.rs}
+handler: {cli: {command: cat, args: ['--', '{file}', {each: more, args: ['{item}']}]}}
+capability:
+  execution: {allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/**/*.key']}
+";
+
+const FETCH: &str = "
+name: reach
+description: Fetches a page. Returns its text.
+classification: read
+input:
+  type: object
+  required: [url]
+  properties:
+    url: {type: string, format: uri}
+    method: {type: string, enum: [GET, POST, put]}
+testInput: {url: 'https://docs.example.com/'}
+handler: {mcp: {tool: fetch, url: 'https://docs.example.com/mcp'}}
+capability:
+  approval: {askForMethods: [POST, PUT]}
+  network:
+    access: limited
+    allowedHosts: [docs.example.com]
+    blockedHosts: [evil.example.com]
+    blockedPorts: [22]
+    requireApprovalForUnknownHosts: true
+";
+
+#[test]
+fn a_path_is_told_by_its_real_name_and_held() {
+    let world = World::new();
+    let expect = |path| vec![(EffectKind::Read, world.at(path))];
+    assert_eq!(world.touches(READ, &json!({ "file": "src/main.rs" })), expect("src/main.rs"));
+    assert_eq!(world.touches(READ, &json!({ "file": "src/../leads_in" })), expect("src/main.rs"));
+    assert_eq!(world.touches(READ, &json!({ "file": "not/there" })), expect("not/there"));
+    let found = world.survey(READ, &json!({ "file": "leads_in" })).unwrap();
+    let granted: &CallGrants = found.grants.get().unwrap();
+    assert_eq!(granted.paths[0].asked, "leads_in");
+    assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src/main.rs"));
+}
+
+#[test]
+fn what_a_link_leads_to_is_judged_and_not_its_name() {
+    let world = World::new();
+    for path in ["leads_out", "../outside/passwd", "/etc/passwd", "src/../../outside/passwd"] {
+        world.refuses(READ, &json!({ "file": path }), Reason::PathOutsideRoots);
+    }
+    for path in ["src/private.key", "leads_to_blocked", ".toolgate/state", "./src//private.key", ".toolgate"]
+    {
+        world.refuses(READ, &json!({ "file": path }), Reason::PathBlocked);
+    }
+    for path in ["a\0b", &"x".repeat(5_000)] {
+        world.refuses(READ, &json!({ "file": path }), Reason::ArgumentRefused);
+    }
+    let more = json!({ "file": "src/main.rs", "more": ["src/main.rs", "/etc/passwd"] });
+    world.refuses(READ, &more, Reason::PathOutsideRoots);
+}
+
+#[test]
+fn a_path_to_be_written_may_not_exist_yet() {
+    let world = World::new();
+    let write = READ
+        .replace("classification: read", "classification: write")
+        .replace("execution: {", "execution: {sandbox: process, ")
+        + "\nsandboxOverrides: {fileRead: true, fileWrite: true}\n";
+    let found = world.survey(&write, &json!({ "file": "src/new/deep.txt" })).unwrap();
+    assert_eq!(found.touches[0], Touch { kind: EffectKind::Write, target: world.at("src/new/deep.txt") });
+    let granted: &CallGrants = found.grants.get().unwrap();
+    assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src"));
+    let top = world.survey(&write, &json!({ "file": "top.txt" })).unwrap();
+    assert_eq!(top.touches[0].target, world.at("top.txt"));
+    world.refuses(&write, &json!({ "file": "leads_out" }), Reason::PathOutsideRoots);
+    world.refuses(&write, &json!({ "file": "src/new.key" }), Reason::PathBlocked);
+}
+
+#[test]
+fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
+    let world = World::new();
+    let known = world.survey(FETCH, &json!({ "url": "https://docs.example.com/a" })).unwrap();
+    assert_eq!(known.touches, [Touch { kind: EffectKind::Fetch, target: "docs.example.com:443".into() }]);
+    assert!(known.questions.is_empty());
+    let unknown = world.survey(FETCH, &json!({ "url": "http://other.example.org/a" })).unwrap();
+    assert_eq!(unknown.questions[0].source, "unknown_host");
+    assert!(unknown.questions[0].why.contains("other.example.org"));
+    let granted: &CallGrants = unknown.grants.get().unwrap();
+    assert!(granted.rules.as_ref().unwrap().hosts.contains(&HostRule::Exact("other.example.org".into())));
+    for url in [
+        "https://evil.example.com/",
+        "https://docs.example.com:22/",
+        "http://169.254.169.254/latest",
+        "http://metadata.google.internal/",
+        "http://10.0.0.8/",
+        "http://[::1]/",
+        "http://0x7f.1/",
+        "ftp://docs.example.com/",
+        "https://user:pw@docs.example.com/",
+    ] {
+        let refusal = world.survey(FETCH, &json!({ "url": url })).unwrap_err();
+        assert!(matches!(refusal.reason, Reason::HostNotAllowed | Reason::ArgumentRefused), "{url}");
+    }
+}
+
+#[test]
+fn a_method_that_changes_something_is_a_question() {
+    let world = World::new();
+    let url = "https://docs.example.com/";
+    let asks = |method: &str| {
+        let found = world.survey(FETCH, &json!({ "url": url, "method": method })).unwrap();
+        found.questions.first().map(|question| question.source)
+    };
+    assert_eq!(asks("GET"), None);
+    assert_eq!(asks("POST"), Some("method"));
+    assert_eq!(asks("put"), Some("method"));
+}
+
+#[test]
+fn a_field_is_named_by_declaration_where_there_is_no_schema() {
+    let world = World::new();
+    let declared = "
+name: show
+description: Shows a file. Returns its text.
+classification: read
+params: [{name: file, type: STRING, required: true, testValue: src/main.rs}]
+touches: {read: [.file]}
+handler: {cli: {command: cat, args: ['--', '{file}']}}
+capability: {extends: read}
+";
+    assert_eq!(world.touches(declared, &json!({ "file": "leads_in" })).len(), 1);
+    world.refuses(declared, &json!({ "file": "/etc/passwd" }), Reason::PathOutsideRoots);
+    let without = declared.replace("touches: {read: [.file]}", "");
+    assert!(world.touches(&without, &json!({ "file": "/etc/passwd" })).is_empty());
+}
