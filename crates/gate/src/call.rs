@@ -69,7 +69,7 @@ async fn through_the_stages(
     trail: &mut Trail,
 ) -> Result<filter::Filtered, Stop> {
     let admitted = trail.after(admit::admit(gate, call, draft))?;
-    let bound = trail.after(bind::bind(admitted, gate.limits()))?;
+    let bound = trail.after(bind::bind(admitted, gate.limits(), trail.arguments_digest()))?;
     let checked = trail.after(check::check(bound))?;
     let decided = trail.after(decide::decide(gate, checked).await)?;
     let executed = trail.after(execute::execute(gate, decided).await)?;

@@ -35,6 +35,8 @@ pub struct LiveTool {
     pub(crate) runnable: Arc<dyn Runnable>,
     /// What the tool's audit policy blots out of arguments that are written down.
     redact: Vec<Regex>,
+    /// Texts that raise an alarm wherever they stand.
+    alarming: Vec<String>,
     listing: Value,
 }
 
@@ -61,6 +63,7 @@ impl LiveTool {
         let redact = policy.audit.redact_patterns.values().map(|pattern| Regex::new(pattern));
         let redact: Vec<Regex> =
             redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
+        let alarming = policy.audit.alert_on.values().map(|text| text.to_string()).collect();
         let safety = safety_of(&spec, &policy);
         let level = effective_level(&risk, &policy.approval, wording);
         let listing = listing(&spec, &policy)?;
@@ -80,6 +83,7 @@ impl LiveTool {
             danger,
             runnable,
             redact,
+            alarming,
             listing,
         })
     }
@@ -167,6 +171,20 @@ impl LiveTool {
             }
             other => other,
         }
+    }
+
+    pub(crate) const fn has_alarms(&self) -> bool {
+        !self.alarming.is_empty()
+    }
+
+    /// The alarming texts that a value contains, wherever they stand in it.
+    pub(crate) fn alarms_in<'v>(&self, texts: impl IntoIterator<Item = &'v str>) -> Vec<String> {
+        if self.alarming.is_empty() {
+            return Vec::new();
+        }
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let is_there = |alarming: &&String| texts.iter().any(|text| text.contains(alarming.as_str()));
+        self.alarming.iter().filter(is_there).cloned().collect()
     }
 
     /// The entry of `tools/list`, annotations included.

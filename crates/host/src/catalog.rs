@@ -65,7 +65,9 @@ pub fn altered() -> Vec<&'static str> {
 }
 
 fn read(text: &'static str) -> Option<Shipped> {
-    let check = check_text(text, Format::Json).tools.into_iter().next()?;
+    // Safe Tool Specs are JSON, manifests of commands are YAML.
+    let format = if text.starts_with('{') { Format::Json } else { Format::Yaml };
+    let check = check_text(text, format).tools.into_iter().next()?;
     let spec = check.spec.as_ref()?;
     let name = TOOLS.iter().find(|(name, _)| *name == spec.name).map(|(name, _)| *name)?;
     let digest = digest(spec, &check.document);

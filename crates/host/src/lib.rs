@@ -4,6 +4,7 @@
 //! program under another name.
 #![forbid(unsafe_code)]
 
+mod alerts;
 mod builder;
 mod catalog;
 mod documents;

@@ -24,6 +24,7 @@ use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
 use toolgate_store::{Limits as QueueLimits, State};
 
 use crate::{
+    alerts::Alerts,
     builder::Builder,
     catalog,
     journal::FileJournal,
@@ -113,7 +114,13 @@ impl Toolgate {
         let handlers = Arc::new(open_handlers(&config, egress.clone())?);
         let workshop = workshop(&config, &handlers, &state)?;
         let parts = gate_parts(&config, &journal, &state);
-        let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), extras.observer);
+        let observer: Option<Arc<dyn Observer>> = match &config.audit.webhook {
+            Some(webhook) => {
+                Some(Arc::new(Alerts::start(webhook, &egress, journal.clone(), extras.observer)?))
+            }
+            None => extras.observer,
+        };
+        let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
         let toolgate = Self {
             gate,
             workshop: ArcSwap::from_pointee(workshop),

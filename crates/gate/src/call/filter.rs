@@ -1,5 +1,7 @@
 //! F. Does the output fit its schema and size, and which of its fields may leave?
 
+mod clean;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -17,6 +19,8 @@ pub struct Filtered {
     pub bytes: usize,
     /// Fields that were masked or taken out.
     pub redacted: Vec<String>,
+    /// Texts in the result about which somebody wants to be told.
+    pub alerts: Vec<String>,
     tool: Arc<LiveTool>,
     is_structured: bool,
     report: RunReport,
@@ -53,7 +57,9 @@ pub fn filter(executed: Executed) -> Result<Filtered, Stop> {
     } else {
         returned
     };
-    let bytes = serde_json::to_vec(&value).map_or(usize::MAX, |text| text.len());
+    let value = clean::clean(value);
+    let text = serde_json::to_string(&value).unwrap_or_default();
+    let (bytes, alerts) = (text.len(), tool.alarms_in([text.as_str()]));
     let most = tool.policy.execution.max_output_bytes.value;
     if bytes as u64 > most {
         let message = format!("the result has {bytes} bytes; this tool may return {most}");
@@ -63,7 +69,7 @@ pub fn filter(executed: Executed) -> Result<Filtered, Stop> {
     }
     let is_structured = tool.listing().get("outputSchema").is_some();
     let tool = Arc::clone(tool);
-    Ok(Filtered { value, output_digest, bytes, redacted, tool, is_structured, report, _sealed: () })
+    Ok(Filtered { value, output_digest, bytes, redacted, alerts, tool, is_structured, report, _sealed: () })
 }
 
 impl Filtered {

@@ -76,6 +76,11 @@ impl Trail {
         }
     }
 
+    /// Of the arguments as they came.
+    pub fn arguments_digest(&self) -> &str {
+        self.record.arguments_digest()
+    }
+
     pub fn call_id(&self) -> &str {
         &self.record.call_id
     }
@@ -126,6 +131,7 @@ impl Trail {
 
     fn tell(&self, reason: Option<Reason>) {
         self.metrics.ended(reason);
+        self.metrics.alerted(self.record.alerts.len());
         if let Some(observer) = &self.observer {
             observer.finished(&Finished {
                 record: &self.record,
@@ -194,7 +200,7 @@ impl Noted for Checked {
     const STAGE: Stage = Stage::Check;
 
     fn note(&self, record: &mut CallRecord, _: Shows) {
-        record.checked(&self.survey.touches, &self.dangers);
+        record.checked(self);
     }
 }
 
