@@ -8,13 +8,17 @@ use toolgate_policy::{
     CedarTool, EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level,
     policy_digest, safety_to_json, tool_safety,
 };
+use toolgate_secrets::Detector;
 use toolgate_spec::{
     CompiledSchema, Digest, helpers_of,
     model::{ApprovalMode, Body, Classification, NetworkMode, ToolSpec},
     project::{self, WireTarget, wire_name},
 };
 
-use crate::{call::Shows, ports::Runnable};
+use crate::{
+    call::{Shows, Writing, secrets},
+    ports::Runnable,
+};
 
 /// A tool under the policy that is in force for it. Frozen: a change makes another one.
 #[derive(Debug)]
@@ -130,21 +134,23 @@ impl LiveTool {
     pub(crate) fn journal_arguments(
         &self,
         arguments: &Map<String, Value>,
-        shows: Shows,
+        how: &Writing,
     ) -> Option<Map<String, Value>> {
         let stated = self.policy.audit.log_args.value && self.policy.audit.log_args.origin != Origin::Builtin;
-        if !stated && shows == Shows::Digests {
+        if !stated && how.shows == Shows::Digests {
             return None;
         }
-        match self.for_journal(Value::Object(arguments.clone())) {
+        match self.for_journal(Value::Object(arguments.clone()), &how.secrets) {
             Value::Object(members) => Some(members),
             _ => None,
         }
     }
 
     /// A value without secrets, personal fields and what the patterns blot out.
-    pub(crate) fn for_journal(&self, value: Value) -> Value {
-        self.without_private(self.runnable.mask().value(value), &mut Vec::new())
+    pub(crate) fn for_journal(&self, value: Value, secrets: &Detector) -> Value {
+        let value = self.without_private(self.runnable.mask().value(value), &mut Vec::new());
+        let looks = self.policy.audit.use_shared_secret_detector.value;
+        if looks { secrets::for_journal(secrets, value) } else { value }
     }
 
     fn without_private(&self, value: Value, path: &mut Vec<String>) -> Value {

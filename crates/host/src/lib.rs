@@ -7,6 +7,7 @@
 mod alerts;
 mod builder;
 mod catalog;
+mod detector;
 mod documents;
 mod exposure;
 mod journal;

@@ -172,7 +172,9 @@ fn is_alphabet(text: &[u8]) -> bool {
 fn is_pypi(token: &[u8]) -> bool {
     let body = after(token, b'-').and_then(decode);
     body.is_some_and(|body| {
-        [&b"\x02\x01\x08pypi.org\x02"[..], b"\x02\x01\x0dtest.pypi.org\x02"].iter().any(|head| body.starts_with(head))
+        [&b"\x02\x01\x08pypi.org\x02"[..], b"\x02\x01\x0dtest.pypi.org\x02"]
+            .iter()
+            .any(|head| body.starts_with(head))
     })
 }
 

@@ -87,7 +87,8 @@ impl Run {
 
     /// What to cover for a secret at `decoded`: a short run as a whole, of a long one the groups that spell it.
     pub(crate) fn covering(&self, hay: &[u8], decoded: &Range<usize>) -> Range<usize> {
-        let padding = hay.get(self.span.end..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=');
+        let padding =
+            hay.get(self.span.end..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=');
         let end = self.span.end + padding.count();
         if self.span.len() <= WHOLE_RUN {
             return self.span.start..end;

@@ -17,7 +17,9 @@ pub(crate) enum Meaning {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Coding {
     /// The word begins so many bytes into a group of three.
-    Base64 { offset: usize },
+    Base64 {
+        offset: usize,
+    },
     Hex,
 }
 
@@ -90,13 +92,18 @@ impl Literals {
     #[inline(never)]
     fn confirm(&self, hay: &[u8], at: usize, quad: u32, hash: u32, found: &mut impl FnMut(usize, &Needle)) {
         let bucket = bucket(hash);
-        let (Some(&from), Some(&until)) = (self.buckets.get(bucket), self.buckets.get(bucket + 1)) else { return };
+        let (Some(&from), Some(&until)) = (self.buckets.get(bucket), self.buckets.get(bucket + 1)) else {
+            return;
+        };
         let slots = self.slots.get(from as usize..until as usize).unwrap_or_default();
         for slot in slots.iter().filter(|slot| slot.quad == quad) {
             let Some(needle) = self.needles.get(slot.needle as usize) else { continue };
             let Some(here) = hay.get(at..at + needle.text.len()) else { continue };
-            let is_here =
-                if needle.folds_case { here.eq_ignore_ascii_case(&needle.text) } else { here == &*needle.text };
+            let is_here = if needle.folds_case {
+                here.eq_ignore_ascii_case(&needle.text)
+            } else {
+                here == &*needle.text
+            };
             if is_here {
                 found(at, needle);
             }

@@ -74,7 +74,8 @@ impl Looker {
             return;
         }
         // What is found as it is written is not looked for again across what follows it.
-        let plain: HashSet<(usize, usize)> = found.iter().map(|found| (found.rule, found.span.start)).collect();
+        let plain: HashSet<(usize, usize)> =
+            found.iter().map(|found| (found.rule, found.span.start)).collect();
         let deeper = Layer { depth: layer.depth + 1, ..layer };
         let alone = Layer { scope: Scope::StandingAlone, ..deeper };
         unfold(hay, |view| self.look_at_view(hay, view, deeper, &plain, found));
@@ -201,7 +202,12 @@ fn needles(rules: &[Rule]) -> (Vec<Needle>, Vec<Box<[u8]>>) {
         let folds_case = rule.case == Case::Ignored || !rule.word_is_inside();
         let meaning = Meaning::Rule(index);
         let follows = rule.follows;
-        needles.extend(rule.words.iter().map(|word| Needle { text: word.clone(), folds_case, follows, meaning }));
+        needles.extend(rule.words.iter().map(|word| Needle {
+            text: word.clone(),
+            folds_case,
+            follows,
+            meaning,
+        }));
         if !rule.word_is_inside() || rule.tier < Tier::Probable || rule.words.len() > MAX_CODED {
             continue;
         }

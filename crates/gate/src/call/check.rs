@@ -4,8 +4,14 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use serde_json::Value;
 
-use super::{bind::Bound, stop::Stop};
-use crate::ports::Survey;
+use toolgate_secrets::Tier;
+
+use super::{bind::Bound, secrets, stop::Stop};
+use crate::{
+    gate::Inner,
+    ports::{Question, Survey},
+    reason::Reason,
+};
 
 /// A call of which is known what it would touch. Danger is no refusal; it is a question to a person.
 #[derive(Debug)]
@@ -19,17 +25,34 @@ pub struct Checked {
     _sealed: (),
 }
 
-pub fn check(bound: Bound) -> Result<Checked, Stop> {
-    let survey = bound
+pub fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
+    let mut survey = bound
         .admitted
         .tool
         .runnable
         .survey(&bound.arguments)
         .map_err(|refusal| Stop::new(refusal.reason, refusal.message).with_remedy(refusal.remedy))?;
+    if bound.admitted.tool.policy.data.can_leak_data.value {
+        look_for_secrets(gate, &bound, &mut survey)?;
+    }
     let texts = texts_of(&bound, &survey);
     let (dangers, alerts) =
         (dangers(&bound, &texts), bound.admitted.tool.alarms_in(texts.iter().map(AsRef::as_ref)));
     Ok(Checked { bound, survey, dangers, alerts, _sealed: () })
+}
+
+/// What this tool gets, it sends away. A secret does not go along, and what looks like one only if a person says so.
+fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<(), Stop> {
+    let text = serde_json::to_string(&bound.arguments).unwrap_or_default();
+    let Some(finding) = gate.secrets.contains(text.as_bytes(), Tier::Probable) else { return Ok(()) };
+    let what = secrets::shown(&finding);
+    if finding.tier == Tier::Definite {
+        let message = format!("the arguments hold a secret ({what}), and this tool sends them out");
+        return Err(Stop::new(Reason::SecretToSink, message).with_remedy("leave the secret out"));
+    }
+    let why = format!("the arguments seem to hold a secret ({what}), and this tool sends them out");
+    survey.questions.push(Question { source: "secret", why });
+    Ok(())
 }
 
 /// Each text of the arguments by itself, all of them as JSON, and the real names of what they lead to, so that neither

@@ -13,7 +13,8 @@ fn the_shipped_rules_keep_to_their_examples() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
-    let examples: Vec<_> = loaded.iter().map(|one| (one.error("x"), one.hits.clone(), one.misses.clone())).collect();
+    let examples: Vec<_> =
+        loaded.iter().map(|one| (one.error("x"), one.hits.clone(), one.misses.clone())).collect();
     let looker = Looker::new(loaded.into_iter().map(|one| one.rule).collect());
     for (index, (error, hits, misses)) in examples.into_iter().enumerate() {
         if let Err(message) = check_examples(&looker, index, &hits, &misses) {

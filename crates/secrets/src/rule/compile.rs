@@ -72,7 +72,8 @@ fn check_name(field: &str, name: &str) -> Result<(), String> {
 }
 
 fn parse(pattern: &str) -> Result<Hir, String> {
-    let parsed = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).nest_limit(40).build().parse(pattern);
+    let parsed =
+        regex_syntax::ParserBuilder::new().unicode(false).utf8(false).nest_limit(40).build().parse(pattern);
     parsed.map_err(|cause| {
         let cause = cause.to_string();
         format!("`pattern` cannot be read: {}", cause.lines().last().unwrap_or_default())
@@ -89,7 +90,9 @@ fn longest(hir: &Hir, check: Option<Check>) -> Result<usize, String> {
     }
     match hir.properties().maximum_len() {
         Some(longest) if longest <= MAX_MATCH => Ok(longest),
-        _ => Err(format!("`pattern` may match more than {MAX_MATCH} characters; bound it, as in `{{20,200}}`")),
+        _ => {
+            Err(format!("`pattern` may match more than {MAX_MATCH} characters; bound it, as in `{{20,200}}`"))
+        }
     }
 }
 
@@ -122,7 +125,9 @@ fn words(
         return Ok((words, Place::Here));
     }
     let Some(context) = context else {
-        return Err("`pattern` does not begin with three fixed characters; name `keywords` or a `context`".to_owned());
+        return Err(
+            "`pattern` does not begin with three fixed characters; name `keywords` or a `context`".to_owned()
+        );
     };
     Ok((context.words.clone(), Place::After { within: context.within, lines: context.lines }))
 }

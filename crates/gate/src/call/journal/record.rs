@@ -217,6 +217,9 @@ impl CallRecord {
         response.insert("outputHash".into(), filtered.output_digest.as_str().into());
         response.insert("redactedFields".into(), json!(filtered.redacted));
         response.insert("bytes".into(), filtered.bytes.into());
+        if !filtered.secrets.is_empty() {
+            response.insert("secrets".into(), filtered.secrets.clone().into());
+        }
         if let Some(output) = shown {
             response.insert("output".into(), output);
         }
