@@ -105,4 +105,4 @@ fn refused(part: &str, why: &str) -> EgressError {
 const MOST_INLINE_BYTES: usize = 64 * 1024;
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -151,4 +151,4 @@ const ENCRYPTED_CLIENT_HELLO: usize = 0xfe0d;
 const ENCRYPTED_SERVER_NAME: usize = 0xffce; // the draft before it
 
 #[cfg(test)]
-mod tests;
+pub mod tests;
