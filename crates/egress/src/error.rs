@@ -162,6 +162,14 @@ mod tests {
     }
 
     #[test]
+    fn every_reason_is_documented() {
+        let page = include_str!("../../../docs/egress.md");
+        for reason in Reason::ALL {
+            assert!(page.contains(&format!("`{}`", reason.slug())), "{}", reason.slug());
+        }
+    }
+
+    #[test]
     fn foreign_text_stays_on_one_line_and_short() {
         assert_eq!(quoted("a\r\nb"), r"`a\r\nb`");
         assert_eq!(quoted(&"x".repeat(500)).chars().count(), MOST_SHOWN + 3);

@@ -29,7 +29,7 @@ pub struct Leaving<'a> {
 /// Which part of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Part<'a> {
-    /// Scheme, host, path and query, as they will be sent.
+    /// Scheme, host, path and query, as they will be sent; of a tunnel, and of a question for a name, only the host.
     Url,
     /// The value of the header of this name.
     Header(&'a str),

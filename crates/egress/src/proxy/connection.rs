@@ -43,11 +43,11 @@ async fn serve(way: Arc<Way>, stream: TcpStream, number: u32) {
     let late = |_| EgressError::new(Reason::RequestTimeout, "the connection lived too long; transfer less");
     match talk.map_err(late).flatten() {
         Ok(()) => {
-            entry.outcome = Outcome::Ok;
+            entry.close(Outcome::Ok);
             client.part().await;
         }
         Err(error) => {
-            entry.outcome = Outcome::Ended(error.reason);
+            entry.close(Outcome::Ended(error.reason));
             client.refuse(&error).await;
         }
     }

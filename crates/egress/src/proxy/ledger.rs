@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::error::Reason;
+use crate::error::{Class, Reason};
 
 /// What passed through a proxy, for the journal.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -70,6 +70,11 @@ impl Outcome {
             Self::Stopped => "stopped",
         }
     }
+
+    /// Did we say no?
+    pub fn is_refusal(self) -> bool {
+        matches!(self, Self::Ended(reason) if reason.class() != Class::HelperRuntime)
+    }
 }
 
 pub struct Ledger {
@@ -102,7 +107,10 @@ impl Ledger {
 
     fn close(&self, exchange: Exchange) {
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        if report.exchanges.len() < self.most {
+        // Each side has its own room: a thousand refusals do not hide what passed.
+        let is_refusal = exchange.outcome.is_refusal();
+        let alike = report.exchanges.iter().filter(|told| told.outcome.is_refusal() == is_refusal);
+        if alike.count() < self.most {
             report.exchanges.push(exchange);
         } else {
             report.dropped = report.dropped.saturating_add(1);
@@ -117,13 +125,17 @@ pub struct Entry {
     pub method: String,
     pub host: String,
     pub port: Option<u16>,
-    pub outcome: Outcome,
+    outcome: Outcome,
     up: AtomicU64,
     down: AtomicU64,
     started: Instant,
 }
 
 impl Entry {
+    pub fn close(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+
     pub fn add_up(&self, bytes: u64) {
         self.up.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -26,7 +26,7 @@ pub struct ProxyLimits {
     pub name_bytes: usize,
     /// Questions to the name server in all.
     pub questions: u32,
-    /// Exchanges that are told one by one; more are counted only.
+    /// Exchanges that are told one by one, of those that were refused and of the others each; more are counted only.
     pub records: usize,
     /// Where tunnels may lead.
     pub tunnels: Vec<Tunnel>,

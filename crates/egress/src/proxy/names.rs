@@ -51,11 +51,11 @@ async fn respond(way: Arc<Way>, socket: Arc<UdpSocket>, from: SocketAddr, questi
     entry.host = shown(&question.name);
     let reply = match addresses(&way, &question, number).await {
         Ok(addresses) => {
-            entry.outcome = Outcome::Ok;
+            entry.close(Outcome::Ok);
             question.answer(&addresses)
         }
         Err(error) => {
-            entry.outcome = Outcome::Ended(error.reason);
+            entry.close(Outcome::Ended(error.reason));
             question.refusal(code(error.reason))
         }
     };
@@ -78,6 +78,7 @@ async fn addresses(way: &Way, question: &Question, number: u32) -> Result<Vec<Ip
     if !matches!(question.kind, RecordType::A | RecordType::AAAA) {
         return Ok(Vec::new());
     }
+    way.judge_name(&target).await?;
     let judged = way.judged_addresses(&way.rules_of_names, &target).await?;
     Ok(judged.iter().map(|address| address.socket().ip()).collect())
 }

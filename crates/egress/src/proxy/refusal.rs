@@ -2,43 +2,38 @@
 
 use crate::error::{Class, EgressError, Reason};
 
-/// A whole HTTP answer.
+/// A whole HTTP answer. The code is in its first line too: of a tunnel that was refused many clients show nothing else.
 pub fn answer(error: &EgressError) -> Vec<u8> {
-    let body = text(error);
-    let code = error.slug();
-    let length = body.len();
-    let status = match error.class {
-        Class::InvalidInput => "400 Bad Request",
-        Class::Security => "403 Forbidden",
-        Class::HelperRuntime => "502 Bad Gateway",
+    let (status, verb) = match error.class {
+        Class::InvalidInput => (400, "refused"),
+        Class::Security => (403, "refused"),
+        Class::HelperRuntime => (502, "failed"),
     };
+    let code = error.slug();
+    let body = text(error, verb);
+    let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\n\
-         {REFUSAL_HEADER}: {code}\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status} toolgate {verb}: {code}\r\nContent-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: {length}\r\n{REFUSAL_HEADER}: {code}\r\nConnection: close\r\n\r\n"
     );
     [head.as_bytes(), body.as_bytes()].concat()
 }
 
-fn text(error: &EgressError) -> String {
-    let (verb, code) = match error.class {
-        Class::InvalidInput | Class::Security => ("refused", error.slug()),
-        Class::HelperRuntime => ("failed", error.slug()),
-    };
-    let message = &error.message;
-    let remedy = remedy(error.reason).map_or_else(String::new, |remedy| format!(" ({remedy})"));
+fn text(error: &EgressError, verb: &str) -> String {
+    let (code, message) = (error.slug(), &error.message);
+    let remedy = remedy(error.reason).map_or_else(String::new, |setting| format!(" (`{setting}`)"));
     let bypass = if error.class == Class::Security { NO_BYPASS } else { "" };
     format!("toolgate: {verb}: {code}\n{message}{remedy}\n{bypass}")
 }
 
-/// Where the author of the tool changes it.
+/// The setting that the author of the tool would change.
 const fn remedy(reason: Reason) -> Option<&'static str> {
     match reason {
         Reason::HostNotInAllowlist | Reason::LiteralPrivateIp | Reason::ResolvedPrivateIp => {
-            Some("`network.allowedHosts`")
+            Some("network.allowedHosts")
         }
-        Reason::HostBlocked => Some("`network.blockedHosts`"),
-        Reason::PortBlocked => Some("`network.blockedPorts`, and the ports of tunnels"),
-        Reason::NetworkBlocked => Some("`network.access`"),
+        Reason::HostBlocked => Some("network.blockedHosts"),
+        Reason::NetworkBlocked => Some("network.access"),
         _ => None,
     }
 }

@@ -8,6 +8,9 @@ use std::{
     },
 };
 
+use bytes::Bytes;
+use http::HeaderMap;
+
 use super::{
     ledger::{Entry, Ledger},
     limits::ProxyLimits,
@@ -15,6 +18,7 @@ use super::{
 use crate::{
     error::{EgressError, Reason, quoted},
     fetch::Egress,
+    guard::Content,
     judge::{JudgedAddr, admit},
     rules::Rules,
     target::{Target, TargetHost},
@@ -57,6 +61,17 @@ impl Way {
             self.count_name(name)?;
         }
         self.egress.addresses(&admitted, target).await
+    }
+
+    /// Of a tunnel and of a question only the name is seen, and a name can carry something out.
+    pub async fn judge_name(&self, target: &Target) -> Result<(), EgressError> {
+        let content = || Content {
+            host: target.host().to_string(),
+            url: Some(target.authority()),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+        };
+        self.egress.judge_content(content).await
     }
 
     /// Counted before they pass: what does not fit does not leave.
