@@ -38,7 +38,8 @@ pub use self::{
 /// The way out of one jail, for one run of one command. Dropping it ends everything that passes through it.
 pub struct Proxy {
     task: JoinHandle<()>,
-    stop: Option<oneshot::Sender<()>>,
+    /// The task stops when this is dropped, by whatever way.
+    stop: oneshot::Sender<()>,
     ledger: Arc<Ledger>,
 }
 
@@ -61,24 +62,16 @@ impl Proxy {
         let way = Arc::new(Way::new(egress.clone(), rules, limits, Arc::clone(&ledger)));
         let (stop, stopped) = oneshot::channel();
         let task = runtime.spawn(run(way, http, dns, stopped));
-        Ok(Self { task, stop: Some(stop), ledger })
+        Ok(Self { task, stop, ledger })
     }
 
     /// Stops, and tells what passed. Waits for nothing longer than a moment.
-    pub async fn finish(mut self) -> ProxyReport {
-        if let Some(stop) = self.stop.take() {
-            // Nobody listens if the task ended by itself, and then there is nothing to stop.
-            let _ = stop.send(());
-        }
+    pub async fn finish(self) -> ProxyReport {
+        let Self { task, stop, ledger } = self;
+        drop(stop);
         // Every exchange enters the ledger when its task is dropped, which happens where it next waits.
-        let _ = timeout(A_MOMENT, &mut self.task).await;
-        self.ledger.take()
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.task.abort();
+        let _ = timeout(A_MOMENT, task).await;
+        ledger.take()
     }
 }
 
@@ -94,7 +87,7 @@ async fn run(
     dns: tokio::net::UdpSocket,
     stopped: oneshot::Receiver<()>,
 ) {
-    // Owned here, so that aborting this task aborts them.
+    // Owned here, so that none outlives this task.
     let (mut connections, mut questions) = (JoinSet::new(), JoinSet::new());
     tokio::select! {
         () = connection::accept(&way, &http, &mut connections) => {}

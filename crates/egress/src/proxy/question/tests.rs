@@ -84,6 +84,12 @@ fn what_is_no_question_is_refused_or_passed_over() {
     // A pointer: to itself, and to the header.
     assert_eq!(with(&|bytes| bytes.splice(12..20, [0xc0, 12]).for_each(drop)), form_error);
     assert_eq!(with(&|bytes| bytes.splice(14..20, [0xc0, 0]).for_each(drop)), form_error);
+    // The same with enough behind it to be taken for a long label.
+    assert_eq!(with(&|bytes| bytes.splice(12..20, [0xc0; 300]).for_each(drop)), form_error);
+    assert_eq!(
+        with(&|bytes| bytes.splice(12..20, [0xc0, 0].into_iter().chain([0; 300])).for_each(drop)),
+        form_error
+    );
     // A label of a kind that is reserved.
     assert_eq!(with(&|bytes| bytes[12] = 0x41), form_error);
 }

@@ -128,3 +128,13 @@ async fn nonsense_does_not_end_the_service() {
     assert_eq!(jail.ask_raw(&broken).await.metadata.response_code, ResponseCode::FormErr);
     assert_eq!(jail.ask("a.test.", RecordType::A).await.0, NO_ERROR);
 }
+
+#[tokio::test]
+async fn the_guard_sees_names_before_they_are_asked_for() {
+    let (egress, heard) = listening(PUBLIC);
+    let jail = Jail::with(&egress.with_guard(Arc::new(Watchman)), open(), ProxyLimits::default());
+    assert_eq!(jail.ask("s3cret.test.", RecordType::A).await.0, REFUSED);
+    assert_eq!(jail.ask("a.test.", RecordType::A).await.0, NO_ERROR);
+    assert_eq!(*heard.lock().unwrap(), ["a.test"]);
+    assert_eq!(jail.told().await[0], "dns A s3cret.test content-refused");
+}
