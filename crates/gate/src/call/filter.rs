@@ -70,7 +70,7 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
     let mut found = Vec::new();
     let value = if tool.policy.data.sanitize_output.value {
         let clean = secrets::sanitise(&gate.secrets, value, &text);
-        if clean.is_unsafe {
+        if clean.still_leaks {
             let message =
                 "the result holds a secret that cannot be taken out of it; nothing of it was released";
             return Err(Stop::new(Reason::SecretInOutput, message).with_report(report));

@@ -9,7 +9,7 @@ pub struct Sanitised {
     /// One row a secret, never the secret itself; for the journal.
     pub found: Vec<Value>,
     /// Something definite is left that could not be taken out without breaking the result.
-    pub is_unsafe: bool,
+    pub still_leaks: bool,
 }
 
 /// `text` is the JSON of `value`. Secrets are looked for in the whole, so that one that is told by the name of its field, or
@@ -17,13 +17,13 @@ pub struct Sanitised {
 pub fn sanitise(detector: &Detector, value: Value, text: &str) -> Sanitised {
     let redacted = detector.redact(text, Tier::Probable);
     if redacted.findings.is_empty() {
-        return Sanitised { value, found: Vec::new(), is_unsafe: false };
+        return Sanitised { value, found: Vec::new(), still_leaks: false };
     }
     let found = rows(&redacted.findings);
     // A mark has nothing in it that JSON would have to escape; where one took a quote along, each text is done by itself.
     let value = serde_json::from_str(&redacted.text).unwrap_or_else(|_| each_text(detector, value));
-    let is_unsafe = detector.contains(value.to_string().as_bytes(), Tier::Definite).is_some();
-    Sanitised { value, found, is_unsafe }
+    let still_leaks = detector.contains(value.to_string().as_bytes(), Tier::Definite).is_some();
+    Sanitised { value, found, still_leaks }
 }
 
 /// A message of a tool, for people and models.
@@ -152,7 +152,7 @@ mod tests {
         let value = json!({ "line": format!("token {}\nnext", token()), "n": 3, "list": ["plain"] });
         let text = value.to_string();
         let clean = sanitise(&detector, value, &text);
-        assert!(!clean.is_unsafe);
+        assert!(!clean.still_leaks);
         assert_eq!(clean.value["n"], 3);
         assert_eq!(clean.value["list"], json!(["plain"]));
         let line = clean.value["line"].as_str().unwrap();
