@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use self::journal::Trail;
 pub(crate) use self::journal::Writing;
-pub use self::journal::{CallRecord, Journal, Purpose, Shows};
+pub use self::journal::{CallRecord, Journal, Purpose, Shared, Shows};
 use self::stop::Stop;
 use crate::{
     gate::{Call, Inner},

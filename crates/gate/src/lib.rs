@@ -21,7 +21,7 @@ pub use approval::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
     Spent, Trust,
 };
-pub use call::{CallRecord, Journal, Purpose};
+pub use call::{CallRecord, Journal, Purpose, Shared};
 pub use gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts,
     Observer, OnJournalFailure, Shows,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use regex::{Regex, RegexSet};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_policy::{
     CedarTool, EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level,
     policy_digest, safety_to_json, tool_safety,
@@ -16,7 +16,7 @@ use toolgate_spec::{
 };
 
 use crate::{
-    call::{Shows, Writing, secrets},
+    call::{Shared, Shows, Writing, secrets},
     ports::Runnable,
 };
 
@@ -28,9 +28,8 @@ pub struct LiveTool {
     pub(crate) wire_name: String,
     pub(crate) digest: String,
     pub(crate) policy_digest: String,
-    pub(crate) risk: Risk,
     pub(crate) level: RiskLevel,
-    pub(crate) safety: Value,
+    pub(crate) recorded: Recorded,
     pub(crate) permissions: PermissionRules,
     pub(crate) input: CompiledSchema,
     pub(crate) input_schema: Value,
@@ -42,6 +41,14 @@ pub struct LiveTool {
     /// Texts that raise an alarm wherever they stand.
     alarming: Vec<String>,
     listing: Value,
+}
+
+/// What every record of a call of this tool says alike.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub tool: Shared,
+    pub safety: Shared,
+    pub labels: Shared,
 }
 
 impl LiveTool {
@@ -71,16 +78,32 @@ impl LiveTool {
         let safety = safety_of(&spec, &policy);
         let level = effective_level(&risk, &policy.approval, wording);
         let listing = listing(&spec, &policy)?;
+        let wire_name = wire_name(&spec.name, WireTarget::Mcp).into_owned();
+        let digest = digest.to_string();
+        let recorded = Recorded {
+            tool: Shared::from(json!({
+                "name": wire_name,
+                "id": spec.id.as_str(),
+                "digest": digest,
+                "classification": policy.classification.value.name(),
+                "risk": risk.level.name(),
+                "level": level.name(),
+            })),
+            safety: Shared::from(safety.clone()),
+            labels: Shared::from(json!({
+                "outputTrust": policy.labels.output_trust.value.name(),
+                "outputDataClass": policy.labels.output_data_class.value.name(),
+            })),
+        };
         Ok(Self {
-            wire_name: wire_name(&spec.name, WireTarget::Mcp).into_owned(),
-            digest: digest.to_string(),
+            wire_name,
+            digest,
             policy_digest: enforced_digest(&policy, &safety, spec.approval.mode),
             permissions: PermissionRules::new(&spec.governance.permissions, policy.classification.value),
             spec,
             policy,
-            risk,
             level,
-            safety,
+            recorded,
             input,
             input_schema,
             output,

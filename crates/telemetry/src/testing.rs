@@ -148,7 +148,7 @@ pub fn record() -> CallRecord {
     };
     let mut record = CallRecord::opened(&call, Purpose::Call, OnJournalFailure::Refuse);
     record.call_id = "019a8b7c-6d5e-7f40-8123-456789abcdef".into();
-    record.tool = json!({ "name": "weather", "id": "SECRET-id", "level": "L2" });
+    record.tool = json!({ "name": "weather", "id": "SECRET-id", "level": "L2" }).into();
     record.request.insert("args".into(), Value::Object(arguments));
     record.response = Some(json!({ "output": "SECRET-output" }));
     record.message = Some("SECRET-message".into());

@@ -10,7 +10,7 @@ use toolgate_secrets::Detector;
 
 mod record;
 
-pub use self::record::{CallRecord, Purpose};
+pub use self::record::{CallRecord, Purpose, Shared};
 use super::{
     admit::Admitted, bind::Bound, check::Checked, decide::Decided, execute::Executed, filter::Filtered,
     stop::Stop,
@@ -46,6 +46,7 @@ pub(crate) struct Trail {
 }
 
 /// How values are written down.
+#[derive(Debug)]
 pub struct Writing {
     pub shows: Shows,
     pub secrets: Arc<Detector>,

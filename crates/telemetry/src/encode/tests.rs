@@ -112,7 +112,7 @@ fn nothing_of_arguments_outputs_or_clients_is_sent() {
 #[test]
 fn a_call_to_no_tool_has_a_name_of_its_own() {
     let mut record = record();
-    record.tool = json!({ "name": "made up" });
+    record.tool = json!({ "name": "made up" }).into();
     let call = Ended::of(&finished(&record, Some(Reason::UnknownTool)), Callers::Hashed);
     let spans = spans_of(call);
     assert_eq!(spans[0]["name"], "tools/call");

@@ -1,8 +1,8 @@
 //! The journal's entry for a call. Its fields are a promise; see `docs/journal.md`.
 
-use std::time::Duration;
+use std::{ops::Deref, sync::Arc, time::Duration};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -24,6 +24,30 @@ pub enum Purpose {
     LocalPass,
 }
 
+/// A part that is the same in every record of a tool.
+#[derive(Clone, Debug)]
+pub struct Shared(Arc<Value>);
+
+impl From<Value> for Shared {
+    fn from(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl Deref for Shared {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl Serialize for Shared {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
 /// Written twice: as `call.opened` with what is known then, and as `call.closed` with all of it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,14 +59,14 @@ pub struct CallRecord {
     pub audit_mode: &'static str,
     pub caller: Value,
     pub client: Value,
-    pub tool: Value,
+    pub tool: Shared,
     pub request: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_safety: Option<Value>,
+    pub tool_safety: Option<Shared>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<Value>,
+    pub labels: Option<Shared>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -96,7 +120,7 @@ impl CallRecord {
                 "version": client.version.as_deref().map(short),
                 "conversation": client.conversation.as_deref().map(short),
             }),
-            tool: json!({ "name": short(&call.tool) }),
+            tool: json!({ "name": short(&call.tool) }).into(),
             request,
             tool_safety: None,
             policy_version: None,
@@ -124,20 +148,10 @@ impl CallRecord {
 
     pub fn admitted(&mut self, tool: &LiveTool) {
         self.stage = Some(Stage::Admit.name());
-        self.tool = json!({
-            "name": tool.wire_name,
-            "id": tool.spec.id.as_str(),
-            "digest": tool.digest,
-            "classification": tool.policy.classification.value.name(),
-            "risk": tool.risk.level.name(),
-            "level": tool.level.name(),
-        });
+        self.tool = tool.recorded.tool.clone();
         self.policy_version = Some(tool.policy_digest.clone());
-        self.tool_safety = Some(tool.safety.clone());
-        self.labels = Some(json!({
-            "outputTrust": tool.policy.labels.output_trust.value.name(),
-            "outputDataClass": tool.policy.labels.output_data_class.value.name(),
-        }));
+        self.tool_safety = Some(tool.recorded.safety.clone());
+        self.labels = Some(tool.recorded.labels.clone());
     }
 
     pub fn bound(&mut self, arguments_digest: &str, coercions: &[String], shown: super::Shown) {
