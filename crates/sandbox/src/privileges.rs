@@ -4,8 +4,10 @@ use std::io;
 
 use rustix::{
     process::{DumpableBehavior, Gid, Uid},
-    thread::{self, CapabilitySet, CapabilitySets},
+    thread::{self, CapabilitiesSecureBits, CapabilitySet, CapabilitySets},
 };
+
+use crate::command::{CommandStrength, Wall};
 
 /// Removes every capability from the bounding set, as far as this process may. What came of it is read back from the
 /// kernel later; without the right to do it, `no_new_privs` still keeps the set from ever being used.
@@ -34,6 +36,32 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     thread::clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
     thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}
+
+/// Keeps user 0 from being anything special to the kernel, as far as this process may.
+pub(crate) fn lock_bits() {
+    let all = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    let _ = thread::set_capabilities_secure_bits(all);
+}
+
+/// Asks the kernel what came of it.
+pub(crate) fn read_back(strength: &mut CommandStrength) -> io::Result<()> {
+    strength.add_if(Wall::NoNewPrivileges, thread::no_new_privs()?);
+    let held = thread::capabilities(None)?;
+    let none = (held.effective | held.permitted | held.inheritable).is_empty();
+    strength.add_if(Wall::NoCapabilities, none);
+    let could_come_back = (0..u64::BITS).any(|number| {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        thread::capability_is_in_bounding_set(one).unwrap_or(false)
+    });
+    strength.add_if(Wall::EmptyBoundingSet, !could_come_back);
     Ok(())
 }
 

@@ -1,5 +1,9 @@
 //! Which questions to the kernel have no safe wrapper in a library? These, and no others.
-#![expect(unsafe_code, reason = "the only file that talks to the kernel without a library in between")]
+#![expect(unsafe_code, reason = "the only files that talk to the kernel without a library in between")]
+
+pub(crate) mod filter;
+pub(crate) mod mounts;
+pub(crate) mod process;
 
 use std::{ffi::c_int, io, mem, ptr};
 
@@ -18,6 +22,12 @@ pub(crate) fn close_range(first: u32, last: u32) -> io::Result<()> {
     // SAFETY: close_range reads three integers and touches no memory. Callers are the two phases of the
     // jail, whose documentation forbids other owners of descriptors in this range.
     done(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) })
+}
+
+/// Lets every descriptor from `first` on end with the program that this process is.
+pub(crate) fn close_on_execute(first: u32) -> io::Result<()> {
+    // SAFETY: close_range reads three integers and touches no memory; with this flag nothing is closed now.
+    done(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) })
 }
 
 /// The seals of an open memory file; `None` when the number is not open.

@@ -1,0 +1,106 @@
+//! The last steps of the process that becomes the command. Each takes away what an earlier one needs.
+
+use std::{io, io::Read, os::fd::AsFd, os::unix::net::UnixStream};
+
+use rustix::fs::Mode;
+
+use super::{
+    CommandStrength, Network,
+    encode::{Order, Word},
+    init::{Trouble, at, tell},
+    seal::{self, Filters, Ground},
+    walls::Wall,
+};
+use crate::{privileges, sys, sys::process};
+
+/// In a view and namespaces of its own.
+pub(crate) fn run(order: Order, strength: CommandStrength, inner: &UnixStream, filters: &Filters) -> ! {
+    finish(order, strength, inner, filters, Ground::View)
+}
+
+/// In the host's own file tree, as the leader of a process group.
+pub(crate) fn run_in_a_group(order: Order, inner: &UnixStream, filters: &Filters) -> ! {
+    let mut strength = CommandStrength::NONE;
+    strength.add(Wall::DiesTogether);
+    finish(order, strength, inner, filters, Ground::Host)
+}
+
+fn finish(
+    order: Order,
+    mut strength: CommandStrength,
+    inner: &UnixStream,
+    filters: &Filters,
+    ground: Ground,
+) -> ! {
+    let word = match become_the_command(order, &mut strength, inner, filters, ground) {
+        Err(Refusal::TooWeak(missing)) => Word::TooWeak(missing),
+        Err(Refusal::Trouble(Trouble::Step(step, error))) => Word::Failed(format!("cannot {step}: {error}")),
+        Err(Refusal::Trouble(Trouble::NoNamespaces)) => Word::TooWeak(Vec::new()),
+    };
+    tell(inner, &word, &[]);
+    sys::leave(CANNOT_RUN)
+}
+
+/// Why the command does not run.
+enum Refusal {
+    TooWeak(Vec<String>),
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Refusal {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+/// Returns only when it fails.
+fn become_the_command(
+    order: Order,
+    strength: &mut CommandStrength,
+    mut inner: &UnixStream,
+    filters: &Filters,
+    ground: Ground,
+) -> Result<std::convert::Infallible, Refusal> {
+    // No terminal, and a group that can be killed as a whole.
+    rustix::process::setsid().map_err(at("start a session"))?;
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    let [input, output, error] = &order.stdio;
+    rustix::stdio::dup2_stdin(input).map_err(at("set standard input"))?;
+    rustix::stdio::dup2_stdout(output).map_err(at("set standard output"))?;
+    rustix::stdio::dup2_stderr(error).map_err(at("set standard error"))?;
+    rustix::process::chdir(&order.cwd)
+        .map_err(at(format!("enter the working folder `{}`", order.cwd.display())))?;
+    sys::close_on_execute(FIRST_OTHER).map_err(at("close what is open"))?;
+
+    privileges::lock_bits();
+    privileges::empty_bounding_set();
+    privileges::drop_capabilities().map_err(at("drop the capabilities"))?;
+    privileges::forbid_new().map_err(at("forbid new privileges"))?;
+    privileges::read_back(strength).map_err(at("read back the privileges"))?;
+    seal::limit(&order.limits, ground).map_err(at("set the limits"))?;
+    strength.add(Wall::Limits);
+    let abi = seal::confine(&order, ground)?;
+    strength.set_landlock_abi(abi.unwrap_or(0));
+    sys::reset_signals().map_err(at("reset the signals"))?;
+
+    // Judged before the filter is in force, as if it were: a filter that cannot be installed ends everything.
+    strength.add(Wall::Seccomp);
+    let missing = strength.missing(order.asked);
+    if !missing.is_empty() {
+        return Err(Refusal::TooWeak(missing));
+    }
+    let sealed = Word::Sealed(*strength).to_frame().map_err(at("say that all is ready"))?;
+    let listener = sys::filter::install(filters.program(&order, ground)).map_err(at("install the filter"))?;
+    super::passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
+    drop(listener);
+    if let Network::Proxied { .. } = order.network {
+        // Nobody runs before somebody can answer.
+        inner.read_exact(&mut [0]).map_err(at("hear that the sockets were handed out"))?;
+    }
+    let error = process::execute(&order.program, &order.argv, &order.env);
+    Err(at::<io::Error>(format!("run `{}`", order.program.to_string_lossy()))(error).into())
+}
+
+
+const FIRST_OTHER: u32 = 3;
+const CANNOT_RUN: u8 = 127;

@@ -1,0 +1,209 @@
+//! What does the kernel keep a command from, whatever it can see? Landlock, limits, and the choice of a filter.
+
+use std::{
+    io,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::{
+    Access, CommandLimits, Network, Trace,
+    encode::Order,
+    init::{Trouble, at},
+    notices, view,
+};
+use crate::{
+    filter::{Calls, CommandProfile, Paths, Processes, Sockets, Variant},
+    profile::ProfileError,
+    sys::filter::Instruction,
+};
+
+/// Which file tree the command stands on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Ground {
+    /// One of its own, in namespaces.
+    View,
+    /// The host's.
+    Host,
+}
+
+/// Every filter there is, made once by the jailer.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    calls: Calls,
+    watched: Vec<&'static str>,
+    programs: Vec<(Variant, Vec<Instruction>)>,
+}
+
+impl Filters {
+    pub(crate) fn compile() -> Result<Self, ProfileError> {
+        let profile = CommandProfile::shipped()?;
+        let calls = Calls::of_this_machine()?;
+        let watched = notices::watched();
+        let mut programs = Vec::new();
+        for sockets in [Sockets::None, Sockets::Internet] {
+            for processes in [Processes::Namespace, Processes::Group] {
+                for paths in [Paths::Watched, Paths::Unwatched] {
+                    let variant = Variant { sockets, processes, paths };
+                    programs.push((variant, profile.compile(&calls, variant, &watched)?));
+                }
+            }
+        }
+        Ok(Self { calls, watched, programs })
+    }
+
+    /// An order that none fits gets an empty program, which the kernel refuses.
+    pub(crate) fn program(&self, order: &Order, ground: Ground) -> &[Instruction] {
+        let wanted = Variant {
+            sockets: match order.network {
+                Network::None => Sockets::None,
+                Network::Proxied { .. } => Sockets::Internet,
+            },
+            processes: match ground {
+                Ground::View => Processes::Namespace,
+                Ground::Host => Processes::Group,
+            },
+            paths: match order.trace {
+                Trace::Refusals => Paths::Watched,
+                Trace::Off => Paths::Unwatched,
+            },
+        };
+        let found = self.programs.iter().find(|(variant, _)| *variant == wanted);
+        found.map(|(_, program)| program.as_slice()).unwrap_or_default()
+    }
+
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// Whether the call is one that is reported although it is allowed.
+    pub(crate) fn is_watched(&self, name: &str) -> bool {
+        self.watched.contains(&name)
+    }
+}
+
+/// Limits of each process. One that is already lower stays: it cannot be raised, and need not be.
+pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
+    set(Resource::Data, limits.memory_bytes, limits.memory_bytes)?;
+    // The soft limit sends a signal that says why; the hard one, a second later, kills without a word.
+    set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds.saturating_add(1))?;
+    set(Resource::Nofile, limits.open_files, limits.open_files)?;
+    set(Resource::Fsize, limits.file_bytes, limits.file_bytes)?;
+    set(Resource::Memlock, MOST_LOCKED, MOST_LOCKED)?;
+    for none in [Resource::Core, Resource::Msgqueue] {
+        set(none, 0, 0)?;
+    }
+    if ground == Ground::View {
+        // Counted in this user namespace alone; and the first process is one of them.
+        set(Resource::Nproc, limits.processes.saturating_add(1), limits.processes.saturating_add(1))?;
+    }
+    Ok(())
+}
+
+fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+    let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let (current, maximum) = (Some(soft.min(ceiling)), Some(hard.min(ceiling)));
+    setrlimit(resource, Rlimit { current, maximum })?;
+    Ok(())
+}
+
+/// Enters Landlock. Answers the version in force; `None` when this kernel has none.
+pub(crate) fn confine(order: &Order, ground: Ground) -> Result<Option<u8>, Trouble> {
+    let rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(NEWEST)))
+        .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
+        .and_then(Ruleset::create);
+    let mut rules = rules.map_err(io::Error::other).map_err(at("prepare landlock"))?;
+    for (path, grant) in grants(order, ground) {
+        let step = || format!("grant `{}`", path.display());
+        let Ok(opened) = PathFd::new(&path) else { continue };
+        let about = rustix::fs::fstat(opened.as_fd()).map_err(at(step()))?;
+        let is_folder = rustix::fs::FileType::from_raw_mode(about.st_mode).is_dir();
+        let rights = if is_folder { grant.rights() } else { grant.rights() & AccessFs::from_file(NEWEST) };
+        let rule = PathBeneath::new(opened, rights);
+        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at(step()))?;
+    }
+    if let Network::Proxied { http_port } = order.network {
+        let rule = NetPort::new(http_port, AccessNet::ConnectTcp);
+        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant the proxy's port"))?;
+    }
+    let status = rules.restrict_self().map_err(io::Error::other).map_err(at("enter landlock"))?;
+    Ok(match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _)
+        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => None,
+        (_, LandlockStatus::Available { effective_abi, .. }) => u8::try_from(effective_abi as i32).ok(),
+    })
+}
+
+/// What a rule gives.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Grant {
+    /// Names only.
+    List,
+    Read,
+    Run,
+    Write,
+    /// Reading and writing what is there, making nothing.
+    Device,
+}
+
+impl Grant {
+    fn rights(self) -> BitFlags<AccessFs> {
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        match self {
+            Self::List => AccessFs::ReadDir.into(),
+            Self::Read => read,
+            Self::Run => read | AccessFs::Execute,
+            Self::Device => read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
+            Self::Write => {
+                read | AccessFs::WriteFile
+                    | AccessFs::Truncate
+                    | AccessFs::RemoveDir
+                    | AccessFs::RemoveFile
+                    | AccessFs::MakeDir
+                    | AccessFs::MakeReg
+                    | AccessFs::MakeFifo
+                    | AccessFs::MakeSym
+                    | AccessFs::Refer
+            }
+        }
+    }
+}
+
+impl From<Access> for Grant {
+    fn from(access: Access) -> Self {
+        match access {
+            Access::Read => Self::Read,
+            Access::Execute => Self::Run,
+            Access::Write => Self::Write,
+        }
+    }
+}
+
+fn grants(order: &Order, ground: Ground) -> Vec<(PathBuf, Grant)> {
+    let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run));
+    let devices = view::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Grant::Device));
+    let binds = order.binds.iter().map(|bind| (bind.at.clone(), Grant::from(bind.access)));
+    let mut grants: Vec<(PathBuf, Grant)> = system.chain(devices).chain(binds).collect();
+    match ground {
+        Ground::View => grants.extend(
+            [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)]
+                .map(|(path, grant)| (PathBuf::from(path), grant)),
+        ),
+        Ground::Host => {
+            grants.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read)));
+        }
+    }
+    grants
+}
+
+
+const NEWEST: ABI = ABI::V9;
+const MOST_LOCKED: u64 = 64 << 10;
