@@ -81,7 +81,8 @@ fn become_the_command(
     strength.add(Wall::Limits);
     let abi = seal::confine(&order, ground)?;
     strength.set_landlock_abi(abi.unwrap_or(0));
-    sys::reset_signals().map_err(at("reset the signals"))?;
+    // The jailer has reset all others, and its supervisors ignore just this one.
+    process::heed(libc::SIGPIPE).map_err(at("reset the signals"))?;
 
     // Judged before the filter is in force, as if it were: a filter that cannot be installed ends everything.
     strength.add(Wall::Seccomp);

@@ -24,10 +24,7 @@ use super::{
 };
 use crate::{
     Namespaces,
-    sys::{
-        self,
-        process::{self, Ended, Split},
-    },
+    sys::process::{self, Ended, Split},
 };
 
 /// Serves one order from its reading to its report.
@@ -38,8 +35,7 @@ pub(crate) fn run(control: &UnixStream, filters: &Filters) {
 }
 
 fn read_order(control: &UnixStream) -> io::Result<Order> {
-    sys::reset_signals()?;
-    process::ignore(libc::SIGPIPE)?;
+    process::heed(libc::SIGCHLD)?;
     // Descriptor 0 is the jailer's socket; 1 leads nowhere.
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
     let parcel = passing::receive(control)?.ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -110,18 +110,25 @@ pub(crate) fn read_memory(process: Pid, address: u64, into: &mut [u8]) -> io::Re
 
 /// Ignores a signal. Ignoring the ends of children lets the kernel bury them.
 pub(crate) fn ignore(signal: c_int) -> io::Result<()> {
-    // SAFETY: SIG_IGN is an action that runs nothing of ours, and for every signal either taken or refused.
-    let before = unsafe { libc::signal(signal, libc::SIG_IGN) };
+    act(signal, libc::SIG_IGN)
+}
+
+/// Gives a signal its default action again.
+pub(crate) fn heed(signal: c_int) -> io::Result<()> {
+    act(signal, libc::SIG_DFL)
+}
+
+fn act(signal: c_int, action: libc::sighandler_t) -> io::Result<()> {
+    // SAFETY: callers give one of the two actions that run nothing of ours; each is taken or refused.
+    let before = unsafe { libc::signal(signal, action) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn split(outcome: c_long) -> io::Result<Split> {
-    if outcome == 0 {
-        return Ok(Split::Child);
-    }
-    match i32::try_from(outcome).ok().and_then(Pid::from_raw) {
-        Some(child) if outcome > 0 => Ok(Split::Parent(child)),
-        _ => Err(io::Error::last_os_error()),
+    match outcome {
+        0 => Ok(Split::Child),
+        ..0 => Err(io::Error::last_os_error()),
+        _ => i32::try_from(outcome).ok().and_then(Pid::from_raw).map(Split::Parent).ok_or_else(io::Error::last_os_error),
     }
 }
 
