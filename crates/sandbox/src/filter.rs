@@ -9,7 +9,7 @@ mod calls;
 mod program;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -79,13 +79,14 @@ impl CommandProfile {
         Ok(profile)
     }
 
-    /// The filter for this machine. `watched` are calls that are reported and then judged by the kernel.
+    /// The filter for this machine. Of the calls in `watched`, those that are allowed without conditions are reported
+    /// all the same; whoever answers lets them go on.
     pub(crate) fn compile(
         &self,
         calls: &Calls,
         variant: Variant,
         watched: &[&str],
-    ) -> Result<Vec<Instruction>, ProfileError> {
+    ) -> Result<Filter, ProfileError> {
         let mut actions: BTreeMap<u32, Action> =
             calls.numbers().map(|number| (number, Action::Report)).collect();
         for row in &self.absent {
@@ -100,22 +101,24 @@ impl CommandProfile {
                     .map_err(|why| ProfileError::new(format!("{:?} {why}", row.calls)))?;
             }
         }
+        let mut asked = BTreeSet::new();
         if variant.paths == Paths::Watched {
-            for name in watched {
-                // A call with conditions would be let through whole, since whoever watches does not know them.
-                if let Some(number) = calls.number(name).filter(|number| actions.get(number) == Some(&Action::Allow)) {
-                    actions.insert(number, Action::Report);
-                }
-            }
+            // A call with conditions would be let through whole, since whoever watches does not know them; one that
+            // is not allowed must not be let through at all.
+            let numbers = watched.iter().filter_map(|name| calls.number(name));
+            asked.extend(numbers.filter(|number| actions.get(number) == Some(&Action::Allow)));
+            actions.extend(asked.iter().map(|number| (*number, Action::Report)));
         }
-        Ok(program::generate(&actions, calls.machine()))
+        Ok(Filter { program: program::generate(&actions, calls.machine()), watched: asked })
     }
+}
 
-    /// Whether a call is allowed without conditions, so that a watcher may let it go on.
-    pub(crate) fn allows(&self, variant: Variant, name: &str) -> bool {
-        let mut rows = self.allow.iter().filter(|row| row.holds_for(variant));
-        rows.any(|row| row.when.is_empty() && row.calls.iter().any(|call| call == name))
-    }
+/// What the kernel gets, and what its questions mean.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) program: Vec<Instruction>,
+    /// Calls that are allowed, and asked about only to be seen. Every other question is a refusal.
+    pub(crate) watched: BTreeSet<u32>,
 }
 
 fn allow(actions: &mut BTreeMap<u32, Action>, number: u32, rule: Option<Rule>) -> Result<(), &'static str> {

@@ -91,7 +91,8 @@ fn become_the_command(
         return Err(Refusal::TooWeak(missing));
     }
     let sealed = Word::Sealed(*strength).to_frame().map_err(at("say that all is ready"))?;
-    let listener = sys::filter::install(filters.program(&order, ground)).map_err(at("install the filter"))?;
+    let filter = filters.for_order(&order, ground).map_err(at("choose a filter"))?;
+    let listener = sys::filter::install(&filter.program).map_err(at("install the filter"))?;
     super::passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
     drop(listener);
     if let Network::Proxied { .. } = order.network {

@@ -19,9 +19,8 @@ use super::{
     notices, view,
 };
 use crate::{
-    filter::{Calls, CommandProfile, Paths, Processes, Sockets, Variant},
+    filter::{Calls, CommandProfile, Filter, Paths, Processes, Sockets, Variant},
     profile::ProfileError,
-    sys::filter::Instruction,
 };
 
 /// Which file tree the command stands on.
@@ -37,8 +36,7 @@ pub(crate) enum Ground {
 #[derive(Debug)]
 pub(crate) struct Filters {
     calls: Calls,
-    watched: Vec<&'static str>,
-    programs: Vec<(Variant, Vec<Instruction>)>,
+    each: Vec<(Variant, Filter)>,
 }
 
 impl Filters {
@@ -46,20 +44,19 @@ impl Filters {
         let profile = CommandProfile::shipped()?;
         let calls = Calls::of_this_machine()?;
         let watched = notices::watched();
-        let mut programs = Vec::new();
+        let mut each = Vec::new();
         for sockets in [Sockets::None, Sockets::Internet] {
             for processes in [Processes::Namespace, Processes::Group] {
                 for paths in [Paths::Watched, Paths::Unwatched] {
                     let variant = Variant { sockets, processes, paths };
-                    programs.push((variant, profile.compile(&calls, variant, &watched)?));
+                    each.push((variant, profile.compile(&calls, variant, &watched)?));
                 }
             }
         }
-        Ok(Self { calls, watched, programs })
+        Ok(Self { calls, each })
     }
 
-    /// An order that none fits gets an empty program, which the kernel refuses.
-    pub(crate) fn program(&self, order: &Order, ground: Ground) -> &[Instruction] {
+    pub(crate) fn for_order(&self, order: &Order, ground: Ground) -> io::Result<&Filter> {
         let wanted = Variant {
             sockets: match order.network {
                 Network::None => Sockets::None,
@@ -74,17 +71,12 @@ impl Filters {
                 Trace::Off => Paths::Unwatched,
             },
         };
-        let found = self.programs.iter().find(|(variant, _)| *variant == wanted);
-        found.map(|(_, program)| program.as_slice()).unwrap_or_default()
+        let found = self.each.iter().find(|(variant, _)| *variant == wanted);
+        found.map(|(_, filter)| filter).ok_or_else(|| io::Error::other("no filter was made for such a jail"))
     }
 
-    pub(crate) fn calls(&self) -> &Calls {
-        &self.calls
-    }
-
-    /// Whether the call is one that is reported although it is allowed.
-    pub(crate) fn is_watched(&self, name: &str) -> bool {
-        self.watched.contains(&name)
+    pub(crate) fn name(&self, number: u32) -> &'static str {
+        self.calls.name(number).unwrap_or("unknown")
     }
 }
 

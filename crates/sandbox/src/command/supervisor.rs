@@ -19,7 +19,7 @@ use super::{
     init::{self, Identity},
     notices::Notices,
     passing::{self, Parcel},
-    seal::Filters,
+    seal::{Filters, Ground},
     walls::Wall,
 };
 use crate::{
@@ -80,7 +80,7 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
         }
         Ok((_, (Split::Parent(first), Some(handle)))) => {
             drop(theirs);
-            let notices = Notices::new(&order);
+            let notices = Notices::new(&order, filters.for_order(&order, Ground::View)?);
             let mut course = Course::new(first, handle, inner, notices, Kind::Namespace);
             course.follow(control, filters)?;
             if course.has_no_namespaces() {
@@ -100,7 +100,7 @@ fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Resu
     match process::fork_into(0)? {
         (Split::Parent(first), Some(handle)) => {
             drop(theirs);
-            let notices = Notices::new(&order);
+            let notices = Notices::new(&order, filters.for_order(&order, Ground::Host)?);
             drop(order);
             let mut course = Course::new(first, handle, inner, notices, Kind::Group);
             course.follow(control, filters)?;
@@ -210,7 +210,8 @@ impl Course {
         loop {
             match rustix::event::poll(&mut polled, None) {
                 Err(rustix::io::Errno::INTR) => {}
-                outcome => break drop(outcome?),
+                Err(error) => return Err(error.into()),
+                Ok(_) => break,
             }
         }
         let mut states = polled.iter().map(|polled| !polled.revents().is_empty());

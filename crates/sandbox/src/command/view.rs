@@ -2,12 +2,15 @@
 //!
 //! Everything works on descriptors: what was opened and looked at is what is mounted, and no name is resolved twice.
 
+pub(crate) mod hidden;
 mod made_up;
 mod place;
 
 use std::{
+    ffi::OsString,
     io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
 };
 
@@ -18,10 +21,11 @@ use rustix::{
     },
 };
 
+use hidden::{Origin, Shown};
 use place::Tree;
 
 use super::{
-    Access, Bind, Source,
+    Access, Bind, Network, Source,
     encode::Order,
     init::{Trouble, at},
 };
@@ -43,17 +47,20 @@ pub(crate) fn make_private() -> io::Result<()> {
 pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
     // Opened before the new root covers a part of the old one.
     let old_root = open(CWD, Path::new("/")).map_err(at("open the root"))?;
+    let proc = open(CWD, Path::new("/proc")).map_err(at("open `/proc`"))?;
     let root = memory_files("0755", ROOT_BYTES, ROOT_FILES, INERT).map_err(at("make a root"))?;
     // Any folder that is always there serves as the place to mount on; it is out of sight in the end.
     attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
     let root = open(CWD, Path::new("/proc")).map_err(at("open the new root"))?;
-    let old = Old { root: old_root };
+    let old = Old { root: old_root, proc };
     let mut tree = Tree { memory: vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev], root };
 
+    let mut shown = Vec::new();
     for path in SYSTEM {
         system_folder(&old, &tree, path)?;
+        shown.push(Shown { source: path.into(), at: path.into(), origin: Origin::System });
     }
-    settings(order, &old, &tree)?;
+    settings(order, &old, &tree, &mut shown)?;
     devices(&old, &tree)?;
     let has_proc = own_proc(&tree).is_ok();
     own_tmp(&mut tree, order.tmp_bytes).map_err(at("make `/tmp`"))?;
@@ -62,17 +69,24 @@ pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
     // What lies above must be there before what lies in it.
     binds.sort_by_key(|bind| bind.at.components().count());
     for bind in binds {
-        mount_bind(&old, &tree, bind)?;
+        shown.push(mount_bind(&old, &tree, bind)?);
     }
+    hidden::cover_all(&old, &tree, &shown, &order.hidden).map_err(at("hide what is hidden"))?;
     restrict_mount(tree.root.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, Reach::This)
         .map_err(at("make the root read-only"))?;
     change_root(&tree.root).map_err(at("change the root"))?;
     Ok(Built { has_proc })
 }
 
+/// The files of `/etc` that are the jail's own.
+pub(crate) fn made_up_names() -> impl Iterator<Item = &'static str> {
+    made_up::files(Network::None).into_iter().map(|(name, _)| name)
+}
+
 /// The host's tree, by its root. Names in it are looked up from there, also when the new root covers them.
-struct Old {
+pub(crate) struct Old {
     root: OwnedFd,
+    proc: OwnedFd,
 }
 
 impl Old {
@@ -83,6 +97,13 @@ impl Old {
         let resolve = ResolveFlags::NO_MAGICLINKS | ResolveFlags::IN_ROOT;
         let opened = rustix::fs::openat2(&self.root, below, PLACE, Mode::empty(), resolve)?;
         Ok(opened)
+    }
+
+    /// Where the kernel says that something open lies.
+    fn real_path(&self, opened: BorrowedFd<'_>) -> io::Result<PathBuf> {
+        let link = format!("self/fd/{}", opened.as_raw_fd());
+        let path = rustix::fs::readlinkat(&self.proc, link, Vec::new())?;
+        Ok(OsString::from_vec(path.into_bytes()).into())
     }
 }
 
@@ -101,13 +122,15 @@ fn system_folder(old: &Old, tree: &Tree, path: &str) -> Result<(), Trouble> {
     bind(&folder, &place, READ_AND_RUN).map_err(at(step()))
 }
 
-fn settings(order: &Order, old: &Old, tree: &Tree) -> Result<(), Trouble> {
+fn settings(order: &Order, old: &Old, tree: &Tree, shown: &mut Vec<Shown>) -> Result<(), Trouble> {
     for name in SETTINGS {
         let path = Path::new("/etc").join(name);
         if let Ok(setting) = old.open(&path) {
             let step = || format!("show `{}`", path.display());
             let place = place::like(tree, &path, &setting).map_err(at(step()))?;
             bind(&setting, &place, READ_ONLY).map_err(at(step()))?;
+            let source = old.real_path(setting.as_fd()).map_err(at(step()))?;
+            shown.push(Shown { source, at: path, origin: Origin::System });
         }
     }
     let etc = place::folder(tree, Path::new("/etc")).map_err(at("make `/etc`"))?;
@@ -152,7 +175,7 @@ fn own_tmp(tree: &mut Tree, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<(), Trouble> {
+fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<Shown, Trouble> {
     let step = || format!("bind at `{}`", bound.at.display());
     let source = match &bound.source {
         Source::Path(path) => old.open(path).map_err(at(format!("open `{}`", path.display())))?,
@@ -164,13 +187,19 @@ fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<(), Trouble> {
         Access::Execute => READ_AND_RUN,
         Access::Write => INERT,
     };
-    bind(&source, &place, attributes).map_err(at(step()))
+    let real = old.real_path(source.as_fd()).map_err(at(step()))?;
+    if let Some(kernels) = KERNELS_OWN.iter().find(|own| Path::new(own).starts_with(&real) || real.starts_with(own)) {
+        let error = io::Error::other(format!("`{}` would show `{kernels}` of the host", real.display()));
+        return Err(at(step())(error));
+    }
+    bind(&source, &place, attributes).map_err(at(step()))?;
+    Ok(Shown { source: real, at: bound.at.clone(), origin: Origin::Bind })
 }
 
 /// The same file or folder in this mount namespace. A descriptor of another one cannot be mounted, so that its name is
 /// looked up again, and what is found must be the very same thing.
 fn reopen(old: &Old, opened: &OwnedFd) -> io::Result<OwnedFd> {
-    let path = real_path(opened.as_fd())?;
+    let path = old.real_path(opened.as_fd())?;
     let again = old.open(&path)?;
     if same(&rustix::fs::fstat(opened)?, &rustix::fs::fstat(&again)?) {
         Ok(again)
@@ -181,12 +210,6 @@ fn reopen(old: &Old, opened: &OwnedFd) -> io::Result<OwnedFd> {
 
 fn same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
-}
-
-/// Where the kernel says that an open file lies.
-fn real_path(opened: BorrowedFd<'_>) -> io::Result<PathBuf> {
-    use std::os::fd::AsRawFd;
-    std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()))
 }
 
 fn open(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
@@ -248,6 +271,9 @@ const DEVICE_NODE: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
 const ROOT_BYTES: u64 = 1 << 20;
 const ROOT_FILES: u64 = 4096;
 const TMP_FILES: u64 = 1 << 16;
+
+/// Not files but doors to the kernel and to other processes.
+const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Where programs and libraries live.
 pub(crate) const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

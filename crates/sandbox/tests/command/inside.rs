@@ -1,11 +1,53 @@
 //! The jailed side: plays the role it was started for, and says on standard output what came of it.
 
-use std::process::ExitCode;
+use std::{
+    io::{Read, Write},
+    net::{TcpStream, UdpSocket},
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
 
 pub fn main(role: &str, _words: &[&str]) -> ExitCode {
     match role {
-        "sleep" => std::thread::sleep(std::time::Duration::from_secs(600)),
+        "internet-socket" => drop(UdpSocket::bind("127.0.0.1:0")),
+        "use-the-network" => use_the_network(),
+        "count-forks" => count_forks(),
         other => return crate::attacks::perform(other),
     }
     ExitCode::SUCCESS
+}
+
+fn use_the_network() {
+    let mut proxy = TcpStream::connect("127.0.0.1:3128").unwrap();
+    proxy.write_all(b"GET ").unwrap();
+    let mut page = String::new();
+    proxy.read_to_string(&mut page).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(b"query", "127.0.0.1:53").unwrap();
+    let mut answer = [0; 16];
+    let (count, _) = socket.recv_from(&mut answer).unwrap();
+    println!("{page} {}", String::from_utf8_lossy(&answer[..count]));
+    let others = ["127.0.0.1:22", "192.0.2.1:80", "169.254.169.254:80", "[::1]:80"];
+    let reached: Vec<&str> = others
+        .into_iter()
+        .filter(|to| TcpStream::connect_timeout(&to.parse().unwrap(), Duration::from_secs(1)).is_ok())
+        .collect();
+    if reached.is_empty() { println!("nothing else") } else { println!("{reached:?}") }
+}
+
+/// How many processes can be had at the same time.
+fn count_forks() {
+    let mut children = Vec::new();
+    while let Ok(child) = std::process::Command::new("/bin/sleep").arg("600").spawn() {
+        children.push(child);
+        if children.len() > 5000 {
+            break;
+        }
+    }
+    println!("{}", children.len());
+    for mut child in children {
+        let _ = child.kill();
+    }
+    thread::yield_now();
 }

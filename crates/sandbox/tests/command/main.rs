@@ -14,6 +14,7 @@ mod attacks;
 mod cases;
 mod driver;
 mod inside;
+mod network;
 
 use std::process::ExitCode;
 
