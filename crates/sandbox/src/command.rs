@@ -2,6 +2,7 @@
 
 mod child;
 mod encode;
+mod host_tree;
 mod init;
 mod jailer;
 mod notices;

@@ -81,12 +81,17 @@ fn become_the_command(
     strength.add(Wall::Limits);
     let abi = seal::confine(&order, ground)?;
     strength.set_landlock_abi(abi.unwrap_or(0));
+    let asked = match ground {
+        Ground::View => order.asked,
+        // Nothing but Landlock keeps files and signals in.
+        Ground::Host => order.asked.with_landlock(SIGNALS_KEPT_IN),
+    };
     // The jailer has reset all others, and its supervisors ignore just this one.
     process::heed(libc::SIGPIPE).map_err(at("reset the signals"))?;
 
     // Judged before the filter is in force, as if it were: a filter that cannot be installed ends everything.
     strength.add(Wall::Seccomp);
-    let missing = strength.missing(order.asked);
+    let missing = strength.missing(asked);
     if !missing.is_empty() {
         return Err(Refusal::TooWeak(missing));
     }
@@ -104,5 +109,7 @@ fn become_the_command(
 }
 
 
+/// The version from which Landlock knows of signals.
+const SIGNALS_KEPT_IN: u8 = 6;
 const FIRST_OTHER: u32 = 3;
 const CANNOT_RUN: u8 = 127;

@@ -2,21 +2,26 @@
 
 use std::{
     io,
-    os::fd::AsFd,
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, PathFd, Ruleset,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags},
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
 
 use super::{
-    Access, CommandLimits, Network, Trace,
+    CommandLimits, Network, Trace,
     encode::Order,
+    host_tree,
     init::{Trouble, at},
-    notices, view,
+    notices,
+    view::{self, hidden::exists},
 };
 use crate::{
     filter::{Calls, CommandProfile, Filter, Paths, Processes, Sockets, Variant},
@@ -113,14 +118,12 @@ pub(crate) fn confine(order: &Order, ground: Ground) -> Result<Option<u8>, Troub
         .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
         .and_then(Ruleset::create);
     let mut rules = rules.map_err(io::Error::other).map_err(at("prepare landlock"))?;
-    for (path, grant) in grants(order, ground) {
-        let step = || format!("grant `{}`", path.display());
-        let Ok(opened) = PathFd::new(&path) else { continue };
-        let about = rustix::fs::fstat(opened.as_fd()).map_err(at(step()))?;
-        let is_folder = rustix::fs::FileType::from_raw_mode(about.st_mode).is_dir();
+    for (place, grant) in grants(order, ground).map_err(at("find what is granted"))? {
+        let about = rustix::fs::fstat(&place).map_err(at("look at what is granted"))?;
+        let is_folder = FileType::from_raw_mode(about.st_mode).is_dir();
         let rights = if is_folder { grant.rights() } else { grant.rights() & AccessFs::from_file(NEWEST) };
-        let rule = PathBeneath::new(opened, rights);
-        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at(step()))?;
+        let rule = PathBeneath::new(place, rights);
+        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant something"))?;
     }
     if let Network::Proxied { http_port } = order.network {
         let rule = NetPort::new(http_port, AccessNet::ConnectTcp);
@@ -169,33 +172,31 @@ impl Grant {
     }
 }
 
-impl From<Access> for Grant {
-    fn from(access: Access) -> Self {
-        match access {
-            Access::Read => Self::Read,
-            Access::Execute => Self::Run,
-            Access::Write => Self::Write,
-        }
-    }
-}
-
-fn grants(order: &Order, ground: Ground) -> Vec<(PathBuf, Grant)> {
+/// What is granted, opened. What is not there needs no grant.
+fn grants(order: &Order, ground: Ground) -> io::Result<Vec<(OwnedFd, Grant)>> {
     let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run));
     let devices = view::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Grant::Device));
-    let binds = order.binds.iter().map(|bind| (bind.at.clone(), Grant::from(bind.access)));
-    let mut grants: Vec<(PathBuf, Grant)> = system.chain(devices).chain(binds).collect();
+    let mut named: Vec<(PathBuf, Grant)> = system.chain(devices).collect();
+    let mut opened = Vec::new();
     match ground {
-        Ground::View => grants.extend(
-            [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)]
-                .map(|(path, grant)| (PathBuf::from(path), grant)),
-        ),
+        Ground::View => {
+            let own = [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)];
+            named.extend(own.map(|(path, grant)| (PathBuf::from(path), grant)));
+            named.extend(order.binds.iter().map(|bind| (bind.at.clone(), bind.access.into())));
+        }
         Ground::Host => {
-            grants.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read)));
+            named.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read)));
+            // Only its own: Landlock knows no "self", and children have numbers that nobody knows yet.
+            named.push((PathBuf::from(format!("/proc/{}", std::process::id())), Grant::Read));
+            opened = host_tree::grants(order)?;
         }
     }
-    grants
+    for (path, grant) in named {
+        let place = rustix::fs::openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        opened.extend(exists(place.map_err(Into::into))?.map(|place| (place, grant)));
+    }
+    Ok(opened)
 }
-
 
 const NEWEST: ABI = ABI::V9;
 const MOST_LOCKED: u64 = 64 << 10;

@@ -14,7 +14,7 @@ use rustix::{
 };
 
 use super::{
-    CommandUsage, Ending,
+    CommandUsage, Ending, Network,
     child, encode::{Account, Order, Word},
     init::{self, Identity},
     notices::Notices,
@@ -51,9 +51,11 @@ fn serve(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<()
     } else {
         order
     };
-    let missing: Vec<String> = [Wall::PrivateView, Wall::PidNamespace, Wall::NetworkNamespace, Wall::IpcNamespace]
+    let is_proxied = order.network != Network::None;
+    let missing: Vec<String> = OF_NAMESPACES
         .into_iter()
-        .filter(|wall| order.asked.asks(*wall))
+        // Landlock knows ports, not hosts: without a network of its own there is none.
+        .filter(|wall| order.asked.asks(*wall) || is_proxied && *wall == Wall::NetworkNamespace)
         .map(|wall| wall.name().to_owned())
         .collect();
     if !missing.is_empty() {
@@ -321,6 +323,9 @@ fn say(control: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
         let _ = passing::send(control, &frame, descriptors);
     }
 }
+
+const OF_NAMESPACES: [Wall; 4] =
+    [Wall::PrivateView, Wall::PidNamespace, Wall::NetworkNamespace, Wall::IpcNamespace];
 
 const EACH: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWPID

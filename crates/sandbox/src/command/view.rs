@@ -279,13 +279,14 @@ const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub(crate) const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /// What programs read in `/etc`, and tells nothing about the host.
-pub(crate) const SETTINGS: [&str; 8] = [
+pub(crate) const SETTINGS: [&str; 9] = [
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
     "alternatives",
     "localtime",
     "ssl/certs",
+    "ssl/openssl.cnf",
     "ca-certificates",
     "pki/tls/certs",
 ];

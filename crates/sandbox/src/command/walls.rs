@@ -150,6 +150,11 @@ impl Asked {
         Some(Self { walls, landlock_abi })
     }
 
+    /// The same, and at least this version of Landlock.
+    pub(crate) fn with_landlock(self, abi: u8) -> Self {
+        Self { landlock_abi: self.landlock_abi.max(abi), ..self }
+    }
+
     pub(crate) fn asks(self, wall: Wall) -> bool {
         self.walls & wall.bit() != 0
     }

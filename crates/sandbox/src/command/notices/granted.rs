@@ -12,6 +12,7 @@ use crate::Namespaces;
 pub(crate) struct Granted {
     grants: Vec<(PathBuf, Access)>,
     hidden: Vec<PathBuf>,
+    has_own_tmp: bool,
 }
 
 impl Granted {
@@ -24,9 +25,8 @@ impl Granted {
         grants.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Access::Read)));
         if order.namespaces == Namespaces::Enter {
             grants.extend(view::made_up_names().map(|name| (Path::new("/etc").join(name), Access::Read)));
-            grants.push(("/tmp".into(), Access::Write));
         }
-        Self { grants, hidden: order.hidden.clone() }
+        Self { grants, hidden: order.hidden.clone(), has_own_tmp: order.namespaces == Namespaces::Enter }
     }
 
     /// Whether something that exists was asked for and not granted. What does not exist was not refused: programs look
@@ -37,6 +37,10 @@ impl Granted {
         }
         if is_a_view_on_itself(path) {
             return false;
+        }
+        if self.has_own_tmp && path.starts_with("/tmp") && self.access(path).is_none() {
+            // The host's folder of that name is not granted; what the command makes in its own has names of its own.
+            return attempt == Attempt::Read && path != Path::new("/tmp") && exists(path);
         }
         match (self.access(path), attempt) {
             (Some(Access::Write), Attempt::Read | Attempt::Write)
@@ -54,11 +58,15 @@ impl Granted {
     }
 }
 
-/// A process may look at itself.
+/// A process may look at itself; and what every other program reads of the system in `/proc`, and does without, would
+/// only hide what an author must know.
 fn is_a_view_on_itself(path: &Path) -> bool {
     let Ok(below) = path.strip_prefix("/proc") else { return path == Path::new("/") || path == Path::new("/dev") };
-    let first = below.components().next().and_then(|first| first.as_os_str().to_str());
-    first.is_none_or(|first| ["self", "thread-self"].contains(&first) || first.parse::<u32>().is_ok())
+    let mut parts = below.components().map(|part| part.as_os_str().to_str().unwrap_or_default());
+    match (parts.next(), parts.next()) {
+        (None, _) | (Some("self" | "thread-self"), _) | (Some(_), None) => true,
+        (Some(first), Some(_)) => first.parse::<u32>().is_ok(),
+    }
 }
 
 /// Asks without waking a sleeping server or mounting anything.
@@ -75,6 +83,7 @@ mod tests {
         Granted {
             grants: grants.iter().map(|(at, access)| (PathBuf::from(at), *access)).collect(),
             hidden: hidden.iter().map(PathBuf::from).collect(),
+            has_own_tmp: true,
         }
     }
 
@@ -86,7 +95,8 @@ mod tests {
         assert!(usr.refuses(Path::new("/etc"), Attempt::Read));
         assert!(!usr.refuses(Path::new("/etc/no such file"), Attempt::Read));
         assert!(!usr.refuses(Path::new("/proc/self/status"), Attempt::Read));
-        assert!(usr.refuses(Path::new("/proc/meminfo"), Attempt::Read));
+        assert!(!usr.refuses(Path::new("/proc/meminfo"), Attempt::Read));
+        assert!(usr.refuses(Path::new("/proc/sys/kernel"), Attempt::Read));
     }
 
     #[test]
