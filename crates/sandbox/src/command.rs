@@ -1,10 +1,12 @@
 //! What is a command allowed to see and use, and what came of it? Plain data on both sides of the jail.
 
 mod child;
+pub(crate) mod control_group;
 mod encode;
 mod host_tree;
 mod init;
 mod jailer;
+mod memory;
 mod notices;
 mod passing;
 mod rules;

@@ -7,7 +7,7 @@ use rustix::fs::Mode;
 use super::{
     CommandStrength, Network,
     encode::{Order, Word},
-    init::{Trouble, at, tell},
+    init::{Trouble, at, tell, wait_for_the_group},
     seal::{self, Filters, Ground},
     walls::Wall,
 };
@@ -22,6 +22,10 @@ pub(crate) fn run(order: Order, strength: CommandStrength, inner: &UnixStream, f
 pub(crate) fn run_in_a_group(order: Order, inner: &UnixStream, filters: &Filters) -> ! {
     let mut strength = CommandStrength::NONE;
     strength.add(Wall::DiesTogether);
+    // A supervisor that is gone is noticed by the first word, which nobody takes.
+    let is_grouped = wait_for_the_group(inner).unwrap_or(false);
+    strength.add_if(Wall::ControlGroup, is_grouped);
+    strength.add_if(Wall::ProcessLimit, is_grouped);
     finish(order, strength, inner, filters, Ground::Host)
 }
 

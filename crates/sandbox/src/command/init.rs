@@ -1,7 +1,8 @@
 //! Process 1 of a jail: makes what the command will see, starts it, and ends with it.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
     net::{Ipv4Addr, TcpListener, UdpSocket},
     os::fd::{AsFd, BorrowedFd},
     os::unix::net::UnixStream,
@@ -86,9 +87,11 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
         strength.add(wall);
     }
     strength.add(Wall::DiesTogether);
+    strength.add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("hear from its supervisor"))?);
     // Whoever must die for want of memory: this one first. Rising is everybody's right.
     fs::write("/proc/self/oom_score_adj", "1000").map_err(at("offer itself to the memory killer"))?;
-    strength.add_if(Wall::ProcessLimit, bound_processes(order.limits.processes, identity));
+    let is_bounded = strength.has(Wall::ControlGroup) || bound_processes(order.limits.processes, identity);
+    strength.add_if(Wall::ProcessLimit, is_bounded);
     rustix::system::sethostname(b"jail").map_err(at("set the host name"))?;
     if let Network::Proxied { http_port } = order.network {
         open_sockets(http_port, inner).map_err(at("open the sockets of its network"))?;
@@ -99,6 +102,13 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
     // Not to be looked into by the command, whose user it has.
     privileges::refuse_dumps().map_err(at("refuse dumps"))?;
     Ok(strength)
+}
+
+/// Whether the supervisor has put us into a control group.
+pub(crate) fn wait_for_the_group(mut inner: &UnixStream) -> io::Result<bool> {
+    let mut answer = [0];
+    inner.read_exact(&mut answer)?;
+    Ok(answer == [1])
 }
 
 fn map_ids(user: u32, group: u32) -> io::Result<()> {

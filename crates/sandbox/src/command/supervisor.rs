@@ -5,18 +5,20 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     os::unix::{net::UnixStream, process::ExitStatusExt},
     process::ExitStatus,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use rustix::{
-    event::{PollFd, PollFlags},
+    event::{PollFd, PollFlags, Timespec},
     process::{Pid, Signal},
 };
 
 use super::{
-    CommandUsage, Ending, Network,
-    child, encode::{Account, Order, Word},
+    CommandLimits, CommandUsage, Ending, Network, child,
+    control_group::ControlGroup,
+    encode::{Account, Order, Word},
     init::{self, Identity},
+    memory,
     notices::Notices,
     passing::{self, Parcel},
     seal::{Filters, Ground},
@@ -84,6 +86,7 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
             drop(theirs);
             let notices = Notices::new(&order, filters.for_order(&order, Ground::View)?);
             let mut course = Course::new(first, handle, inner, notices, Kind::Namespace);
+            course.bound(&order.limits);
             course.follow(control, filters)?;
             if course.has_no_namespaces() {
                 return Ok(Some(order));
@@ -97,14 +100,17 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
 
 fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<()> {
     let (inner, theirs) = UnixStream::pair()?;
+    // We must live to kill the group: the end of the gateway is heard on its socket.
+    rustix::process::set_parent_process_death_signal(None)?;
     // Whoever loses its parent becomes our child, so that we can wait until nobody is left.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     match process::fork_into(0)? {
         (Split::Parent(first), Some(handle)) => {
             drop(theirs);
             let notices = Notices::new(&order, filters.for_order(&order, Ground::Host)?);
-            drop(order);
             let mut course = Course::new(first, handle, inner, notices, Kind::Group);
+            course.bound(&order.limits);
+            drop(order);
             course.follow(control, filters)?;
             course.give_account(control);
             Ok(())
@@ -138,6 +144,7 @@ struct Course {
     notices: Notices,
     kind: Kind,
     sockets: Vec<OwnedFd>,
+    memory: Memory,
     started: Instant,
     stage: Stage,
     exit: Option<i32>,
@@ -163,11 +170,23 @@ impl Course {
             notices,
             kind,
             sockets: Vec::new(),
+            memory: Memory { group: None, limit: u64::MAX, looked: Instant::now(), is_out: false },
             started: Instant::now(),
             stage: Stage::Making,
             exit: None,
             ended: None,
         }
+    }
+
+    /// Sees to it that all processes together keep to the limits, and lets the jail go on.
+    fn bound(&mut self, limits: &CommandLimits) {
+        self.memory.limit = limits.memory_bytes;
+        let group = ControlGroup::make(limits).filter(|group| group.take_in(self.first).is_ok());
+        if let Some(inner) = &self.inner {
+            // Before this the jail starts nobody, so that nobody is outside the group.
+            let _ = passing::send(inner, &[u8::from(group.is_some())], &[]);
+        }
+        self.memory.group = group;
     }
 
     /// From the start to the end of the last process.
@@ -190,6 +209,9 @@ impl Course {
             if ready.ended {
                 break;
             }
+            if self.memory.is_out(self.first) {
+                self.kill();
+            }
         }
         self.ended = Some(process::wait_with_account(self.first)?);
         self.end_the_others();
@@ -210,7 +232,7 @@ impl Course {
         let mut polled: Vec<PollFd<'_>> =
             sources.iter().flatten().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
         loop {
-            match rustix::event::poll(&mut polled, None) {
+            match rustix::event::poll(&mut polled, Some(&LOOK)) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => break,
@@ -254,6 +276,9 @@ impl Course {
     }
 
     fn kill(&self) {
+        if let Some(group) = &self.memory.group {
+            group.kill();
+        }
         let _ = rustix::process::pidfd_send_signal(&self.handle, Signal::KILL);
         if self.kind == Kind::Group {
             let _ = rustix::process::kill_process_group(self.first, Signal::KILL);
@@ -286,6 +311,7 @@ impl Course {
             }
             Stage::Failed(word) => return say(control, &word, &[]),
             Stage::Broken(why) => Ending::JailFailed(why),
+            Stage::Running if self.memory.was_out() => Ending::OutOfMemory,
             Stage::Running => ending(self.exit),
         };
         let ended = self.ended;
@@ -296,6 +322,29 @@ impl Course {
         };
         let (refused, refused_beyond) = self.notices.into_list();
         say(control, &Word::Report(Account { ending, usage, refused, refused_beyond }), &[]);
+    }
+}
+
+/// What all processes hold together.
+struct Memory {
+    group: Option<ControlGroup>,
+    limit: u64,
+    looked: Instant,
+    is_out: bool,
+}
+
+impl Memory {
+    /// Looks now and then; in a group the kernel does.
+    fn is_out(&mut self, first: Pid) -> bool {
+        if self.group.is_none() && !self.is_out && self.looked.elapsed() >= BETWEEN_LOOKS {
+            self.is_out = memory::exceeds(first, self.limit);
+            self.looked = Instant::now();
+        }
+        self.is_out
+    }
+
+    fn was_out(&self) -> bool {
+        self.is_out || self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
     }
 }
 
@@ -323,6 +372,9 @@ fn say(control: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
         let _ = passing::send(control, &frame, descriptors);
     }
 }
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 const OF_NAMESPACES: [Wall; 4] =
     [Wall::PrivateView, Wall::PidNamespace, Wall::NetworkNamespace, Wall::IpcNamespace];

@@ -47,6 +47,7 @@ pub fn all() -> Vec<Case> {
         add("a_missing_program_is_told", missing_program);
         add("refused_calls_are_told", refused_calls);
         add("refused_paths_are_told", refused_paths);
+        add("memory_runs_out_for_one_and_for_all", memory);
         add("a_program_in_a_bind_runs_only_where_allowed", no_execution);
         add("common_programs_run", common_programs);
         for attack in attacks::all() {
@@ -367,6 +368,21 @@ fn common_programs(tier: Tier) {
         ended(&report, 0);
         assert!(!report.stdout.is_empty(), "{program}");
         println!("    {program} was refused {:?}", report.refused.iter().map(Refused::describe).collect::<Vec<_>>());
+    }
+}
+
+fn memory(tier: Tier) {
+    let mut order = inside(tier, "take-memory");
+    order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
+    let report = finish(order);
+    ended(&report, 0);
+    let megabytes: u64 = text(&report).trim().parse().unwrap();
+    assert!((1..64).contains(&megabytes), "{megabytes}");
+    for role in ["take-memory-together", "take-shared-memory"] {
+        let mut order = inside(tier, role);
+        order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
+        let report = finish(order);
+        assert_eq!(report.ending, Ending::OutOfMemory, "{role} {report:?}");
     }
 }
 

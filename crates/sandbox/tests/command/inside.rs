@@ -13,6 +13,13 @@ pub fn main(role: &str, _words: &[&str]) -> ExitCode {
         "internet-socket" => drop(UdpSocket::bind("127.0.0.1:0")),
         "use-the-network" => use_the_network(),
         "count-forks" => count_forks(),
+        "take-memory" => println!("{}", take_memory(1 << 12)),
+        "take-memory-together" => take_together(),
+        "take-shared-memory" => take_shared(),
+        "hold-memory" => {
+            take_memory(48);
+            thread::sleep(Duration::from_secs(600));
+        }
         other => return crate::attacks::perform(other),
     }
     ExitCode::SUCCESS
@@ -50,4 +57,42 @@ fn count_forks() {
         let _ = child.kill();
     }
     thread::yield_now();
+}
+
+/// Takes memory by the megabyte until there is no more, or enough. Answers how much it got.
+fn take_memory(most: usize) -> usize {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    while taken.len() < most {
+        let mut piece = Vec::new();
+        if piece.try_reserve_exact(1 << 20).is_err() {
+            break;
+        }
+        piece.resize(1 << 20, 1);
+        taken.push(piece);
+    }
+    let count = taken.len();
+    std::mem::forget(taken);
+    count
+}
+
+/// Each keeps to its limit; together they do not.
+fn take_together() {
+    let own = std::env::current_exe().unwrap();
+    let start = || std::process::Command::new(&own).args([crate::driver::INSIDE, "hold-memory"]).spawn().unwrap();
+    let children: Vec<_> = (0..8).map(|_| start()).collect();
+    for mut child in children {
+        child.wait().unwrap();
+    }
+}
+
+/// Memory that no limit of a process counts.
+fn take_shared() {
+    let zero = std::fs::File::options().read(true).write(true).open("/dev/zero").unwrap();
+    loop {
+        let taken = crate::raw::map_shared(&zero, 8 << 20);
+        if let Err(error) = taken {
+            println!("{error}");
+            return;
+        }
+    }
 }

@@ -15,6 +15,7 @@ mod cases;
 mod driver;
 mod inside;
 mod network;
+mod raw;
 
 use std::process::ExitCode;
 
