@@ -19,6 +19,7 @@ mod zygote;
 
 use std::{ffi::OsString, fmt, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
+pub(crate) use init::has_own_process_numbers;
 pub use jailer::{JAILER_NAME, Jailer};
 pub use running::{ProxySockets, Running};
 pub use walls::{CommandRequired, CommandStrength, Wall};

@@ -209,17 +209,19 @@ impl Row {
     }
 
     fn rule(&self) -> Result<Option<Rule>, ProfileError> {
-        let checks: Vec<Check> =
-            self.when.iter().map(|(argument, condition)| condition.check(argument)).collect::<Result<_, _>>()?;
+        let checks: Vec<Check> = self
+            .when
+            .iter()
+            .map(|(argument, condition)| condition.check(argument))
+            .collect::<Result<_, _>>()?;
         Ok((!checks.is_empty()).then_some(Rule { checks }))
     }
 }
 
 impl Condition {
     fn check(&self, argument: &str) -> Result<Check, ProfileError> {
-        let argument = match argument.strip_prefix("arg").map(str::parse) {
-            Some(Ok(number @ 0..=5)) => number,
-            _ => return Err(ProfileError::new(format!("`{argument}` is none of `arg0` to `arg5`"))),
+        let Some(Ok(argument @ 0..=5)) = argument.strip_prefix("arg").map(str::parse) else {
+            return Err(ProfileError::new(format!("`{argument}` is none of `arg0` to `arg5`")));
         };
         Ok(match self {
             Self::Any(AnyOf { any }) => Check::Any { argument, values: words::values(any)? },

@@ -14,8 +14,10 @@ use crate::command::{CommandStrength, Wall};
 pub(crate) fn empty_bounding_set() {
     for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
-        // Numbers beyond the kernel's last are refused; so is everything without CAP_SETPCAP.
-        let _ = thread::remove_capability_from_bounding_set(one);
+        // Numbers beyond the kernel's last are refused in one way, everything without CAP_SETPCAP in another.
+        if thread::remove_capability_from_bounding_set(one) == Err(rustix::io::Errno::INVAL) {
+            break;
+        }
     }
 }
 
@@ -57,10 +59,9 @@ pub(crate) fn read_back(strength: &mut CommandStrength) -> io::Result<()> {
     let held = thread::capabilities(None)?;
     let none = (held.effective | held.permitted | held.inheritable).is_empty();
     strength.add_if(Wall::NoCapabilities, none);
-    let could_come_back = (0..u64::BITS).any(|number| {
-        let one = CapabilitySet::from_bits_retain(1 << number);
-        thread::capability_is_in_bounding_set(one).unwrap_or(false)
-    });
+    let each = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    let could_come_back =
+        each.map_while(|one| thread::capability_is_in_bounding_set(one).ok()).any(|is_there| is_there);
     strength.add_if(Wall::EmptyBoundingSet, !could_come_back);
     Ok(())
 }

@@ -14,12 +14,12 @@ use super::{
 use crate::{privileges, sys, sys::process};
 
 /// In a view and namespaces of its own.
-pub(crate) fn run(order: Order, strength: CommandStrength, inner: &UnixStream, filters: &Filters) -> ! {
+pub(crate) fn run(order: &Order, strength: CommandStrength, inner: &UnixStream, filters: &Filters) -> ! {
     finish(order, strength, inner, filters, Ground::View)
 }
 
 /// In the host's own file tree, as the leader of a process group.
-pub(crate) fn run_in_a_group(order: Order, inner: &UnixStream, filters: &Filters) -> ! {
+pub(crate) fn run_in_a_group(order: &Order, inner: &UnixStream, filters: &Filters) -> ! {
     let mut strength = CommandStrength::NONE;
     strength.add(Wall::DiesTogether);
     // A supervisor that is gone is noticed by the first word, which nobody takes.
@@ -30,7 +30,7 @@ pub(crate) fn run_in_a_group(order: Order, inner: &UnixStream, filters: &Filters
 }
 
 fn finish(
-    order: Order,
+    order: &Order,
     mut strength: CommandStrength,
     inner: &UnixStream,
     filters: &Filters,
@@ -59,7 +59,7 @@ impl From<Trouble> for Refusal {
 
 /// Returns only when it fails.
 fn become_the_command(
-    order: Order,
+    order: &Order,
     strength: &mut CommandStrength,
     mut inner: &UnixStream,
     filters: &Filters,
@@ -83,7 +83,7 @@ fn become_the_command(
     privileges::read_back(strength).map_err(at("read back the privileges"))?;
     seal::limit(&order.limits, ground).map_err(at("set the limits"))?;
     strength.add(Wall::Limits);
-    let abi = seal::confine(&order, ground)?;
+    let abi = seal::confine(order, ground)?;
     strength.set_landlock_abi(abi.unwrap_or(0));
     let asked = match ground {
         Ground::View => order.asked,
@@ -100,7 +100,7 @@ fn become_the_command(
         return Err(Refusal::TooWeak(missing));
     }
     let sealed = Word::Sealed(*strength).to_frame().map_err(at("say that all is ready"))?;
-    let filter = filters.for_order(&order, ground).map_err(at("choose a filter"))?;
+    let filter = filters.for_order(order, ground).map_err(at("choose a filter"))?;
     let listener = sys::filter::install(&filter.program).map_err(at("install the filter"))?;
     super::passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
     drop(listener);
@@ -111,7 +111,6 @@ fn become_the_command(
     let error = process::execute(&order.program, &order.argv, &order.env);
     Err(at::<io::Error>(format!("run `{}`", order.program.to_string_lossy()))(error).into())
 }
-
 
 /// The version from which Landlock knows of signals.
 const SIGNALS_KEPT_IN: u8 = 6;

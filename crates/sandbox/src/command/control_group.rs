@@ -122,6 +122,9 @@ mod tests {
         assert!(!group.ran_out_of_memory());
         fs::write(above.path().join("one/memory.events"), "low 0\noom 1\noom_kill 1\n").unwrap();
         assert!(group.ran_out_of_memory());
-        assert!(ControlGroup::make_in(above.path(), "one", &limits()).is_err(), "a group of that name exists");
+        assert!(
+            ControlGroup::make_in(above.path(), "one", &limits()).is_err(),
+            "a group of that name exists"
+        );
     }
 }

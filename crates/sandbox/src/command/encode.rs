@@ -10,10 +10,8 @@ use std::{
 };
 
 use super::{
-    Access, Attempt, Bind, CommandJail, CommandLimits, CommandStrength, CommandUsage, Ending, Network, Refused,
-    Source, SpawnError, Trace,
-    passing::Parcel,
-    walls::Asked,
+    Access, Attempt, Bind, CommandJail, CommandLimits, CommandStrength, CommandUsage, Ending, Network,
+    Refused, Source, SpawnError, Trace, passing::Parcel, walls::Asked,
 };
 use crate::{
     Namespaces,

@@ -54,7 +54,13 @@ struct Hidden {
 }
 
 impl Hidden {
-    fn carve(&self, opened: OwnedFd, path: &Path, grant: Grant, into: &mut Vec<(OwnedFd, Grant)>) -> io::Result<()> {
+    fn carve(
+        &self,
+        opened: OwnedFd,
+        path: &Path,
+        grant: Grant,
+        into: &mut Vec<(OwnedFd, Grant)>,
+    ) -> io::Result<()> {
         if self.paths.iter().any(|hidden| path.starts_with(hidden)) {
             return Ok(());
         }
@@ -87,7 +93,10 @@ impl Hidden {
     fn refuse_aliases(&self, top: &OwnedFd, path: &Path, budget: &mut Budget) -> io::Result<()> {
         let mut folders = vec![(top.try_clone()?, path.to_owned())];
         let refuse = |path: &Path| {
-            let why = format!("`{}` is another name of a hidden file; remove it, or do not bind it", path.display());
+            let why = format!(
+                "`{}` is another name of a hidden file; remove it, or do not bind it",
+                path.display()
+            );
             Err(io::Error::other(why))
         };
         if self.aliased.contains(&id(&rustix::fs::fstat(top)?)) {

@@ -11,8 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::{
-    CommandStrength, Network,
-    child,
+    CommandStrength, Network, child,
     encode::{Order, Word},
     passing,
     seal::Filters,
@@ -45,18 +44,20 @@ impl Identity {
     }
 }
 
-pub(crate) fn run(order: Order, identity: Identity, inner: UnixStream, filters: &Filters) -> ! {
-    match prepare(&order, identity, &inner) {
+pub(crate) fn run(order: Order, identity: Identity, inner: &UnixStream, filters: &Filters) -> ! {
+    match prepare(&order, identity, inner) {
         Ok(strength) => match process::fork() {
-            Ok(Split::Child) => child::run(order, strength, &inner, filters),
+            Ok(Split::Child) => child::run(&order, strength, inner, filters),
             Ok(Split::Parent(command)) => {
                 drop(order);
-                outlive(command, &inner)
+                outlive(command, inner)
             }
-            Err(error) => tell(&inner, &Word::Failed(format!("cannot start a process: {error}")), &[]),
+            Err(error) => tell(inner, &Word::Failed(format!("cannot start a process: {error}")), &[]),
         },
-        Err(Trouble::NoNamespaces) => tell(&inner, &Word::TooWeak(Vec::new()), &[]),
-        Err(Trouble::Step(step, error)) => tell(&inner, &Word::Failed(format!("cannot {step}: {error}")), &[]),
+        Err(Trouble::NoNamespaces) => tell(inner, &Word::TooWeak(Vec::new()), &[]),
+        Err(Trouble::Step(step, error)) => {
+            tell(inner, &Word::Failed(format!("cannot {step}: {error}")), &[]);
+        }
     }
     sys::leave(1)
 }
@@ -124,13 +125,18 @@ fn bound_processes(most: u64, identity: Identity) -> bool {
     if let Identity::Mapped { user: 1.., .. } = identity {
         return true;
     }
-    let release = rustix::system::uname();
-    if !release.release().to_str().is_ok_and(|release| at_least(release, (6, 14))) {
+    let system = rustix::system::uname();
+    if !system.release().to_str().is_ok_and(has_own_process_numbers) {
         return false;
     }
     let most = most.max(LOWEST_HIGHEST_PID).to_string();
     fs::write("/proc/sys/kernel/pid_max", &most).is_ok()
         && fs::read_to_string("/proc/sys/kernel/pid_max").is_ok_and(|now| now.trim() == most)
+}
+
+/// Whether a kernel of this release counts processes for each namespace.
+pub(crate) fn has_own_process_numbers(release: &str) -> bool {
+    at_least(release, (6, 14))
 }
 
 fn at_least(release: &str, wanted: (u32, u32)) -> bool {

@@ -6,7 +6,7 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     os::unix::{net::UnixStream, process::CommandExt},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
@@ -18,9 +18,8 @@ use tokio::net::unix::pipe;
 use super::{
     CommandJail, SpawnError,
     encode::{self, Word},
-    passing,
+    passing, rules,
     running::{Leash, ProxySockets, Running},
-    rules,
 };
 
 /// A process whose name (`argv[0]`) is this one is a jailer.
@@ -41,12 +40,14 @@ impl Jailer {
         let (orders, inbox) = mpsc::channel();
         let (told, outcome) = mpsc::sync_channel(1);
         let program = program.to_owned();
-        thread::Builder::new().name("jailer-keeper".to_owned()).spawn(move || match Zygote::start(&program) {
-            Ok(zygote) => {
-                let _ = told.send(Ok(()));
-                keep(zygote, program, &inbox);
+        thread::Builder::new().name("jailer-keeper".to_owned()).spawn(move || {
+            match Zygote::start(&program) {
+                Ok(zygote) => {
+                    let _ = told.send(Ok(()));
+                    keep(zygote, &program, &inbox);
+                }
+                Err(error) => drop(told.send(Err(error))),
             }
-            Err(error) => drop(told.send(Err(error))),
         })?;
         outcome.recv().map_err(|_| gone())??;
         Ok(Self { orders })
@@ -109,12 +110,8 @@ struct Zygote {
 
 impl Zygote {
     fn start(program: &Path) -> io::Result<Self> {
-        let (ours, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let mut command = Command::new(program);
         command.arg0(JAILER_NAME).env_clear().stdin(Stdio::from(theirs));
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -133,13 +130,13 @@ impl Zygote {
     }
 }
 
-fn keep(mut zygote: Zygote, program: PathBuf, inbox: &mpsc::Receiver<Order>) {
+fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Order>) {
     while let Ok(order) = inbox.recv() {
         if zygote.hand_over(order.as_fd()).is_ok() {
             continue;
         }
         // It has died. Whoever waits for this order hears of it by the end of the conversation if this fails too.
-        match Zygote::start(&program) {
+        match Zygote::start(program) {
             Ok(next) => std::mem::replace(&mut zygote, next).bury(),
             Err(_) => continue,
         }

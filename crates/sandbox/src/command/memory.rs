@@ -11,7 +11,10 @@ use rustix::process::Pid;
 pub(crate) fn exceeds(top: Pid, limit: u64) -> bool {
     let processes = family(Path::new("/proc"), top.as_raw_nonzero().get());
     let total = |measure: fn(&Path, i32) -> Option<u64>| {
-        processes.iter().filter_map(|process| measure(Path::new("/proc"), *process)).fold(0, u64::saturating_add)
+        processes
+            .iter()
+            .filter_map(|process| measure(Path::new("/proc"), *process))
+            .fold(0, u64::saturating_add)
     };
     // What several share is counted several times by the first, which is quick, and once by the second, which is not.
     total(resident) > limit && total(proportional) > limit
@@ -44,7 +47,8 @@ fn resident(proc: &Path, process: i32) -> Option<u64> {
 /// A process that cannot be looked at this closely counts with all that it holds.
 fn proportional(proc: &Path, process: i32) -> Option<u64> {
     let closely = fs::read_to_string(proc.join(format!("{process}/smaps_rollup"))).ok();
-    let share = closely.and_then(|text| Some(kilobytes(&text, "Pss_Anon:")? + kilobytes(&text, "Pss_Shmem:")?));
+    let share =
+        closely.and_then(|text| Some(kilobytes(&text, "Pss_Anon:")? + kilobytes(&text, "Pss_Shmem:")?));
     share.or_else(|| resident(proc, process))
 }
 
@@ -62,7 +66,9 @@ mod tests {
     #[test]
     fn everybody_is_counted_once() {
         let proc = tempfile::tempdir().unwrap();
-        for (process, children, held) in [(1, "2 3", 10), (2, "4", 20), (3, "", 30), (4, "2", 40), (9, "", 999)] {
+        for (process, children, held) in
+            [(1, "2 3", 10), (2, "4", 20), (3, "", 30), (4, "2", 40), (9, "", 999)]
+        {
             let folder = proc.path().join(format!("{process}/task/{process}"));
             fs::create_dir_all(&folder).unwrap();
             fs::write(folder.join("children"), children).unwrap();

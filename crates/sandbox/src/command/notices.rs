@@ -54,10 +54,11 @@ impl Notices {
         } else {
             (vec![refuse(name, &notice)], Answer::Refuse { errno: libc::EPERM })
         };
-        // Whoever is gone may have been replaced by another process of the same number, whose memory we then read.
-        let refused = if filter::still_waits(listener, notice.id) { refused } else { Vec::new() };
         for one in refused.into_iter().flatten() {
-            self.add(one);
+            // Whoever is gone may have been replaced by another process of the same number, whose memory we then read.
+            if filter::still_waits(listener, notice.id) {
+                self.add(one);
+            }
         }
         filter::answer(listener, notice.id, answer).is_ok()
     }

@@ -19,7 +19,9 @@ pub(crate) fn check(jail: &CommandJail) -> Result<(), SpawnError> {
     for text in jail.argv.iter().chain(settings) {
         whole("an argument or setting", text)?;
     }
-    if let Some((name, _)) = jail.env.iter().find(|(name, _)| name.is_empty() || name.as_bytes().contains(&b'=')) {
+    if let Some((name, _)) =
+        jail.env.iter().find(|(name, _)| name.is_empty() || name.as_bytes().contains(&b'='))
+    {
         return invalid(format!("`{}` is no name of a setting", name.display()));
     }
     if jail.view.binds.len() + STANDARD > MOST_DESCRIPTORS {
@@ -31,7 +33,10 @@ pub(crate) fn check(jail: &CommandJail) -> Result<(), SpawnError> {
             plain("the source of a bind", source)?;
         }
         if let Some(taken) = TAKEN.iter().find(|taken| overlaps(&bind.at, taken)) {
-            return invalid(format!("a bind at `{}` would change `{taken}`, which is the jail's", bind.at.display()));
+            return invalid(format!(
+                "a bind at `{}` would change `{taken}`, which is the jail's",
+                bind.at.display()
+            ));
         }
     }
     for hidden in &jail.view.hidden {
@@ -57,11 +62,7 @@ fn plain(what: &str, path: &Path) -> Result<(), SpawnError> {
 }
 
 fn whole(what: &str, text: &OsStr) -> Result<(), SpawnError> {
-    if text.as_bytes().contains(&0) {
-        invalid(format!("{what} has a zero byte in it"))
-    } else {
-        Ok(())
-    }
+    if text.as_bytes().contains(&0) { invalid(format!("{what} has a zero byte in it")) } else { Ok(()) }
 }
 
 /// Whether a bind at `at` would replace `taken` or something in it.

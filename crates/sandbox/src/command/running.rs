@@ -62,7 +62,8 @@ impl Running {
         let is_late = {
             let whole = async {
                 let hear = out.hear_or_kill(stdout, &leash);
-                let (_, (), (), heard) = tokio::join!(feed(input, &stdin), hear, err.hear(stderr), leash.account());
+                let ((), (), (), heard) =
+                    tokio::join!(feed(input, &stdin), hear, err.hear(stderr), leash.account());
                 account = Some(heard);
             };
             let mut whole = pin!(whole);
@@ -132,8 +133,8 @@ impl Leash {
     pub(crate) async fn send(&self, frame: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let (mut rest, mut descriptors) = (frame, descriptors);
         while !rest.is_empty() {
-            let send = || passing::send_some(self.control.as_fd(), rest, descriptors);
-            let sent = self.control.async_io(Interest::WRITABLE, send).await?;
+            let attempt = || passing::send_some(self.control.as_fd(), rest, descriptors);
+            let sent = self.control.async_io(Interest::WRITABLE, attempt).await?;
             rest = rest.get(sent..).unwrap_or_default();
             descriptors = &[];
         }
@@ -222,7 +223,7 @@ impl Captured {
 
     /// Whether there may be more.
     async fn take(&mut self, pipe: &mut pipe::Receiver) -> bool {
-        let mut piece = [0; PIECE];
+        let mut piece = vec![0; PIECE];
         let Ok(got @ 1..) = pipe.read(&mut piece).await else { return false };
         let fits = got.min(self.cap.saturating_sub(self.bytes.len()));
         self.bytes.extend(piece.get(..fits).unwrap_or_default());

@@ -180,7 +180,8 @@ fn grants(order: &Order, ground: Ground) -> io::Result<Vec<(OwnedFd, Grant)>> {
     let mut opened = Vec::new();
     match ground {
         Ground::View => {
-            let own = [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)];
+            let own =
+                [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)];
             named.extend(own.map(|(path, grant)| (PathBuf::from(path), grant)));
             named.extend(order.binds.iter().map(|bind| (bind.at.clone(), bind.access.into())));
         }

@@ -26,7 +26,10 @@ use super::{
 };
 use crate::{
     Namespaces,
-    sys::process::{self, Ended, Split},
+    sys::{
+        filter,
+        process::{self, Ended, Split},
+    },
 };
 
 /// Serves one order from its reading to its report.
@@ -80,7 +83,7 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
     match split {
         Ok((identity, (Split::Child, _))) => {
             drop(inner);
-            init::run(order, identity, theirs, filters)
+            init::run(order, identity, &theirs, filters)
         }
         Ok((_, (Split::Parent(first), Some(handle)))) => {
             drop(theirs);
@@ -104,22 +107,18 @@ fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Resu
     rustix::process::set_parent_process_death_signal(None)?;
     // Whoever loses its parent becomes our child, so that we can wait until nobody is left.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    match process::fork_into(0)? {
-        (Split::Parent(first), Some(handle)) => {
-            drop(theirs);
-            let notices = Notices::new(&order, filters.for_order(&order, Ground::Host)?);
-            let mut course = Course::new(first, handle, inner, notices, Kind::Group);
-            course.bound(&order.limits);
-            drop(order);
-            course.follow(control, filters)?;
-            course.give_account(control);
-            Ok(())
-        }
-        _ => {
-            drop(inner);
-            child::run_in_a_group(order, &theirs, filters)
-        }
-    }
+    let (Split::Parent(first), Some(handle)) = process::fork_into(0)? else {
+        drop(inner);
+        child::run_in_a_group(&order, &theirs, filters)
+    };
+    drop(theirs);
+    let notices = Notices::new(&order, filters.for_order(&order, Ground::Host)?);
+    let mut course = Course::new(first, handle, inner, notices, Kind::Group);
+    course.bound(&order.limits);
+    drop(order);
+    course.follow(control, filters)?;
+    course.give_account(control);
+    Ok(())
 }
 
 fn die_with_the_jailer() -> io::Result<()> {
@@ -201,7 +200,8 @@ impl Course {
             if ready.inner {
                 self.hear(control);
             }
-            if ready.listener && let Some(listener) = &self.listener
+            if ready.listener
+                && let Some(listener) = &self.listener
                 && !self.notices.answer_next(listener.as_fd(), filters)
             {
                 self.listener = None;
@@ -241,7 +241,12 @@ impl Course {
         let mut states = polled.iter().map(|polled| !polled.revents().is_empty());
         let mut next = |source: &Option<BorrowedFd<'_>>| source.is_some() && states.next().unwrap_or(false);
         let [control, inner, listener, handle] = &sources;
-        Ok(Ready { control: next(control), inner: next(inner), listener: next(listener), ended: next(handle) })
+        Ok(Ready {
+            control: next(control),
+            inner: next(inner),
+            listener: next(listener),
+            ended: next(handle),
+        })
     }
 
     /// Takes one word from the jail.
@@ -250,17 +255,17 @@ impl Course {
         let heard = passing::receive(inner).and_then(|parcel| {
             parcel.map(|parcel| Ok((Word::read(parcel.kind, &parcel.body)?, parcel))).transpose()
         });
-        let (word, Parcel { descriptors, .. }) = match heard {
-            Ok(Some(heard)) => heard,
-            Ok(None) | Err(_) => {
-                self.inner = None;
-                return;
-            }
+        let Ok(Some((word, Parcel { descriptors, .. }))) = heard else {
+            self.inner = None;
+            return;
         };
         match (word, &self.stage) {
             (Word::Sockets, Stage::Making) => self.sockets = descriptors,
             (Word::Sealed(strength), Stage::Making) => {
                 self.listener = descriptors.into_iter().next();
+                if let Some(listener) = &self.listener {
+                    filter::answer_in_turn(listener.as_fd());
+                }
                 let mut passed = vec![self.handle.as_fd()];
                 passed.extend(self.sockets.iter().map(AsFd::as_fd));
                 say(control, &Word::Started(strength), &passed);

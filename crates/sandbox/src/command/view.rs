@@ -17,7 +17,8 @@ use std::{
 use rustix::{
     fs::{CWD, Mode, OFlags, ResolveFlags, Stat},
     mount::{
-        FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+        FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+        UnmountFlags,
     },
 };
 
@@ -53,7 +54,8 @@ pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
     attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
     let root = open(CWD, Path::new("/proc")).map_err(at("open the new root"))?;
     let old = Old { root: old_root, proc };
-    let mut tree = Tree { memory: vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev], root };
+    let mut tree =
+        Tree { memory: vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev], root };
 
     let mut shown = Vec::new();
     for path in SYSTEM {
@@ -188,7 +190,9 @@ fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<Shown, Trouble> {
         Access::Write => INERT,
     };
     let real = old.real_path(source.as_fd()).map_err(at(step()))?;
-    if let Some(kernels) = KERNELS_OWN.iter().find(|own| Path::new(own).starts_with(&real) || real.starts_with(own)) {
+    if let Some(kernels) =
+        KERNELS_OWN.iter().find(|own| Path::new(own).starts_with(&real) || real.starts_with(own))
+    {
         let error = io::Error::other(format!("`{}` would show `{kernels}` of the host", real.display()));
         return Err(at(step())(error));
     }

@@ -258,8 +258,14 @@ mod tests {
     fn what_is_missing_is_named() {
         let weak = strength(MANDATORY, 0);
         let missing = weak.missing(Asked::from(&CommandRequired::HARDENED));
-        let names =
-            ["process-limit", "private-view", "pid-namespace", "network-namespace", "ipc-namespace", "landlock-1"];
+        let names = [
+            "process-limit",
+            "private-view",
+            "pid-namespace",
+            "network-namespace",
+            "ipc-namespace",
+            "landlock-1",
+        ];
         assert_eq!(missing, names);
         assert!(strength(&Wall::ALL, 1).missing(Asked::from(&CommandRequired::HARDENED)).is_empty());
     }

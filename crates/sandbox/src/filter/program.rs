@@ -84,10 +84,8 @@ fn search(segments: &[Segment<'_>]) -> Vec<Instruction> {
             let boundary = upper.first().map_or(0, |segment| segment.first);
             let lower = search(lower);
             // A conditional jump reaches 255 instructions, an unconditional one any number.
-            let mut code = vec![
-                Instruction { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: boundary },
-                jump(lower.len()),
-            ];
+            let mut code =
+                vec![Instruction { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: boundary }, jump(lower.len())];
             code.extend(lower);
             code.extend(search(upper));
             code
@@ -124,7 +122,11 @@ fn rule(rule: &Rule) -> Vec<Instruction> {
 fn check(check: &Check) -> Vec<Instruction> {
     match check {
         Check::Masked { argument, mask, value } => {
-            vec![load(low_half(*argument)), Instruction { code: AND, jt: 0, jf: 0, k: *mask }, jump_if_equal(*value, 1, 0)]
+            vec![
+                load(low_half(*argument)),
+                Instruction { code: AND, jt: 0, jf: 0, k: *mask },
+                jump_if_equal(*value, 1, 0),
+            ]
         }
         Check::Any { argument, values } => {
             let count = values.len();

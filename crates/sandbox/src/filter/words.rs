@@ -15,9 +15,9 @@ pub(crate) fn union(words: &[String]) -> Result<u32, ProfileError> {
 
 fn value(word: &str) -> Result<u32, ProfileError> {
     let found = FROM_LIBC.iter().chain(OURS).find(|(known, _)| *known == word);
-    found
-        .map(|(_, value)| *value)
-        .ok_or_else(|| ProfileError::new(format!("the word `{word}` is unknown; add it to the table of words")))
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        ProfileError::new(format!("the word `{word}` is unknown; add it to the table of words"))
+    })
 }
 
 /// What one conditional jump can skip, with room to spare.
@@ -29,21 +29,58 @@ macro_rules! words {
     };
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_lossless,
-    clippy::unnecessary_cast,
-    reason = "libc gives these words different types on different machines; the low 32 bits are what is meant"
-)]
 const FROM_LIBC: &[(&str, u32)] = words![
-    AF_INET, AF_INET6, AF_UNIX, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER,
-    CLONE_NEWUTS, FIOCLEX, FIONBIO, FIONCLEX, FIONREAD, IPPROTO_TCP, IPPROTO_UDP, MAP_ANONYMOUS,
-    MAP_SHARED, PR_CAPBSET_READ, PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_NAME, PR_GET_NO_NEW_PRIVS, PR_GET_PDEATHSIG,
-    PR_GET_SECCOMP, PR_GET_SECUREBITS, PR_GET_TIMERSLACK, PR_GET_TSC, PR_SET_DUMPABLE, PR_SET_NAME,
-    PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, PR_SET_THP_DISABLE, PR_SET_TIMERSLACK, PR_SET_VMA, SOCK_CLOEXEC, SOCK_DGRAM,
-    SOCK_NONBLOCK, SOCK_STREAM, S_IFIFO, TCFLSH, TCGETS, TCGETS2, TCSBRK, TCSETS, TCSETSF,
-    TCSETSW, TCXONC, TIOCGPGRP, TIOCGWINSZ, TIOCOUTQ,
+    AF_INET,
+    AF_INET6,
+    AF_UNIX,
+    CLONE_NEWCGROUP,
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+    FIOCLEX,
+    FIONBIO,
+    FIONCLEX,
+    FIONREAD,
+    IPPROTO_TCP,
+    IPPROTO_UDP,
+    MAP_ANONYMOUS,
+    MAP_SHARED,
+    PR_CAPBSET_READ,
+    PR_GET_DUMPABLE,
+    PR_GET_KEEPCAPS,
+    PR_GET_NAME,
+    PR_GET_NO_NEW_PRIVS,
+    PR_GET_PDEATHSIG,
+    PR_GET_SECCOMP,
+    PR_GET_SECUREBITS,
+    PR_GET_TIMERSLACK,
+    PR_GET_TSC,
+    PR_SET_DUMPABLE,
+    PR_SET_NAME,
+    PR_SET_NO_NEW_PRIVS,
+    PR_SET_PDEATHSIG,
+    PR_SET_THP_DISABLE,
+    PR_SET_TIMERSLACK,
+    PR_SET_VMA,
+    SOCK_CLOEXEC,
+    SOCK_DGRAM,
+    SOCK_NONBLOCK,
+    SOCK_STREAM,
+    S_IFIFO,
+    TCFLSH,
+    TCGETS,
+    TCGETS2,
+    TCSBRK,
+    TCSETS,
+    TCSETSF,
+    TCSETSW,
+    TCXONC,
+    TIOCGPGRP,
+    TIOCGWINSZ,
+    TIOCOUTQ,
 ];
 
 /// The kernel's own where libc has none, and three words for numbers without a name.

@@ -26,15 +26,20 @@ pub(crate) fn install(program: &[Instruction]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(listener) })
 }
 
+/// Lets the two sides of a question run in turn on one processor, which is much faster. Older kernels do not know how.
+pub(crate) fn answer_in_turn(listener: BorrowedFd<'_>) {
+    // SAFETY: the request takes its flags as a number and touches no memory.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
+}
+
 /// The next call that waits for an answer.
 pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
     // SAFETY: all-zero bytes are a valid `seccomp_notif`, and what the kernel wants to be given.
     let mut notice: Notice = unsafe { mem::zeroed() };
     // SAFETY: the kernel writes one `seccomp_notif`, whose layout libc takes from the kernel's headers; it never
     // changes, because newer fields would come with another request number.
-    let outcome = unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut notice)
-    };
+    let outcome =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut notice) };
     if outcome == 0 { Ok(notice) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -43,7 +48,9 @@ pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
 pub(crate) enum Answer {
     /// The kernel goes on with it, and judges it as if nobody had asked.
     Continue,
-    Refuse { errno: c_int },
+    Refuse {
+        errno: c_int,
+    },
 }
 
 /// Answers a call. That the caller is gone meanwhile is no error.
@@ -58,9 +65,8 @@ pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
         Answer::Refuse { errno } => libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 },
     };
     // SAFETY: the kernel reads one `seccomp_notif_resp`, which is ours and outlives the call.
-    let outcome = unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw mut response)
-    };
+    let outcome =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw mut response) };
     let error = io::Error::last_os_error();
     if outcome == 0 || error.raw_os_error() == Some(libc::ENOENT) { Ok(()) } else { Err(error) }
 }
@@ -71,3 +77,4 @@ pub(crate) fn still_waits(listener: BorrowedFd<'_>, mut id: u64) -> bool {
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw mut id) == 0 }
 }
 
+const SYNC_WAKE_UP: libc::c_ulong = 1;

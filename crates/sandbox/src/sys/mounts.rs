@@ -1,7 +1,6 @@
 //! Mounts and interfaces: the two requests for which rustix has no function.
 
 use std::{
-
     io, mem,
     os::fd::{AsRawFd, BorrowedFd},
 };
@@ -16,7 +15,11 @@ pub(crate) enum Reach {
 }
 
 /// Adds attributes to a mount; takes none away. The mount becomes private to its namespace.
-pub(crate) fn restrict_mount(mount: BorrowedFd<'_>, attributes: MountAttrFlags, reach: Reach) -> io::Result<()> {
+pub(crate) fn restrict_mount(
+    mount: BorrowedFd<'_>,
+    attributes: MountAttrFlags,
+    reach: Reach,
+) -> io::Result<()> {
     let attributes = libc::mount_attr {
         attr_set: attributes.bits().into(),
         attr_clr: 0,
@@ -54,4 +57,5 @@ pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
     super::done(outcome.into())
 }
 
-const UP: libc::c_short = libc::IFF_UP as libc::c_short;
+/// `IFF_UP`, in the type that an interface request has it in.
+const UP: libc::c_short = 1;

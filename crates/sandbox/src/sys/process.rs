@@ -4,6 +4,8 @@ use std::{
     ffi::{CStr, CString, c_char, c_int, c_long},
     io, mem,
     os::fd::{FromRawFd, OwnedFd},
+    os::unix::process::CommandExt,
+    process::Command,
     ptr,
     time::Duration,
 };
@@ -58,6 +60,29 @@ pub(crate) fn fork_into(namespaces: c_int) -> io::Result<(Split, Option<OwnedFd>
     Ok((split, handle))
 }
 
+/// Tries something in a child of this process, which may have many threads, and lets no other program run.
+///
+/// `attempt` must do nothing but system calls: in a child of a process with threads nobody may take memory or a lock.
+pub(crate) fn try_in_child(attempt: fn() -> io::Result<()>) -> io::Result<()> {
+    let mut command = Command::new("/");
+    let probe = move || match attempt() {
+        // An error ends the child before it becomes a program, and is handed to us.
+        Ok(()) => Err(io::Error::from_raw_os_error(DONE)),
+        Err(error) => Err(io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EIO))),
+    };
+    // SAFETY: `attempt` is a plain function, and its documentation here and at the only caller forbids it everything
+    // that is not allowed after a fork; making an error of a number takes no memory.
+    let outcome = unsafe { command.pre_exec(probe) }.spawn();
+    match outcome {
+        Err(error) if error.raw_os_error() == Some(DONE) => Ok(()),
+        Err(error) => Err(error),
+        Ok(mut child) => {
+            let _ = child.wait();
+            Err(io::Error::other("the child went further than it should"))
+        }
+    }
+}
+
 /// Becomes another program; returns only when that fails.
 pub(crate) fn execute(program: &CStr, argv: &[CString], env: &[CString]) -> io::Error {
     let (argv, env) = (pointers(argv), pointers(env));
@@ -96,14 +121,7 @@ pub(crate) fn read_memory(process: Pid, address: u64, into: &mut [u8]) -> io::Re
     // SAFETY: the kernel writes at most `into.len()` bytes to `into`; the remote address is only ever used in the other
     // process, and one that is not mapped there is answered with an error.
     let count = unsafe {
-        libc::process_vm_readv(
-            process.as_raw_nonzero().get(),
-            &raw const local,
-            1,
-            &raw const remote,
-            1,
-            0,
-        )
+        libc::process_vm_readv(process.as_raw_nonzero().get(), &raw const local, 1, &raw const remote, 1, 0)
     };
     usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
@@ -128,7 +146,11 @@ fn split(outcome: c_long) -> io::Result<Split> {
     match outcome {
         0 => Ok(Split::Child),
         ..0 => Err(io::Error::last_os_error()),
-        _ => i32::try_from(outcome).ok().and_then(Pid::from_raw).map(Split::Parent).ok_or_else(io::Error::last_os_error),
+        _ => i32::try_from(outcome)
+            .ok()
+            .and_then(Pid::from_raw)
+            .map(Split::Parent)
+            .ok_or_else(io::Error::last_os_error),
     }
 }
 
@@ -141,3 +163,6 @@ fn span(time: libc::timeval) -> Duration {
     let micros = u64::try_from(time.tv_usec).unwrap_or(0);
     Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
+
+/// A number that no system call of an attempt answers with.
+const DONE: c_int = libc::ECANCELED;

@@ -73,7 +73,10 @@ fn read_shadow(_: &Inside) -> Verdict {
 fn signal_everybody(inside: &Inside) -> Verdict {
     if inside.has_own_processes {
         // Nobody but process 1 is there, and the kernel keeps signals from it.
-        return must_fail(rustix::process::kill_process(rustix::process::Pid::INIT, rustix::process::Signal::KILL));
+        return must_fail(rustix::process::kill_process(
+            rustix::process::Pid::INIT,
+            rustix::process::Signal::KILL,
+        ));
     }
     must_fail(rustix::process::test_kill_process(rustix::process::getppid().unwrap()))
 }

@@ -11,15 +11,15 @@ use std::{
 };
 
 use toolgate_sandbox::{
-    Access, Attempt, Bind, CommandJail, CommandLimits, CommandReport, Ending, OutputCaps, Refused, Source, SpawnError,
-    Wall,
+    Access, Attempt, Bind, CommandJail, CommandLimits, CommandReport, Ending, OutputCaps, Refused, Source,
+    SpawnError, Wall,
 };
 
 use crate::{
     attacks,
     driver::{
-        CAPS, Case, GATEWAY, LIMITS, PATIENCE, Tier, bind, finish, finish_with, folder, inside, is_root, jail,
-        jailer, on_runtime, program, refusal, spawn,
+        CAPS, Case, GATEWAY, LIMITS, PATIENCE, PLACED, Tier, bind, finish, finish_with, folder, inside,
+        is_root, jail, jailer, on_runtime, program, refusal, spawn,
     },
 };
 
@@ -27,7 +27,10 @@ pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock] {
         let mut add = |name: &str, body: fn(Tier)| {
-            cases.push(Case { name: format!("{tier:?}/{name}").to_lowercase(), body: Box::new(move || body(tier)) });
+            cases.push(Case {
+                name: format!("{tier:?}/{name}").to_lowercase(),
+                body: Box::new(move || body(tier)),
+            });
         };
         add("true_and_false_end_as_they_should", exit_codes);
         add("echo_is_heard_and_no_shell_is_near", echo);
@@ -101,7 +104,11 @@ fn exit_codes(tier: Tier) {
     ended(&finish(jail(tier, "/usr/bin/false", &[])), 1);
     ended(&finish(shell(tier, "exit 77")), 77);
     let strength = report.strength;
-    assert!(strength.has(Wall::Seccomp) && strength.has(Wall::NoCapabilities) && strength.landlock_abi().is_some());
+    assert!(
+        strength.has(Wall::Seccomp)
+            && strength.has(Wall::NoCapabilities)
+            && strength.landlock_abi().is_some()
+    );
     assert_eq!(strength.has(Wall::PrivateView), tier == Tier::Namespaces, "{strength:?}");
     assert!(report.usage.elapsed > Duration::ZERO && report.usage.peak_memory > 0, "{:?}", report.usage);
 }
@@ -127,7 +134,8 @@ fn environment(tier: Tier) {
 
 fn standard_input(tier: Tier) {
     let sent: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
-    let report = finish_with(jail(tier, "/bin/cat", &[]), &sent, OutputCaps { stdout: 2 << 20, ..CAPS }, PATIENCE);
+    let report =
+        finish_with(jail(tier, "/bin/cat", &[]), &sent, OutputCaps { stdout: 2 << 20, ..CAPS }, PATIENCE);
     ended(&report, 0);
     assert!(report.stdout == sent, "{} bytes came back", report.stdout.len());
     ended(&finish_with(jail(tier, "/usr/bin/true", &[]), &sent, CAPS, PATIENCE), 0);
@@ -189,12 +197,16 @@ fn hidden(tier: Tier) {
         for access in [Access::Read, Access::Write] {
             let mut order = jail(tier, "/bin/cat", &[folder.join(name).to_str().unwrap()]);
             order.view.binds.push(bind(&folder, access));
-            order.view.hidden = vec![folder.join("deep/secrets"), folder.join(".env"), "/no/such/path".into()];
+            order.view.hidden =
+                vec![folder.join("deep/secrets"), folder.join(".env"), "/no/such/path".into()];
             let report = finish(order);
             assert_eq!(text(&report) == "content", shown, "{name} {access:?} {report:?}");
         }
     }
-    let script = format!("cd {0} && ls deep/secrets; mv deep/secrets x; rm -rf deep/secrets .env; ls x", folder.display());
+    let script = format!(
+        "cd {0} && ls deep/secrets; mv deep/secrets x; rm -rf deep/secrets .env; ls x",
+        folder.display()
+    );
     let mut order = shell(tier, &script);
     order.view.binds.push(bind(&folder, Access::Write));
     order.view.hidden = vec![folder.join("deep/secrets"), folder.join(".env")];
@@ -215,7 +227,9 @@ fn hard_links(tier: Tier) {
     order.view.hidden = vec![folder.join("secrets")];
     match tier {
         Tier::Namespaces => assert_eq!(text(&finish(order)), ""),
-        Tier::Landlock => assert!(matches!(refusal(order), SpawnError::Failed(why) if why.contains("innocent"))),
+        Tier::Landlock => {
+            assert!(matches!(refusal(order), SpawnError::Failed(why) if why.contains("innocent")));
+        }
     }
 }
 
@@ -223,7 +237,12 @@ fn deadline(tier: Tier) {
     let report = finish_with(shell(tier, "echo before; sleep 600"), b"", CAPS, Duration::from_millis(500));
     assert_eq!(report.ending, Ending::TimedOut);
     assert_eq!(text(&report), "before\n", "what was said is kept");
-    let report = finish_with(shell(tier, "trap '' TERM INT HUP; while :; do :; done"), b"", CAPS, Duration::from_millis(300));
+    let report = finish_with(
+        shell(tier, "trap '' TERM INT HUP; while :; do :; done"),
+        b"",
+        CAPS,
+        Duration::from_millis(300),
+    );
     assert_eq!(report.ending, Ending::TimedOut);
 }
 
@@ -269,7 +288,11 @@ fn dropped(tier: Tier) {
 fn gateway_death(tier: Tier) {
     let mark = mark();
     let mut gateway = Command::new(program());
-    gateway.args([GATEWAY, &format!("{tier:?} {mark}")]).stdout(Stdio::null()).stdin(Stdio::null());
+    gateway
+        .env(PLACED, "1")
+        .args([GATEWAY, &format!("{tier:?} {mark}")])
+        .stdout(Stdio::null())
+        .stdin(Stdio::null());
     let mut gateway = gateway.spawn().unwrap();
     // Where nobody may leave the group, one of them fails to start.
     let count = if tier == Tier::Landlock { 2 } else { 3 };
@@ -289,7 +312,9 @@ pub fn be_a_gateway(role: &str) -> ExitCode {
 }
 
 fn signalled(tier: Tier) {
-    for (script, signal) in [("kill -TERM $$", libc::SIGTERM), ("kill -SEGV $$", libc::SIGSEGV), ("kill -KILL $$", 9)] {
+    for (script, signal) in
+        [("kill -TERM $$", libc::SIGTERM), ("kill -SEGV $$", libc::SIGSEGV), ("kill -KILL $$", 9)]
+    {
         assert_eq!(finish(shell(tier, script)).ending, Ending::Signalled(signal), "{script}");
     }
     let mut order = shell(tier, "while :; do :; done");
@@ -299,7 +324,10 @@ fn signalled(tier: Tier) {
 
 fn missing_program(tier: Tier) {
     let report = finish(jail(tier, "/usr/bin/no-such-program", &[]));
-    assert!(matches!(&report.ending, Ending::JailFailed(why) if why.contains("no-such-program")), "{report:?}");
+    assert!(
+        matches!(&report.ending, Ending::JailFailed(why) if why.contains("no-such-program")),
+        "{report:?}"
+    );
 }
 
 fn refused_calls(tier: Tier) {
@@ -315,7 +343,10 @@ fn refused_calls(tier: Tier) {
 fn refused_paths(tier: Tier) {
     let folder = folder();
     fs::write(folder.join("there"), "x").unwrap();
-    let script = format!("cat {0}/there {0}/absent; echo x > /usr/lib/x; cd /usr/lib; cat ../../etc/shadow", folder.display());
+    let script = format!(
+        "cat {0}/there {0}/absent; echo x > /usr/lib/x; cd /usr/lib; cat ../../etc/shadow",
+        folder.display()
+    );
     let report = finish(shell(tier, &script));
     let path = |path: &Path, access| Refused::Path { path: path.to_owned(), access };
     for expected in [
@@ -354,8 +385,14 @@ fn common_programs(tier: Tier) {
         ("/usr/bin/find", vec![here, "-name", "*.txt"]),
         ("/bin/tar", vec!["-cf", "-", "-C", here, "a.txt"]),
         ("/usr/bin/git", vec!["-C", here, "--version"]),
-        ("/usr/bin/python3", vec!["-c", "import subprocess, tempfile, json; print(subprocess.check_output(['echo', 'x']))"]),
-        ("/usr/bin/node", vec!["-e", "console.log(require('child_process').execFileSync('echo', ['x']).toString())"]),
+        (
+            "/usr/bin/python3",
+            vec!["-c", "import subprocess, tempfile, json; print(subprocess.check_output(['echo', 'x']))"],
+        ),
+        (
+            "/usr/bin/node",
+            vec!["-e", "console.log(require('child_process').execFileSync('echo', ['x']).toString())"],
+        ),
         ("/usr/bin/curl", vec!["--version"]),
     ] {
         if !Path::new(program).exists() {
@@ -367,7 +404,10 @@ fn common_programs(tier: Tier) {
         let report = finish(order);
         ended(&report, 0);
         assert!(!report.stdout.is_empty(), "{program}");
-        println!("    {program} was refused {:?}", report.refused.iter().map(Refused::describe).collect::<Vec<_>>());
+        println!(
+            "    {program} was refused {:?}",
+            report.refused.iter().map(Refused::describe).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -390,7 +430,10 @@ fn own_tmp() {
     let outside = folder();
     let report = finish(shell(
         Tier::Namespaces,
-        &format!("ls /tmp; echo x > /tmp/x; head -c 100000000 /dev/zero > /tmp/big; wc -c < /tmp/big; cp /bin/true /tmp/t; /tmp/t; echo $?; ls {}", outside.display()),
+        &format!(
+            "ls /tmp; echo x > /tmp/x; head -c 100000000 /dev/zero > /tmp/big; wc -c < /tmp/big; cp /bin/true /tmp/t; /tmp/t; echo $?; ls {}",
+            outside.display()
+        ),
     ));
     let said = text(&report);
     let own = program().parent().unwrap().file_name().unwrap().to_str().unwrap();
@@ -402,7 +445,10 @@ fn own_tmp() {
 }
 
 fn view() {
-    let report = finish(shell(Tier::Namespaces, "ls -A /; echo --; ls -A /etc /dev; echo --; echo x > /x; mkdir /usr/x; ls -A /proc"));
+    let report = finish(shell(
+        Tier::Namespaces,
+        "ls -A /; echo --; ls -A /etc /dev; echo --; echo x > /x; mkdir /usr/x; ls -A /proc",
+    ));
     let said = text(&report);
     let root: Vec<&str> = said.lines().take_while(|line| *line != "--").collect();
     let known = ["bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr"];
@@ -421,23 +467,23 @@ fn opened_source() {
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
         rustix::fs::open(path, flags, rustix::fs::Mode::empty()).unwrap()
     };
-    let read = |opened| {
+    let cat = |opened| {
         let mut order = jail(Tier::Namespaces, "/bin/cat", &["/granted/file"]);
         let source = Source::Opened(opened);
         order.view.binds.push(Bind { source, at: "/granted".into(), access: Access::Read });
         order
     };
-    assert_eq!(text(&finish(read(open(&real)))), "content");
+    assert_eq!(text(&finish(cat(open(&real)))), "content");
     // Checked, then replaced by a link to somewhere else.
     let opened = open(&real);
     fs::rename(&real, folder.join("moved")).unwrap();
     symlink("/etc", &real).unwrap();
-    let moved = finish(read(opened));
+    let moved = finish(cat(opened));
     assert_eq!(text(&moved), "content", "a folder that was moved is still itself");
     let opened = open(&folder.join("moved"));
     fs::remove_dir_all(folder.join("moved")).unwrap();
     fs::create_dir(folder.join("moved")).unwrap();
-    assert!(matches!(refusal(read(opened)), SpawnError::Failed(_)));
+    assert!(matches!(refusal(cat(opened)), SpawnError::Failed(_)));
 }
 
 fn link_in_target() {
@@ -539,11 +585,15 @@ fn dead_jailer() {
     let own = std::process::id();
     let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
     let tasks = fs::read_dir(format!("/proc/{own}/task")).unwrap();
-    let of_tasks = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default());
+    let of_tasks =
+        tasks.map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default());
     let all = of_tasks.fold(children, |all, more| all + " " + &more);
     let jailers: Vec<i32> = all
         .split_whitespace()
-        .filter(|id| fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.starts_with("toolgate-jailer")))
+        .filter(|id| {
+            fs::read_to_string(format!("/proc/{id}/cmdline"))
+                .is_ok_and(|line| line.starts_with("toolgate-jailer"))
+        })
         .map(|id| id.parse().unwrap())
         .collect();
     assert!(!jailers.is_empty());
@@ -575,7 +625,11 @@ fn mark() -> String {
 fn processes_with(mark: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    lines.filter(|line| line.starts_with(b"sleep\0") && line.windows(mark.len()).any(|part| part == mark.as_bytes())).count()
+    lines
+        .filter(|line| {
+            line.starts_with(b"sleep\0") && line.windows(mark.len()).any(|part| part == mark.as_bytes())
+        })
+        .count()
 }
 
 #[track_caller]

@@ -8,13 +8,13 @@ use std::{
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    sync::OnceLock,
+    sync::{Mutex, OnceLock},
     time::Duration,
 };
 
 use toolgate_sandbox::{
-    Access, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, Jailer, Namespaces, Network, OutputCaps,
-    Running, Source, SpawnError, Trace, View,
+    Access, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, Jailer, Namespaces, Network,
+    OutputCaps, Running, Source, SpawnError, Trace, View,
 };
 
 /// One test.
@@ -47,7 +47,9 @@ pub fn run(cases: &[Case], filter: &str) -> ExitCode {
     for name in &failed {
         println!("    {name}");
     }
-    if failed.is_empty() && as_ordinary_user(filter) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let passed = failed.is_empty() && as_ordinary_user(filter);
+    FOLDERS.lock().unwrap().clear();
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 pub fn list(cases: &[Case]) -> ExitCode {
@@ -59,12 +61,12 @@ pub fn list(cases: &[Case]) -> ExitCode {
 
 /// Root runs everything once more as somebody who is not root.
 fn as_ordinary_user(filter: &str) -> bool {
-    if !is_root() || std::env::var_os(ALREADY_ORDINARY).is_some() {
+    if !is_root() {
         return true;
     }
     println!("\nonce more as an ordinary user");
     let mut command = Command::new(program());
-    command.env(ALREADY_ORDINARY, "1").uid(ORDINARY_USER).gid(ORDINARY_USER).arg(filter);
+    command.env(PLACED, "1").uid(ORDINARY_USER).gid(ORDINARY_USER).arg(filter);
     command.status().unwrap().success()
 }
 
@@ -149,7 +151,7 @@ pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let here = std::env::current_exe().unwrap();
-        if std::env::var_os(ALREADY_ORDINARY).is_some() {
+        if std::env::var_os(PLACED).is_some() {
             return here;
         }
         let folder = folder();
@@ -160,15 +162,16 @@ pub fn program() -> &'static Path {
     })
 }
 
-/// A new folder that everybody may enter. It is left to the system's cleaning: jails may still be ending in it.
+/// A new folder that everybody may enter; removed when all is over.
 pub fn folder() -> PathBuf {
     let folder = tempfile::Builder::new().prefix("toolgate-command-").tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    static KEPT: std::sync::Mutex<Vec<tempfile::TempDir>> = std::sync::Mutex::new(Vec::new());
     let path = folder.path().to_owned();
-    KEPT.lock().unwrap().push(folder);
+    FOLDERS.lock().unwrap().push(folder);
     path
 }
+
+static FOLDERS: Mutex<Vec<tempfile::TempDir>> = Mutex::new(Vec::new());
 
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -177,7 +180,7 @@ pub fn is_root() -> bool {
 pub const INSIDE: &str = "--inside";
 pub const GATEWAY: &str = "--gateway";
 /// Guards against hanging; nothing is measured with it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };
 pub const LIMITS: CommandLimits = CommandLimits {
     memory_bytes: 256 << 20,
@@ -186,5 +189,6 @@ pub const LIMITS: CommandLimits = CommandLimits {
     open_files: 256,
     file_bytes: 32 << 20,
 };
-const ALREADY_ORDINARY: &str = "TOOLGATE_TEST_ORDINARY";
+/// Says to a child that it already is the copy which everybody can reach.
+pub const PLACED: &str = "TOOLGATE_TEST_PLACED";
 const ORDINARY_USER: u32 = 12_345;

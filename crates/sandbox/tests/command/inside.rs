@@ -18,7 +18,7 @@ pub fn main(role: &str, _words: &[&str]) -> ExitCode {
         "take-shared-memory" => take_shared(),
         "hold-memory" => {
             take_memory(48);
-            thread::sleep(Duration::from_secs(600));
+            thread::sleep(Duration::from_mins(10));
         }
         other => return crate::attacks::perform(other),
     }
@@ -78,7 +78,8 @@ fn take_memory(most: usize) -> usize {
 /// Each keeps to its limit; together they do not.
 fn take_together() {
     let own = std::env::current_exe().unwrap();
-    let start = || std::process::Command::new(&own).args([crate::driver::INSIDE, "hold-memory"]).spawn().unwrap();
+    let start =
+        || std::process::Command::new(&own).args([crate::driver::INSIDE, "hold-memory"]).spawn().unwrap();
     let children: Vec<_> = (0..8).map(|_| start()).collect();
     for mut child in children {
         child.wait().unwrap();

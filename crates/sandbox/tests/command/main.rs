@@ -6,7 +6,6 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::indexing_slicing,
-    clippy::expect_used,
     reason = "a test without the usual harness"
 )]
 

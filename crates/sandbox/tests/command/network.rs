@@ -38,7 +38,11 @@ pub fn proxied() {
     assert_eq!(report.ending, Ending::Exited(0), "{said}");
     assert_eq!(said, "page answer\nnothing else\n");
     for address in ["127.0.0.1:22", "192.0.2.1:80", "169.254.169.254:80", "[::1]:80"] {
-        assert!(report.refused.contains(&Refused::Address { address: address.into() }), "{address} {:?}", report.refused);
+        assert!(
+            report.refused.contains(&Refused::Address { address: address.into() }),
+            "{address} {:?}",
+            report.refused
+        );
     }
 
     let mut order = inside(Tier::Landlock, "use-the-network");

@@ -148,8 +148,11 @@ mod tests {
 
     #[test]
     fn addresses_are_read() {
-        let v4 = [2, 0, 0x1f, 0x90, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(caller([3, address_of(&v4), 16, 0, 0, 0]).address(), Some("10.0.0.1:8080".parse().unwrap()));
+        let v4 = [2_u8, 0, 0x1f, 0x90, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(
+            caller([3, address_of(&v4), 16, 0, 0, 0]).address(),
+            Some("10.0.0.1:8080".parse().unwrap())
+        );
         assert_eq!(caller([3, address_of(&v4), 4, 0, 0, 0]).address(), None, "cut short");
         let mut v6 = [0_u8; 28];
         v6[0] = 10;

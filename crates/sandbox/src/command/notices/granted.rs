@@ -61,10 +61,12 @@ impl Granted {
 /// A process may look at itself; and what every other program reads of the system in `/proc`, and does without, would
 /// only hide what an author must know.
 fn is_a_view_on_itself(path: &Path) -> bool {
-    let Ok(below) = path.strip_prefix("/proc") else { return path == Path::new("/") || path == Path::new("/dev") };
+    let Ok(below) = path.strip_prefix("/proc") else {
+        return path == Path::new("/") || path == Path::new("/dev");
+    };
     let mut parts = below.components().map(|part| part.as_os_str().to_str().unwrap_or_default());
     match (parts.next(), parts.next()) {
-        (None, _) | (Some("self" | "thread-self"), _) | (Some(_), None) => true,
+        (None | Some("self" | "thread-self"), _) | (Some(_), None) => true,
         (Some(first), Some(_)) => first.parse::<u32>().is_ok(),
     }
 }

@@ -27,7 +27,8 @@ fn flags_tell_what_is_tried() {
 
 #[test]
 fn a_question_to_the_name_service_is_no_lack() {
-    let (unix, usual) = (libc::AF_UNIX as u64, (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64);
+    let (unix, usual) =
+        (libc::AF_UNIX as u64, (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64);
     assert!(is_lookup_of_names(unix, usual));
     assert!(!is_lookup_of_names(unix, libc::SOCK_STREAM as u64));
     assert!(!is_lookup_of_names(libc::AF_INET as u64, usual));

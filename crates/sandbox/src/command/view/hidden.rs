@@ -65,7 +65,7 @@ pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], hidden: &[PathB
             cover_aliases(&top, &cover, &aliased, &mut budget)?;
         }
     }
-    cover.forget_names(tree)
+    Cover::forget_names(tree)
 }
 
 /// Where something hidden is seen through something shown.
@@ -150,7 +150,12 @@ impl Cover {
         let file = place::file(tree, Path::new(FILE))?;
         let folder = place::folder(tree, Path::new(FOLDER))?;
         for path in [FILE, FOLDER] {
-            rustix::fs::chmodat(&tree.root, below_root(Path::new(path)), Mode::empty(), rustix::fs::AtFlags::empty())?;
+            rustix::fs::chmodat(
+                &tree.root,
+                below_root(Path::new(path)),
+                Mode::empty(),
+                rustix::fs::AtFlags::empty(),
+            )?;
         }
         Ok(Self { file, folder })
     }
@@ -166,7 +171,7 @@ impl Cover {
     }
 
     /// What lies over something goes on to exist without a name.
-    fn forget_names(self, tree: &Tree) -> io::Result<()> {
+    fn forget_names(tree: &Tree) -> io::Result<()> {
         rustix::fs::unlinkat(&tree.root, below_root(Path::new(FILE)), rustix::fs::AtFlags::empty())?;
         rustix::fs::unlinkat(&tree.root, below_root(Path::new(FOLDER)), rustix::fs::AtFlags::REMOVEDIR)?;
         Ok(())
@@ -182,7 +187,10 @@ fn cover_one(
     one: &Shown,
 ) -> io::Result<()> {
     // Another bind lies over this place, so that it is not seen through this one.
-    if shown.iter().any(|other| other.at.starts_with(&one.at) && other.at != one.at && place.starts_with(&other.at)) {
+    if shown
+        .iter()
+        .any(|other| other.at.starts_with(&one.at) && other.at != one.at && place.starts_with(&other.at))
+    {
         return Ok(());
     }
     let Some(found) = exists(look_up(tree, place))? else { return Ok(()) };
@@ -194,7 +202,12 @@ fn cover_one(
 }
 
 /// Searches what the command would see, with everything covered that is covered already.
-fn cover_aliases(top: &OwnedFd, cover: &Cover, aliased: &BTreeSet<Id>, budget: &mut Budget) -> io::Result<()> {
+fn cover_aliases(
+    top: &OwnedFd,
+    cover: &Cover,
+    aliased: &BTreeSet<Id>,
+    budget: &mut Budget,
+) -> io::Result<()> {
     let about = rustix::fs::fstat(top)?;
     if !FileType::from_raw_mode(about.st_mode).is_dir() {
         return if aliased.contains(&id(&about)) { cover.lay_over(top) } else { Ok(()) };
@@ -243,7 +256,9 @@ pub(crate) fn id(about: &Stat) -> Id {
 pub(crate) fn exists<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES)) => Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES)) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

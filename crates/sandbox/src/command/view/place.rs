@@ -75,7 +75,9 @@ impl Tree {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
         match wanted {
             _ if kind.is_symlink() => Err(io::Error::other(format!("`{}` is a link", name.display()))),
-            Last::Folder if !kind.is_dir() => Err(io::Error::other(format!("`{}` is no folder", name.display()))),
+            Last::Folder if !kind.is_dir() => {
+                Err(io::Error::other(format!("`{}` is no folder", name.display())))
+            }
             Last::File if kind.is_dir() => Err(io::Error::other(format!("`{}` is a folder", name.display()))),
             Last::Folder | Last::File => Ok(found),
         }
