@@ -321,3 +321,6 @@ const EXIT: u8 = 8;
 
 const MOST_ITEMS: usize = 64 * 1024;
 const MOST_TEXT: usize = 2 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use tokio::net::unix::pipe;
 
@@ -115,7 +116,30 @@ impl Zygote {
         let mut command = Command::new(program);
         command.arg0(JAILER_NAME).env_clear().stdin(Stdio::from(theirs));
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self { process: command.spawn()?, socket: ours })
+        let process = command.spawn()?;
+        // The command keeps the other end open, and with it the hope for a sign.
+        drop(command);
+        let zygote = Self { process, socket: ours };
+        match zygote.hear_the_sign() {
+            Ok(()) => Ok(zygote),
+            Err(error) => {
+                zygote.bury();
+                Err(error)
+            }
+        }
+    }
+
+    fn hear_the_sign(&self) -> io::Result<()> {
+        let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
+        rustix::event::poll(&mut socket, Some(&PATIENCE))?;
+        let has_spoken = socket.iter().all(|socket| socket.revents().contains(PollFlags::IN));
+        let mut sign = [0];
+        if has_spoken && passing::receive_some(self.socket.as_fd(), &mut sign, &mut Vec::new())? == 1 {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "the program does not answer as a jailer; its `main` must call `jailer_main` first",
+        ))
     }
 
     fn hand_over(&self, order: BorrowedFd<'_>) -> io::Result<()> {
@@ -145,6 +169,9 @@ fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Order>) {
     // The last conversation is over: without its socket the jailer ends by itself.
     zygote.bury();
 }
+
+/// Guards against a program that is something else and waits for its input.
+const PATIENCE: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 fn gone() -> io::Error {
     io::Error::other("the thread that keeps the jailer has ended")

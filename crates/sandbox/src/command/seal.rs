@@ -1,8 +1,9 @@
 //! What does the kernel keep a command from, whatever it can see? Landlock, limits, and the choice of a filter.
 
 use std::{
-    io,
+    fs, io,
     os::fd::OwnedFd,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -96,11 +97,28 @@ pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     for none in [Resource::Core, Resource::Msgqueue] {
         set(none, 0, 0)?;
     }
-    if ground == Ground::View {
+    let others = match ground {
         // Counted in this user namespace alone; and the first process is one of them.
-        set(Resource::Nproc, limits.processes.saturating_add(1), limits.processes.saturating_add(1))?;
+        Ground::View => 1,
+        Ground::Host => tasks_of_this_user()?,
+    };
+    let processes = limits.processes.saturating_add(others);
+    set(Resource::Nproc, processes, processes)
+}
+
+/// The kernel counts all threads of a user together.
+fn tasks_of_this_user() -> io::Result<u64> {
+    let own = rustix::process::geteuid().as_raw();
+    let mut tasks = 0;
+    for process in fs::read_dir("/proc")? {
+        let folder = process?.path();
+        // Whoever ends meanwhile counts no more.
+        let Ok(about) = fs::metadata(folder.join("task")) else { continue };
+        if about.uid() == own {
+            tasks += about.nlink().saturating_sub(2);
+        }
     }
-    Ok(())
+    Ok(tasks)
 }
 
 fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {

@@ -3,12 +3,13 @@
 //! Everything works on descriptors: what was opened and looked at is what is mounted, and no name is resolved twice.
 
 pub(crate) mod hidden;
+mod kernels;
 mod made_up;
 mod place;
 
 use std::{
     ffi::OsString,
-    io,
+    fs, io,
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
@@ -49,11 +50,13 @@ pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
     // Opened before the new root covers a part of the old one.
     let old_root = open(CWD, Path::new("/")).map_err(at("open the root"))?;
     let proc = open(CWD, Path::new("/proc")).map_err(at("open `/proc`"))?;
+    let mounts = fs::read("/proc/self/mountinfo").map_err(at("read the list of mounts"))?;
+    let mounts = String::from_utf8_lossy(&mounts).into_owned();
     let root = memory_files("0755", ROOT_BYTES, ROOT_FILES, INERT).map_err(at("make a root"))?;
     // Any folder that is always there serves as the place to mount on; it is out of sight in the end.
     attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
     let root = open(CWD, Path::new("/proc")).map_err(at("open the new root"))?;
-    let old = Old { root: old_root, proc };
+    let old = Old { root: old_root, proc, mounts };
     let mut tree =
         Tree { memory: vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev], root };
 
@@ -89,6 +92,8 @@ pub(crate) fn made_up_names() -> impl Iterator<Item = &'static str> {
 pub(crate) struct Old {
     root: OwnedFd,
     proc: OwnedFd,
+    /// What was mounted where, before the new root was.
+    mounts: String,
 }
 
 impl Old {
@@ -190,10 +195,9 @@ fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<Shown, Trouble> {
         Access::Write => INERT,
     };
     let real = old.real_path(source.as_fd()).map_err(at(step()))?;
-    if let Some(kernels) =
-        KERNELS_OWN.iter().find(|own| Path::new(own).starts_with(&real) || real.starts_with(own))
-    {
-        let error = io::Error::other(format!("`{}` would show `{kernels}` of the host", real.display()));
+    if let Some(door) = kernels::door_in(&old.mounts, &real) {
+        let error =
+            io::Error::other(format!("`{}` would show `{}` of the host", real.display(), door.display()));
         return Err(at(step())(error));
     }
     bind(&source, &place, attributes).map_err(at(step()))?;
@@ -275,9 +279,6 @@ const DEVICE_NODE: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
 const ROOT_BYTES: u64 = 1 << 20;
 const ROOT_FILES: u64 = 4096;
 const TMP_FILES: u64 = 1 << 16;
-
-/// Not files but doors to the kernel and to other processes.
-const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Where programs and libraries live.
 pub(crate) const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
