@@ -36,14 +36,22 @@ impl Caller {
         (got == bytes.len()).then(|| u64::from_ne_bytes(bytes))
     }
 
+    /// The path as the process gave it.
+    pub(crate) fn given(&self, place: Place) -> Option<PathBuf> {
+        self.text(self.argument(place.path)).filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// Whether it is a mere name in a folder that the process has open.
+    pub(crate) fn is_name_in_open_folder(&self, place: Place, given: &Path) -> bool {
+        let is_open = place.folder.is_some_and(|argument| self.argument(argument) & 0xffff_ffff != HERE);
+        let mut parts = given.components();
+        is_open && matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+    }
+
     /// The path as the process would write it from the root, without `.` and `..`; links are not looked at.
-    pub(crate) fn path(&self, place: Place) -> Option<PathBuf> {
-        let path = self.text(self.argument(place.path))?;
-        if path.as_os_str().is_empty() {
-            return None;
-        }
+    pub(crate) fn whole(&self, place: Place, path: &Path) -> Option<PathBuf> {
         if path.is_absolute() {
-            return Some(plain(&path));
+            return Some(plain(path));
         }
         let process = self.process.as_raw_nonzero();
         // The number of a descriptor is an `int`, the upper half of the argument is anything.
@@ -124,7 +132,23 @@ mod tests {
     }
 
     fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-        caller([address_of(bytes), 0, 0, 0, 0, 0]).path(Place { path: 0, folder: None })
+        let place = Place { path: 0, folder: None };
+        let caller = caller([address_of(bytes), 0, 0, 0, 0, 0]);
+        caller.whole(place, &caller.given(place)?)
+    }
+
+    #[test]
+    fn a_mere_name_is_told_from_a_path() {
+        let is_name = |folder: u64, given: &str| {
+            let place = Place { path: 1, folder: Some(0) };
+            caller([folder, 0, 0, 0, 0, 0]).is_name_in_open_folder(place, Path::new(given))
+        };
+        assert!(is_name(5, "file"));
+        for (folder, given) in
+            [(HERE, "file"), (u64::MAX << 32 | HERE, "file"), (5, "/file"), (5, "a/b"), (5, ".."), (5, ".")]
+        {
+            assert!(!is_name(folder, given), "{folder:#x} {given}");
+        }
     }
 
     #[test]
@@ -140,7 +164,7 @@ mod tests {
         assert_eq!(path_of(b"\0"), None);
         assert_eq!(path_of(&[b'a'; 9000]), None, "longer than any path");
         for address in [0, 1, u64::MAX, u64::MAX - 3, 0xffff_8000_0000_0000] {
-            assert_eq!(caller([address; 6]).path(Place { path: 0, folder: Some(1) }), None, "{address:#x}");
+            assert_eq!(caller([address; 6]).given(Place { path: 0, folder: Some(1) }), None, "{address:#x}");
             assert_eq!(caller([address; 6]).address(), None);
             assert_eq!(caller([address; 6]).number_at(address), None);
         }

@@ -52,6 +52,10 @@ impl Granted {
         }
     }
 
+    pub(crate) fn hides_something_called(&self, name: &Path) -> bool {
+        self.hidden.iter().any(|hidden| hidden.file_name() == name.file_name())
+    }
+
     fn access(&self, path: &Path) -> Option<Access> {
         let over = self.grants.iter().filter(|(at, _)| path.starts_with(at));
         over.max_by_key(|(at, _)| at.components().count()).map(|(_, access)| *access)
