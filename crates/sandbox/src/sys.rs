@@ -20,7 +20,8 @@ pub fn leave(code: u8) -> ! {
 /// Only for the jail, which owns the whole process: nothing may use one of these descriptors afterwards.
 pub(crate) fn close_range(first: u32, last: u32) -> io::Result<()> {
     // SAFETY: close_range reads three integers and touches no memory. Callers are the two phases of the
-    // jail, whose documentation forbids other owners of descriptors in this range.
+    // worker's jail, whose documentation forbids other owners of descriptors in this range; the jailer
+    // before it owns any; and process 1 of a command's jail, which from there on never returns.
     done(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) })
 }
 

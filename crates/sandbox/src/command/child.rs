@@ -83,8 +83,8 @@ fn become_the_command(
     privileges::forbid_new().map_err(at("forbid new privileges"))?;
     privileges::read_back(strength).map_err(at("read back the privileges"))?;
     seal::limit(&order.limits, ground).map_err(at("set the limits"))?;
-    strength.add(Wall::Limits);
     let abi = seal::confine(order, ground)?;
+    strength.add(Wall::Limits);
     strength.set_landlock_abi(abi.unwrap_or(0));
     let asked = match ground {
         Ground::View => order.asked,
@@ -103,6 +103,8 @@ fn become_the_command(
     let sealed = Word::Sealed(*strength).to_frame().map_err(at("say that all is ready"))?;
     let filter = filters.for_order(order, ground).map_err(at("choose a filter"))?;
     let listener = sys::filter::install(&filter.program).map_err(at("install the filter"))?;
+    // The filter's own descriptor was the last to be made here; the filter lets everybody lower a limit.
+    seal::limit_descriptors(&order.limits).map_err(at("limit the descriptors"))?;
     super::passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
     drop(listener);
     if let Network::Proxied { .. } = order.network {

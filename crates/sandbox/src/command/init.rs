@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{self, Read},
     net::{Ipv4Addr, TcpListener, UdpSocket},
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
     os::unix::net::UnixStream,
 };
 
@@ -80,7 +80,7 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("ask to die with it"))?;
     let mut strength = CommandStrength::NONE;
     if let Identity::Mapped { user, group } = identity {
-        map_ids(user, group).map_err(at("map the ids"))?;
+        map_ids(user, group).map_err(|_| Trouble::NoNamespaces)?;
         strength.add(Wall::UserNamespace);
     }
     view::make_private().map_err(|_| Trouble::NoNamespaces)?;
@@ -89,8 +89,8 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
     }
     strength.add(Wall::DiesTogether);
     strength.add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("hear from its supervisor"))?);
-    // Whoever must die for want of memory: this one first. Rising is everybody's right.
-    fs::write("/proc/self/oom_score_adj", "1000").map_err(at("offer itself to the memory killer"))?;
+    // Whoever must die for want of memory: this one first. Everybody may offer itself, unless a container masks the file.
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let is_bounded = strength.has(Wall::ControlGroup) || bound_processes(order.limits.processes, identity);
     strength.add_if(Wall::ProcessLimit, is_bounded);
     rustix::system::sethostname(b"jail").map_err(at("set the host name"))?;
@@ -157,7 +157,11 @@ fn open_sockets(http_port: u16, inner: &UnixStream) -> io::Result<()> {
 
 /// Buries orphans until the command itself ends. What is left then dies with this process.
 fn outlive(command: Pid, inner: &UnixStream) -> ! {
-    let _ = sys::close_range(0, 2);
+    // It needs no right and no descriptor any more but the one on which it tells the end.
+    let _ = privileges::drop_capabilities();
+    let kept = inner.as_raw_fd().cast_unsigned();
+    let _ = sys::close_range(0, kept.saturating_sub(1));
+    let _ = sys::close_range(kept.saturating_add(1), u32::MAX);
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == command => {

@@ -86,12 +86,11 @@ impl Filters {
     }
 }
 
-/// Limits of each process. One that is already lower stays: it cannot be raised, and need not be.
+/// Limits of each process, but for its descriptors. One that is already lower stays: it cannot be raised, and need not be.
 pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     set(Resource::Data, limits.memory_bytes, limits.memory_bytes)?;
     // The soft limit sends a signal that says why; the hard one, a second later, kills without a word.
     set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds.saturating_add(1))?;
-    set(Resource::Nofile, limits.open_files, limits.open_files)?;
     set(Resource::Fsize, limits.file_bytes, limits.file_bytes)?;
     set(Resource::Memlock, MOST_LOCKED, MOST_LOCKED)?;
     for none in [Resource::Core, Resource::Msgqueue] {
@@ -104,6 +103,11 @@ pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     };
     let processes = limits.processes.saturating_add(others);
     set(Resource::Nproc, processes, processes)
+}
+
+/// Last, since making a jail takes descriptors itself.
+pub(crate) fn limit_descriptors(limits: &CommandLimits) -> io::Result<()> {
+    set(Resource::Nofile, limits.open_files, limits.open_files)
 }
 
 /// The kernel counts all threads of a user together.

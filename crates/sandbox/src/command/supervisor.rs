@@ -209,7 +209,12 @@ impl Course {
             if ready.ended {
                 break;
             }
-            if self.memory.is_out(self.first) {
+            // Orphans become children of process 1, or, where there is none, ours.
+            let top = match self.kind {
+                Kind::Namespace => self.first,
+                Kind::Group => rustix::process::getpid(),
+            };
+            if self.memory.is_out(top) {
                 self.kill();
             }
         }
@@ -340,9 +345,9 @@ struct Memory {
 
 impl Memory {
     /// Looks now and then; in a group the kernel does.
-    fn is_out(&mut self, first: Pid) -> bool {
+    fn is_out(&mut self, top: Pid) -> bool {
         if self.group.is_none() && !self.is_out && self.looked.elapsed() >= BETWEEN_LOOKS {
-            self.is_out = memory::exceeds(first, self.limit);
+            self.is_out = memory::exceeds(top, self.limit);
             self.looked = Instant::now();
         }
         self.is_out

@@ -103,7 +103,7 @@ impl CommandStrength {
     }
 
     /// What is asked for, or mandatory, and does not stand; for people.
-    pub fn missing(self, asked: Asked) -> Vec<String> {
+    pub(crate) fn missing(self, asked: Asked) -> Vec<String> {
         let walls = Wall::ALL.iter().filter(|wall| MANDATORY.contains(wall) || asked.walls & wall.bit() != 0);
         let mut missing: Vec<String> =
             walls.filter(|wall| !self.has(**wall)).map(|wall| wall.name().to_owned()).collect();
@@ -135,7 +135,7 @@ impl fmt::Debug for CommandStrength {
 
 /// The same question in the form in which it travels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Asked {
+pub(crate) struct Asked {
     walls: u32,
     landlock_abi: u8,
 }

@@ -42,6 +42,7 @@ fn prepare() -> io::Result<()> {
     process::ignore(libc::SIGPIPE)?;
     // A terminal's signals are for the gateway, which ends its commands in its own order.
     let _ = rustix::process::setsid();
+    rustix::process::chdir("/")?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let gateway = sys::stdin_peer_process()?;
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());

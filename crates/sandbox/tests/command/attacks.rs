@@ -4,7 +4,10 @@ use std::{fs, process::ExitCode};
 
 use toolgate_sandbox::Ending;
 
-use crate::driver::{Tier, finish, inside};
+use crate::{
+    driver::{Tier, finish, inside},
+    raw,
+};
 
 /// One try.
 pub struct Attack {
@@ -31,6 +34,7 @@ pub enum Verdict {
 pub fn all() -> Vec<Attack> {
     vec![
         Attack { name: "read_shadow", what: "passwords of the host", run: read_shadow },
+        Attack { name: "inherited_descriptors", what: "a way to the gateway is left open", run: inherited },
         Attack { name: "signal_everybody", what: "processes of the host are killed", run: signal_everybody },
     ]
 }
@@ -68,6 +72,15 @@ pub fn must_fail<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>
 
 fn read_shadow(_: &Inside) -> Verdict {
     must_fail(fs::read("/etc/shadow"))
+}
+
+fn inherited(_: &Inside) -> Verdict {
+    let get_flags = usize::try_from(libc::F_GETFD).unwrap();
+    let open = (3..1024).find(|number| raw::call(libc::SYS_fcntl, [*number, get_flags, 0, 0, 0, 0]).is_ok());
+    open.map_or_else(
+        || Verdict::Held("0 to 2".to_owned()),
+        |number| Verdict::Broke(format!("{number} is open")),
+    )
 }
 
 fn signal_everybody(inside: &Inside) -> Verdict {

@@ -47,6 +47,7 @@ pub fn all() -> Vec<Case> {
         add("dropping_it_kills_it", dropped);
         add("the_death_of_the_gateway_kills_it", gateway_death);
         add("a_signal_is_told", signalled);
+        add("few_descriptors_are_few", few_descriptors);
         add("a_missing_program_is_told", missing_program);
         add("refused_calls_are_told", refused_calls);
         add("refused_paths_are_told", refused_paths);
@@ -322,6 +323,14 @@ fn signalled(tier: Tier) {
     assert_eq!(finish(order).ending, Ending::Signalled(libc::SIGXCPU));
 }
 
+fn few_descriptors(tier: Tier) {
+    let mut order =
+        shell(tier, "exec 3</dev/null && echo 3; exec 4</dev/null && echo 4; exec 5</dev/null && echo 5");
+    order.limits = CommandLimits { open_files: 5, ..LIMITS };
+    let report = finish(order);
+    assert!(text(&report).starts_with("3\n") && !text(&report).contains('5'), "{report:?}");
+}
+
 fn missing_program(tier: Tier) {
     let report = finish(jail(tier, "/usr/bin/no-such-program", &[]));
     assert!(
@@ -418,7 +427,7 @@ fn memory(tier: Tier) {
     ended(&report, 0);
     let megabytes: u64 = text(&report).trim().parse().unwrap();
     assert!((1..64).contains(&megabytes), "{megabytes}");
-    for role in ["take-memory-together", "take-shared-memory"] {
+    for role in ["take-memory-together", "leave-memory-to-orphans", "take-shared-memory"] {
         let mut order = inside(tier, role);
         order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
         let report = finish(order);

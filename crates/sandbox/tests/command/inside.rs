@@ -15,6 +15,7 @@ pub fn main(role: &str, _words: &[&str]) -> ExitCode {
         "count-forks" => count_forks(),
         "take-memory" => println!("{}", take_memory(1 << 12)),
         "take-memory-together" => take_together(),
+        "leave-memory-to-orphans" => leave_to_orphans(),
         "take-shared-memory" => take_shared(),
         "hold-memory" => {
             take_memory(48);
@@ -84,6 +85,16 @@ fn take_together() {
     for mut child in children {
         child.wait().unwrap();
     }
+}
+
+/// The same by processes that nobody waits for.
+fn leave_to_orphans() {
+    let own = std::env::current_exe().unwrap();
+    for _ in 0..8 {
+        let script = format!("'{}' {} hold-memory &", own.display(), crate::driver::INSIDE);
+        std::process::Command::new("/bin/sh").args(["-c", &script]).status().unwrap();
+    }
+    thread::sleep(Duration::from_mins(10));
 }
 
 /// Memory that no limit of a process counts.
