@@ -12,7 +12,7 @@ use crate::Namespaces;
 pub(crate) struct Granted {
     grants: Vec<(PathBuf, Access)>,
     hidden: Vec<PathBuf>,
-    has_own_tmp: bool,
+    has_own_view: bool,
 }
 
 impl Granted {
@@ -26,7 +26,7 @@ impl Granted {
         if order.namespaces == Namespaces::Enter {
             grants.extend(view::made_up_names().map(|name| (Path::new("/etc").join(name), Access::Read)));
         }
-        Self { grants, hidden: order.hidden.clone(), has_own_tmp: order.namespaces == Namespaces::Enter }
+        Self { grants, hidden: order.hidden.clone(), has_own_view: order.namespaces == Namespaces::Enter }
     }
 
     /// Whether something that exists was asked for and not granted. What does not exist was not refused: programs look
@@ -38,7 +38,14 @@ impl Granted {
         if is_a_view_on_itself(path) {
             return false;
         }
-        if self.has_own_tmp && path.starts_with("/tmp") && self.access(path).is_none() {
+        // Folders above what is granted are the view's own, and show nothing else.
+        if self.has_own_view
+            && attempt == Attempt::Read
+            && self.grants.iter().any(|(at, _)| at.starts_with(path))
+        {
+            return false;
+        }
+        if self.has_own_view && path.starts_with("/tmp") && self.access(path).is_none() {
             // The host's folder of that name is not granted; what the command makes in its own has names of its own.
             return attempt == Attempt::Read && path != Path::new("/tmp") && exists(path);
         }
@@ -89,7 +96,7 @@ mod tests {
         Granted {
             grants: grants.iter().map(|(at, access)| (PathBuf::from(at), *access)).collect(),
             hidden: hidden.iter().map(PathBuf::from).collect(),
-            has_own_tmp: true,
+            has_own_view: true,
         }
     }
 
@@ -99,6 +106,9 @@ mod tests {
         assert!(!usr.refuses(Path::new("/usr/bin"), Attempt::Execute));
         assert!(usr.refuses(Path::new("/usr/bin/new"), Attempt::Write));
         assert!(usr.refuses(Path::new("/etc"), Attempt::Read));
+        let below = granted(&[("/etc/ssl/certs", Access::Read)], &[]);
+        assert!(!below.refuses(Path::new("/etc"), Attempt::Read));
+        assert!(below.refuses(Path::new("/etc"), Attempt::Write));
         assert!(!usr.refuses(Path::new("/etc/no such file"), Attempt::Read));
         assert!(!usr.refuses(Path::new("/proc/self/status"), Attempt::Read));
         assert!(!usr.refuses(Path::new("/proc/meminfo"), Attempt::Read));
