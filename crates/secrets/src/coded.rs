@@ -63,11 +63,13 @@ pub(crate) fn run(hay: &[u8], at: usize, coding: Coding, keyword: &[u8]) -> Opti
         Coding::Hex => (Group::Hex, 2, at, 0),
     };
     let groups = match group {
-        Group::Base64 => (skip + keyword.len()).div_ceil(3),
-        Group::Hex => keyword.len(),
+        Group::Base64 => (skip + keyword.len() + MIN_TEXT).div_ceil(3),
+        Group::Hex => keyword.len() + MIN_TEXT,
     };
-    let known = hay.get(from..hay.len().min(from + groups * width))?;
-    if !decode(known, group).get(skip..)?.starts_with(keyword) {
+    let beginning = decode(hay.get(from..from + groups * width)?, group);
+    let follows = beginning.get(skip..)?.strip_prefix(keyword)?;
+    // In the bytes of an image three or four of a keyword turn up by chance; text after them does not.
+    if follows.is_empty() || !follows.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) {
         return None;
     }
     let belongs = |byte: &u8| match group {
@@ -130,6 +132,8 @@ fn hex(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
 }
 
+/// So much of what follows a keyword must be text. No secret is shorter.
+const MIN_TEXT: usize = 8;
 /// A run that is longer is an attachment, and is not taken out as a whole.
 const WHOLE_RUN: usize = 4096;
 const STANDARD_ENGINE: GeneralPurpose =

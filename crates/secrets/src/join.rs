@@ -36,8 +36,14 @@ impl Chain {
     fn begin(&mut self, hay: &[u8], joint: &Range<usize>) {
         let before = hay.get(self.end.min(joint.start)..joint.start).unwrap_or_default();
         let first = before.iter().rev().take(MAX_FIRST).take_while(|byte| is_token(**byte)).count();
+        let after = hay.get(joint.end..).unwrap_or_default();
+        let second = after.iter().take(SHORTEST).take_while(|byte| is_token(**byte)).count();
+        let goes_on = after.get(second).is_some_and(|byte| closes(*byte) || matches!(byte, b'\n' | b'+'));
+        self.end = joint.end + second;
+        if first + second < SHORTEST && !goes_on {
+            return;
+        }
         let start = joint.start - first;
-        self.view.clear();
         self.view.keep(hay.get(start..joint.start).unwrap_or_default(), start);
         self.pieces = 1;
         self.add(hay, joint);

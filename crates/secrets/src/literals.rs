@@ -1,7 +1,6 @@
 //! Where does one of thousands of words stand? One pass over the bytes, one lookup each.
 //!
-//! Every four bytes are folded to one case, hashed, and looked up in a filter that fits the first-level cache. The
-//! lookups do not depend on each other, so the processor overlaps them; an automaton's steps would wait for one another.
+//! Every four bytes are hashed and looked up in a filter that fits the cache nearest but one. The lookups do not depend on each other, so the processor overlaps them; an automaton's steps would wait for one another.
 //! The words of the rules are in the filter as they are, and as base64 and hex write them: what is encoded is found
 //! without decoding anything.
 
@@ -78,7 +77,7 @@ impl Literals {
     /// Tells every place where a word stands, from the beginning to the end.
     pub(crate) fn each(&self, hay: &[u8], mut found: impl FnMut(usize, &Needle)) {
         for (at, four) in hay.array_windows::<4>().enumerate() {
-            let quad = u32::from_le_bytes(*four) | CASE;
+            let quad = u32::from_le_bytes(*four);
             let hash = hash(quad);
             let (word, bit) = filter_place(hash);
             if self.filter.get(word).is_some_and(|word| word >> bit & 1 == 1) {
@@ -105,24 +104,48 @@ impl Literals {
 }
 
 impl Needle {
-    /// The folded first four bytes; for a word of three, all that could follow.
+    /// Its first four bytes in every case it may have; for a word of three, with all that could follow.
     fn quads(&self) -> Vec<u32> {
-        match *self.text {
-            [a, b, c, d, ..] => vec![u32::from_le_bytes([a, b, c, d]) | CASE],
-            [a, b, c] => {
-                let follows = (0..=u8::MAX).filter(|byte| byte & 0x20 != 0 && self.may_follow(*byte));
-                follows.map(|d| u32::from_le_bytes([a, b, c, d]) | CASE).collect()
+        let fourth: Vec<u8> = match self.text.get(3) {
+            Some(byte) => vec![*byte],
+            None => (0..=u8::MAX).filter(|byte| self.may_follow(*byte)).collect(),
+        };
+        let Some(&[a, b, c]) = self.text.first_chunk::<3>() else { return Vec::new() };
+        let mut quads: Vec<u32> = Vec::new();
+        for d in fourth {
+            let cases = [a, b, c, d].map(|byte| self.cases(byte));
+            let [first, second, third, fourth] = &cases;
+            for (a, b, c, d) in product(first, second, third, fourth) {
+                quads.push(u32::from_le_bytes([a, b, c, d]));
             }
-            _ => Vec::new(),
         }
+        quads.sort_unstable();
+        quads.dedup();
+        quads
+    }
+
+    fn cases(&self, byte: u8) -> Vec<u8> {
+        if self.folds_case { vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] } else { vec![byte] }
     }
 
     fn may_follow(&self, byte: u8) -> bool {
-        // DEL is what `_` folds to.
         self.follows == Follows::Anything
             || byte.is_ascii_alphanumeric()
-            || matches!(byte, b'+' | b'/' | b'-' | b'.' | 0x7f)
+            || matches!(byte, b'+' | b'/' | b'-' | b'.' | b'_')
     }
+}
+
+fn product<'a>(
+    first: &'a [u8],
+    second: &'a [u8],
+    third: &'a [u8],
+    fourth: &'a [u8],
+) -> impl Iterator<Item = (u8, u8, u8, u8)> + 'a {
+    first.iter().flat_map(move |a| {
+        second.iter().flat_map(move |b| {
+            third.iter().flat_map(move |c| fourth.iter().map(move |d| (*a, *b, *c, *d)))
+        })
+    })
 }
 
 fn hash(quad: u32) -> u32 {
@@ -137,10 +160,8 @@ fn bucket(hash: u32) -> usize {
     (hash >> (32 - BUCKET_BITS)) as usize
 }
 
-/// The bit by which upper and lower case differ, in each of four bytes.
-const CASE: u32 = 0x2020_2020;
-/// 32 KiB: it has to stay in the first-level cache.
-const FILTER_BITS: u32 = 12;
+/// 128 KiB: large enough that few bits are set, small enough for the second-level cache.
+const FILTER_BITS: u32 = 14;
 const FILTER_WORDS: usize = 1 << FILTER_BITS;
 const BUCKET_BITS: u32 = 14;
 const BUCKETS: usize = 1 << BUCKET_BITS;

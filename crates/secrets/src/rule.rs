@@ -4,6 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
+use self::alphabet::Alphabet;
 use crate::{
     check::{Check, Judged, entropy},
     finding::Tier,
@@ -11,6 +12,7 @@ use crate::{
     marker::Markers,
 };
 
+mod alphabet;
 mod compile;
 mod file;
 
@@ -35,6 +37,9 @@ pub(crate) struct Rule {
     /// The capture group that is the secret; the whole match where the pattern has none.
     group: Option<usize>,
     longest: usize,
+    shortest: usize,
+    /// The bytes that a match can consist of.
+    alphabet: Alphabet,
     check: Option<Check>,
     context: Option<Context>,
     min_entropy: Option<f64>,
@@ -104,6 +109,10 @@ impl Rule {
     ) {
         match self.place {
             Place::Here => {
+                // Most hits are words in a sentence; this tells them from tokens before the regex is asked.
+                if self.alphabet.first_run(hay, word.start..word.start + 1, self.shortest).is_none() {
+                    return;
+                }
                 let until = hay.len().min(word.start + self.longest);
                 let input = Input::new(hay).range(word.start..until).anchored(Anchored::Yes);
                 if let Some(span) = self.search(&input)
@@ -124,8 +133,10 @@ impl Rule {
                 });
             }
             Place::After { within, lines } => {
+                let starts = word.end..word.end + within + 1;
+                let Some(from) = self.alphabet.first_run(hay, starts, self.shortest) else { return };
                 let until = hay.len().min(word.end + within + self.longest);
-                self.each(hay, word.end..until, |span| {
+                self.each(hay, from..until, |span| {
                     let near = span.whole.start - word.end <= within;
                     if near && !is_barred(hay, &word, span.whole.start, lines, markers) {
                         found_if(self.judge(hay, span, markers), &mut found);

@@ -4,7 +4,7 @@ use regex_automata::{meta, util::syntax};
 use regex_syntax::hir::{Hir, Look, literal::Extractor};
 
 use super::{
-    Borders, Case, Context, Lines, Place, Rule,
+    alphabet::Alphabet, Borders, Case, Context, Lines, Place, Rule,
     file::{ContextText, RuleText},
 };
 use crate::{check::Check, literals::Follows};
@@ -54,6 +54,8 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         pattern,
         group,
         longest,
+        shortest: hir.properties().minimum_len().unwrap_or(0),
+        alphabet: Alphabet::of(&hir),
         check: text.check,
         context: context.filter(|_| !matches!(place, Place::After { .. })),
         min_entropy: text.min_entropy,
