@@ -8,7 +8,7 @@ use base64::{
     engine::{GeneralPurpose, general_purpose::NO_PAD},
 };
 
-use crate::literals::{Coding, Follows, Meaning, Needle};
+use crate::literals::{Coding, Meaning, Needle};
 
 /// A run of encoded text and how it is cut into groups.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,14 +28,14 @@ pub(crate) enum Group {
 /// The words to look for so that the keyword with this index is found in hex.
 pub(crate) fn hex_needle(keyword: &[u8], at: usize) -> Needle {
     let meaning = Meaning::Coded { coding: Coding::Hex, keyword: at };
-    Needle { text: hex(keyword).into(), folds_case: true, follows: Follows::Token, meaning }
+    Needle { text: hex(keyword).into(), folds_case: true, meaning }
 }
 
 /// The words to look for so that the keyword with this index is found in base64, whatever stands before it.
 pub(crate) fn base64_needles(keyword: &[u8], at: usize) -> Vec<Needle> {
     let needle = |offset, text: Vec<u8>| {
         let meaning = Meaning::Coded { coding: Coding::Base64 { offset }, keyword: at };
-        Needle { text: text.into(), folds_case: false, follows: Follows::Token, meaning }
+        Needle { text: text.into(), folds_case: false, meaning }
     };
     let texts = |offset| fixed_base64(keyword, offset).into_iter().map(move |text| needle(offset, text));
     (0..3).flat_map(texts).collect()

@@ -23,16 +23,9 @@ pub(crate) enum Coding {
 pub(crate) struct Needle {
     pub text: Box<[u8]>,
     pub folds_case: bool,
-    /// What comes after it; asked for words of three bytes only.
-    pub follows: Follows,
     pub meaning: Meaning,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Follows {
-    Anything,
-    Token,
-}
 
 pub(crate) struct Literals {
     filter: Box<[u64; FILTER_WORDS]>,
@@ -104,11 +97,11 @@ impl Literals {
 }
 
 impl Needle {
-    /// Its first four bytes in every case it may have; for a word of three, with all that could follow.
+    /// Its first four bytes in every case it may have; for a word of three, with what tokens are made of after it.
     fn quads(&self) -> Vec<u32> {
         let fourth: Vec<u8> = match self.text.get(3) {
             Some(byte) => vec![*byte],
-            None => (0..=u8::MAX).filter(|byte| self.may_follow(*byte)).collect(),
+            None => (0..=u8::MAX).filter(|byte| is_token(*byte)).collect(),
         };
         let Some(&[a, b, c]) = self.text.first_chunk::<3>() else { return Vec::new() };
         let mut quads: Vec<u32> = Vec::new();
@@ -127,12 +120,10 @@ impl Needle {
     fn cases(&self, byte: u8) -> Vec<u8> {
         if self.folds_case { vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] } else { vec![byte] }
     }
+}
 
-    fn may_follow(&self, byte: u8) -> bool {
-        self.follows == Follows::Anything
-            || byte.is_ascii_alphanumeric()
-            || matches!(byte, b'+' | b'/' | b'-' | b'.' | b'_')
-    }
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'.' | b'_' | b'~')
 }
 
 fn product<'a>(

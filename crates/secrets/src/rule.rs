@@ -8,7 +8,6 @@ use self::alphabet::Alphabet;
 use crate::{
     check::{Check, Judged, entropy},
     finding::Tier,
-    literals::Follows,
     marker::Markers,
 };
 
@@ -30,8 +29,6 @@ pub(crate) struct Rule {
     /// What the literal search looks for; see [`Place`] for what a hit means.
     pub words: Vec<Box<[u8]>>,
     pub case: Case,
-    /// What comes after a word.
-    pub follows: Follows,
     place: Place,
     pattern: Regex,
     /// The capture group that is the secret; the whole match where the pattern has none.

@@ -152,12 +152,17 @@ fn stands_for(code: u32) -> Option<Option<u8>> {
 }
 
 fn odd_characters(hay: &[u8]) -> impl Iterator<Item = usize> {
-    let leads = hay.iter().enumerate().filter(|(_, byte)| **byte >= 0xc2);
-    // Leads that no character of the table has: most of the world's scripts.
-    let leads = leads.filter(|(_, byte)| {
-        matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
+    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| !block.is_ascii());
+    let leads = blocks.flat_map(|(index, block)| {
+        let leads = block.iter().enumerate().filter(|(_, byte)| may_lead(**byte));
+        leads.map(move |(at, _)| index * BLOCK + at)
     });
-    leads.map(|(at, _)| at).filter(|at| undo_character(hay, *at).is_some())
+    leads.filter(|at| undo_character(hay, *at).is_some())
+}
+
+/// Whether characters of the table begin with this byte; those of most of the world's scripts do not.
+fn may_lead(byte: u8) -> bool {
+    matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
 }
 
 /// The neighbourhoods of the places, put together where they touch.
@@ -188,6 +193,7 @@ fn token_end(hay: &[u8], at: usize) -> usize {
     from + far.iter().take_while(|byte| !byte.is_ascii_whitespace()).count()
 }
 
+const BLOCK: usize = 128;
 const NEAR: usize = 160;
 const FAR: usize = 4096;
 

@@ -7,7 +7,7 @@ use super::{
     alphabet::Alphabet, Borders, Case, Context, Lines, Place, Rule,
     file::{ContextText, RuleText},
 };
-use crate::{check::Check, literals::Follows};
+use crate::check::Check;
 
 pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
     for (field, value) in [("id", &text.id), ("provider", &text.provider), ("type", &text.kind)] {
@@ -37,10 +37,6 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         front: hir.properties().look_set_prefix_any().contains(Look::WordAscii),
         back: hir.properties().look_set_suffix_any().contains(Look::WordAscii),
     };
-    let follows = match place {
-        Place::Here if text.keywords.is_empty() => Follows::Token,
-        _ => Follows::Anything,
-    };
     Ok(Rule {
         id: text.id.as_str().into(),
         provider: text.provider.as_str().into(),
@@ -49,7 +45,6 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         unverified: text.unverified,
         words,
         case,
-        follows,
         place,
         pattern,
         group,
@@ -99,7 +94,7 @@ fn read_context(text: &ContextText) -> Result<Context, String> {
     if text.words.is_empty() || text.within == 0 || text.within > MAX_WITHIN {
         return Err(format!("`context` needs words, and `within` from 1 to {MAX_WITHIN}"));
     }
-    let words = text.words.iter().map(|word| literal("context", &word.to_ascii_lowercase()));
+    let words = text.words.iter().map(|word| literal("context", &word.to_ascii_lowercase(), MIN_CONTEXT));
     let lines = if text.same_line { Lines::Same } else { Lines::Any };
     Ok(Context { words: words.collect::<Result<_, _>>()?, within: text.within, lines })
 }
@@ -114,7 +109,7 @@ fn words(
         return Err(format!("`reach` is more than {MAX_MATCH}"));
     }
     if !text.keywords.is_empty() {
-        let words = text.keywords.iter().map(|word| literal("keywords", word)).collect::<Result<_, _>>()?;
+        let words = text.keywords.iter().map(|word| literal("keywords", word, MIN_WORD)).collect::<Result<_, _>>()?;
         let place = if text.reach == 0 { Place::Here } else { Place::Around { reach: text.reach } };
         return Ok((words, place));
     }
@@ -129,11 +124,11 @@ fn words(
     Ok((context.words.clone(), Place::After { within: context.within, lines: context.lines }))
 }
 
-fn literal(field: &str, word: &str) -> Result<Box<[u8]>, String> {
-    if word.len() >= MIN_WORD && word.is_ascii() {
+fn literal(field: &str, word: &str, least: usize) -> Result<Box<[u8]>, String> {
+    if word.len() >= least && word.is_ascii() {
         return Ok(word.as_bytes().into());
     }
-    Err(format!("`{word}` in `{field}` is too short or not ASCII; give at least {MIN_WORD} characters"))
+    Err(format!("`{word}` in `{field}` is too short or not ASCII; give at least {least} characters"))
 }
 
 /// The fixed beginnings that every match has one of.
@@ -145,7 +140,9 @@ fn prefixes(hir: &Hir) -> Option<Vec<Box<[u8]>>> {
     (!words.is_empty() && words.iter().all(|word| word.len() >= MIN_WORD)).then_some(words)
 }
 
+/// After a word of three a character of tokens has to follow, which is what the literal search looks for.
 const MIN_WORD: usize = 3;
+const MIN_CONTEXT: usize = 4;
 const MIN_MATCH: usize = 8;
 const MAX_MATCH: usize = 8 * 1024;
 const MAX_WITHIN: usize = 400;
