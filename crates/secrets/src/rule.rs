@@ -194,6 +194,7 @@ impl Rule {
         let Spans { whole, secret } = spans;
         let is_marked = (self.borders.front && markers.ends_at(hay, whole.start))
             || (self.borders.back && markers.starts_at(hay, whole.end))
+            || (secret.end < whole.end && markers.starts_at(hay, secret.end))
             || (self.case == Case::Ignored && markers.covers(hay, whole.start))
             || markers.starts_at(hay, secret.start);
         let text = hay.get(secret.clone())?;
