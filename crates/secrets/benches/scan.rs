@@ -17,7 +17,6 @@ use regex::bytes::RegexSet;
 use toolgate_secrets::{Detector, Tier};
 
 fn main() {
-    if std::env::var("ONLY").is_ok() { let d=Detector::shipped().unwrap(); let which=std::env::var("ONLY").unwrap(); let t = match which.as_str() {"image"=>image(),"source"=>source(),"prose"=>prose(),"json"=>json(),"url"=>encoded(),_=>logs()}; let cpu=||{let s=std::fs::read_to_string("/proc/thread-self/schedstat").unwrap(); s.split(' ').next().unwrap().parse::<f64>().unwrap()}; let mut best=f64::MAX; for _ in 0..30 { let a=cpu(); black_box(d.redact(&t,Tier::Possible).findings.len()); best=best.min(cpu()-a); } println!("{which} {:.0} MB/s", t.len() as f64*1e3/best); return; }
     let started = Instant::now();
     let detector = Detector::shipped().expect("the shipped rules are sound");
     println!("load {:?}, {} rules", started.elapsed(), detector.rules().count());

@@ -121,7 +121,7 @@ fn is_jwt(token: &[u8]) -> bool {
 
 /// The account is in the id's bits since 2019; ids from before then begin with `I` or `J` after their prefix.
 fn names_an_account(id: &[u8]) -> bool {
-    let Some(body) = id.get(4..) else { return false };
+    let Some(body) = id.get(4..).filter(|body| body.len() == 16) else { return false };
     if matches!(body.first(), Some(b'I' | b'J')) {
         return true;
     }
@@ -172,7 +172,9 @@ fn is_alphabet(text: &[u8]) -> bool {
 fn is_pypi(token: &[u8]) -> bool {
     let body = after(token, b'-').and_then(decode);
     body.is_some_and(|body| {
-        [&b"\x02\x01\x08pypi.org\x02"[..], b"\x02\x01\x0dtest.pypi.org\x02"].iter().any(|head| body.starts_with(head))
+        [&b"\x02\x01\x08pypi.org\x02"[..], b"\x02\x01\x0dtest.pypi.org\x02"]
+            .iter()
+            .any(|head| body.starts_with(head))
     })
 }
 

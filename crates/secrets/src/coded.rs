@@ -69,7 +69,8 @@ pub(crate) fn run(hay: &[u8], at: usize, coding: Coding, keyword: &[u8]) -> Opti
     let beginning = decode(hay.get(from..from + groups * width)?, group);
     let follows = beginning.get(skip..)?.strip_prefix(keyword)?;
     // In the bytes of an image three or four of a keyword turn up by chance; text after them does not.
-    if follows.is_empty() || !follows.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) {
+    if follows.is_empty() || !follows.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+    {
         return None;
     }
     let belongs = |byte: &u8| match group {
@@ -89,7 +90,8 @@ impl Run {
 
     /// What to cover for a secret at `decoded`: a short run as a whole, of a long one the groups that spell it.
     pub(crate) fn covering(&self, hay: &[u8], decoded: &Range<usize>) -> Range<usize> {
-        let padding = hay.get(self.span.end..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=');
+        let padding =
+            hay.get(self.span.end..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=');
         let end = self.span.end + padding.count();
         if self.span.len() <= WHOLE_RUN {
             return self.span.start..end;

@@ -81,7 +81,8 @@ fn joint(hay: &[u8], at: usize) -> Option<Range<usize>> {
         return None;
     }
     let has_quote = |part: &[u8]| part.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-    let is_joint = hay.get(at) == Some(&b'\n') || (has_quote(hay.get(start..at)?) && has_quote(hay.get(at..end)?));
+    let is_joint =
+        hay.get(at) == Some(&b'\n') || (has_quote(hay.get(start..at)?) && has_quote(hay.get(at..end)?));
     is_joint.then_some(start..end)
 }
 
@@ -98,6 +99,7 @@ fn is_token(byte: u8) -> bool {
 }
 
 /// A table, because every byte before and after a line end is asked for.
+#[expect(clippy::indexing_slicing, reason = "a byte is below 256, and this runs when it is compiled")]
 const TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let mut rest: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~";

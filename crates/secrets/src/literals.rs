@@ -16,7 +16,9 @@ pub(crate) enum Meaning {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Coding {
     /// The word begins so many bytes into a group of three.
-    Base64 { offset: usize },
+    Base64 {
+        offset: usize,
+    },
     Hex,
 }
 
@@ -25,7 +27,6 @@ pub(crate) struct Needle {
     pub folds_case: bool,
     pub meaning: Meaning,
 }
-
 
 pub(crate) struct Literals {
     filter: Box<[u64; FILTER_WORDS]>,
@@ -42,6 +43,10 @@ struct Slot {
 }
 
 impl Literals {
+    #[expect(
+        clippy::large_stack_arrays,
+        reason = "moved into its box at once; a slice would be checked at every byte"
+    )]
     pub(crate) fn new(needles: Vec<Needle>) -> Self {
         let mut slots: Vec<Slot> = Vec::new();
         for (needle, at) in needles.iter().zip(0_u32..) {
@@ -82,13 +87,18 @@ impl Literals {
     #[inline(never)]
     fn confirm(&self, hay: &[u8], at: usize, quad: u32, hash: u32, found: &mut impl FnMut(usize, &Needle)) {
         let bucket = bucket(hash);
-        let (Some(&from), Some(&until)) = (self.buckets.get(bucket), self.buckets.get(bucket + 1)) else { return };
+        let (Some(&from), Some(&until)) = (self.buckets.get(bucket), self.buckets.get(bucket + 1)) else {
+            return;
+        };
         let slots = self.slots.get(from as usize..until as usize).unwrap_or_default();
         for slot in slots.iter().filter(|slot| slot.quad == quad) {
             let Some(needle) = self.needles.get(slot.needle as usize) else { continue };
             let Some(here) = hay.get(at..at + needle.text.len()) else { continue };
-            let is_here =
-                if needle.folds_case { here.eq_ignore_ascii_case(&needle.text) } else { here == &*needle.text };
+            let is_here = if needle.folds_case {
+                here.eq_ignore_ascii_case(&needle.text)
+            } else {
+                here == &*needle.text
+            };
             if is_here {
                 found(at, needle);
             }
@@ -133,9 +143,9 @@ fn product<'a>(
     fourth: &'a [u8],
 ) -> impl Iterator<Item = (u8, u8, u8, u8)> + 'a {
     first.iter().flat_map(move |a| {
-        second.iter().flat_map(move |b| {
-            third.iter().flat_map(move |c| fourth.iter().map(move |d| (*a, *b, *c, *d)))
-        })
+        second
+            .iter()
+            .flat_map(move |b| third.iter().flat_map(move |c| fourth.iter().map(move |d| (*a, *b, *c, *d))))
     })
 }
 

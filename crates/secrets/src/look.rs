@@ -61,9 +61,6 @@ impl Looker {
         Self { rules, literals: Literals::new(needles), keywords, markers }
     }
 
-    #[cfg(test)]
-    pub(crate) fn literals(&self) -> &Literals { &self.literals }
-
     /// Everything that is found, in no order.
     pub(crate) fn look(&self, hay: &[u8]) -> Vec<Candidate> {
         let mut found = Vec::new();
@@ -78,7 +75,8 @@ impl Looker {
             return;
         }
         // What is found as it is written is not looked for again across what follows it.
-        let plain: HashSet<(usize, usize)> = found.iter().map(|found| (found.rule, found.span.start)).collect();
+        let plain: HashSet<(usize, usize)> =
+            found.iter().map(|found| (found.rule, found.span.start)).collect();
         let deeper = Layer { depth: layer.depth + 1, ..layer };
         let alone = Layer { scope: Scope::StandingAlone, ..deeper };
         unfold(hay, |view| self.look_at_view(hay, view, deeper, &plain, found));

@@ -185,7 +185,8 @@ impl Rule {
         // A mark is shorter or longer than what it replaced, so nothing is near across one.
         let from = markers.last_in(hay, from..start).map_or(from, |mark| mark.end.min(start));
         let before = hay.get(from..start).unwrap_or_default();
-        let line = memchr::memrchr(b'\n', before).filter(|_| context.lines == Lines::Same).map_or(0, |at| at + 1);
+        let line =
+            memchr::memrchr(b'\n', before).filter(|_| context.lines == Lines::Same).map_or(0, |at| at + 1);
         let before = before.get(line..).unwrap_or_default().to_ascii_lowercase();
         context.words.iter().any(|word| memchr::memmem::find(&before, word).is_some())
     }
@@ -206,9 +207,7 @@ impl Rule {
             Judged::Sound => Some(plain(self.tier)),
             Judged::Unsound => self.unverified.map(plain),
             Judged::Refuted => None,
-            Judged::Extends(until, end) => {
-                Some(Match { span: secret.start..until, tier: self.tier, end })
-            }
+            Judged::Extends(until, end) => Some(Match { span: secret.start..until, tier: self.tier, end }),
         }
     }
 }

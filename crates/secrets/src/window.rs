@@ -70,7 +70,13 @@ pub(crate) fn walk(looker: &Looker, text: &[u8], at_least: Tier, mut each: impl 
 }
 
 /// Appends `range` of a text without what is covered there.
-pub(crate) fn write(looker: &Looker, hay: &[u8], range: Range<usize>, covered: &[Covered], out: &mut Vec<u8>) {
+pub(crate) fn write(
+    looker: &Looker,
+    hay: &[u8],
+    range: Range<usize>,
+    covered: &[Covered],
+    out: &mut Vec<u8>,
+) {
     let mut at = range.start;
     for one in covered {
         out.extend_from_slice(hay.get(at..one.span.start).unwrap_or_default());

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use toolgate_secrets::{Detector, Tier};
 
+#[expect(clippy::unwrap_used, reason = "a test fails loudly")]
 static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
 
 fn token() -> String {
@@ -14,11 +15,52 @@ fn token() -> String {
 #[test]
 fn beginnings_without_ends() {
     for piece in [
-        "ghp_", "eyJ", ".eyJ", "eyJ.eyJ", "xoxb-", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "password=", "password",
-        "token", "secret ", "https://", "postgres://a:", "AccountKey=", "aws_secret_access_key ", "T3BlbkFJ", ".atlasv1.",
-        "Q~", "1Q~", "%", "%25", "\\u005", "\\u005f", "&#", "&#95;", "\" + \"", "\n", " \n", "a\n", "a ", "a b ", " ", "\t",
-        "[REDACTED:", "[REDACTED:token:github]", "Z2hwX", "WjJod1", "6768705f", "\u{200b}", "–", "curl ", "cookie: ",
-        "machine a login ", "PuTTY-User-Key-File-2: a", "$ANSIBLE_VAULT;1.1;AES256\n", "token 0123456789abcdef",
+        "ghp_",
+        "eyJ",
+        ".eyJ",
+        "eyJ.eyJ",
+        "xoxb-",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN ",
+        "password=",
+        "password",
+        "token",
+        "secret ",
+        "https://",
+        "postgres://a:",
+        "AccountKey=",
+        "aws_secret_access_key ",
+        "T3BlbkFJ",
+        ".atlasv1.",
+        "Q~",
+        "1Q~",
+        "%",
+        "%25",
+        "\\u005",
+        "\\u005f",
+        "&#",
+        "&#95;",
+        "\" + \"",
+        "\n",
+        " \n",
+        "a\n",
+        "a ",
+        "a b ",
+        " ",
+        "\t",
+        "[REDACTED:",
+        "[REDACTED:token:github]",
+        "Z2hwX",
+        "WjJod1",
+        "6768705f",
+        "\u{200b}",
+        "–",
+        "curl ",
+        "cookie: ",
+        "machine a login ",
+        "PuTTY-User-Key-File-2: a",
+        "$ANSIBLE_VAULT;1.1;AES256\n",
+        "token 0123456789abcdef",
     ] {
         let text = piece.repeat(300_000 / piece.len());
         let redacted = DETECTOR.redact(&text, Tier::Possible);
@@ -120,7 +162,10 @@ fn a_key_block_that_never_ends() {
     let (rest, findings) = stream.finish();
     out.extend(rest);
     let out = String::from_utf8(out).unwrap();
-    assert!(out.starts_with("before\n[REDACTED:private-key:generic]\n") && out.ends_with("after the key, at last\n"));
+    assert!(
+        out.starts_with("before\n[REDACTED:private-key:generic]\n")
+            && out.ends_with("after the key, at last\n")
+    );
     assert!(!out.contains("MIIE"));
     assert_eq!(out.lines().count(), 1 + 1 + lines + 1 + 1);
     assert_eq!(findings.len(), 1);
@@ -154,7 +199,10 @@ fn a_stream_gives_back_whole_characters() {
 
 #[test]
 fn line_ends_keep_their_kind() {
-    let key = format!("{}{}\r\nMIIEvQIBADANBgkqMIIEvQIBADANBgkq\r\n-----END PRIVATE KEY-----\r\nafter\r\n", "-----BEGIN PRI", "VATE KEY-----");
+    let key = format!(
+        "{}{}\r\nMIIEvQIBADANBgkqMIIEvQIBADANBgkq\r\n-----END PRIVATE KEY-----\r\nafter\r\n",
+        "-----BEGIN PRI", "VATE KEY-----"
+    );
     let redacted = DETECTOR.redact(&key, Tier::Definite);
     assert_eq!(redacted.text, "[REDACTED:private-key:generic]\r\n\r\n\r\nafter\r\n");
 }

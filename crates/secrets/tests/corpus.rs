@@ -70,15 +70,16 @@ fn check_folder(name: &str, tier: Tier) {
         assert!(!secrets.is_empty(), "{file} marks nothing");
         let findings = detector.scan(&text);
         for secret in &secrets {
-            let covered = findings
-                .iter()
-                .any(|found| found.tier >= tier && found.span.start <= secret.start && secret.end <= found.span.end);
+            let covered = findings.iter().any(|found| {
+                found.tier >= tier && found.span.start <= secret.start && secret.end <= found.span.end
+            });
             if !covered {
                 wrong.push(format!("{file}: not covered: {:?}", text.get(secret.clone()).unwrap()));
             }
         }
         for found in &findings {
-            let overlaps = |secret: &Range<usize>| found.span.start < secret.end && secret.start < found.span.end;
+            let overlaps =
+                |secret: &Range<usize>| found.span.start < secret.end && secret.start < found.span.end;
             if found.tier >= tier && !secrets.iter().any(overlaps) {
                 wrong.push(told(&file, &text, found));
             }
@@ -115,7 +116,9 @@ fn folder(name: &str) -> Vec<(String, String)> {
     let mut files: Vec<_> = fs::read_dir(path)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap()))
+        .map(|path| {
+            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap())
+        })
         .collect();
     files.sort();
     assert!(!files.is_empty());

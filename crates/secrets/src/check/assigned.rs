@@ -25,12 +25,15 @@ fn is_quoted_literal(value: &[u8]) -> bool {
 
 /// Without quotes it may be a name, a type or a call; those have no digits among their letters, or end in a bracket.
 fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
-    let calls = value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b';' | b','))
-        || matches!(hay.get(span.end), Some(b'(' | b'['));
-    if calls || value.starts_with(b"&") || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?.")) {
+    let calls =
+        value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b';' | b','))
+            || matches!(hay.get(span.end), Some(b'(' | b'['));
+    if calls || value.starts_with(b"&") || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?."))
+    {
         return false;
     }
-    is_environment_line(hay, span.start) || (has_digit(value) && has_letter(value) && !is_member_access(value))
+    is_environment_line(hay, span.start)
+        || (has_digit(value) && has_letter(value) && !is_member_access(value))
 }
 
 /// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file.
@@ -39,7 +42,8 @@ fn is_environment_line(hay: &[u8], value: usize) -> bool {
     let Some(name) = before.strip_suffix(b"=") else { return false };
     let name = name.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     let name = name.strip_prefix(b"export ").unwrap_or(name);
-    !name.is_empty() && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
+    !name.is_empty()
+        && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
 }
 
 /// `config.password2`: names joined by dots.
@@ -56,7 +60,7 @@ fn is_member_access(value: &[u8]) -> bool {
 fn is_placeholder(value: &[u8]) -> bool {
     let between = |open: &[u8], close: &[u8]| value.starts_with(open) && value.ends_with(close);
     let is_variable = value.strip_prefix(b"$").is_some_and(|name| {
-        name.first().is_some_and(|byte| byte.is_ascii_uppercase())
+        name.first().is_some_and(u8::is_ascii_uppercase)
             && name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
     });
     is_variable

@@ -8,7 +8,8 @@ pub(super) fn is_sound(text: &[u8]) -> bool {
     let high = name.iter().map(|byte| Some(byte >> 5));
     let low = name.iter().map(|byte| Some(byte & 31));
     let values = data.iter().map(|byte| memchr::memchr(*byte, ALPHABET).and_then(|at| u8::try_from(at).ok()));
-    let sum = high.chain([Some(0)]).chain(low).chain(values).try_fold(1_u32, |sum, value| Some(step(sum, value?)));
+    let sum =
+        high.chain([Some(0)]).chain(low).chain(values).try_fold(1_u32, |sum, value| Some(step(sum, value?)));
     sum == Some(1)
 }
 

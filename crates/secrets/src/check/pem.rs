@@ -83,7 +83,20 @@ fn is_body(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,
-            b'+' | b'/' | b'=' | b'\n' | b'\r' | b' ' | b'\t' | b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'>' | b'#'
+            b'+' | b'/'
+                | b'='
+                | b'\n'
+                | b'\r'
+                | b' '
+                | b'\t'
+                | b'\\'
+                | b'"'
+                | b'\''
+                | b','
+                | b':'
+                | b'-'
+                | b'>'
+                | b'#'
         )
 }
 

@@ -1,21 +1,42 @@
-//! tmp
+//! Every word is found wherever it stands, and nothing else is.
+
 use super::*;
+
+fn needle(text: &str, folds_case: bool, rule: usize) -> Needle {
+    Needle { text: text.as_bytes().into(), folds_case, meaning: Meaning::Rule(rule) }
+}
+
+#[track_caller]
+fn check(hay: &str, expect: &[(usize, &str)]) {
+    let literals =
+        Literals::new(vec![needle("ghp_", false, 0), needle("SG.", false, 1), needle("password", true, 2)]);
+    let mut found = Vec::new();
+    literals.each(hay.as_bytes(), |at, needle| {
+        found.push((at, String::from_utf8_lossy(&needle.text).into_owned()));
+    });
+    let found: Vec<(usize, &str)> = found.iter().map(|(at, text)| (*at, text.as_str())).collect();
+    assert_eq!(found, expect);
+}
+
 #[test]
-fn stat() {
-    let d = crate::Detector::shipped().unwrap();
-    let l = d.looker().literals();
-    let bits: u32 = l.filter.iter().map(|w| w.count_ones()).sum();
-    println!("needles {} slots {} bits {} of {}", l.needles.len(), l.slots.len(), bits, FILTER_WORDS * 64);
-    for (name, text) in [("source", include_str!("../unfold.rs")), ("prose", include_str!("../../../../docs/policy.md")), ("lock", include_str!("../../../../Cargo.lock"))] {
-        let hay = text.as_bytes();
-        let mut pass = 0; let mut quadhit = 0; let mut real = std::collections::BTreeMap::<String, usize>::new();
-        for (at, four) in hay.array_windows::<4>().enumerate() {
-            let quad = u32::from_le_bytes(*four); let h = hash(quad); let (w, b) = filter_place(h);
-            if l.filter[w] >> b & 1 == 1 { pass += 1; if l.slots.iter().any(|s| s.quad == quad) { quadhit += 1; } }
-            let _ = at;
-        }
-        l.each(hay, |_, n| *real.entry(format!("{:?} {}", n.meaning, String::from_utf8_lossy(&n.text))).or_default() += 1);
-        let mut real: Vec<_> = real.into_iter().collect(); real.sort_by_key(|r| std::cmp::Reverse(r.1));
-        println!("{name} {} pass {pass} quad {quadhit} real {} {:?}", hay.len(), real.iter().map(|r| r.1).sum::<usize>(), &real[..real.len().min(12)]);
-    }
+fn words_are_found_at_their_places() {
+    check("ghp_", &[(0, "ghp_")]);
+    check("xghp_ghp_", &[(1, "ghp_"), (5, "ghp_")]);
+    check("", &[]);
+    check("ghp", &[]);
+}
+
+#[test]
+fn case_counts_unless_it_is_ignored() {
+    check("GHP_ PassWord PASSWORD", &[(5, "password"), (14, "password")]);
+}
+
+#[test]
+fn the_rest_of_a_word_counts() {
+    check("passwort passw", &[]);
+}
+
+#[test]
+fn a_word_of_three_needs_a_token_after_it() {
+    check("SG.a SG._ SG. SG.", &[(0, "SG."), (5, "SG.")]);
 }

@@ -36,12 +36,18 @@ impl Alphabet {
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => literal.0.iter().for_each(|byte| self.add_range(*byte, *byte)),
             HirKind::Class(Class::Bytes(class)) => {
-                class.ranges().iter().for_each(|range| self.add_range(range.start(), range.end()));
+                for range in class.ranges() {
+                    self.add_range(range.start(), range.end());
+                }
             }
             HirKind::Class(Class::Unicode(_)) => self.add_range(0, u8::MAX),
             HirKind::Repetition(repetition) => self.add(&repetition.sub),
             HirKind::Capture(capture) => self.add(&capture.sub),
-            HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().for_each(|part| self.add(part)),
+            HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+                for part in parts {
+                    self.add(part);
+                }
+            }
         }
     }
 

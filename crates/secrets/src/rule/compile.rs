@@ -4,7 +4,8 @@ use regex_automata::{meta, util::syntax};
 use regex_syntax::hir::{Hir, Look, literal::Extractor};
 
 use super::{
-    alphabet::Alphabet, Borders, Case, Context, Lines, Place, Rule,
+    Borders, Case, Context, Lines, Place, Rule,
+    alphabet::Alphabet,
     file::{ContextText, RuleText},
 };
 use crate::check::Check;
@@ -69,7 +70,8 @@ fn check_name(field: &str, name: &str) -> Result<(), String> {
 }
 
 fn parse(pattern: &str) -> Result<Hir, String> {
-    let parsed = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).nest_limit(40).build().parse(pattern);
+    let parsed =
+        regex_syntax::ParserBuilder::new().unicode(false).utf8(false).nest_limit(40).build().parse(pattern);
     parsed.map_err(|cause| {
         let cause = cause.to_string();
         format!("`pattern` cannot be read: {}", cause.lines().last().unwrap_or_default())
@@ -86,7 +88,9 @@ fn longest(hir: &Hir, check: Option<Check>) -> Result<usize, String> {
     }
     match hir.properties().maximum_len() {
         Some(longest) if longest <= MAX_MATCH => Ok(longest),
-        _ => Err(format!("`pattern` may match more than {MAX_MATCH} characters; bound it, as in `{{20,200}}`")),
+        _ => {
+            Err(format!("`pattern` may match more than {MAX_MATCH} characters; bound it, as in `{{20,200}}`"))
+        }
     }
 }
 
@@ -104,12 +108,13 @@ fn words(
     hir: &Hir,
     case: Case,
     context: Option<&Context>,
-) -> Result<(Vec<Box<[u8]>>, Place), String> {
+) -> Result<(Words, Place), String> {
     if text.reach > MAX_MATCH {
         return Err(format!("`reach` is more than {MAX_MATCH}"));
     }
     if !text.keywords.is_empty() {
-        let words = text.keywords.iter().map(|word| literal("keywords", word, MIN_WORD)).collect::<Result<_, _>>()?;
+        let words =
+            text.keywords.iter().map(|word| literal("keywords", word, MIN_WORD)).collect::<Result<_, _>>()?;
         let place = if text.reach == 0 { Place::Here } else { Place::Around { reach: text.reach } };
         return Ok((words, place));
     }
@@ -119,7 +124,9 @@ fn words(
         return Ok((words, Place::Here));
     }
     let Some(context) = context else {
-        return Err("`pattern` does not begin with three fixed characters; name `keywords` or a `context`".to_owned());
+        return Err(
+            "`pattern` does not begin with three fixed characters; name `keywords` or a `context`".to_owned()
+        );
     };
     Ok((context.words.clone(), Place::After { within: context.within, lines: context.lines }))
 }
@@ -131,12 +138,14 @@ fn literal(field: &str, word: &str, least: usize) -> Result<Box<[u8]>, String> {
     Err(format!("`{word}` in `{field}` is too short or not ASCII; give at least {least} characters"))
 }
 
+type Words = Vec<Box<[u8]>>;
+
 /// The fixed beginnings that every match has one of.
-fn prefixes(hir: &Hir) -> Option<Vec<Box<[u8]>>> {
+fn prefixes(hir: &Hir) -> Option<Words> {
     let mut extractor = Extractor::new();
     extractor.limit_class(10).limit_literal_len(24).limit_total(MAX_PREFIXES).limit_repeat(4);
     let found = extractor.extract(hir);
-    let words: Vec<Box<[u8]>> = found.literals()?.iter().map(|word| word.as_bytes().into()).collect();
+    let words: Words = found.literals()?.iter().map(|word| word.as_bytes().into()).collect();
     (!words.is_empty() && words.iter().all(|word| word.len() >= MIN_WORD)).then_some(words)
 }
 

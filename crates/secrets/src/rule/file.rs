@@ -50,9 +50,10 @@ impl Loaded {
 }
 
 pub(crate) fn read(file: RuleFile<'_>) -> Result<Vec<Loaded>, RuleError> {
-    let error = |rule: &str, message| RuleError { file: file.name.to_owned(), rule: rule.to_owned(), message };
-    let parsed: FileText =
-        serde_json::from_str(file.text).map_err(|cause| error("", format!("not a file of rules: {cause}")))?;
+    let error =
+        |rule: &str, message| RuleError { file: file.name.to_owned(), rule: rule.to_owned(), message };
+    let parsed: FileText = serde_json::from_str(file.text)
+        .map_err(|cause| error("", format!("not a file of rules: {cause}")))?;
     let loaded = parsed.rules.into_iter().map(|text| {
         let examples = [&text.examples.hit, &text.examples.miss]
             .map(|list| list.iter().map(Example::text).collect::<Vec<_>>());
