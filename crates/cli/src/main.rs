@@ -4,7 +4,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // First of all, while there is one thread: a worker is this same program under another name.
+    // First of all, while there is one thread: workers and the jailer are this same program under other names.
+    toolgate_sandbox::run_if_jailer();
     toolgate_worker::run_if_worker();
     toolgate_cli::run(std::env::args_os())
 }

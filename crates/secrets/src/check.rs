@@ -121,7 +121,7 @@ fn is_jwt(token: &[u8]) -> bool {
 
 /// The account is in the id's bits since 2019; ids from before then begin with `I` or `J` after their prefix.
 fn names_an_account(id: &[u8]) -> bool {
-    let Some(body) = id.get(4..) else { return false };
+    let Some(body) = id.get(4..).filter(|body| body.len() == 16) else { return false };
     if matches!(body.first(), Some(b'I' | b'J')) {
         return true;
     }

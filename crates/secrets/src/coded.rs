@@ -8,7 +8,7 @@ use base64::{
     engine::{GeneralPurpose, general_purpose::NO_PAD},
 };
 
-use crate::literals::{Coding, Follows, Meaning, Needle};
+use crate::literals::{Coding, Meaning, Needle};
 
 /// A run of encoded text and how it is cut into groups.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,14 +28,14 @@ pub(crate) enum Group {
 /// The words to look for so that the keyword with this index is found in hex.
 pub(crate) fn hex_needle(keyword: &[u8], at: usize) -> Needle {
     let meaning = Meaning::Coded { coding: Coding::Hex, keyword: at };
-    Needle { text: hex(keyword).into(), folds_case: true, follows: Follows::Token, meaning }
+    Needle { text: hex(keyword).into(), folds_case: true, meaning }
 }
 
 /// The words to look for so that the keyword with this index is found in base64, whatever stands before it.
 pub(crate) fn base64_needles(keyword: &[u8], at: usize) -> Vec<Needle> {
     let needle = |offset, text: Vec<u8>| {
         let meaning = Meaning::Coded { coding: Coding::Base64 { offset }, keyword: at };
-        Needle { text: text.into(), folds_case: false, follows: Follows::Token, meaning }
+        Needle { text: text.into(), folds_case: false, meaning }
     };
     let texts = |offset| fixed_base64(keyword, offset).into_iter().map(move |text| needle(offset, text));
     (0..3).flat_map(texts).collect()
@@ -63,11 +63,14 @@ pub(crate) fn run(hay: &[u8], at: usize, coding: Coding, keyword: &[u8]) -> Opti
         Coding::Hex => (Group::Hex, 2, at, 0),
     };
     let groups = match group {
-        Group::Base64 => (skip + keyword.len()).div_ceil(3),
-        Group::Hex => keyword.len(),
+        Group::Base64 => (skip + keyword.len() + MIN_TEXT).div_ceil(3),
+        Group::Hex => keyword.len() + MIN_TEXT,
     };
-    let known = hay.get(from..hay.len().min(from + groups * width))?;
-    if !decode(known, group).get(skip..)?.starts_with(keyword) {
+    let beginning = decode(hay.get(from..from + groups * width)?, group);
+    let follows = beginning.get(skip..)?.strip_prefix(keyword)?;
+    // In the bytes of an image three or four of a keyword turn up by chance; text after them does not.
+    if follows.is_empty() || !follows.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+    {
         return None;
     }
     let belongs = |byte: &u8| match group {
@@ -131,6 +134,8 @@ fn hex(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
 }
 
+/// So much of what follows a keyword must be text. No secret is shorter.
+const MIN_TEXT: usize = 8;
 /// A run that is longer is an attachment, and is not taken out as a whole.
 const WHOLE_RUN: usize = 4096;
 const STANDARD_ENGINE: GeneralPurpose =

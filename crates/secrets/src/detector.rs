@@ -91,7 +91,9 @@ impl Detector {
         window::write(&self.looker, bytes, 0..bytes.len(), &covered, &mut out);
         let text = String::from_utf8_lossy(&out).into_owned();
         let mut findings = Vec::new();
-        covered.into_iter().for_each(|one| self.add(one, &mut findings));
+        for one in covered {
+            self.add(one, &mut findings);
+        }
         Redacted { text: Cow::Owned(text), findings }
     }
 

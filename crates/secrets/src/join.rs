@@ -36,8 +36,14 @@ impl Chain {
     fn begin(&mut self, hay: &[u8], joint: &Range<usize>) {
         let before = hay.get(self.end.min(joint.start)..joint.start).unwrap_or_default();
         let first = before.iter().rev().take(MAX_FIRST).take_while(|byte| is_token(**byte)).count();
+        let after = hay.get(joint.end..).unwrap_or_default();
+        let second = after.iter().take(SHORTEST).take_while(|byte| is_token(**byte)).count();
+        let goes_on = after.get(second).is_some_and(|byte| closes(*byte) || matches!(byte, b'\n' | b'+'));
+        self.end = joint.end + second;
+        if first + second < SHORTEST && !goes_on {
+            return;
+        }
         let start = joint.start - first;
-        self.view.clear();
         self.view.keep(hay.get(start..joint.start).unwrap_or_default(), start);
         self.pieces = 1;
         self.add(hay, joint);
@@ -63,19 +69,21 @@ impl Chain {
 
 /// What lies between two pieces of a token, around the line end or plus sign at `at`.
 fn joint(hay: &[u8], at: usize) -> Option<Range<usize>> {
-    let is_line_end = hay.get(at) == Some(&b'\n');
-    let before = hay.get(at.saturating_sub(MAX_JOINT)..at)?;
-    let after = hay.get(at + 1..hay.len().min(at + 1 + MAX_JOINT))?;
-    let closing = before.iter().rev().take_while(|byte| closes(**byte)).count();
-    let opening = after.iter().take_while(|byte| opens(**byte)).count();
-    let joint = at - closing..at + 1 + opening;
     let touches = |at: Option<usize>| at.and_then(|at| hay.get(at)).is_some_and(|byte| is_token(*byte));
-    if !touches(joint.start.checked_sub(1)) || !touches(Some(joint.end)) {
+    let before = hay.get(at.saturating_sub(MAX_JOINT)..at)?;
+    let start = at - before.iter().rev().take_while(|byte| closes(**byte)).count();
+    if !touches(start.checked_sub(1)) {
+        return None;
+    }
+    let after = hay.get(at + 1..hay.len().min(at + 1 + MAX_JOINT))?;
+    let end = at + 1 + after.iter().take_while(|byte| opens(**byte)).count();
+    if !touches(Some(end)) {
         return None;
     }
     let has_quote = |part: &[u8]| part.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-    let quotes = has_quote(hay.get(joint.start..at)?) && has_quote(hay.get(at..joint.end)?);
-    (is_line_end || quotes).then_some(joint)
+    let is_joint =
+        hay.get(at) == Some(&b'\n') || (has_quote(hay.get(start..at)?) && has_quote(hay.get(at..end)?));
+    is_joint.then_some(start..end)
 }
 
 fn closes(byte: u8) -> bool {
@@ -87,9 +95,20 @@ fn opens(byte: u8) -> bool {
 }
 
 fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'=' | b'.' | b'~')
+    TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
+/// A table, because every byte before and after a line end is asked for.
+#[expect(clippy::indexing_slicing, reason = "a byte is below 256, and this runs when it is compiled")]
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut rest: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~";
+    while let [byte, others @ ..] = rest {
+        table[*byte as usize] = true;
+        rest = others;
+    }
+    table
+};
 const MAX_JOINT: usize = 64;
 const MAX_FIRST: usize = 4096;
 /// No token that stands for itself is shorter.

@@ -1,7 +1,6 @@
 //! Where does one of thousands of words stand? One pass over the bytes, one lookup each.
 //!
-//! Every four bytes are folded to one case, hashed, and looked up in a filter that fits the first-level cache. The
-//! lookups do not depend on each other, so the processor overlaps them; an automaton's steps would wait for one another.
+//! Every four bytes are hashed and looked up in a filter that fits the cache nearest but one. The lookups do not depend on each other, so the processor overlaps them; an automaton's steps would wait for one another.
 //! The words of the rules are in the filter as they are, and as base64 and hex write them: what is encoded is found
 //! without decoding anything.
 
@@ -26,15 +25,7 @@ pub(crate) enum Coding {
 pub(crate) struct Needle {
     pub text: Box<[u8]>,
     pub folds_case: bool,
-    /// What comes after it; asked for words of three bytes only.
-    pub follows: Follows,
     pub meaning: Meaning,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Follows {
-    Anything,
-    Token,
 }
 
 pub(crate) struct Literals {
@@ -52,6 +43,10 @@ struct Slot {
 }
 
 impl Literals {
+    #[expect(
+        clippy::large_stack_arrays,
+        reason = "moved into its box at once; a slice would be checked at every byte"
+    )]
     pub(crate) fn new(needles: Vec<Needle>) -> Self {
         let mut slots: Vec<Slot> = Vec::new();
         for (needle, at) in needles.iter().zip(0_u32..) {
@@ -80,7 +75,7 @@ impl Literals {
     /// Tells every place where a word stands, from the beginning to the end.
     pub(crate) fn each(&self, hay: &[u8], mut found: impl FnMut(usize, &Needle)) {
         for (at, four) in hay.array_windows::<4>().enumerate() {
-            let quad = u32::from_le_bytes(*four) | CASE;
+            let quad = u32::from_le_bytes(*four);
             let hash = hash(quad);
             let (word, bit) = filter_place(hash);
             if self.filter.get(word).is_some_and(|word| word >> bit & 1 == 1) {
@@ -112,24 +107,46 @@ impl Literals {
 }
 
 impl Needle {
-    /// The folded first four bytes; for a word of three, all that could follow.
+    /// Its first four bytes in every case it may have; for a word of three, with what tokens are made of after it.
     fn quads(&self) -> Vec<u32> {
-        match *self.text {
-            [a, b, c, d, ..] => vec![u32::from_le_bytes([a, b, c, d]) | CASE],
-            [a, b, c] => {
-                let follows = (0..=u8::MAX).filter(|byte| byte & 0x20 != 0 && self.may_follow(*byte));
-                follows.map(|d| u32::from_le_bytes([a, b, c, d]) | CASE).collect()
+        let fourth: Vec<u8> = match self.text.get(3) {
+            Some(byte) => vec![*byte],
+            None => (0..=u8::MAX).filter(|byte| is_token(*byte)).collect(),
+        };
+        let Some(&[a, b, c]) = self.text.first_chunk::<3>() else { return Vec::new() };
+        let mut quads: Vec<u32> = Vec::new();
+        for d in fourth {
+            let cases = [a, b, c, d].map(|byte| self.cases(byte));
+            let [first, second, third, fourth] = &cases;
+            for (a, b, c, d) in product(first, second, third, fourth) {
+                quads.push(u32::from_le_bytes([a, b, c, d]));
             }
-            _ => Vec::new(),
         }
+        quads.sort_unstable();
+        quads.dedup();
+        quads
     }
 
-    fn may_follow(&self, byte: u8) -> bool {
-        // DEL is what `_` folds to.
-        self.follows == Follows::Anything
-            || byte.is_ascii_alphanumeric()
-            || matches!(byte, b'+' | b'/' | b'-' | b'.' | 0x7f)
+    fn cases(&self, byte: u8) -> Vec<u8> {
+        if self.folds_case { vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] } else { vec![byte] }
     }
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'.' | b'_' | b'~')
+}
+
+fn product<'a>(
+    first: &'a [u8],
+    second: &'a [u8],
+    third: &'a [u8],
+    fourth: &'a [u8],
+) -> impl Iterator<Item = (u8, u8, u8, u8)> + 'a {
+    first.iter().flat_map(move |a| {
+        second
+            .iter()
+            .flat_map(move |b| third.iter().flat_map(move |c| fourth.iter().map(move |d| (*a, *b, *c, *d))))
+    })
 }
 
 fn hash(quad: u32) -> u32 {
@@ -144,10 +161,8 @@ fn bucket(hash: u32) -> usize {
     (hash >> (32 - BUCKET_BITS)) as usize
 }
 
-/// The bit by which upper and lower case differ, in each of four bytes.
-const CASE: u32 = 0x2020_2020;
-/// 32 KiB: it has to stay in the first-level cache.
-const FILTER_BITS: u32 = 12;
+/// 128 KiB: large enough that few bits are set, small enough for the second-level cache.
+const FILTER_BITS: u32 = 14;
 const FILTER_WORDS: usize = 1 << FILTER_BITS;
 const BUCKET_BITS: u32 = 14;
 const BUCKETS: usize = 1 << BUCKET_BITS;

@@ -70,7 +70,8 @@ impl Looker {
 
     fn look_deeper(&self, hay: &[u8], layer: Layer, found: &mut Vec<Candidate>) {
         self.look_plain(hay, layer, found);
-        if layer.depth == MAX_DEPTH {
+        // What was put together holds nothing that could be put together once more.
+        if layer.depth == MAX_DEPTH || layer.scope == Scope::StandingAlone {
             return;
         }
         // What is found as it is written is not looked for again across what follows it.
@@ -152,7 +153,8 @@ impl Looker {
         let Some(run) = coded::run(hay, at, coding, keyword) else { return };
         decoded.note(at, coding, run.span.end);
         let mut inner = Vec::new();
-        self.look_deeper(&run.decoded(hay), Layer { depth: layer.depth + 1, ..layer }, &mut inner);
+        let deeper = Layer { depth: layer.depth + 1, scope: Scope::AllRules };
+        self.look_deeper(&run.decoded(hay), deeper, &mut inner);
         let encoding = match coding {
             Coding::Base64 { .. } => Encoding::Base64,
             Coding::Hex => Encoding::Hex,
@@ -201,6 +203,7 @@ fn needles(rules: &[Rule]) -> (Vec<Needle>, Vec<Box<[u8]>>) {
     for (index, rule) in rules.iter().enumerate() {
         let folds_case = rule.case == Case::Ignored || !rule.word_is_inside();
         let meaning = Meaning::Rule(index);
+<<<<<<< HEAD
         let follows = rule.follows;
         needles.extend(rule.words.iter().map(|word| Needle {
             text: word.clone(),
@@ -208,6 +211,9 @@ fn needles(rules: &[Rule]) -> (Vec<Needle>, Vec<Box<[u8]>>) {
             follows,
             meaning,
         }));
+=======
+        needles.extend(rule.words.iter().map(|word| Needle { text: word.clone(), folds_case, meaning }));
+>>>>>>> secrets
         if !rule.word_is_inside() || rule.tier < Tier::Probable || rule.words.len() > MAX_CODED {
             continue;
         }

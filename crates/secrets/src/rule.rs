@@ -4,13 +4,14 @@ use std::{ops::Range, sync::Arc};
 
 use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
+use self::alphabet::Alphabet;
 use crate::{
     check::{Check, Judged, entropy},
     finding::Tier,
-    literals::Follows,
     marker::Markers,
 };
 
+mod alphabet;
 mod compile;
 mod file;
 
@@ -28,13 +29,14 @@ pub(crate) struct Rule {
     /// What the literal search looks for; see [`Place`] for what a hit means.
     pub words: Vec<Box<[u8]>>,
     pub case: Case,
-    /// What comes after a word.
-    pub follows: Follows,
     place: Place,
     pattern: Regex,
     /// The capture group that is the secret; the whole match where the pattern has none.
     group: Option<usize>,
     longest: usize,
+    shortest: usize,
+    /// The bytes that a match can consist of.
+    alphabet: Alphabet,
     check: Option<Check>,
     context: Option<Context>,
     min_entropy: Option<f64>,
@@ -104,6 +106,10 @@ impl Rule {
     ) {
         match self.place {
             Place::Here => {
+                // Most hits are words in a sentence; this tells them from tokens before the regex is asked.
+                if self.alphabet.first_run(hay, word.start..word.start + 1, self.shortest).is_none() {
+                    return;
+                }
                 let until = hay.len().min(word.start + self.longest);
                 let input = Input::new(hay).range(word.start..until).anchored(Anchored::Yes);
                 if let Some(span) = self.search(&input)
@@ -124,8 +130,10 @@ impl Rule {
                 });
             }
             Place::After { within, lines } => {
+                let starts = word.end..word.end + within + 1;
+                let Some(from) = self.alphabet.first_run(hay, starts, self.shortest) else { return };
                 let until = hay.len().min(word.end + within + self.longest);
-                self.each(hay, word.end..until, |span| {
+                self.each(hay, from..until, |span| {
                     let near = span.whole.start - word.end <= within;
                     if near && !is_barred(hay, &word, span.whole.start, lines, markers) {
                         found_if(self.judge(hay, span, markers), &mut found);
@@ -187,6 +195,7 @@ impl Rule {
         let Spans { whole, secret } = spans;
         let is_marked = (self.borders.front && markers.ends_at(hay, whole.start))
             || (self.borders.back && markers.starts_at(hay, whole.end))
+            || (secret.end < whole.end && markers.starts_at(hay, secret.end))
             || (self.case == Case::Ignored && markers.covers(hay, whole.start))
             || markers.starts_at(hay, secret.start);
         let text = hay.get(secret.clone())?;

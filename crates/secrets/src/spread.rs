@@ -1,8 +1,11 @@
 //! How does a token read whose characters were set apart, `g h p _`?
 
+use std::ops::Range;
+
 use crate::{finding::Encoding, view::View};
 
-/// Calls `each` with every run of single characters that white space separates.
+/// Calls `each` with every run of single characters that white space separates: once as it is, and once with the
+/// characters at its ends that touch a word and may belong to either.
 pub(crate) fn spread(hay: &[u8], mut each: impl FnMut(&View)) {
     let mut done = 0;
     let mut view = View::default();
@@ -11,11 +14,18 @@ pub(crate) fn spread(hay: &[u8], mut each: impl FnMut(&View)) {
         if at < done || !is_spread(*eight) {
             continue;
         }
-        let start = run_start(hay, at, done);
-        view.clear();
-        done = collect(hay, start, &mut view).max(at + 8);
-        if view.text.len() >= SHORTEST {
-            each(&view);
+        let run = run(hay, at, done);
+        done = run.end.max(at + 8);
+        let touches = |at: usize| usize::from(hay.get(at).is_some_and(|byte| is_visible(*byte)));
+        let outer = run.start - touches(run.start.wrapping_sub(1))..run.end + touches(run.end);
+        for range in [&run, &outer] {
+            render(hay, range, &mut view);
+            if view.text.len() >= SHORTEST {
+                each(&view);
+            }
+            if run == outer {
+                break;
+            }
         }
     }
 }
@@ -28,48 +38,45 @@ fn is_spread(eight: [u8; 8]) -> bool {
     visible & visible >> 8 == 0 && visible.count_ones() >= 2
 }
 
-fn run_start(hay: &[u8], at: usize, floor: usize) -> usize {
-    let mut start = at;
-    let mut gap = 0;
-    while start > floor {
-        let Some(byte) = hay.get(start - 1) else { break };
-        let follows_visible = hay.get(start).is_some_and(|next| !next.is_ascii_whitespace());
-        if byte.is_ascii_whitespace() {
-            gap += 1;
-        } else if follows_visible && start != at {
-            // The last of a word; the run begins behind it.
-            return start + 1;
-        } else {
-            gap = 0;
-        }
+/// The run of single characters around `at`, not before `floor`. Begins and ends with white space, or where the text does.
+fn run(hay: &[u8], at: usize, floor: usize) -> Range<usize> {
+    let before = hay.get(floor..at).unwrap_or_default();
+    let after = hay.get(at..).unwrap_or_default();
+    let touching = before.last().zip(after.first()).is_some_and(|(a, b)| is_visible(*a) && is_visible(*b));
+    let skip = usize::from(touching);
+    at - singles(before.iter().rev().skip(skip))..at + skip + singles(after.iter().skip(skip))
+}
+
+/// How many bytes from here are single characters and white space between them.
+fn singles<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
+    let (mut gap, mut length, mut last) = (0, 0, b' ');
+    for byte in bytes {
+        let follows_visible = is_visible(last);
+        gap = if is_visible(*byte) { 0 } else { gap + 1 };
         if gap > MAX_GAP {
             break;
         }
-        start -= 1;
+        if is_visible(*byte) && follows_visible {
+            // The one before begins a word.
+            return length - 1;
+        }
+        length += 1;
+        last = *byte;
     }
-    start
+    length
 }
 
-/// Gathers single characters from `start` on, and tells where they end.
-fn collect(hay: &[u8], start: usize, view: &mut View) -> usize {
-    let mut gap = 0;
-    let mut at = start;
-    while let Some(byte) = hay.get(at) {
-        let next = hay.get(at + 1).copied().unwrap_or(b' ');
-        if byte.is_ascii_whitespace() {
-            gap += 1;
-            if gap > MAX_GAP {
-                break;
-            }
-        } else if next.is_ascii_whitespace() {
-            gap = 0;
+fn render(hay: &[u8], range: &Range<usize>, view: &mut View) {
+    view.clear();
+    for at in range.clone() {
+        if let Some(byte) = hay.get(at).filter(|byte| is_visible(**byte)) {
             view.replace(&(at..at + 1), &[*byte], Encoding::Spaced);
-        } else {
-            break;
         }
-        at += 1;
     }
-    at
+}
+
+fn is_visible(byte: u8) -> bool {
+    !byte.is_ascii_whitespace()
 }
 
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     detector::Detector,
     finding::{Finding, Tier},
-    window::{BEHIND, Carry, Follows, WINDOW, write},
+    window::{BEHIND, Carry, Follows, Part, WINDOW, write},
 };
 
 /// Takes pieces, gives back what is safe to release. Holds back at most 257 KiB and the last piece.
@@ -40,7 +40,7 @@ impl Stream {
         out
     }
 
-    /// The rest, and everything that was found; spans are those of the text as it arrived.
+    /// The rest, and the first ten thousand findings; spans are those of the text as it arrived.
     pub fn finish(mut self) -> (Vec<u8>, Vec<Finding>) {
         let mut out = Vec::new();
         self.step(self.held.len(), Follows::Nothing, &mut out);
@@ -56,7 +56,9 @@ impl Stream {
         for mut covered in step.covered {
             let base = self.dropped + base;
             covered.span = base + covered.span.start..base + covered.span.end;
-            self.detector.add(covered, &mut self.findings);
+            if self.findings.len() < MAX_FINDINGS || covered.part == Part::Rest {
+                self.detector.add(covered, &mut self.findings);
+            }
         }
         self.from = base + step.next;
     }
@@ -74,3 +76,6 @@ impl fmt::Debug for Stream {
         f.debug_struct("Stream").field("held", &self.held.len()).finish_non_exhaustive()
     }
 }
+
+/// What is found is taken out all the same; only the list ends.
+const MAX_FINDINGS: usize = 10_000;

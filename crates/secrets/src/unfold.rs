@@ -29,32 +29,31 @@ pub(crate) fn unfold(hay: &[u8], mut each: impl FnMut(&View)) {
 
 /// A space is part of no token, and `%20` is everywhere.
 fn is_disguise(hay: &[u8], at: usize) -> bool {
-    undo_escape(hay, at).is_some_and(|undone| undone.byte != Some(b' '))
+    undo_escape(hay, at).is_some_and(|undone| undone.reads != Reads::As(b' '))
 }
 
 struct Undone {
     length: usize,
-    /// The byte it stands for; none if it reads as nothing.
-    byte: Option<u8>,
+    reads: Reads,
     encoding: Encoding,
 }
 
 fn render(hay: &[u8], region: &Range<usize>, view: &mut View) {
     let mut at = region.start;
     while at < region.end {
-        match undo(hay, at) {
-            Some(undone) => {
-                let original = at..at + undone.length;
-                view.replace(&original, undone.byte.as_slice(), undone.encoding);
-                at = original.end;
+        if let Some(undone) = undo(hay, at) {
+            let original = at..at + undone.length;
+            match undone.reads {
+                Reads::As(byte) => view.replace(&original, &[byte], undone.encoding),
+                Reads::AsNothing => view.replace(&original, &[], undone.encoding),
             }
-            None => {
-                let rest = hay.get(at..region.end).unwrap_or_default();
-                let plain = rest.iter().skip(1).take_while(|byte| !may_begin(**byte)).count() + 1;
-                view.keep(rest.get(..plain).unwrap_or_default(), at);
-                at += plain;
-            }
+            at = original.end;
+            continue;
         }
+        let rest = hay.get(at..region.end).unwrap_or_default();
+        let plain = rest.iter().skip(1).take_while(|byte| !may_begin(**byte)).count() + 1;
+        view.keep(rest.get(..plain).unwrap_or_default(), at);
+        at += plain;
     }
 }
 
@@ -71,17 +70,17 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
     match *rest {
         [b'%', high, low, ..] => {
             let byte = byte_of_hex([high, low])?;
-            Some(Undone { length: 3, byte: Some(byte), encoding: Encoding::Url })
+            Some(Undone { length: 3, reads: Reads::As(byte), encoding: Encoding::Url })
         }
-        [b'\\', b'/', ..] => Some(Undone { length: 2, byte: Some(b'/'), encoding: Encoding::Escape }),
+        [b'\\', b'/', ..] => Some(Undone { length: 2, reads: Reads::As(b'/'), encoding: Encoding::Escape }),
         [b'\\', b'x', high, low, ..] => {
             let byte = byte_of_hex([high, low])?;
-            Some(Undone { length: 4, byte: Some(byte), encoding: Encoding::Escape })
+            Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
         [b'\\', b'u' | b'U', ..] => undo_unicode(rest),
         [b'\\', a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
             let byte = (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0');
-            Some(Undone { length: 4, byte: Some(byte), encoding: Encoding::Escape })
+            Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
         [b'&', b'#', ..] => undo_entity(rest),
         _ => None,
@@ -108,7 +107,7 @@ fn undo_unicode(rest: &[u8]) -> Option<Undone> {
         }
         _ => (code, length),
     };
-    stands_for(code).map(|byte| Undone { length, byte, encoding: Encoding::Escape })
+    stands_for(code).map(|reads| Undone { length, reads, encoding: Encoding::Escape })
 }
 
 fn undo_entity(rest: &[u8]) -> Option<Undone> {
@@ -116,9 +115,9 @@ fn undo_entity(rest: &[u8]) -> Option<Undone> {
     let number = rest.get(from..rest.len().min(from + 7))?;
     let count = number.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count();
     let text = std::str::from_utf8(number.get(..count)?).ok()?;
-    let byte = stands_for(u32::from_str_radix(text, radix).ok()?)?;
+    let reads = stands_for(u32::from_str_radix(text, radix).ok()?)?;
     let closing = usize::from(rest.get(from + count) == Some(&b';'));
-    Some(Undone { length: from + count + closing, byte, encoding: Encoding::Entity })
+    Some(Undone { length: from + count + closing, reads, encoding: Encoding::Entity })
 }
 
 fn undo_character(hay: &[u8], at: usize) -> Option<Undone> {
@@ -130,34 +129,28 @@ fn undo_character(hay: &[u8], at: usize) -> Option<Undone> {
         _ => return None,
     };
     let character = std::str::from_utf8(hay.get(at..at + length)?).ok()?.chars().next()?;
-    let byte = match reads(character)? {
-        Reads::As(byte) => Some(byte),
-        Reads::AsNothing => None,
-    };
-    Some(Undone { length, byte, encoding: Encoding::LookAlike })
+    Some(Undone { length, reads: reads(character)?, encoding: Encoding::LookAlike })
 }
 
-/// The ASCII byte that a code point is or reads as; the inner nothing if it reads as nothing.
-fn stands_for(code: u32) -> Option<Option<u8>> {
+/// How a code point reads; nothing for those that are neither ASCII nor pretend to be.
+fn stands_for(code: u32) -> Option<Reads> {
     let character = char::from_u32(code)?;
-    if let Ok(byte) = u8::try_from(character)
-        && byte.is_ascii()
-    {
-        return Some(Some(byte));
-    }
-    match reads(character)? {
-        Reads::As(byte) => Some(Some(byte)),
-        Reads::AsNothing => Some(None),
-    }
+    let ascii = u8::try_from(character).ok().filter(u8::is_ascii);
+    ascii.map(Reads::As).or_else(|| reads(character))
 }
 
 fn odd_characters(hay: &[u8]) -> impl Iterator<Item = usize> {
-    let leads = hay.iter().enumerate().filter(|(_, byte)| **byte >= 0xc2);
-    // Leads that no character of the table has: most of the world's scripts.
-    let leads = leads.filter(|(_, byte)| {
-        matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
+    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| !block.is_ascii());
+    let leads = blocks.flat_map(|(index, block)| {
+        let leads = block.iter().enumerate().filter(|(_, byte)| may_lead(**byte));
+        leads.map(move |(at, _)| index * BLOCK + at)
     });
-    leads.map(|(at, _)| at).filter(|at| undo_character(hay, *at).is_some())
+    leads.filter(|at| undo_character(hay, *at).is_some())
+}
+
+/// Whether characters of the table begin with this byte; those of most of the world's scripts do not.
+fn may_lead(byte: u8) -> bool {
+    matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
 }
 
 /// The neighbourhoods of the places, put together where they touch.
@@ -188,6 +181,7 @@ fn token_end(hay: &[u8], at: usize) -> usize {
     from + far.iter().take_while(|byte| !byte.is_ascii_whitespace()).count()
 }
 
+const BLOCK: usize = 128;
 const NEAR: usize = 160;
 const FAR: usize = 4096;
 

@@ -7,38 +7,59 @@ use crate::finding::Encoding;
 #[derive(Default)]
 pub(crate) struct View {
     pub text: Vec<u8>,
-    /// Where in the original each byte begins and ends.
-    origins: Vec<(usize, usize)>,
-    /// Where in `text` something was undone, and what.
-    edits: Vec<(usize, Encoding)>,
+    segments: Vec<Segment>,
+}
+
+/// A part of the view and where it came from.
+struct Segment {
+    /// Where it begins in the view.
+    at: usize,
+    origin: Range<usize>,
+    /// What was undone; nothing if it stands in the original as it is.
+    encoding: Option<Encoding>,
 }
 
 impl View {
     /// Bytes that stand in the original at `at` as they are.
     pub(crate) fn keep(&mut self, bytes: &[u8], at: usize) {
+        self.segments.push(Segment { at: self.text.len(), origin: at..at + bytes.len(), encoding: None });
         self.text.extend_from_slice(bytes);
-        self.origins.extend((at..at + bytes.len()).map(|at| (at, at + 1)));
     }
 
     /// Bytes that `original` stands for; none, if it is to be passed over.
     pub(crate) fn replace(&mut self, original: &Range<usize>, bytes: &[u8], encoding: Encoding) {
-        self.edits.push((self.text.len(), encoding));
+        let at = self.text.len();
+        self.segments.push(Segment { at, origin: original.clone(), encoding: Some(encoding) });
         self.text.extend_from_slice(bytes);
-        self.origins.extend(bytes.iter().map(|_| (original.start, original.end)));
     }
 
     pub(crate) fn clear(&mut self) {
         self.text.clear();
-        self.origins.clear();
-        self.edits.clear();
+        self.segments.clear();
     }
 
     /// How a part is written in the original, and where; nothing if it is written there as it is here.
     pub(crate) fn original(&self, part: &Range<usize>) -> Option<(Range<usize>, Encoding)> {
-        let first = self.edits.partition_point(|(at, _)| *at < part.start);
-        let (_, encoding) = self.edits.get(first).filter(|(at, _)| *at < part.end)?;
-        let (start, _) = *self.origins.get(part.start)?;
-        let (_, end) = *self.origins.get(part.end.checked_sub(1)?)?;
-        Some((start..end, *encoding))
+        let first = self.segment_of(part.start)?;
+        let last = self.segment_of(part.end.checked_sub(1)?)?;
+        let encoding = self.segments.get(first..=last)?.iter().find_map(|segment| segment.encoding)?;
+        let start = self.segments.get(first).map(|segment| segment.start_of(part.start))?;
+        let end = self.segments.get(last).map(|segment| segment.end_of(part.end - 1))?;
+        Some((start..end, encoding))
+    }
+
+    /// The last segment that begins at or before `at`; those before it that begin there too are empty.
+    fn segment_of(&self, at: usize) -> Option<usize> {
+        self.segments.partition_point(|segment| segment.at <= at).checked_sub(1)
+    }
+}
+
+impl Segment {
+    fn start_of(&self, at: usize) -> usize {
+        self.origin.start + if self.encoding.is_none() { at - self.at } else { 0 }
+    }
+
+    fn end_of(&self, at: usize) -> usize {
+        if self.encoding.is_none() { self.origin.start + (at - self.at) + 1 } else { self.origin.end }
     }
 }

@@ -2,7 +2,11 @@
 //!
 //! `⟦` and `⟧` stand around a secret; `<|>` is taken out, and is there so that no other scanner takes the file for a leak.
 
-#![allow(clippy::disallowed_methods, reason = "the corpus is files")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "the corpus is files, and a test fails loudly"
+)]
 
 use std::{fs, ops::Range, path::Path};
 

@@ -60,7 +60,7 @@ fn is_member_access(value: &[u8]) -> bool {
 fn is_placeholder(value: &[u8]) -> bool {
     let between = |open: &[u8], close: &[u8]| value.starts_with(open) && value.ends_with(close);
     let is_variable = value.strip_prefix(b"$").is_some_and(|name| {
-        name.first().is_some_and(|byte| byte.is_ascii_uppercase())
+        name.first().is_some_and(u8::is_ascii_uppercase)
             && name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
     });
     is_variable

@@ -5,9 +5,10 @@ use regex_syntax::hir::{Hir, Look, literal::Extractor};
 
 use super::{
     Borders, Case, Context, Lines, Place, Rule,
+    alphabet::Alphabet,
     file::{ContextText, RuleText},
 };
-use crate::{check::Check, literals::Follows};
+use crate::check::Check;
 
 pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
     for (field, value) in [("id", &text.id), ("provider", &text.provider), ("type", &text.kind)] {
@@ -37,10 +38,6 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         front: hir.properties().look_set_prefix_any().contains(Look::WordAscii),
         back: hir.properties().look_set_suffix_any().contains(Look::WordAscii),
     };
-    let follows = match place {
-        Place::Here if text.keywords.is_empty() => Follows::Token,
-        _ => Follows::Anything,
-    };
     Ok(Rule {
         id: text.id.as_str().into(),
         provider: text.provider.as_str().into(),
@@ -49,11 +46,12 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         unverified: text.unverified,
         words,
         case,
-        follows,
         place,
         pattern,
         group,
         longest,
+        shortest: hir.properties().minimum_len().unwrap_or(0),
+        alphabet: Alphabet::of(&hir),
         check: text.check,
         context: context.filter(|_| !matches!(place, Place::After { .. })),
         min_entropy: text.min_entropy,
@@ -100,7 +98,7 @@ fn read_context(text: &ContextText) -> Result<Context, String> {
     if text.words.is_empty() || text.within == 0 || text.within > MAX_WITHIN {
         return Err(format!("`context` needs words, and `within` from 1 to {MAX_WITHIN}"));
     }
-    let words = text.words.iter().map(|word| literal("context", &word.to_ascii_lowercase()));
+    let words = text.words.iter().map(|word| literal("context", &word.to_ascii_lowercase(), MIN_CONTEXT));
     let lines = if text.same_line { Lines::Same } else { Lines::Any };
     Ok(Context { words: words.collect::<Result<_, _>>()?, within: text.within, lines })
 }
@@ -110,12 +108,13 @@ fn words(
     hir: &Hir,
     case: Case,
     context: Option<&Context>,
-) -> Result<(Vec<Box<[u8]>>, Place), String> {
+) -> Result<(Words, Place), String> {
     if text.reach > MAX_MATCH {
         return Err(format!("`reach` is more than {MAX_MATCH}"));
     }
     if !text.keywords.is_empty() {
-        let words = text.keywords.iter().map(|word| literal("keywords", word)).collect::<Result<_, _>>()?;
+        let words =
+            text.keywords.iter().map(|word| literal("keywords", word, MIN_WORD)).collect::<Result<_, _>>()?;
         let place = if text.reach == 0 { Place::Here } else { Place::Around { reach: text.reach } };
         return Ok((words, place));
     }
@@ -132,23 +131,27 @@ fn words(
     Ok((context.words.clone(), Place::After { within: context.within, lines: context.lines }))
 }
 
-fn literal(field: &str, word: &str) -> Result<Box<[u8]>, String> {
-    if word.len() >= MIN_WORD && word.is_ascii() {
+fn literal(field: &str, word: &str, least: usize) -> Result<Box<[u8]>, String> {
+    if word.len() >= least && word.is_ascii() {
         return Ok(word.as_bytes().into());
     }
-    Err(format!("`{word}` in `{field}` is too short or not ASCII; give at least {MIN_WORD} characters"))
+    Err(format!("`{word}` in `{field}` is too short or not ASCII; give at least {least} characters"))
 }
 
+type Words = Vec<Box<[u8]>>;
+
 /// The fixed beginnings that every match has one of.
-fn prefixes(hir: &Hir) -> Option<Vec<Box<[u8]>>> {
+fn prefixes(hir: &Hir) -> Option<Words> {
     let mut extractor = Extractor::new();
     extractor.limit_class(10).limit_literal_len(24).limit_total(MAX_PREFIXES).limit_repeat(4);
     let found = extractor.extract(hir);
-    let words: Vec<Box<[u8]>> = found.literals()?.iter().map(|word| word.as_bytes().into()).collect();
+    let words: Words = found.literals()?.iter().map(|word| word.as_bytes().into()).collect();
     (!words.is_empty() && words.iter().all(|word| word.len() >= MIN_WORD)).then_some(words)
 }
 
+/// After a word of three a character of tokens has to follow, which is what the literal search looks for.
 const MIN_WORD: usize = 3;
+const MIN_CONTEXT: usize = 4;
 const MIN_MATCH: usize = 8;
 const MAX_MATCH: usize = 8 * 1024;
 const MAX_WITHIN: usize = 400;
