@@ -23,7 +23,7 @@ pub(crate) use init::has_own_process_numbers;
 pub use jailer::{JAILER_NAME, Jailer};
 pub use running::{ProxySockets, Running};
 pub use walls::{CommandRequired, CommandStrength, Wall};
-pub use zygote::jailer_main;
+pub use zygote::{jailer_main, run_if_jailer};
 
 /// One command and everything around it. Nothing is inherited: what is not said here, the command does not have.
 #[derive(Debug)]

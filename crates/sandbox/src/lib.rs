@@ -19,7 +19,7 @@ pub mod wire;
 pub use command::{
     Access, Attempt, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, CommandStrength,
     CommandUsage, Ending, JAILER_NAME, Jailer, Network, OutputCaps, ProxySockets, Refused, Running, Source,
-    SpawnError, Trace, View, Wall, jailer_main,
+    SpawnError, Trace, View, Wall, jailer_main, run_if_jailer,
 };
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};

@@ -203,17 +203,7 @@ fn needles(rules: &[Rule]) -> (Vec<Needle>, Vec<Box<[u8]>>) {
     for (index, rule) in rules.iter().enumerate() {
         let folds_case = rule.case == Case::Ignored || !rule.word_is_inside();
         let meaning = Meaning::Rule(index);
-<<<<<<< HEAD
-        let follows = rule.follows;
-        needles.extend(rule.words.iter().map(|word| Needle {
-            text: word.clone(),
-            folds_case,
-            follows,
-            meaning,
-        }));
-=======
         needles.extend(rule.words.iter().map(|word| Needle { text: word.clone(), folds_case, meaning }));
->>>>>>> secrets
         if !rule.word_is_inside() || rule.tier < Tier::Probable || rule.words.len() > MAX_CODED {
             continue;
         }

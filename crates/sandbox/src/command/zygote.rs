@@ -15,6 +15,13 @@ use crate::{
     },
 };
 
+/// Becomes the jailer if that is this process's name. Call it first thing in `main`, while there is one thread.
+pub fn run_if_jailer() {
+    if std::env::args_os().next().is_some_and(|name| name == crate::JAILER_NAME) {
+        sys::leave(jailer_main());
+    }
+}
+
 /// What the binary does when it is called [`crate::JAILER_NAME`], before any thread exists. Answers the exit code.
 pub fn jailer_main() -> u8 {
     let ready = prepare().and_then(|()| Filters::compile().map_err(io::Error::other));
