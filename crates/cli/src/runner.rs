@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 use toolgate_handlers::{EnvironmentSecrets, JsReport, JsRunner, JsTool, Places, missing_helpers};
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_secrets::Detector;
 use toolgate_spec::{
     model::{NetworkMode, ParamType, ToolSpec},
     parse_test_value,
@@ -73,7 +74,8 @@ impl Runner {
         } else {
             Some(toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?)
         };
-        let runner = JsRunner::new(self.pool.clone(), egress);
+        let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
+        let runner = JsRunner::new(self.pool.clone(), egress, detector);
         let survey = tool
             .survey(arguments)
             .map_err(|refusal| Failure::Findings(format!("{}; {}", refusal.message, refusal.remedy)))?;

@@ -24,12 +24,14 @@ use toolgate_sandbox::{
     Pool, Tenant,
     wire::{Load, Run, RunLimits},
 };
+use toolgate_secrets::Detector;
 use toolgate_spec::model::{Body, ToolSpec};
 
 use self::effects::{CallEffects, EffectScope};
 use crate::{
     files::FileGrants,
     grants,
+    guard::SecretGuard,
     places::Places,
     survey::{CallGrants, Surveyor},
 };
@@ -39,6 +41,7 @@ use crate::{
 pub struct JsRunner {
     pool: Pool,
     egress: Option<Egress>,
+    detector: Arc<Detector>,
 }
 
 /// A tool made ready once, for any number of calls.
@@ -98,9 +101,9 @@ impl JsTool {
 }
 
 impl JsRunner {
-    /// Without a way out every fetch is refused.
-    pub fn new(pool: Pool, egress: Option<Egress>) -> Self {
-        Self { pool, egress }
+    /// Without a way out every fetch is refused. The detector looks through what fetches send.
+    pub fn new(pool: Pool, egress: Option<Egress>, detector: Arc<Detector>) -> Self {
+        Self { pool, egress, detector }
     }
 
     /// One call. Dropping the future kills the worker.
@@ -132,7 +135,10 @@ impl JsRunner {
         let granted = survey.grants.get::<CallGrants>().unwrap_or(&none);
         let asked = tool.asks_for_methods.iter().filter(|name| !granted.methods.contains(name));
         let scope = EffectScope {
-            egress: self.egress.clone(),
+            egress: self
+                .egress
+                .as_ref()
+                .map(|egress| SecretGuard::at(egress, &self.detector, &bound.sent, survey)),
             rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
             methods_to_ask_for: asked.cloned().collect(),
             files: tool.files.clone(),

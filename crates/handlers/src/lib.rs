@@ -3,6 +3,7 @@
 
 mod files;
 mod grants;
+mod guard;
 mod js;
 mod js_files;
 mod places;

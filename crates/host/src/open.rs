@@ -113,9 +113,10 @@ impl Toolgate {
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.writes)?;
         let egress = open_egress()?;
-        let handlers = Arc::new(open_handlers(&config, egress.clone())?);
+        let detector = open_detector(&config)?;
+        let handlers = Arc::new(open_handlers(&config, egress.clone(), &detector)?);
         let workshop = workshop(&config, &handlers, &state)?;
-        let parts = gate_parts(&config, &journal, &state, open_detector(&config)?);
+        let parts = gate_parts(&config, &journal, &state, detector);
         let observer: Option<Arc<dyn Observer>> = match &config.audit.webhook {
             Some(webhook) => {
                 Some(Arc::new(Alerts::start(webhook, &egress, journal.clone(), extras.observer)?))
@@ -400,7 +401,7 @@ pub fn open_egress() -> Result<Egress, OpenError> {
         .map_err(|error| broken(error.message))
 }
 
-fn open_handlers(config: &Config, egress: Egress) -> Result<JsHandlers, OpenError> {
+fn open_handlers(config: &Config, egress: Egress, detector: &Arc<Detector>) -> Result<JsHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
     let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -430,7 +431,7 @@ fn open_handlers(config: &Config, egress: Egress) -> Result<JsHandlers, OpenErro
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     Ok(JsHandlers {
-        runner: JsRunner::new(pool, Some(egress)),
+        runner: JsRunner::new(pool, Some(egress), Arc::clone(detector)),
         places: Places { workspace, home, guarded: config.guarded_paths() },
         secrets: Arc::new(EnvironmentSecrets),
     })

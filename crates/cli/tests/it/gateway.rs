@@ -15,6 +15,7 @@ use toolgate_gate::Survey;
 use toolgate_handlers::{JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
 use toolgate_policy::PolicySet;
 use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_secrets::Detector;
 use toolgate_spec::{Format, model::ToolSpec};
 
 pub struct Gateway {
@@ -40,7 +41,12 @@ impl Gateway {
         let roots = TlsRoots::Pem(CERTIFICATE.as_bytes().to_vec());
         let egress = Egress::new(Arc::new(resolver), &roots, Limits::default()).unwrap();
         drop(guard);
-        Self { runner: JsRunner::new(pool.clone(), Some(egress)), runtime, pool, ground: ground() }
+        Self {
+            runner: JsRunner::new(pool.clone(), Some(egress), Detector::shipped().unwrap()),
+            runtime,
+            pool,
+            ground: ground(),
+        }
     }
 
     pub fn workspace(&self) -> PathBuf {
