@@ -37,11 +37,22 @@ pub struct FakeTool {
     pub does: Does,
     pub runs: AtomicUsize,
     pub secrets: Vec<String>,
+    survey: Mutex<Result<Survey, Refusal>>,
 }
 
 impl FakeTool {
     pub fn new(does: Does) -> Arc<Self> {
-        Arc::new(Self { does, runs: AtomicUsize::new(0), secrets: vec!["s3cr3t-value".to_owned()] })
+        Arc::new(Self {
+            does,
+            runs: AtomicUsize::new(0),
+            secrets: vec!["s3cr3t-value".to_owned()],
+            survey: Mutex::new(Ok(Survey::default())),
+        })
+    }
+
+    /// What looking at the next calls' arguments comes to.
+    pub fn survey_with(&self, survey: Result<Survey, Refusal>) {
+        *self.survey.lock().unwrap() = survey;
     }
 
     pub fn runs(&self) -> usize {
@@ -51,7 +62,7 @@ impl FakeTool {
 
 impl Runnable for FakeTool {
     fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
-        Ok(Survey::default())
+        self.survey.lock().unwrap().clone()
     }
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {

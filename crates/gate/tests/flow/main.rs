@@ -10,5 +10,6 @@
 mod approvals;
 mod cancel;
 mod fakes;
+mod leaks;
 mod outcomes;
 mod publishing;

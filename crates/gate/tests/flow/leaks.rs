@@ -1,0 +1,129 @@
+//! What must not get out, or not unseen: secrets, characters that act, alarming texts; and what a call would touch.
+
+use serde_json::{Value, json};
+use toolgate_gate::{
+    ApprovalQueue, ApprovalState, Clock, EffectKind, Outcome, Question, Reason, Refusal, Survey, Touch,
+};
+
+use crate::fakes::{Does, World, document, shown};
+
+/// Well formed, and nobody's.
+fn token() -> String {
+    format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8))
+}
+
+fn capability(block: Value) -> Value {
+    json!({ "x-toolgate-capability": block })
+}
+
+#[tokio::test]
+async fn a_secret_in_a_result_is_blotted_out_and_written_down_by_its_rule() {
+    let world = World::new(
+        Does::Returns(json!({ "log": format!("login with {} done", token()), "n": 1 })),
+        &[document("say", &json!({}))],
+    );
+    let Outcome::Released(released) = world.call("say", json!({ "text": "x" })).await else { panic!() };
+    let text = released.value.to_string();
+    assert!(!text.contains(&token()) && text.contains("[REDACTED:") && text.contains("done"), "{text}");
+    let record = world.journal.last();
+    assert_eq!(record["response"]["secrets"][0]["tier"], "definite");
+    assert!(!record.to_string().contains(&token()));
+}
+
+#[tokio::test]
+async fn a_tool_whose_results_are_secrets_says_so() {
+    let change = capability(json!({ "data": { "sanitizeOutput": false } }));
+    let world = World::new(Does::Returns(json!(token())), &[document("say", &change)]);
+    let outcome = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(shown(&outcome), format!("released: {:?}", token()));
+}
+
+#[tokio::test]
+async fn a_secret_does_not_go_into_a_tool_that_sends_its_arguments_out() {
+    let leaky = capability(json!({ "approval": { "level": "auto" }, "data": { "canLeakData": true } }));
+    let world = World::new(Does::EchoesArguments, &[document("say", &leaky)]);
+    let outcome = world.call("say", json!({ "text": format!("key: {}", token()) })).await;
+    assert!(shown(&outcome).starts_with("check.secret_to_sink"), "{}", shown(&outcome));
+    assert_eq!(world.fake.runs(), 0);
+    let outcome = world.call("say", json!({ "text": "postgres://ann:h4rd2guess@db.example/x" })).await;
+    assert!(matches!(outcome, Outcome::Pending(_)), "{}", shown(&outcome));
+    assert_eq!(world.fake.runs(), 0);
+    let harmless = world.call("say", json!({ "text": "nothing of the kind" })).await;
+    assert!(matches!(harmless, Outcome::Released(_)), "{}", shown(&harmless));
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn arguments_in_the_journal_hold_no_secret() {
+    let change = capability(json!({ "audit": { "logArgs": true } }));
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let _ = world.call("say", json!({ "text": token(), "extra": { "password": "hunter2", "n": 1 } })).await;
+    let arguments = &world.journal.last()["request"]["args"];
+    assert_eq!(*arguments, json!({ "text": "[REDACTED]", "extra": { "password": "[REDACTED]", "n": 1 } }));
+}
+
+#[tokio::test]
+async fn what_acts_on_its_reader_is_shown_by_its_number() {
+    let world =
+        World::new(Does::Returns(json!({ "t": "\u{1b}[2Jgone\u{202e}" })), &[document("say", &json!({}))]);
+    let outcome = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(shown(&outcome), r#"released: {"t":"\\u{1b}[2Jgone\\u{202e}"}"#);
+    let fails = Does::Fails(Reason::ToolFailed, "broken \u{1b}]0;title\u{7} here");
+    let world = World::new(fails, &[document("say", &json!({}))]);
+    let outcome = world.call("say", json!({ "text": "x" })).await;
+    assert!(shown(&outcome).contains("\\u{1b}]0;title\\u{7}"), "{}", shown(&outcome));
+}
+
+#[tokio::test]
+async fn alarming_texts_are_told_and_stop_nothing() {
+    let change = capability(json!({ "audit": { "alertOn": ["rm -rf /", "launch"] } }));
+    let world = World::new(Does::Returns(json!("launch")), &[document("say", &change)]);
+    let outcome = world.call("say", json!({ "text": "rm -rf / now" })).await;
+    assert!(matches!(outcome, Outcome::Released(_)));
+    assert_eq!(world.journal.last()["alerts"], json!(["rm -rf /", "launch"]));
+    assert_eq!(world.gate.metrics().alerts(), 2);
+    let _ = world.call("say", json!({ "text": "hello" })).await;
+    assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
+}
+
+#[tokio::test]
+async fn what_a_call_touches_is_written_down_and_a_refusal_ends_it() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    world.fake.survey_with(Ok(Survey {
+        touches: vec![Touch { kind: EffectKind::Read, target: "/srv/a".to_owned() }],
+        ..Survey::default()
+    }));
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(world.journal.last()["touches"], json!([{ "what": "read", "target": "/srv/a" }]));
+    world.fake.survey_with(Err(Refusal {
+        reason: Reason::PathOutsideRoots,
+        message: "`/etc/passwd` is outside".to_owned(),
+        remedy: "name another".to_owned(),
+    }));
+    let outcome = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(shown(&outcome), "check.path_outside_roots: `/etc/passwd` is outside");
+    assert_eq!(world.fake.runs(), 1);
+    world.assert_paired();
+}
+
+/// A yes for one file is no yes for another that a link leads to by now.
+#[tokio::test]
+async fn an_approval_is_bound_to_what_the_call_touches() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    let touching = |target: &str| Survey {
+        touches: vec![Touch { kind: EffectKind::Read, target: target.to_owned() }],
+        questions: vec![Question { source: "unknown_host", why: "asked".to_owned() }],
+        ..Survey::default()
+    };
+    world.fake.survey_with(Ok(touching("/srv/a")));
+    let Outcome::Pending(pending) = world.call("say", json!({ "text": "x" })).await else { panic!() };
+    let now = world.clock.now();
+    world.queue.decide(&pending.approval, ApprovalState::Approved, "operator", None, now).unwrap();
+    world.fake.survey_with(Ok(touching("/srv/other")));
+    let other = world.call("say", json!({ "text": "x" })).await;
+    assert!(matches!(other, Outcome::Pending(_)), "{}", shown(&other));
+    assert_eq!(world.fake.runs(), 0);
+    world.fake.survey_with(Ok(touching("/srv/a")));
+    let same = world.call("say", json!({ "text": "x" })).await;
+    assert!(matches!(same, Outcome::Released(_)), "{}", shown(&same));
+}
