@@ -64,15 +64,13 @@ impl Known {
 
     /// Is the element after this one its value?
     pub fn takes_next(&self, option: &str) -> bool {
-        match option.strip_prefix("--") {
-            Some(word) => self.words.contains(&word),
-            None => {
-                // In `-rne` the first letter that takes a value has the rest for it, or the next element.
-                let letters = option.strip_prefix('-').unwrap_or_default();
-                let taking = letters.find(|letter| self.letters.contains(letter));
-                taking.is_some_and(|at| at + 1 == letters.len())
-            }
+        if let Some(word) = option.strip_prefix("--") {
+            return self.words.contains(&word);
         }
+        // In `-rne` the first letter that takes a value has the rest for it, or the next element.
+        let letters = option.strip_prefix('-').unwrap_or_default();
+        let taking = letters.find(|letter| self.letters.contains(letter));
+        taking.is_some_and(|at| at + 1 == letters.len())
     }
 
     /// Would what a caller glues to this literal be more letters, each an option?

@@ -147,9 +147,10 @@ fn element(
                     _ => (variable, values.given(variable)),
                 };
                 let text = values.text(name, value.ok_or_else(|| is_missing(name))?)?;
-                match values.statics.contains_key(name) {
-                    true => ArgText::Author(text),
-                    false => ArgText::Caller { name: name.clone(), text },
+                if values.statics.contains_key(name) {
+                    ArgText::Author(text)
+                } else {
+                    ArgText::Caller { name: name.clone(), text }
                 }
             }
         });

@@ -67,14 +67,11 @@ fn step(at: At, character: char, kept: &mut String) -> At {
         (_, DEVICE_CONTROL | START_OF_STRING | PRIVACY | APPLICATION) => At::Enclosed(Enclosed::Other),
         (_, CANCEL | SUBSTITUTE) => At::Text,
         (_, SHIFT_TWO | SHIFT_THREE) | (At::Escape, 'N' | 'O') => At::Shift,
-        (At::Shift, _) => At::Text,
-        (At::Escape, '[') => At::Control,
+        (At::Escape, '[') | (At::Control, ' '..='?') => At::Control,
         (At::Escape, ']') => At::Enclosed(Enclosed::Osc),
         (At::Escape, 'P' | 'X' | '^' | '_') => At::Enclosed(Enclosed::Other),
         (At::Escape | At::Intermediate, ' '..='/') => At::Intermediate,
-        (At::Escape | At::Intermediate, '0'..='~') => At::Text,
-        (At::Control, ' '..='?') => At::Control,
-        (At::Control, '@'..='~') => At::Text,
+        (At::Shift, _) | (At::Escape | At::Intermediate, '0'..='~') | (At::Control, '@'..='~') => At::Text,
         // Controls act in the middle of a sequence, which goes on after them; of those, line breaks count as text.
         (At::Escape | At::Intermediate | At::Control, '\n' | '\r' | '\t' | '\u{8}') => {
             kept.push(character);

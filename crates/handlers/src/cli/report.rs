@@ -6,30 +6,43 @@ use toolgate_policy::Mask;
 use super::{
     launch::{Ended, Ending, Refused},
     plain::plain,
-    run::failure,
     tool::CliTool,
 };
+
+/// Why there is no result. Not masked yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    pub reason: Reason,
+    pub message: String,
+}
+
+impl Problem {
+    /// Nothing runs, and the caller cannot help it.
+    pub fn jail(message: String) -> Self {
+        Self { reason: Reason::JailUnavailable, message }
+    }
+
+    fn masked(self, mask: &Mask) -> RunFailure {
+        RunFailure { reason: self.reason, message: mask.text(&self.message), stack: Vec::new(), helper: None }
+    }
+}
 
 pub fn make(ended: Ended, tool: &CliTool, mask: &Mask) -> RunReport {
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
     let outcome = match fault(&ended, tool, &stderr) {
-        Some(failure) => Err(failure),
+        Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
             Ok(value) => Ok(Some(mask.value(value))),
-            Err(why) => Err(failure(Reason::OutputUnreadable, why)),
+            Err(message) => Err(Problem { reason: Reason::OutputUnreadable, message }),
         },
     };
-    let outcome = outcome.map_err(|mut failure| {
-        failure.message = mask.text(&failure.message);
-        failure
-    });
     let lines = stderr.lines().filter(|line| !line.trim().is_empty());
     let console: Vec<_> =
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
     let dropped = lines.count().saturating_sub(console.len());
     RunReport {
-        outcome,
+        outcome: outcome.map_err(|problem| problem.masked(mask)),
         console,
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),
         usage: RunUsage {
@@ -46,9 +59,9 @@ pub fn make(ended: Ended, tool: &CliTool, mask: &Mask) -> RunReport {
     }
 }
 
-pub fn without_a_run(failure: RunFailure) -> RunReport {
+pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
     RunReport {
-        outcome: Err(failure),
+        outcome: Err(problem.masked(mask)),
         console: Vec::new(),
         console_dropped: 0,
         effects: Vec::new(),
@@ -60,7 +73,7 @@ pub fn without_a_run(failure: RunFailure) -> RunReport {
 }
 
 /// `None` where the command did what it is for.
-fn fault(ended: &Ended, tool: &CliTool, stderr: &str) -> Option<RunFailure> {
+fn fault(ended: &Ended, tool: &CliTool, stderr: &str) -> Option<Problem> {
     let name = tool.program.name.as_str();
     let (reason, message) = match &ended.ending {
         Ending::Exited(0) => return None,
@@ -107,7 +120,7 @@ fn fault(ended: &Ended, tool: &CliTool, stderr: &str) -> Option<RunFailure> {
         }
         Ending::NoJail(why) => (Reason::JailUnavailable, why.clone()),
     };
-    Some(failure(reason, message))
+    Some(Problem { reason, message })
 }
 
 /// What it said itself, and what the jail kept from it, which is often the cause.

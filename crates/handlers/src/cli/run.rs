@@ -4,13 +4,15 @@
 use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
 use serde_json::{Map, Value};
-use toolgate_gate::{Handlers, Reason, Refusal, RunFailure, RunReport, RunRequest, Runnable, Survey};
+use toolgate_gate::{Handlers, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_spec::model::ToolSpec;
 
 use super::{
     launch::{Access, Bind, Launch, Order, Trace},
-    line, report, statics,
+    line,
+    report::{self, Problem},
+    statics,
     statics::Statics,
     tool::{CliTool, CommandBody, CommandHost, Settled},
     view::View,
@@ -53,17 +55,14 @@ impl Runnable for Prepared {
         Box::pin(async move {
             let statics = match statics::resolve(&self.tool.spec, self.secrets.as_ref()) {
                 Ok(statics) => statics,
-                Err(failure) => return report::without_a_run(failure),
+                Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
             };
             match order(&self.tool, &statics, request).await {
                 Ok(order) => {
                     let ended = self.launcher.launch(order).await;
                     report::make(ended, &self.tool, &statics.mask)
                 }
-                Err(mut failure) => {
-                    failure.message = statics.mask.text(&failure.message);
-                    report::without_a_run(failure)
-                }
+                Err(problem) => report::without_a_run(problem, &statics.mask),
             }
         })
     }
@@ -73,14 +72,14 @@ impl Runnable for Prepared {
     }
 }
 
-async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Result<Order, RunFailure> {
-    let lost = || failure(Reason::JailUnavailable, "the call was not looked at before its run".to_owned());
+async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Result<Order, Problem> {
+    let lost = || Problem::jail("the call was not looked at before its run".to_owned());
     let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
-    tool.program.check().map_err(|why| failure(Reason::JailUnavailable, why))?;
+    tool.program.check().map_err(Problem::jail)?;
     let none = CallGrants::default();
     let granted = settled.granted.get::<CallGrants>().unwrap_or(&none);
     let values = tool.values(&statics.values, request.arguments, granted);
-    let unfilled = |refusal: Refusal| failure(Reason::CommandFailed, refusal.message);
+    let unfilled = |refusal: Refusal| Problem { reason: Reason::CommandFailed, message: refusal.message };
     let mut env = tool.environment.clone();
     let mut stdin = Vec::new();
     if let CommandBody::Manifest(cli) = &tool.body {
@@ -115,18 +114,14 @@ async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Re
 }
 
 /// Looking at the tree blocks, so it is done elsewhere.
-async fn view(tool: &CliTool, settled: &Settled) -> Result<View, RunFailure> {
+async fn view(tool: &CliTool, settled: &Settled) -> Result<View, Problem> {
     let (plan, grants) = (Arc::clone(&tool.view), settled.granted.clone());
     let looked = tokio::task::spawn_blocking(move || {
         let none = CallGrants::default();
         plan.view(grants.get::<CallGrants>().unwrap_or(&none))
     });
-    let view = looked.await.map_err(|error| failure(Reason::JailUnavailable, error.to_string()))?;
-    view.map_err(|why| failure(Reason::JailUnavailable, why))
-}
-
-pub(super) fn failure(reason: Reason, message: String) -> RunFailure {
-    RunFailure { reason, message, stack: Vec::new(), helper: None }
+    let view = looked.await.map_err(|error| Problem::jail(error.to_string()))?;
+    view.map_err(Problem::jail)
 }
 
 impl fmt::Debug for CliHandlers {

@@ -1,13 +1,14 @@
 //! What do static variables stand for? Literal text always; placeholders what the gateway's environment says at the call.
 
 use serde_json::{Map, Value};
-use toolgate_gate::{Reason, RunFailure};
+use toolgate_gate::Reason;
 use toolgate_policy::Mask;
 use toolgate_spec::{
     Part,
     model::{StaticVariable, ToolSpec},
 };
 
+use super::report::Problem;
 use crate::js::SecretSource;
 
 /// The variables of one call, and what of them nobody else may see.
@@ -28,7 +29,7 @@ pub fn secret_names(spec: &ToolSpec) -> Vec<&str> {
     secret.map(|variable| variable.name.as_str()).collect()
 }
 
-pub fn resolve(spec: &ToolSpec, source: &dyn SecretSource) -> Result<Statics, RunFailure> {
+pub fn resolve(spec: &ToolSpec, source: &dyn SecretSource) -> Result<Statics, Problem> {
     let mut values = Map::new();
     let mut secrets = Vec::new();
     for variable in spec.effective_statics() {
@@ -60,13 +61,8 @@ fn has_placeholder(variable: &StaticVariable) -> bool {
     variable.value.names().next().is_some()
 }
 
-fn is_missing(variable: &str, name: &str) -> RunFailure {
-    RunFailure {
-        reason: Reason::MissingSecret,
-        message: format!(
-            "`{variable}` needs `{name}`, which is not set; set it in the gateway's environment"
-        ),
-        stack: Vec::new(),
-        helper: None,
-    }
+fn is_missing(variable: &str, name: &str) -> Problem {
+    let message =
+        format!("`{variable}` needs `{name}`, which is not set; set it in the gateway's environment");
+    Problem { reason: Reason::MissingSecret, message }
 }

@@ -48,8 +48,8 @@ fn every_bad_end_has_its_reason() {
 #[test]
 fn a_long_complaint_is_cut() {
     let world = World::new();
-    let (tool, _) = world
-        .recorded(&manifest("echo", "'{text}'"), ended(Ending::Exited(1), "", &"y".repeat(60_000)));
+    let (tool, _) =
+        world.recorded(&manifest("echo", "'{text}'"), ended(Ending::Exited(1), "", &"y".repeat(60_000)));
     let report = call(&tool, &json!({ "text": "x" })).unwrap();
     assert!(report.outcome.unwrap_err().message.chars().count() < 1_100);
     assert!(report.console[0].1.chars().count() <= 501);

@@ -162,6 +162,8 @@ fn nasty() -> impl Strategy<Value = String> {
         (families, options).prop_map(|(nasty, option)| format!("{nasty} {option}")),
         any::<String>(),
     ]
+    // Nothing is nothing: an argument that is empty is one that was not given.
+    .prop_filter("empty", |value| !value.is_empty())
 }
 
 macro_rules! unharmed {

@@ -134,7 +134,8 @@ impl World {
 #[track_caller]
 pub fn resolve(manifest: &str) -> (Arc<ToolSpec>, EffectivePolicy) {
     let checked = toolgate_spec::check(manifest.as_bytes(), Format::Yaml);
-    let tool = checked.tools.into_iter().next().unwrap_or_else(|| panic!("{manifest}\n{:#?}", checked.findings));
+    let tool =
+        checked.tools.into_iter().next().unwrap_or_else(|| panic!("{manifest}\n{:#?}", checked.findings));
     let errors: Vec<_> = tool.findings.iter().filter(|finding| finding.is_error()).collect();
     assert!(errors.is_empty(), "{manifest}\n{errors:#?}");
     let spec = tool.spec.unwrap();
