@@ -10,7 +10,8 @@ fn main() -> io::Result<()> {
     let catalog = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog");
     println!("cargo::rerun-if-changed={}", catalog.display());
     let mut files = Vec::new();
-    gather(&catalog.join("tools"), Kind::Json, &mut files)?;
+    gather(&catalog.join("tools"), Kind::Ending("json"), &mut files)?;
+    gather(&catalog.join("commands"), Kind::Ending("yaml"), &mut files)?;
     files.sort();
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("catalog.rs");
     let mut code = fs::File::create(target)?;
@@ -44,7 +45,16 @@ fn literal(path: &Path) -> io::Result<String> {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Any,
-    Json,
+    Ending(&'static str),
+}
+
+impl Kind {
+    fn covers(self, path: &Path) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Ending(ending) => path.extension().is_some_and(|extension| extension == ending),
+        }
+    }
 }
 
 fn gather(folder: &Path, kind: Kind, files: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -52,7 +62,7 @@ fn gather(folder: &Path, kind: Kind, files: &mut Vec<PathBuf>) -> io::Result<()>
         let path = entry?.path();
         if path.is_dir() {
             gather(&path, kind, files)?;
-        } else if kind == Kind::Any || path.extension().is_some_and(|extension| extension == "json") {
+        } else if kind.covers(&path) {
             println!("cargo::rerun-if-changed={}", path.display());
             files.push(path);
         }

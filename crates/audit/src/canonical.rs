@@ -6,6 +6,13 @@
 
 use serde::Serialize;
 
+/// The canonical JSON of a value, for whoever names a value by its digest.
+pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
+    let mut out = Vec::with_capacity(256);
+    write(value, &mut out)?;
+    Ok(out)
+}
+
 /// Adds the canonical JSON of a value.
 pub(crate) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let mut plain = Vec::with_capacity(1024);

@@ -26,6 +26,7 @@ mod tree;
 mod verify;
 mod writer;
 
+pub use canonical::canonical;
 pub use digest::{Digest, Position};
 pub use error::JournalError;
 pub use journal::{Clock, Journal, Options, Sync};

@@ -19,6 +19,8 @@ pub(crate) const ROOT: &[Key] = &[
     Key::section("auth", AUTH, "Who is calling."),
     Key::section("approvals", APPROVALS, "When a person is asked, and for how long."),
     Key::section("audit", AUDIT, "The journal."),
+    Key::section("commands", COMMANDS, "The programs that command tools run."),
+    Key::section("secrets", SECRETS, "What is taken for a secret; see docs/secrets.md."),
     Key::section("worker", WORKER, "The jailed processes that run tools."),
     Key::section("limits", LIMITS, "What callers can use up."),
     Key::section("metrics", METRICS, "What is measured, and where it goes."),
@@ -162,6 +164,24 @@ const AUDIT: &[Key] = &[
     ),
     number("checkpoint_every", 1, 1_000_000, 1_000, "Entries between two signed checkpoints."),
     flag("debug", Flag(false), "Danger: arguments and outputs in clear, masked; otherwise digests."),
+    Key::new("webhook", Kind::Section(WEBHOOK), Null, "Where alerts are posted, beside the journal."),
+];
+
+const WEBHOOK: &[Key] = &[
+    text("url", Shape::KeySetUrl, Required, "Gets a POST with JSON for each call that raised an alert."),
+    text("token_env", Shape::EnvName, Null, "The environment variable with a token to send along."),
+];
+
+const COMMANDS: &[Key] = &[Key::new(
+    "allowed",
+    Kind::Texts(Shape::Words),
+    Null,
+    "Names or absolute paths of programs that command tools may use; those they name where null.",
+)];
+
+const SECRETS: &[Key] = &[
+    texts("rules", Shape::Path, "Files with further rules that say what a secret looks like."),
+    texts("disabled", Shape::Name, "Ids of rules that do not count."),
 ];
 
 const WORKER: &[Key] = &[

@@ -32,6 +32,8 @@ pub struct Config {
     pub auth: Auth,
     pub approvals: Approvals,
     pub audit: Audit,
+    pub commands: Commands,
+    pub secrets: Secrets,
     pub worker: Worker,
     pub limits: Limits,
     pub metrics: Metrics,
@@ -173,6 +175,29 @@ pub struct Audit {
     pub sync: AuditSync,
     pub checkpoint_every: u64,
     pub debug: bool,
+    pub webhook: Option<Webhook>,
+}
+
+/// Where alerts are posted.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    pub url: String,
+    pub token_env: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Commands {
+    /// Names or absolute paths; every program that a tool names where absent.
+    pub allowed: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Secrets {
+    pub rules: Vec<PathBuf>,
+    pub disabled: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]

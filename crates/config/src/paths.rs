@@ -10,7 +10,7 @@ pub(crate) fn resolved(base: &Path, path: &Path) -> PathBuf {
 }
 
 pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
-    let Config { workspace, state, tools, policy, auth, .. } = config;
+    let Config { workspace, state, tools, policy, auth, secrets, .. } = config;
     let policy = policy
         .baseline
         .iter_mut()
@@ -21,7 +21,9 @@ pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
         JwtKey::PemFile(path) | JwtKey::JwksFile(path) => Some(path),
         JwtKey::SecretEnv(_) | JwtKey::JwksUrl(_) => None,
     });
-    for path in [workspace, state].into_iter().chain(tools).chain(policy).chain(keys) {
+    for path in
+        [workspace, state].into_iter().chain(tools).chain(policy).chain(keys).chain(&mut secrets.rules)
+    {
         *path = resolved(base, path);
     }
 }
@@ -44,6 +46,7 @@ impl Config {
             .chain(&policy.overrides)
             .chain(&policy.cedar)
             .chain(keys)
+            .chain(&self.secrets.rules)
             .cloned()
             .collect()
     }

@@ -117,14 +117,18 @@ fn doors_are_apart(tree: &Value, faults: &mut Faults) {
 }
 
 fn credentials_are_not_sent_in_clear(tree: &Value, faults: &mut Faults) {
-    const AT: &str = "/metrics/otlp/endpoint";
-    if text(tree, "/metrics/otlp/headers_env").is_none() {
-        return;
-    }
-    let Some(endpoint) = text(tree, AT).and_then(|url| WebAddress::parse(url).ok()) else { return };
-    if endpoint.scheme == "http" && !endpoint.is_loopback() {
-        let problem = "the headers would be sent in clear";
-        refuse(faults, AT, problem, "write an https address, or remove `headers_env`");
+    for (at, credentials, what, key) in [
+        ("/metrics/otlp/endpoint", "/metrics/otlp/headers_env", "the headers", "headers_env"),
+        ("/audit/webhook/url", "/audit/webhook/token_env", "the token", "token_env"),
+    ] {
+        if text(tree, credentials).is_none() {
+            continue;
+        }
+        let Some(endpoint) = text(tree, at).and_then(|url| WebAddress::parse(url).ok()) else { continue };
+        if endpoint.scheme == "http" && !endpoint.is_loopback() {
+            let problem = format!("{what} would be sent in clear");
+            refuse(faults, at, problem, &format!("write an https address, or remove `{key}`"));
+        }
     }
 }
 

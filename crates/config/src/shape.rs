@@ -102,7 +102,7 @@ impl Shape {
                 "write the name as in the header `Host`: `tools.example.com` or `tools.example.com:8443`"
             }
             Self::Origin => "write it as in the header `Origin`: `https://app.example.com`, without a path",
-            Self::KeySetUrl => "write it as the issuer publishes it: `https://login.example.com/keys.json`",
+            Self::KeySetUrl => "write the whole address: `https://login.example.com/keys.json`",
             Self::Endpoint => "write the collector's address: `http://127.0.0.1:4318`",
             Self::Permission => "name each permission",
             Self::EnvName => {

@@ -112,7 +112,7 @@ fn unsupported(value: &str) -> EgressError {
 }
 
 /// A body that ends early hides its reason one level down.
-fn cut(error: &hyper::Error) -> EgressError {
+pub fn cut(error: &hyper::Error) -> EgressError {
     let ended = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
     if ended.is_some_and(|source| source.kind() == std::io::ErrorKind::UnexpectedEof) {
         return EgressError::new(

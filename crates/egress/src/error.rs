@@ -53,6 +53,7 @@ reasons! {
     MissingHost, InvalidInput, "missing-host";
     InvalidMethod, InvalidInput, "invalid-method";
     InvalidHeader, InvalidInput, "invalid-header";
+    InvalidRequest, InvalidInput, "invalid-request";
     RequestHeadersTooLarge, InvalidInput, "request-headers-too-large";
     RequestBodyTooLarge, InvalidInput, "request-body-too-large";
 
@@ -73,6 +74,13 @@ reasons! {
     InsecureRedirect, Security, "insecure-redirect";
     ResponseHeadersTooLarge, Security, "response-headers-too-large";
     ResponseBodyTooLarge, Security, "response-body-too-large";
+    ContentRefused, Security, "content-refused";
+    TunnelNotTls, Security, "tunnel-not-tls";
+    TunnelNameMismatch, Security, "tunnel-name-mismatch";
+    TunnelNameHidden, Security, "tunnel-name-hidden";
+    TooManyConnections, Security, "too-many-connections";
+    TooManyNames, Security, "too-many-names";
+    TrafficLimitReached, Security, "traffic-limit-reached";
 
     DnsTimeout, HelperRuntime, "dns-timeout";
     ConnectFailed, HelperRuntime, "connect-failed";
@@ -85,6 +93,7 @@ reasons! {
     ResponseBodyTimeout, HelperRuntime, "response-body-timeout";
     RequestTimeout, HelperRuntime, "request-timeout";
     ConnectionLost, HelperRuntime, "connection-lost";
+    ConnectionIdle, HelperRuntime, "connection-idle";
     InvalidResponse, HelperRuntime, "invalid-response";
     ResponseTruncated, HelperRuntime, "response-truncated";
     InvalidEncoding, HelperRuntime, "invalid-encoding";
@@ -125,9 +134,14 @@ impl Error for EgressError {}
 
 /// Foreign text in a message: bounded, and on one line.
 pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", shown(text))
+}
+
+/// The same for a record, which has a field for it.
+pub(crate) fn shown(text: &str) -> String {
     let shown: String = text.chars().take(MOST_SHOWN).flat_map(char::escape_debug).collect();
     let more = if text.chars().nth(MOST_SHOWN).is_some() { "…" } else { "" };
-    format!("`{shown}{more}`")
+    format!("{shown}{more}")
 }
 
 const MOST_SHOWN: usize = 120;
@@ -144,6 +158,14 @@ mod tests {
         assert_eq!(slugs.len(), Reason::ALL.len());
         for slug in slugs {
             assert!(slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{slug}");
+        }
+    }
+
+    #[test]
+    fn every_reason_is_documented() {
+        let page = include_str!("../../../docs/egress.md");
+        for reason in Reason::ALL {
+            assert!(page.contains(&format!("`{}`", reason.slug())), "{}", reason.slug());
         }
     }
 

@@ -47,9 +47,12 @@ pub async fn exchange(
     let mut builder = Builder::new();
     builder.max_headers(limits.response_headers).max_header_size(limits.response_header_bytes);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|error| lost(&error))?;
-    // Driven here instead of in a task of its own: nothing outlives the request.
-    let mut connection = pin!(connection);
-    let mut talk = pin!(talk(sender, request, bodies, limits));
+    driven(connection, talk(sender, request, bodies, limits)).await
+}
+
+/// Talks while the connection is kept going here, instead of in a task of its own: nothing outlives the request.
+pub async fn driven<T>(connection: impl Future, talk: impl Future<Output = T>) -> T {
+    let (mut connection, mut talk) = (pin!(connection), pin!(talk));
     tokio::select! {
         biased;
         answer = &mut talk => return answer,

@@ -9,9 +9,10 @@ use std::{
 use tokio::time::timeout;
 
 use crate::{
-    dial::dial,
+    dial::{Dialled, dial},
     error::{EgressError, Reason, quoted},
     exchange::{Answer, Bodies, exchange},
+    guard::{self, BodyGuard, Content},
     judge::{Admitted, JudgedAddr, admit},
     limits::Limits,
     redirect,
@@ -29,17 +30,24 @@ pub struct Egress {
     resolver: Arc<dyn Resolve>,
     tls: Tls,
     limits: Arc<Limits>,
+    guard: Option<Arc<dyn BodyGuard>>,
 }
 
 impl Egress {
     pub fn new(resolver: Arc<dyn Resolve>, roots: &TlsRoots, limits: Limits) -> Result<Self, EgressError> {
-        Ok(Self { resolver, tls: Tls::new(roots)?, limits: Arc::new(limits) })
+        Ok(Self { resolver, tls: Tls::new(roots)?, limits: Arc::new(limits), guard: None })
     }
 
     /// The same way out with other bounds, for a tool that has its own.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         Self { limits: Arc::new(limits), ..self.clone() }
+    }
+
+    /// The same way out with somebody who looks at what leaves, for a call that has secrets to keep.
+    #[must_use]
+    pub fn with_guard(&self, guard: Arc<dyn BodyGuard>) -> Self {
+        Self { guard: Some(guard), ..self.clone() }
     }
 
     /// Sends a request wherever the rules let it go. Dropping the future ends it.
@@ -91,9 +99,16 @@ impl Egress {
     ) -> Result<Answer, EgressError> {
         let started = Instant::now();
         let admitted = admit(rules, target)?;
+        let content = || Content {
+            host: target.host().to_string(),
+            url: hops.is_empty().then(|| target.url().to_string()),
+            headers: outgoing.headers().clone(),
+            body: outgoing.body().clone(),
+        };
+        self.judge_content(content).await?;
         let addresses = self.addresses(&admitted, target).await?;
         let message = outgoing.to_http(target)?;
-        let dialled = dial(target, &addresses, &self.tls, &self.limits).await?;
+        let dialled = self.dial(target, &addresses).await?;
         let mut hop = Hop {
             url: target.without_query(),
             address: dialled.address.socket(),
@@ -117,7 +132,26 @@ impl Egress {
         Ok(answer)
     }
 
-    async fn addresses(
+    pub(crate) async fn judge_content(&self, content: impl FnOnce() -> Content) -> Result<(), EgressError> {
+        match &self.guard {
+            Some(guard) => guard::ask(guard, content(), self.limits.request_body_bytes).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) async fn dial(
+        &self,
+        target: &Target,
+        addresses: &[JudgedAddr],
+    ) -> Result<Dialled, EgressError> {
+        dial(target, addresses, &self.tls, &self.limits).await
+    }
+
+    pub(crate) async fn addresses(
         &self,
         admitted: &Admitted<'_>,
         target: &Target,
@@ -138,7 +172,7 @@ impl Egress {
         admitted.judge_all(&answers)
     }
 
-    fn check_length(&self, url: &str) -> Result<(), EgressError> {
+    pub(crate) fn check_length(&self, url: &str) -> Result<(), EgressError> {
         if url.len() > self.limits.url_bytes {
             let message =
                 format!("the URL is longer than {} bytes; send data in a body", self.limits.url_bytes);

@@ -7,8 +7,10 @@ mod dial;
 mod error;
 mod exchange;
 mod fetch;
+mod guard;
 mod judge;
 mod limits;
+mod proxy;
 mod redirect;
 mod request;
 mod resolve;
@@ -21,7 +23,11 @@ mod tls;
 
 pub use error::{Class, EgressError, Reason};
 pub use fetch::Egress;
+pub use guard::{BodyGuard, Leaving, Part};
 pub use limits::Limits;
+pub use proxy::{
+    Carries, Exchange, ExchangeKind, Outcome, Proxy, ProxyLimits, ProxyReport, Tunnel, proxy_environment,
+};
 pub use request::{Redirects, Request};
 pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use response::{Hop, Response};

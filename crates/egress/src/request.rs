@@ -110,6 +110,14 @@ impl Outgoing {
         &self.method
     }
 
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
     pub fn credentials(&self) -> Credentials {
         self.credentials
     }

@@ -40,6 +40,17 @@ impl Target {
         Self::of(url)
     }
 
+    /// `host` or `host:port`, as a tunnel or a Host header names a place.
+    pub fn of_authority(text: &str) -> Result<Self, EgressError> {
+        // Nothing that would begin a path or a query, or be decoded to something else; `@` is told by its own reason.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]@".contains(&byte);
+        if text.is_empty() || !text.bytes().all(is_plain) {
+            let message = format!("{} does not name a host and a port; write `host:443`", quoted(text));
+            return Err(EgressError::new(Reason::InvalidUrl, message));
+        }
+        Self::parse(&format!("http://{text}/"))
+    }
+
     /// Where a redirect leads, seen from here.
     pub fn join(&self, location: &str) -> Result<Self, EgressError> {
         refuse_controls(location)?;

@@ -8,11 +8,13 @@ mod execute;
 mod filter;
 mod journal;
 mod prompt;
+pub(crate) mod secrets;
 mod stop;
 
 use std::sync::Arc;
 
 use self::journal::Trail;
+pub(crate) use self::journal::Writing;
 pub use self::journal::{CallRecord, Journal, Purpose, Shows};
 use self::stop::Stop;
 use crate::{
@@ -69,9 +71,9 @@ async fn through_the_stages(
     trail: &mut Trail,
 ) -> Result<filter::Filtered, Stop> {
     let admitted = trail.after(admit::admit(gate, call, draft))?;
-    let bound = trail.after(bind::bind(admitted, gate.limits()))?;
-    let checked = trail.after(check::check(bound))?;
+    let bound = trail.after(bind::bind(admitted, gate.limits(), trail.arguments_digest()))?;
+    let checked = trail.after(check::check(gate, bound))?;
     let decided = trail.after(decide::decide(gate, checked).await)?;
     let executed = trail.after(execute::execute(gate, decided).await)?;
-    trail.after(filter::filter(executed))
+    trail.after(filter::filter(gate, executed))
 }

@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
+use toolgate_secrets::Detector;
 
 pub use crate::call::Shows;
 use crate::{
@@ -39,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) on_journal_failure: OnJournalFailure,
     pub(crate) shows: Shows,
+    pub(crate) secrets: Arc<Detector>,
     pub(crate) queue: Arc<dyn ApprovalQueue>,
     pub(crate) approvals: ApprovalSettings,
     pub(crate) policy: Arc<dyn ToolPolicy>,
@@ -56,6 +58,8 @@ pub struct GateParts {
     pub approvals: ApprovalSettings,
     pub arguments: ArgumentLimits,
     pub calls: CallLimits,
+    /// What is taken for a secret.
+    pub secrets: Arc<Detector>,
 }
 
 impl Gate {
@@ -179,6 +183,7 @@ impl Inner {
             journal: parts.journal,
             on_journal_failure: parts.on_journal_failure,
             shows: parts.shows,
+            secrets: parts.secrets,
             queue: parts.queue,
             approvals: parts.approvals,
             policy,

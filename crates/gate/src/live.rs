@@ -8,13 +8,17 @@ use toolgate_policy::{
     CedarTool, EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level,
     policy_digest, safety_to_json, tool_safety,
 };
+use toolgate_secrets::Detector;
 use toolgate_spec::{
     CompiledSchema, Digest, helpers_of,
     model::{ApprovalMode, Body, Classification, NetworkMode, ToolSpec},
     project::{self, WireTarget, wire_name},
 };
 
-use crate::{call::Shows, ports::Runnable};
+use crate::{
+    call::{Shows, Writing, secrets},
+    ports::Runnable,
+};
 
 /// A tool under the policy that is in force for it. Frozen: a change makes another one.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub struct LiveTool {
     pub(crate) runnable: Arc<dyn Runnable>,
     /// What the tool's audit policy blots out of arguments that are written down.
     redact: Vec<Regex>,
+    /// Texts that raise an alarm wherever they stand.
+    alarming: Vec<String>,
     listing: Value,
 }
 
@@ -61,6 +67,7 @@ impl LiveTool {
         let redact = policy.audit.redact_patterns.values().map(|pattern| Regex::new(pattern));
         let redact: Vec<Regex> =
             redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
+        let alarming = policy.audit.alert_on.values().map(|text| text.to_string()).collect();
         let safety = safety_of(&spec, &policy);
         let level = effective_level(&risk, &policy.approval, wording);
         let listing = listing(&spec, &policy)?;
@@ -80,6 +87,7 @@ impl LiveTool {
             danger,
             runnable,
             redact,
+            alarming,
             listing,
         })
     }
@@ -126,21 +134,23 @@ impl LiveTool {
     pub(crate) fn journal_arguments(
         &self,
         arguments: &Map<String, Value>,
-        shows: Shows,
+        how: &Writing,
     ) -> Option<Map<String, Value>> {
         let stated = self.policy.audit.log_args.value && self.policy.audit.log_args.origin != Origin::Builtin;
-        if !stated && shows == Shows::Digests {
+        if !stated && how.shows == Shows::Digests {
             return None;
         }
-        match self.for_journal(Value::Object(arguments.clone())) {
+        match self.for_journal(Value::Object(arguments.clone()), &how.secrets) {
             Value::Object(members) => Some(members),
             _ => None,
         }
     }
 
     /// A value without secrets, personal fields and what the patterns blot out.
-    pub(crate) fn for_journal(&self, value: Value) -> Value {
-        self.without_private(self.runnable.mask().value(value), &mut Vec::new())
+    pub(crate) fn for_journal(&self, value: Value, secrets: &Detector) -> Value {
+        let value = self.without_private(self.runnable.mask().value(value), &mut Vec::new());
+        let looks = self.policy.audit.use_shared_secret_detector.value;
+        if looks { secrets::for_journal(secrets, value) } else { value }
     }
 
     fn without_private(&self, value: Value, path: &mut Vec<String>) -> Value {
@@ -167,6 +177,20 @@ impl LiveTool {
             }
             other => other,
         }
+    }
+
+    pub(crate) const fn has_alarms(&self) -> bool {
+        !self.alarming.is_empty()
+    }
+
+    /// The alarming texts that a value contains, wherever they stand in it.
+    pub(crate) fn alarms_in<'v>(&self, texts: impl IntoIterator<Item = &'v str>) -> Vec<String> {
+        if self.alarming.is_empty() {
+            return Vec::new();
+        }
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let is_there = |alarming: &&String| texts.iter().any(|text| text.contains(alarming.as_str()));
+        self.alarming.iter().filter(is_there).cloned().collect()
     }
 
     /// The entry of `tools/list`, annotations included.

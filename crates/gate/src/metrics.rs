@@ -8,6 +8,7 @@ use crate::reason::Reason;
 pub struct Metrics {
     pub(crate) running: AtomicI64,
     released: AtomicU64,
+    alerts: AtomicU64,
     ends: Ends,
 }
 
@@ -29,6 +30,15 @@ impl Metrics {
         if let Some(counter) = counter {
             counter.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn alerted(&self, count: usize) {
+        self.alerts.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Alarming texts seen in arguments and results since the start.
+    pub fn alerts(&self) -> u64 {
+        self.alerts.load(Ordering::Relaxed)
     }
 
     /// Calls whose tool runs just now.

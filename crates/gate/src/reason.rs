@@ -143,6 +143,7 @@ reasons! {
     WorkerDied "execute.worker_died" Failed Later "the worker ended in the middle of the call";
     WorkerMisbehaved "execute.worker_misbehaved" Failed Never "the worker sent what no worker sends";
     OutputShape "filter.output_shape" Failed Never "the result does not fit the tool's output schema";
+    SecretInOutput "filter.secret" Failed Never "the result holds a secret that cannot be taken out of it";
     OutputTooLarge "filter.too_large" Failed ChangeArguments "the result is larger than the tool may return";
     JournalFailed "journal.not_written" Broken Later "the journal cannot be written, so nothing is done or released";
 }

@@ -58,10 +58,8 @@ pub struct GrantedPath {
 
 impl Surveyor {
     pub fn new(spec: &ToolSpec, policy: &EffectivePolicy, places: &Places) -> Self {
-        let unknown_hosts = match policy.network.ask_for_unknown_hosts.value {
-            true => UnknownHosts::Ask,
-            false => UnknownHosts::Refuse,
-        };
+        let asks = policy.network.ask_for_unknown_hosts.value;
+        let unknown_hosts = if asks { UnknownHosts::Ask } else { UnknownHosts::Refuse };
         Self {
             fields: fields::of(spec, policy),
             files: grants::files(&policy.files, places).map(Arc::new),

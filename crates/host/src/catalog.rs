@@ -65,13 +65,18 @@ pub fn altered() -> Vec<&'static str> {
 }
 
 fn read(text: &'static str) -> Option<Shipped> {
-    let check = check_text(text, Format::Json).tools.into_iter().next()?;
+    let check = check_text(text, format_of(text)).tools.into_iter().next()?;
     let spec = check.spec.as_ref()?;
     let name = TOOLS.iter().find(|(name, _)| *name == spec.name).map(|(name, _)| *name)?;
     let digest = digest(spec, &check.document);
     // What is not in the ledger as it stands here was changed by somebody who did not mean to ship it.
     let is_ours = ledger().get(name).is_some_and(|known| *known == digest.to_string());
     is_ours.then_some(Shipped { name, check, digest })
+}
+
+/// Safe Tool Specs are JSON, manifests of commands are YAML.
+fn format_of(text: &str) -> Format {
+    if text.starts_with('{') { Format::Json } else { Format::Yaml }
 }
 
 /// Every shipped tool with the digest that it was reviewed with.

@@ -4,8 +4,10 @@
 //! program under another name.
 #![forbid(unsafe_code)]
 
+mod alerts;
 mod builder;
 mod catalog;
+mod detector;
 mod documents;
 mod exposure;
 mod journal;

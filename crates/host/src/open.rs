@@ -21,11 +21,14 @@ use toolgate_gate::{
 use toolgate_handlers::{EnvironmentSecrets, JsHandlers, JsRunner, Places};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
 use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_secrets::Detector;
 use toolgate_store::{Limits as QueueLimits, State};
 
 use crate::{
+    alerts::Alerts,
     builder::Builder,
     catalog,
+    detector::open_detector,
     journal::FileJournal,
     load::{self, Loaded, Problem},
     policies::{overrides_from, policies_from},
@@ -112,8 +115,14 @@ impl Toolgate {
         let egress = open_egress()?;
         let handlers = Arc::new(open_handlers(&config, egress.clone())?);
         let workshop = workshop(&config, &handlers, &state)?;
-        let parts = gate_parts(&config, &journal, &state);
-        let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), extras.observer);
+        let parts = gate_parts(&config, &journal, &state, open_detector(&config)?);
+        let observer: Option<Arc<dyn Observer>> = match &config.audit.webhook {
+            Some(webhook) => {
+                Some(Arc::new(Alerts::start(webhook, &egress, journal.clone(), extras.observer)?))
+            }
+            None => extras.observer,
+        };
+        let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
         let toolgate = Self {
             gate,
             workshop: ArcSwap::from_pointee(workshop),
@@ -441,7 +450,12 @@ fn workshop(config: &Config, handlers: &Arc<JsHandlers>, state: &Arc<State>) -> 
     })
 }
 
-fn gate_parts(config: &Config, journal: &FileJournal, state: &Arc<State>) -> GateParts {
+fn gate_parts(
+    config: &Config,
+    journal: &FileJournal,
+    state: &Arc<State>,
+    secrets: Arc<Detector>,
+) -> GateParts {
     let approvals = &config.approvals;
     let lowest =
         RiskLevel::ALL.get(usize::from(approvals.ask_from.level())).copied().unwrap_or(RiskLevel::L1);
@@ -473,6 +487,7 @@ fn gate_parts(config: &Config, journal: &FileJournal, state: &Arc<State>) -> Gat
             calls_per_caller: config.limits.calls_per_caller as usize,
             waiting: config.limits.waiting as usize,
         },
+        secrets,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which characters make a reader see something else than what is there?
 
+use std::{borrow::Cow, fmt::Write as _};
+
 /// Controls, bidirectional overrides, and what has no width or no look of its own. Where people decide by a text, these are
 /// shown by their number or refused.
 pub fn is_deceptive(character: char) -> bool {
@@ -11,4 +13,74 @@ pub fn is_deceptive(character: char) -> bool {
             | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
             | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A text of a tool as it may reach a model or a terminal: what moves the cursor, reorders, or carries text that nobody sees
+/// is shown by its number. Line breaks, tabs, and what emoji and scripts are made of stay.
+pub fn neutral(text: &str) -> Cow<'_, str> {
+    // Everything in question lies beyond the printable part of ASCII.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut before = ' ';
+    for character in text.chars() {
+        // One selector follows what it varies; a row of them is a message in hiding.
+        let hides = is_selector(character) && is_selector(before);
+        if hides || acts_on_its_neighbours(character) {
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+        before = character;
+    }
+    if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
+}
+
+fn is_selector(character: char) -> bool {
+    matches!(character, '\u{fe00}'..='\u{fe0f}')
+}
+
+fn acts_on_its_neighbours(character: char) -> bool {
+    let is_layout = matches!(character, '\n' | '\r' | '\t');
+    !is_layout
+        && (character.is_control()
+            || matches!(character,
+                '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        assert_eq!(neutral(text), expect);
+    }
+
+    #[test]
+    fn what_acts_on_its_neighbours_is_shown_by_its_number() {
+        check("\u{1b}[31mred\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m");
+        check("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c");
+        check("bell\u{7} back\u{8} c1\u{9b}31m nul\0", "bell\\u{7} back\\u{8} c1\\u{9b}31m nul\\u{0}");
+        check("tag\u{e0041}\u{e0042}", "tag\\u{e0041}\\u{e0042}");
+        check("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}");
+        check("x\u{fe01}\u{fe02}\u{fe0f}", "x\u{fe01}\\u{fe02}\\u{fe0f}");
+    }
+
+    #[test]
+    fn what_people_write_stays() {
+        for text in [
+            "",
+            "line\none\ttab\r\n",
+            "größe, 大きさ, حجم",
+            "👨\u{200d}👩\u{200d}👧 ❤\u{fe0f}",
+            "می\u{200c}خواهم",
+        ] {
+            assert!(matches!(neutral(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
 }

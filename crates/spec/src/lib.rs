@@ -36,7 +36,7 @@ pub use bundle::{BundleEntry, BundleError, build_bundle, split_bundle, to_json_t
 pub use capability_value::{capability_from_value, value_from_text};
 pub use check::{FileCheck, FileKind, MAX_FINDINGS, ToolCheck, check, check_text, locate};
 pub use code::{Code, Severity};
-pub use deceptive::is_deceptive;
+pub use deceptive::{is_deceptive, neutral};
 pub use digest::{Digest, digest, reviewed_form};
 pub use edit::{Change, EditError, edit, edit_in_bundle, stamp};
 pub use field_path::FieldPattern;

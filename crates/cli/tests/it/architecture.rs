@@ -16,6 +16,7 @@ const RANKS: &[(&str, u8)] = &[
     ("toolgate-sandbox", 1),
     ("toolgate-egress", 1),
     ("toolgate-audit", 1),
+    ("toolgate-secrets", 1),
     ("toolgate-config", 1),
     ("toolgate-gate", 2),
     ("toolgate-engine", 3),
@@ -30,7 +31,8 @@ const RANKS: &[(&str, u8)] = &[
 ];
 
 /// Mechanism does not know policy: these depend on none of ours.
-const MECHANISMS: &[&str] = &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-spec"];
+const MECHANISMS: &[&str] =
+    &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-secrets", "toolgate-spec"];
 
 /// A dangerous or defining dependency has one doorway.
 const DOORWAYS: &[(&str, &[&str])] = &[

@@ -16,7 +16,8 @@ pub struct Bound {
     _sealed: (),
 }
 
-pub fn bind(mut admitted: Admitted, limits: ArgumentLimits) -> Result<Bound, Stop> {
+/// `given_digest` is that of the arguments as they came.
+pub fn bind(mut admitted: Admitted, limits: ArgumentLimits, given_digest: &str) -> Result<Bound, Stop> {
     let given = std::mem::take(&mut admitted.call.arguments);
     within(&given, limits)?;
     // A tool with a schema of its own says itself what null and blank mean.
@@ -33,13 +34,15 @@ pub fn bind(mut admitted: Admitted, limits: ArgumentLimits) -> Result<Bound, Sto
         }
     }
     // Once more: text that was read as a structure has brought its own depth along.
-    within(&arguments, limits)?;
+    if !coercions.is_empty() {
+        within(&arguments, limits)?;
+    }
     let value = Value::Object(arguments);
     let violations = admitted.tool.input.violations(&value, MOST_VIOLATIONS);
     if !violations.is_empty() {
         return Err(refusal(&violations));
     }
-    let arguments_digest = digest::of(&value);
+    let arguments_digest = if coercions.is_empty() { given_digest.to_owned() } else { digest::of(&value) };
     let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
     Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
 }

@@ -1,7 +1,17 @@
 //! C. What would this call touch, and does the effective policy grant it?
 
-use super::{bind::Bound, stop::Stop};
-use crate::ports::Survey;
+use std::{borrow::Cow, collections::BTreeSet};
+
+use serde_json::Value;
+
+use toolgate_secrets::Tier;
+
+use super::{bind::Bound, secrets, stop::Stop};
+use crate::{
+    gate::Inner,
+    ports::{Question, Survey},
+    reason::Reason,
+};
 
 /// A call of which is known what it would touch. Danger is no refusal; it is a question to a person.
 #[derive(Debug)]
@@ -10,49 +20,72 @@ pub struct Checked {
     pub survey: Survey,
     /// The danger patterns that hit.
     pub dangers: Vec<String>,
+    /// Texts in the arguments about which somebody wants to be told.
+    pub alerts: Vec<String>,
     _sealed: (),
 }
 
-pub fn check(bound: Bound) -> Result<Checked, Stop> {
-    let survey = bound
+pub fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
+    let mut survey = bound
         .admitted
         .tool
         .runnable
         .survey(&bound.arguments)
         .map_err(|refusal| Stop::new(refusal.reason, refusal.message).with_remedy(refusal.remedy))?;
-    let dangers = dangers(&bound, &survey);
-    Ok(Checked { bound, survey, dangers, _sealed: () })
+    if bound.admitted.tool.policy.data.can_leak_data.value {
+        look_for_secrets(gate, &bound, &mut survey)?;
+    }
+    let texts = texts_of(&bound, &survey);
+    let (dangers, alerts) =
+        (dangers(&bound, &texts), bound.admitted.tool.alarms_in(texts.iter().map(AsRef::as_ref)));
+    Ok(Checked { bound, survey, dangers, alerts, _sealed: () })
 }
 
-/// Patterns see each text of the arguments by itself, and all of them as JSON, so that neither quoting nor splitting
-/// over members hides anything that the author meant; and the real names of what the arguments lead to.
-fn dangers(bound: &Bound, survey: &Survey) -> Vec<String> {
+/// What this tool gets, it sends away. A secret does not go along, and what looks like one only if a person says so.
+fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<(), Stop> {
+    let text = serde_json::to_string(&bound.arguments).unwrap_or_default();
+    let Some(finding) = gate.secrets.contains(text.as_bytes(), Tier::Probable) else { return Ok(()) };
+    let what = secrets::shown(&finding);
+    if finding.tier == Tier::Definite {
+        let message = format!("the arguments hold a secret ({what}), and this tool sends them out");
+        return Err(Stop::new(Reason::SecretToSink, message).with_remedy("leave the secret out"));
+    }
+    let why = format!("the arguments seem to hold a secret ({what}), and this tool sends them out");
+    survey.questions.push(Question { source: "secret", why });
+    Ok(())
+}
+
+/// Each text of the arguments by itself, all of them as JSON, and the real names of what they lead to, so that neither
+/// quoting, nor splitting over members, nor a link hides anything that an author meant. Nothing where nobody looks.
+fn texts_of<'c>(bound: &'c Bound, survey: &'c Survey) -> Vec<Cow<'c, str>> {
     let tool = &bound.admitted.tool;
-    if tool.danger.is_empty() {
+    if tool.danger.is_empty() && !tool.has_alarms() {
         return Vec::new();
     }
-    let mut hits = tool.danger.matches(&serde_json::Value::Object(bound.arguments.clone()).to_string());
-    let mut found: std::collections::BTreeSet<usize> = hits.iter().collect();
-    let mut texts = Vec::new();
-    bound.arguments.values().for_each(|value| collect(value, &mut texts));
-    texts.extend(survey.touches.iter().map(|touch| touch.target.as_str()));
-    for text in texts {
-        hits = tool.danger.matches(text);
-        found.extend(hits.iter());
-    }
-    found.into_iter().filter_map(|at| tool.danger.patterns().get(at).cloned()).collect()
+    let mut texts = vec![Cow::Owned(serde_json::to_string(&bound.arguments).unwrap_or_default())];
+    let mut add = |text: &'c str| texts.push(Cow::Borrowed(text));
+    bound.arguments.values().for_each(|value| collect(value, &mut add));
+    survey.touches.iter().for_each(|touch| add(&touch.target));
+    texts
 }
 
-fn collect<'v>(value: &'v serde_json::Value, texts: &mut Vec<&'v str>) {
+fn dangers(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
+    let danger = &bound.admitted.tool.danger;
+    let hits: BTreeSet<usize> =
+        texts.iter().flat_map(|text| danger.matches(text).iter().collect::<Vec<_>>()).collect();
+    hits.into_iter().filter_map(|at| danger.patterns().get(at).cloned()).collect()
+}
+
+fn collect<'v>(value: &'v Value, add: &mut impl FnMut(&'v str)) {
     match value {
-        serde_json::Value::String(text) => texts.push(text),
-        serde_json::Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
-        serde_json::Value::Object(members) => {
+        Value::String(text) => add(text),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, add)),
+        Value::Object(members) => {
             for (key, value) in members {
-                texts.push(key);
-                collect(value, texts);
+                add(key);
+                collect(value, add);
             }
         }
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{decide::Decided, stop::Stop};
+use toolgate_spec::neutral;
+
+use super::{decide::Decided, secrets, stop::Stop};
 use crate::{
     gate::Inner,
     ports::{RunReport, RunRequest},
@@ -35,7 +37,11 @@ pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
     drop(running);
     match &report.outcome {
         Ok(_) => Ok(Executed { decided, report, _sealed: () }),
-        Err(failure) => Err(Stop::new(failure.reason, failure.message.clone()).with_report(report)),
+        Err(failure) => {
+            // What a tool says in failing is output like any other.
+            let message = secrets::without_secrets(&gate.secrets, &neutral(&failure.message));
+            Err(Stop::new(failure.reason, message).with_report(report))
+        }
     }
 }
 

@@ -1,13 +1,20 @@
 //! F. Does the output fit its schema and size, and which of its fields may leave?
 
+mod clean;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_policy::OutputPolicy;
 use toolgate_spec::model::OutputAction;
 
-use super::{execute::Executed, journal::Shows, stop::Stop};
-use crate::{digest, live::LiveTool, ports::RunReport, reason::Reason};
+use super::{
+    execute::Executed,
+    journal::{Shows, Writing},
+    secrets,
+    stop::Stop,
+};
+use crate::{digest, gate::Inner, live::LiveTool, ports::RunReport, reason::Reason};
 
 /// A result that may be released.
 #[derive(Debug)]
@@ -17,13 +24,17 @@ pub struct Filtered {
     pub bytes: usize,
     /// Fields that were masked or taken out.
     pub redacted: Vec<String>,
+    /// What was taken for a secret and blotted out, a row each.
+    pub secrets: Vec<Value>,
+    /// Texts in the result about which somebody wants to be told.
+    pub alerts: Vec<String>,
     tool: Arc<LiveTool>,
     is_structured: bool,
     report: RunReport,
     _sealed: (),
 }
 
-pub fn filter(executed: Executed) -> Result<Filtered, Stop> {
+pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
     let Executed { decided, mut report, .. } = executed;
     let tool = &decided.checked.bound.admitted.tool;
     // A tool that returns nothing has always been told to have returned this text.
@@ -53,7 +64,26 @@ pub fn filter(executed: Executed) -> Result<Filtered, Stop> {
     } else {
         returned
     };
-    let bytes = serde_json::to_vec(&value).map_or(usize::MAX, |text| text.len());
+    let value = clean::clean(value);
+    let mut text = serde_json::to_string(&value).unwrap_or_default();
+    let alerts = tool.alarms_in([text.as_str()]);
+    let mut found = Vec::new();
+    let value = if tool.policy.data.sanitize_output.value {
+        let clean = secrets::sanitise(&gate.secrets, value, &text);
+        if clean.still_leaks {
+            let message =
+                "the result holds a secret that cannot be taken out of it; nothing of it was released";
+            return Err(Stop::new(Reason::SecretInOutput, message).with_report(report));
+        }
+        if !clean.found.is_empty() {
+            text = serde_json::to_string(&clean.value).unwrap_or_default();
+        }
+        found = clean.found;
+        clean.value
+    } else {
+        value
+    };
+    let bytes = text.len();
     let most = tool.policy.execution.max_output_bytes.value;
     if bytes as u64 > most {
         let message = format!("the result has {bytes} bytes; this tool may return {most}");
@@ -63,14 +93,25 @@ pub fn filter(executed: Executed) -> Result<Filtered, Stop> {
     }
     let is_structured = tool.listing().get("outputSchema").is_some();
     let tool = Arc::clone(tool);
-    Ok(Filtered { value, output_digest, bytes, redacted, tool, is_structured, report, _sealed: () })
+    Ok(Filtered {
+        value,
+        output_digest,
+        bytes,
+        redacted,
+        secrets: found,
+        alerts,
+        tool,
+        is_structured,
+        report,
+        _sealed: (),
+    })
 }
 
 impl Filtered {
     /// The output for the journal, where the tool's audit policy or the operator wants it there.
-    pub fn for_journal(&self, how: Shows) -> Option<Value> {
-        let is_wanted = how == Shows::Everything || self.tool.policy.audit.log_output.value;
-        is_wanted.then(|| self.tool.for_journal(self.value.clone()))
+    pub fn for_journal(&self, how: &Writing) -> Option<Value> {
+        let is_wanted = how.shows == Shows::Everything || self.tool.policy.audit.log_output.value;
+        is_wanted.then(|| self.tool.for_journal(self.value.clone(), &how.secrets))
     }
 
     pub fn into_parts(self) -> (Value, bool, RunReport) {

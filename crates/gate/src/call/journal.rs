@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
+use toolgate_secrets::Detector;
 
 mod record;
 
@@ -41,7 +42,13 @@ pub(crate) struct Trail {
     last: Instant,
     stages: Vec<(Stage, Duration)>,
     state: State,
-    shows: Shows,
+    how: Writing,
+}
+
+/// How values are written down.
+pub struct Writing {
+    pub shows: Shows,
+    pub secrets: Arc<Detector>,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -72,8 +79,13 @@ impl Trail {
             last: now,
             stages: Vec::with_capacity(Stage::ALL.len()),
             state: State::Unopened,
-            shows: gate.shows,
+            how: Writing { shows: gate.shows, secrets: Arc::clone(&gate.secrets) },
         }
+    }
+
+    /// Of the arguments as they came.
+    pub fn arguments_digest(&self) -> &str {
+        self.record.arguments_digest()
     }
 
     pub fn call_id(&self) -> &str {
@@ -100,7 +112,7 @@ impl Trail {
         self.stages.push((T::STAGE, now.duration_since(self.last)));
         self.last = now;
         match &result {
-            Ok(ticket) => ticket.note(&mut self.record, self.shows),
+            Ok(ticket) => ticket.note(&mut self.record, &self.how),
             Err(stop) => self.record.stopped(T::STAGE, stop),
         }
         result
@@ -126,6 +138,7 @@ impl Trail {
 
     fn tell(&self, reason: Option<Reason>) {
         self.metrics.ended(reason);
+        self.metrics.alerted(self.record.alerts.len());
         if let Some(observer) = &self.observer {
             observer.finished(&Finished {
                 record: &self.record,
@@ -170,13 +183,13 @@ impl Drop for Trail {
 pub(crate) trait Noted {
     const STAGE: Stage;
 
-    fn note(&self, record: &mut CallRecord, shows: Shows);
+    fn note(&self, record: &mut CallRecord, how: &Writing);
 }
 
 impl Noted for Admitted {
     const STAGE: Stage = Stage::Admit;
 
-    fn note(&self, record: &mut CallRecord, _: Shows) {
+    fn note(&self, record: &mut CallRecord, _: &Writing) {
         record.admitted(&self.tool);
     }
 }
@@ -184,7 +197,7 @@ impl Noted for Admitted {
 impl Noted for Bound {
     const STAGE: Stage = Stage::Bind;
 
-    fn note(&self, record: &mut CallRecord, how: Shows) {
+    fn note(&self, record: &mut CallRecord, how: &Writing) {
         let shown = self.admitted.tool.journal_arguments(&self.arguments, how);
         record.bound(&self.arguments_digest, &self.coercions, shown);
     }
@@ -193,15 +206,15 @@ impl Noted for Bound {
 impl Noted for Checked {
     const STAGE: Stage = Stage::Check;
 
-    fn note(&self, record: &mut CallRecord, _: Shows) {
-        record.checked(&self.survey.touches, &self.dangers);
+    fn note(&self, record: &mut CallRecord, _: &Writing) {
+        record.checked(self);
     }
 }
 
 impl Noted for Decided {
     const STAGE: Stage = Stage::Decide;
 
-    fn note(&self, record: &mut CallRecord, _: Shows) {
+    fn note(&self, record: &mut CallRecord, _: &Writing) {
         record.decided(self);
     }
 }
@@ -209,7 +222,7 @@ impl Noted for Decided {
 impl Noted for Executed {
     const STAGE: Stage = Stage::Execute;
 
-    fn note(&self, record: &mut CallRecord, _: Shows) {
+    fn note(&self, record: &mut CallRecord, _: &Writing) {
         record.ran(&self.report);
     }
 }
@@ -217,7 +230,7 @@ impl Noted for Executed {
 impl Noted for Filtered {
     const STAGE: Stage = Stage::Filter;
 
-    fn note(&self, record: &mut CallRecord, how: Shows) {
+    fn note(&self, record: &mut CallRecord, how: &Writing) {
         let shown = self.for_journal(how);
         record.filtered(self, shown);
     }

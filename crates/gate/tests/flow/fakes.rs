@@ -407,6 +407,7 @@ impl World {
             approvals: settings.approvals,
             arguments: ArgumentLimits { bytes: 4_096, depth: 8 },
             calls: settings.calls,
+            secrets: toolgate_secrets::Detector::shipped().unwrap(),
         };
         let gate = Gate::with(parts, settings.policy, Arc::clone(&clock) as Arc<dyn Clock>, None);
         let fake = FakeTool::new(does);

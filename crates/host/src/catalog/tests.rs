@@ -10,7 +10,7 @@ fn the_ledger_names_every_tool_as_it_is() {
     let digests: BTreeMap<String, String> = TOOLS
         .iter()
         .map(|(name, text)| {
-            let check = check_text(text, Format::Json).tools.remove(0);
+            let check = check_text(text, format_of(text)).tools.remove(0);
             let spec = check.spec.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", check.findings));
             assert_eq!(spec.name, *name, "a file is named after its tool");
             (spec.name.clone(), digest(spec, &check.document).to_string())

@@ -32,7 +32,14 @@ fn every_value_is_the_references() {
 /// Removes a field, so that what no row speaks of is left over.
 fn take(file: &mut Value, field: &str) -> Option<Value> {
     let (block, key) = field.split_once('.').unwrap();
-    file.get_mut(block)?.as_object_mut()?.remove(key)
+    let mut value = file.get_mut(block)?.as_object_mut()?.remove(key)?;
+    // A pattern's examples are ours; the pattern is the reference's.
+    for entry in value.as_array_mut().into_iter().flatten() {
+        if let Some(pattern) = entry.get("pattern") {
+            *entry = pattern.clone();
+        }
+    }
+    Some(value)
 }
 
 fn listed(name: &str) -> Value {

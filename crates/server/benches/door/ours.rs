@@ -86,6 +86,7 @@ fn gate(journal: Files) -> Gate {
         },
         arguments: ArgumentLimits { bytes: 256 << 10, depth: 32 },
         calls: CallLimits { calls: 256, calls_per_caller: 256, waiting: 1024 },
+        secrets: toolgate_secrets::Detector::shipped().unwrap(),
     })
 }
 

@@ -30,5 +30,12 @@ pub fn prometheus_text(gate: &Gate) -> String {
         (format!("{{end=\"{end}\",code=\"{}\"}}", reason.code()), count.to_string())
     }));
     family("toolgate_calls_total", "counter", "Calls since the start, by how they ended.", &ends);
+    let alerts = metrics.alerts().to_string();
+    family(
+        "toolgate_alerts_total",
+        "counter",
+        "Alarming texts seen in calls since the start.",
+        &plain(alerts),
+    );
     text
 }

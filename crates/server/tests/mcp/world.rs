@@ -61,6 +61,7 @@ impl World {
             approvals,
             arguments: ArgumentLimits { bytes: 50_000, depth: 20 },
             calls: CallLimits { calls: 50, calls_per_caller: 20, waiting: 10 },
+            secrets: toolgate_secrets::Detector::shipped().unwrap(),
         });
         let (tools, shutdown) = (Arc::default(), CancellationToken::new());
         Self { gate, journal, queue, settings, tools, shutdown }

@@ -34,10 +34,17 @@ pub fn capability(
 fn approval(declared: &Map<String, Value>) -> ApprovalPatch {
     ApprovalPatch {
         level: text(declared, "level").and_then(ApprovalLevel::from_name),
-        danger_patterns: given_texts(declared, "dangerPatterns"),
+        danger_patterns: is_given(declared, "dangerPatterns").then(|| patterns(declared)),
         ask_for_methods: given_texts(declared, "askForMethods"),
         trust_after_approval: flag(declared, "trustAfterApproval"),
     }
+}
+
+/// A pattern stands alone or with its examples.
+fn patterns(declared: &Map<String, Value>) -> Vec<String> {
+    let pattern =
+        |entry: &Value| entry.as_str().or_else(|| entry.get("pattern")?.as_str()).map(str::to_owned);
+    list(declared, "dangerPatterns").iter().filter_map(pattern).collect()
 }
 
 fn data(declared: &Map<String, Value>) -> DataPatch {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::{
-    call::{decide::Decided, filter::Filtered, stop::Stop},
+    call::{check::Checked, decide::Decided, filter::Filtered, stop::Stop},
     digest,
     gate::{Call, OnJournalFailure},
     live::LiveTool,
@@ -47,6 +47,9 @@ pub struct CallRecord {
     pub touches: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
+    /// Texts that the tool's audit policy wants somebody to be told of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alerts: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opinions: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,6 +103,7 @@ impl CallRecord {
             labels: None,
             touches: Vec::new(),
             dangers: Vec::new(),
+            alerts: Vec::new(),
             opinions: Vec::new(),
             approval: None,
             run: None,
@@ -112,6 +116,10 @@ impl CallRecord {
             message: None,
             duration: None,
         }
+    }
+
+    pub fn arguments_digest(&self) -> &str {
+        self.request.get("argsHash").and_then(Value::as_str).unwrap_or_default()
     }
 
     pub fn admitted(&mut self, tool: &LiveTool) {
@@ -143,11 +151,18 @@ impl CallRecord {
         }
     }
 
-    pub fn checked(&mut self, touches: &[Touch], dangers: &[String]) {
+    pub fn checked(&mut self, checked: &Checked) {
         self.stage = Some(Stage::Check.name());
         let shown = |touch: &Touch| json!({ "what": touch.kind.name(), "target": touch.target });
-        self.touches = touches.iter().take(MOST_EFFECTS).map(shown).collect();
-        self.dangers = dangers.to_vec();
+        self.touches = checked.survey.touches.iter().take(MOST_EFFECTS).map(shown).collect();
+        self.dangers.clone_from(&checked.dangers);
+        self.alert(&checked.alerts);
+    }
+
+    /// Each text once, whether the arguments or the result hold it.
+    fn alert(&mut self, found: &[String]) {
+        let new = found.iter().filter(|text| !self.alerts.contains(text)).cloned();
+        self.alerts = self.alerts.iter().cloned().chain(new).collect();
     }
 
     pub fn decided(&mut self, decided: &Decided) {
@@ -197,10 +212,14 @@ impl CallRecord {
 
     pub fn filtered(&mut self, filtered: &Filtered, shown: Option<Value>) {
         self.stage = Some(Stage::Filter.name());
+        self.alert(&filtered.alerts);
         let mut response = Map::new();
         response.insert("outputHash".into(), filtered.output_digest.as_str().into());
         response.insert("redactedFields".into(), json!(filtered.redacted));
         response.insert("bytes".into(), filtered.bytes.into());
+        if !filtered.secrets.is_empty() {
+            response.insert("secrets".into(), filtered.secrets.clone().into());
+        }
         if let Some(output) = shown {
             response.insert("output".into(), output);
         }

@@ -1,5 +1,6 @@
 //! The capability block: patterns that compile, hosts and names that are some, settings that have an effect.
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::{environment, regular_expression, report::Report};
@@ -25,15 +26,17 @@ pub(crate) fn check_alone(block: &Map<String, Value>, findings: &mut Vec<Finding
 }
 
 fn values(at: &Pointer, report: &mut Report<'_>) {
-    for list in [at.key("approval").key("dangerPatterns"), at.key("audit").key("redactPatterns")] {
-        for (at, pattern) in report.texts(&list) {
-            if let Some(why) = regular_expression::refuse(pattern) {
-                report.say(
-                    &at,
-                    format!("not a regular expression that is understood: {why}"),
-                    "patterns are linear: no look-around and no backreferences; `(?i)` ignores letter case",
-                );
-            }
+    let dangers = at.key("approval").key("dangerPatterns");
+    for list in [&dangers, &at.key("audit").key("redactPatterns")] {
+        for (at, text) in report.texts(list) {
+            pattern(text, &at, report);
+        }
+    }
+    for (index, entry) in report.at(&dangers).and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let at = dangers.index(index);
+        if let Some(text) = entry.get("pattern").and_then(Value::as_str) {
+            pattern(text, &at.key("pattern"), report);
+            examples(text, entry, &at, report);
         }
     }
     let network_at = at.key("network");
@@ -55,6 +58,35 @@ fn values(at: &Pointer, report: &mut Report<'_>) {
                 format!("`{}` is not an environment variable", name.escape_debug()),
                 "use letters, digits and `_`, not beginning with a digit; there are no wildcards",
             );
+        }
+    }
+}
+
+fn pattern(text: &str, at: &Pointer, report: &mut Report<'_>) {
+    if let Some(why) = regular_expression::refuse(text) {
+        report.say(
+            at,
+            format!("not a regular expression that is understood: {why}"),
+            "patterns are linear: no look-around and no backreferences; `(?i)` ignores letter case",
+        );
+    }
+}
+
+/// A pattern that does not do what its author thinks is found when it is loaded, and not when it was needed.
+fn examples(text: &str, entry: &Value, at: &Pointer, report: &mut Report<'_>) {
+    let Ok(pattern) = Regex::new(text) else { return };
+    for (key, expected) in [("hits", true), ("misses", false)] {
+        let examples = entry.get(key).and_then(Value::as_array);
+        for (index, example) in examples.into_iter().flatten().enumerate() {
+            let Some(example) = example.as_str() else { continue };
+            if pattern.is_match(example) != expected {
+                let does = if expected { "does not match" } else { "matches" };
+                report.say(
+                    &at.key(key).index(index),
+                    format!("`{text}` {does} `{}`", example.escape_debug()),
+                    "correct the pattern or the example",
+                );
+            }
         }
     }
 }

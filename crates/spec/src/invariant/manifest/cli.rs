@@ -1,5 +1,7 @@
 //! A command: a fixed program, arguments that stay arguments, values that are there when they are needed.
 
+use serde_json::Value;
+
 use super::{
     command::{self, Arguments},
     environment,
@@ -17,6 +19,7 @@ use crate::{
 
 pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
     if !cli.command.is_empty()
+        && !is_meant_shell(cli, report)
         && let Some((message, remedy)) = command::refuse(&cli.command, Arguments::Filled)
     {
         report.say(&at.key("command"), message, remedy);
@@ -49,6 +52,24 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
         folder(cwd, &at.key("cwd"), report);
     }
     used.report_unused(scope, report);
+}
+
+/// A shell runs what the agent writes. Whoever wants that says so with the shipped settings for it, where a person is
+/// asked and a container is the wall, and loosens neither of the two in the document.
+fn is_meant_shell(cli: &CliHandler, report: &Report<'_>) -> bool {
+    let text = |path: &[&str]| {
+        let at = path.iter().fold(Pointer::new("/capability"), |at, key| at.key(key));
+        report.at(&at).and_then(Value::as_str)
+    };
+    let has_settings = text(&["extends"]) == Some("bash")
+        && matches!(text(&["approval", "level"]), None | Some("ask" | "always"))
+        && matches!(text(&["execution", "sandbox"]), None | Some("container" | "process"));
+    let [ArgumentGroup::One(flag), ArgumentGroup::One(script)] = cli.args.as_slice() else { return false };
+    has_settings
+        && matches!(cli.command.as_str(), "bash" | "/bin/bash" | "/usr/bin/bash")
+        && flag.template.text() == "-c"
+        && script.template.whole().is_some()
+        && cli.stdin.is_none()
 }
 
 fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, report: &mut Report<'_>) {

@@ -1,0 +1,152 @@
+//! What does the command ask for? A request line and headers, read so strictly that no two readers could differ.
+
+use http::{
+    HeaderName,
+    header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING},
+};
+
+use crate::error::{EgressError, Reason, quoted};
+
+/// A request as the command wrote it, without its body.
+#[derive(Debug)]
+pub struct Head {
+    pub method: String,
+    pub target: String,
+    pub version: Version,
+    headers: Vec<(HeaderName, String)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Version {
+    Http10,
+    Http11,
+}
+
+/// How long is the body?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Framing {
+    Absent,
+    Length(usize),
+    Chunked,
+}
+
+/// Where the head ends, if it does; `from` is how much was looked at before. A bare line end is told at once: it would
+/// never become the end that is waited for.
+pub fn end(bytes: &[u8], from: usize) -> Result<Option<usize>, EgressError> {
+    let start = from.saturating_sub(END.len());
+    let fresh = bytes.get(start..).unwrap_or_default();
+    let found = fresh.windows(END.len()).position(|window| window == END).map(|at| start + at + END.len());
+    let head = bytes.get(..found.unwrap_or(bytes.len())).unwrap_or_default();
+    let head = head.get(start..).unwrap_or_default();
+    // The byte before `start` is unknown here, and was looked at in its own turn.
+    let is_bare = |pair: &[u8]| matches!(pair, [before, b'\n'] if *before != b'\r');
+    if head.windows(2).any(is_bare) || bytes.starts_with(b"\n") {
+        return Err(invalid("lines must end with CR LF"));
+    }
+    Ok(found)
+}
+
+impl Head {
+    /// Reads a head up to and with its empty line.
+    pub fn parse(bytes: &[u8]) -> Result<Self, EgressError> {
+        let text = std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii());
+        let text = text.ok_or_else(|| invalid("it has bytes that are not ASCII; encode them"))?;
+        let text = text.strip_suffix("\r\n\r\n").ok_or_else(|| invalid("it has no end"))?;
+        let mut lines = text.split("\r\n");
+        let (method, target, version) = request_line(lines.next().unwrap_or_default())?;
+        let headers = lines.map(header).collect::<Result<_, _>>()?;
+        Ok(Self { method, target, version, headers })
+    }
+
+    pub fn headers(&self) -> impl Iterator<Item = (&HeaderName, &str)> {
+        self.headers.iter().map(|(name, value)| (name, value.as_str()))
+    }
+
+    pub fn values<'a>(&'a self, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+        self.headers.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The one value of a header that cannot have two.
+    pub fn single(&self, name: &HeaderName) -> Result<Option<&str>, EgressError> {
+        let mut values = self.values(name);
+        let first = values.next();
+        if values.next().is_some() {
+            return Err(invalid(&format!("header {} is there twice", quoted(name.as_str()))));
+        }
+        Ok(first)
+    }
+
+    /// Which headers does the request mean for this connection only?
+    pub fn is_nominated(&self, name: &HeaderName) -> bool {
+        let words = self.values(&CONNECTION).flat_map(|value| value.split(','));
+        words.map(str::trim).any(|word| word.eq_ignore_ascii_case(name.as_str()))
+    }
+
+    /// Whoever stands behind us reads the same length or the request is not sent.
+    pub fn framing(&self) -> Result<Framing, EgressError> {
+        let length = self.single(&CONTENT_LENGTH)?;
+        let coding = self.single(&TRANSFER_ENCODING)?;
+        match (length, coding) {
+            (None, None) => Ok(Framing::Absent),
+            (Some(_), Some(_)) => Err(invalid("it has both Content-Length and Transfer-Encoding")),
+            (None, Some(coding))
+                if self.version == Version::Http11 && coding.eq_ignore_ascii_case("chunked") =>
+            {
+                Ok(Framing::Chunked)
+            }
+            (None, Some(_)) => Err(invalid("its Transfer-Encoding is not `chunked`")),
+            (Some(length), None) => {
+                // `parse` alone would take a sign.
+                let is_number = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
+                let length = length.parse().ok().filter(|_| is_number);
+                length.map(Framing::Length).ok_or_else(|| invalid("its Content-Length is not a number"))
+            }
+        }
+    }
+}
+
+fn request_line(line: &str) -> Result<(String, String, Version), EgressError> {
+    let mut words = line.split(' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(invalid("its first line is not a method, a target and a version"));
+    };
+    let version = match version {
+        "HTTP/1.1" => Version::Http11,
+        "HTTP/1.0" => Version::Http10,
+        _ => return Err(invalid("its version is neither HTTP/1.1 nor HTTP/1.0")),
+    };
+    if http::Method::from_bytes(method.as_bytes()).is_err() {
+        return Err(invalid("its method is not one"));
+    }
+    if target.is_empty() || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(invalid("its target has characters that must be encoded"));
+    }
+    Ok((method.to_owned(), target.to_owned(), version))
+}
+
+/// A name ends at its colon: a space before it, or a line that continues the one above, is read differently by
+/// different readers.
+fn header(line: &str) -> Result<(HeaderName, String), EgressError> {
+    if line.starts_with([' ', '\t']) {
+        return Err(invalid("a header goes on over two lines"));
+    }
+    let (name, value) = line.split_once(':').ok_or_else(|| invalid("a header has no colon"))?;
+    let name = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| invalid(&format!("{} is not a header name", quoted(name))))?;
+    let value = value.trim_matches([' ', '\t']);
+    if !value.bytes().all(|byte| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic()) {
+        return Err(invalid(&format!("header {} has control characters", quoted(name.as_str()))));
+    }
+    Ok((name, value.to_owned()))
+}
+
+pub fn invalid(why: &str) -> EgressError {
+    EgressError::new(Reason::InvalidRequest, format!("the request cannot be read: {why}"))
+}
+
+const END: &[u8] = b"\r\n\r\n";
+
+#[cfg(test)]
+mod tests;
