@@ -1,7 +1,9 @@
 //! Jails: what the kernel is told before untrusted code runs, and the socket that remains. Knows no tool and no caller.
 
+mod command;
 mod confine;
 mod death;
+mod filter;
 mod jail;
 mod limits;
 mod namespaces;
@@ -14,6 +16,11 @@ mod strength;
 mod sys;
 pub mod wire;
 
+pub use command::{
+    Access, Attempt, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, CommandStrength,
+    CommandUsage, Ending, JAILER_NAME, Jailer, Network, OutputCaps, ProxySockets, Refused, Running, Source,
+    SpawnError, Trace, View, Wall, jailer_main,
+};
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
 pub use pool::{Effects, Isolation, Lease, Pool, PoolConfig, Report, RunFailure, Tenant};

@@ -4,16 +4,20 @@ use std::io;
 
 use rustix::{
     process::{DumpableBehavior, Gid, Uid},
-    thread::{self, CapabilitySet, CapabilitySets},
+    thread::{self, CapabilitiesSecureBits, CapabilitySet, CapabilitySets},
 };
+
+use crate::command::{CommandStrength, Wall};
 
 /// Removes every capability from the bounding set, as far as this process may. What came of it is read back from the
 /// kernel later; without the right to do it, `no_new_privs` still keeps the set from ever being used.
 pub(crate) fn empty_bounding_set() {
     for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
-        // Numbers beyond the kernel's last are refused; so is everything without CAP_SETPCAP.
-        let _ = thread::remove_capability_from_bounding_set(one);
+        // Numbers beyond the kernel's last are refused in one way, everything without CAP_SETPCAP in another.
+        if thread::remove_capability_from_bounding_set(one) == Err(rustix::io::Errno::INVAL) {
+            break;
+        }
     }
 }
 
@@ -34,6 +38,31 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     thread::clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
     thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}
+
+/// Keeps user 0 from being anything special to the kernel, as far as this process may.
+pub(crate) fn lock_bits() {
+    let all = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    let _ = thread::set_capabilities_secure_bits(all);
+}
+
+/// Asks the kernel what came of it.
+pub(crate) fn read_back(strength: &mut CommandStrength) -> io::Result<()> {
+    strength.add_if(Wall::NoNewPrivileges, thread::no_new_privs()?);
+    let held = thread::capabilities(None)?;
+    let none = (held.effective | held.permitted | held.inheritable).is_empty();
+    strength.add_if(Wall::NoCapabilities, none);
+    let each = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    let could_come_back =
+        each.map_while(|one| thread::capability_is_in_bounding_set(one).ok()).any(|is_there| is_there);
+    strength.add_if(Wall::EmptyBoundingSet, !could_come_back);
     Ok(())
 }
 

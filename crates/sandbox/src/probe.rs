@@ -3,13 +3,17 @@
 //! Looks, and tries nothing that leaves a trace. What a worker really got is in its own `Strength`; this page is for people.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::{
+    fs::{CWD, Mode, OFlags, ResolveFlags},
+    mount::{MountFlags, MountPropagationFlags},
+    thread::UnshareFlags,
+};
 
-use crate::sys;
+use crate::{command, sys};
 
 /// What was found, a row for each feature.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,6 +52,11 @@ pub fn probe() -> HostStrength {
         host.network_namespaces(),
         host.cgroups(),
         guarded_paths(opens_with_openat2()),
+        host.jail_for_commands(&sys::process::try_in_child(make_a_view)),
+        host.process_limit(),
+        host.control_group(),
+        signals(sys::landlock_abi()),
+        host.reports(),
     ];
     HostStrength { kernel, rows }
 }
@@ -126,6 +135,85 @@ impl Host {
         }
     }
 
+    /// Tried in a process that ends at once, since no file tells what a host or a container forbids.
+    fn jail_for_commands(&self, tried: &io::Result<()>) -> HostRow {
+        let row = |state, why, remedy| HostRow { name: "jail for commands", state, why, remedy };
+        let Err(error) = tried else {
+            return row(HostState::Enforced, "own files, processes and network, tried".to_owned(), "");
+        };
+        let why = format!(
+            "files, processes and network of its own were refused: {error}; commands have Landlock alone"
+        );
+        let remedy = match self.text("proc/sys/kernel/apparmor_restrict_unprivileged_userns").as_deref() {
+            Some("1") => APPARMOR_TEXT,
+            _ if self.text("proc/sys/user/max_user_namespaces").as_deref() == Some("0") => MORE_NAMESPACES,
+            _ if self.text("proc/sys/kernel/unprivileged_userns_clone").as_deref() == Some("0") => {
+                ALLOW_NAMESPACES
+            }
+            _ => NAMESPACES_IN_CONTAINER,
+        };
+        row(HostState::Missing, why, remedy)
+    }
+
+    fn process_limit(&self) -> HostRow {
+        let row =
+            |state, why: &str, remedy| HostRow { name: "process limit", state, why: why.to_owned(), remedy };
+        let release = self.text("proc/sys/kernel/osrelease").unwrap_or_default();
+        if !self.is_root() {
+            return row(
+                HostState::Enforced,
+                "counted for this user, in a user namespace for each command alone",
+                "",
+            );
+        }
+        if command::has_own_process_numbers(&release) {
+            return row(
+                HostState::Enforced,
+                "each process namespace has its own highest number, from 301 on",
+                "",
+            );
+        }
+        row(HostState::Missing, "the kernel does not count the processes of root", PROCESS_LIMIT)
+    }
+
+    fn control_group(&self) -> HostRow {
+        let row = |state, why, remedy| HostRow { name: "control group for commands", state, why, remedy };
+        let own = self.text("proc/self/cgroup").unwrap_or_default();
+        match command::control_group::delegated(&self.root.join("sys/fs/cgroup"), &own) {
+            Some(group) => row(HostState::Enforced, format!("`{}` is ours", group.display()), ""),
+            None => row(
+                HostState::Missing,
+                "no group above this process is ours to divide; memory is counted by looking".to_owned(),
+                DELEGATE,
+            ),
+        }
+    }
+
+    fn reports(&self) -> HostRow {
+        let row = |state, why: &str, remedy| HostRow {
+            name: "reports of refusals",
+            state,
+            why: why.to_owned(),
+            remedy,
+        };
+        match self.text("proc/sys/kernel/seccomp/actions_avail") {
+            Some(actions) if actions.split_whitespace().any(|action| action == "user_notif") => {
+                row(HostState::Enforced, "filters can ask a supervisor", "")
+            }
+            _ => row(
+                HostState::Missing,
+                "filters cannot ask a supervisor, and commands do not run",
+                NEWER_KERNEL,
+            ),
+        }
+    }
+
+    fn is_root(&self) -> bool {
+        let status = self.text("proc/self/status").unwrap_or_default();
+        let ids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+        ids.split_whitespace().nth(1) == Some("0")
+    }
+
     fn exists(&self, path: impl AsRef<Path>) -> bool {
         // Not `exists`: the entry is a link whose target is no path.
         fs::symlink_metadata(self.root.join(path)).is_ok()
@@ -144,6 +232,27 @@ fn landlock(abi: Option<u8>) -> HostRow {
         Some(abi) => row(HostState::Enforced, format!("version {abi}: files, ports and signals"), ""),
         None => row(HostState::Missing, "the kernel has it not or not switched on".to_owned(), LANDLOCK_BOOT),
     }
+}
+
+fn signals(abi: Option<u8>) -> HostRow {
+    let row =
+        |state, why: &str, remedy| HostRow { name: "signals kept in", state, why: why.to_owned(), remedy };
+    match abi {
+        Some(6..) => row(HostState::Enforced, "by Landlock, also without namespaces", ""),
+        _ => row(HostState::Missing, "by namespaces alone; without them commands do not run", SIGNALS_KERNEL),
+    }
+}
+
+/// What the jail of a command is made of. Runs between fork and exec: no memory is taken here.
+fn make_a_view() -> io::Result<()> {
+    let others = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
+    if sys::unshare(others).is_err() {
+        sys::unshare(others | UnshareFlags::NEWUSER)?;
+    }
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    rustix::mount::mount_change(c"/", private)?;
+    rustix::mount::mount(c"none", c"/proc", c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
+    Ok(())
 }
 
 fn guarded_paths(works: bool) -> HostRow {
@@ -165,6 +274,17 @@ const SECCOMP_KERNEL: &str = "use a kernel built with CONFIG_SECCOMP_FILTER, and
 const USER_NAMESPACE_KERNEL: &str = "use a kernel built with CONFIG_USER_NS";
 const NETWORK_NAMESPACE_KERNEL: &str = "use a kernel built with CONFIG_NET_NS";
 const APPARMOR_PROFILE: &str = "give toolgate an AppArmor profile with `userns,`, or run the gateway as root";
+const APPARMOR_TEXT: &str = "write `abi <abi/4.0>, profile toolgate /path/to/toolgate flags=(unconfined) { userns, }` \
+    to /etc/apparmor.d/toolgate and run `apparmor_parser -r /etc/apparmor.d/toolgate`, or run the gateway as root";
+const MORE_NAMESPACES: &str = "sysctl user.max_user_namespaces=15000";
+const ALLOW_NAMESPACES: &str = "sysctl kernel.unprivileged_userns_clone=1";
+const NAMESPACES_IN_CONTAINER: &str = "in a container, start it with a seccomp profile that allows unshare, clone and \
+    mount, and with an unmasked /proc; elsewhere run the gateway as root";
+const PROCESS_LIMIT: &str =
+    "run the gateway as an ordinary user, delegate a control group, or use Linux 6.14 or later";
+const DELEGATE: &str =
+    "in the unit of the gateway set `Delegate=yes` and `DelegateSubgroup=gateway` (systemd 254)";
+const SIGNALS_KERNEL: &str = "use Linux 6.12 or later";
 const CGROUP_MOUNT: &str = "boot with systemd.unified_cgroup_hierarchy=1";
 const LANDLOCK_BOOT: &str = "use Linux 5.13 or later and add `landlock` to the boot parameter `lsm=`";
 

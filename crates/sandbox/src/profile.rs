@@ -71,6 +71,12 @@ impl SeccompProfile {
 #[derive(Debug, Eq, PartialEq)]
 pub struct ProfileError(String);
 
+impl ProfileError {
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
 impl fmt::Display for ProfileError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "seccomp: {}", self.0)

@@ -1,5 +1,9 @@
 //! Which questions to the kernel have no safe wrapper in a library? These, and no others.
-#![expect(unsafe_code, reason = "the only file that talks to the kernel without a library in between")]
+#![expect(unsafe_code, reason = "the only files that talk to the kernel without a library in between")]
+
+pub(crate) mod filter;
+pub(crate) mod mounts;
+pub(crate) mod process;
 
 use std::{ffi::c_int, io, mem, ptr};
 
@@ -16,8 +20,15 @@ pub fn leave(code: u8) -> ! {
 /// Only for the jail, which owns the whole process: nothing may use one of these descriptors afterwards.
 pub(crate) fn close_range(first: u32, last: u32) -> io::Result<()> {
     // SAFETY: close_range reads three integers and touches no memory. Callers are the two phases of the
-    // jail, whose documentation forbids other owners of descriptors in this range.
+    // worker's jail, whose documentation forbids other owners of descriptors in this range; the jailer
+    // before it owns any; and process 1 of a command's jail, which from there on never returns.
     done(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) })
+}
+
+/// Lets every descriptor from `first` on end with the program that this process is.
+pub(crate) fn close_on_execute(first: u32) -> io::Result<()> {
+    // SAFETY: close_range reads three integers and touches no memory; with this flag nothing is closed now.
+    done(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) })
 }
 
 /// The seals of an open memory file; `None` when the number is not open.

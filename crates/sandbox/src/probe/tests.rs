@@ -89,7 +89,77 @@ fn the_running_host_answers_every_row() {
     let names: Vec<&str> = found.rows.iter().map(|row| row.name).collect();
     assert_eq!(
         names,
-        ["landlock", "seccomp", "user namespaces", "network namespaces", "cgroups v2", "openat2"]
+        [
+            "landlock",
+            "seccomp",
+            "user namespaces",
+            "network namespaces",
+            "cgroups v2",
+            "openat2",
+            "jail for commands",
+            "process limit",
+            "control group for commands",
+            "signals kept in",
+            "reports of refusals"
+        ]
     );
     assert!(found.rows.iter().all(|row| !row.why.is_empty()));
+}
+
+#[test]
+fn a_refused_jail_for_commands_names_its_remedy() {
+    let refused = Err(io::Error::from_raw_os_error(libc::EPERM));
+    let restricted = "proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+    for (files, remedy) in [
+        (&[(restricted, "1\n")], APPARMOR_TEXT),
+        (&[("proc/sys/user/max_user_namespaces", "0\n")], MORE_NAMESPACES),
+        (&[("proc/sys/kernel/unprivileged_userns_clone", "0\n")], ALLOW_NAMESPACES),
+        (&[("proc/version", "x")], NAMESPACES_IN_CONTAINER),
+    ] {
+        let (_folder, host) = host(files);
+        let row = host.jail_for_commands(&refused);
+        check(&row, HostState::Missing, "not permitted");
+        assert_eq!(row.remedy, remedy);
+    }
+    let (_folder, open) = host(&[]);
+    check(&open.jail_for_commands(&Ok(())), HostState::Enforced, "tried");
+}
+
+#[test]
+fn roots_processes_are_counted_by_newer_kernels_only() {
+    let status = |uid: u32| format!("Name:\tx\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
+    for (uid, release, state) in [
+        (0, "6.14.2", HostState::Enforced),
+        (0, "6.13.9", HostState::Missing),
+        (1000, "5.15.0", HostState::Enforced),
+    ] {
+        let (_folder, host) =
+            host(&[("proc/self/status", &status(uid)), ("proc/sys/kernel/osrelease", release)]);
+        check(&host.process_limit(), state, "");
+    }
+}
+
+#[test]
+fn a_delegated_group_and_the_lack_of_one_are_told() {
+    let group = "sys/fs/cgroup/service";
+    let (_folder, ours) = host(&[
+        ("proc/self/cgroup", "0::/service/gateway\n"),
+        (&format!("{group}/cgroup.controllers"), "memory pids\n"),
+        (&format!("{group}/cgroup.procs"), ""),
+    ]);
+    check(&ours.control_group(), HostState::Enforced, "service");
+    let (_folder, none) = host(&[("proc/self/cgroup", "0::/\n")]);
+    check(&none.control_group(), HostState::Missing, "looking");
+}
+
+#[test]
+fn signals_and_reports_need_their_kernels() {
+    check(&signals(Some(6)), HostState::Enforced, "Landlock");
+    check(&signals(Some(5)), HostState::Missing, "");
+    check(&signals(None), HostState::Missing, "");
+    let file = "proc/sys/kernel/seccomp/actions_avail";
+    let (_folder, new) = host(&[(file, "kill_process user_notif allow\n")]);
+    check(&new.reports(), HostState::Enforced, "");
+    let (_folder, old) = host(&[(file, "kill_process allow\n")]);
+    check(&old.reports(), HostState::Missing, "");
 }

@@ -1,0 +1,121 @@
+//! The last steps of the process that becomes the command. Each takes away what an earlier one needs.
+
+use std::{io, io::Read, os::fd::AsFd, os::unix::net::UnixStream};
+
+use rustix::fs::Mode;
+
+use super::{
+    CommandStrength, Network,
+    encode::{Order, Word},
+    init::{Trouble, at, tell, wait_for_the_group},
+    seal::{self, Filters, Ground},
+    walls::Wall,
+};
+use crate::{privileges, sys, sys::process};
+
+/// In a view and namespaces of its own.
+pub(crate) fn run(order: &Order, strength: CommandStrength, inner: &UnixStream, filters: &Filters) -> ! {
+    finish(order, strength, inner, filters, Ground::View)
+}
+
+/// In the host's own file tree, as the leader of a process group.
+pub(crate) fn run_in_a_group(order: &Order, inner: &UnixStream, filters: &Filters) -> ! {
+    let mut strength = CommandStrength::NONE;
+    strength.add(Wall::DiesTogether);
+    // A supervisor that is gone is noticed by the first word, which nobody takes.
+    let is_grouped = wait_for_the_group(inner).unwrap_or(false);
+    strength.add_if(Wall::ControlGroup, is_grouped);
+    // Root's processes are not counted by the limit.
+    strength.add_if(Wall::ProcessLimit, is_grouped || !rustix::process::geteuid().is_root());
+    finish(order, strength, inner, filters, Ground::Host)
+}
+
+fn finish(
+    order: &Order,
+    mut strength: CommandStrength,
+    inner: &UnixStream,
+    filters: &Filters,
+    ground: Ground,
+) -> ! {
+    let word = match become_the_command(order, &mut strength, inner, filters, ground) {
+        Err(Refusal::TooWeak(missing)) => Word::TooWeak(missing),
+        Err(Refusal::Trouble(Trouble::Step(step, error))) => Word::Failed(format!("cannot {step}: {error}")),
+        Err(Refusal::Trouble(Trouble::NoNamespaces)) => Word::TooWeak(Vec::new()),
+    };
+    tell(inner, &word, &[]);
+    sys::leave(CANNOT_RUN)
+}
+
+/// Why the command does not run.
+enum Refusal {
+    TooWeak(Vec<String>),
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Refusal {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+/// Returns only when it fails.
+fn become_the_command(
+    order: &Order,
+    strength: &mut CommandStrength,
+    mut inner: &UnixStream,
+    filters: &Filters,
+    ground: Ground,
+) -> Result<std::convert::Infallible, Refusal> {
+    // No terminal, and a group that can be killed as a whole.
+    rustix::process::setsid().map_err(at("start a session"))?;
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    let [input, output, error] = &order.stdio;
+    rustix::stdio::dup2_stdin(input).map_err(at("set standard input"))?;
+    rustix::stdio::dup2_stdout(output).map_err(at("set standard output"))?;
+    rustix::stdio::dup2_stderr(error).map_err(at("set standard error"))?;
+    rustix::process::chdir(&order.cwd)
+        .map_err(at(format!("enter the working folder `{}`", order.cwd.display())))?;
+    sys::close_on_execute(FIRST_OTHER).map_err(at("close what is open"))?;
+
+    privileges::lock_bits();
+    privileges::empty_bounding_set();
+    privileges::drop_capabilities().map_err(at("drop the capabilities"))?;
+    privileges::forbid_new().map_err(at("forbid new privileges"))?;
+    privileges::read_back(strength).map_err(at("read back the privileges"))?;
+    seal::limit(&order.limits, ground).map_err(at("set the limits"))?;
+    let abi = seal::confine(order, ground)?;
+    strength.add(Wall::Limits);
+    strength.set_landlock_abi(abi.unwrap_or(0));
+    let asked = match ground {
+        Ground::View => order.asked,
+        // Nothing but Landlock keeps files and signals in.
+        Ground::Host => order.asked.with_landlock(SIGNALS_KEPT_IN),
+    };
+    // The jailer has reset all others, and its supervisors ignore just this one.
+    process::heed(libc::SIGPIPE).map_err(at("reset the signals"))?;
+
+    // Judged before the filter is in force, as if it were: a filter that cannot be installed ends everything.
+    strength.add(Wall::Seccomp);
+    let missing = strength.missing(asked);
+    if !missing.is_empty() {
+        return Err(Refusal::TooWeak(missing));
+    }
+    let sealed = Word::Sealed(*strength).to_frame().map_err(at("say that all is ready"))?;
+    let filter = filters.for_order(order, ground).map_err(at("choose a filter"))?;
+    let listener = sys::filter::install(&filter.program).map_err(at("install the filter"))?;
+    // The filter's own descriptor was the last to be made here; the filter lets everybody lower a limit.
+    seal::limit_descriptors(&order.limits).map_err(at("limit the descriptors"))?;
+    super::passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
+    drop(listener);
+    if let Network::Proxied { .. } = order.network {
+        // Nobody runs before somebody can answer.
+        inner.read_exact(&mut [0]).map_err(at("hear that the sockets were handed out"))?;
+    }
+    let error = process::execute(&order.program, &order.argv, &order.env);
+    Err(at::<io::Error>(format!("run `{}`", order.program.to_string_lossy()))(error).into())
+}
+
+/// The version from which Landlock knows of signals.
+const SIGNALS_KEPT_IN: u8 = 6;
+const FIRST_OTHER: u32 = 3;
+const CANNOT_RUN: u8 = 127;

@@ -1,0 +1,130 @@
+//! Memory and processes of a command bounded together, by a control group (version 2) that was delegated to us.
+//!
+//! The kernel wants processes in leaves only, so that the group we are in cannot hold another one; the one above it must
+//! be ours, as with `Delegate=yes` and `DelegateSubgroup=` of systemd. Where it is not, there is no group.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::process::Pid;
+
+use super::CommandLimits;
+
+/// A group for one command. Dropping it kills who is left in it and removes it.
+#[derive(Debug)]
+pub(crate) struct ControlGroup {
+    folder: PathBuf,
+}
+
+impl ControlGroup {
+    /// `None` where nothing was delegated to us.
+    pub(crate) fn make(limits: &CommandLimits) -> Option<Self> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let above = delegated(Path::new("/sys/fs/cgroup"), &own)?;
+        let name = format!("toolgate-{}", std::process::id());
+        Self::make_in(&above, &name, limits).ok()
+    }
+
+    fn make_in(above: &Path, name: &str, limits: &CommandLimits) -> io::Result<Self> {
+        fs::write(above.join("cgroup.subtree_control"), "+memory +pids")?;
+        let folder = above.join(name);
+        fs::create_dir(&folder)?;
+        let group = Self { folder };
+        group.set("memory.max", &limits.memory_bytes.to_string())?;
+        // Without this a command would push its own pages, and those of others, out to the disk.
+        let _ = group.set("memory.swap.max", "0");
+        group.set("memory.oom.group", "1")?;
+        // The first process of the jail is one of them.
+        group.set("pids.max", &limits.processes.saturating_add(1).to_string())?;
+        Ok(group)
+    }
+
+    pub(crate) fn take_in(&self, process: Pid) -> io::Result<()> {
+        self.set("cgroup.procs", &process.as_raw_nonzero().to_string())
+    }
+
+    /// Whether the kernel killed somebody in here for want of memory.
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
+        let events = fs::read_to_string(self.folder.join("memory.events")).unwrap_or_default();
+        let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        kills.and_then(|count| count.trim().parse::<u64>().ok()).is_some_and(|count| count > 0)
+    }
+
+    pub(crate) fn kill(&self) {
+        let _ = self.set("cgroup.kill", "1");
+    }
+
+    fn set(&self, file: &str, text: &str) -> io::Result<()> {
+        fs::write(self.folder.join(file), text)
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        self.kill();
+        // Whoever was killed leaves the group a little later.
+        for _ in 0..TRIES {
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(PAUSE),
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The group above ours, if we may make groups in it and it bounds memory and processes.
+pub(crate) fn delegated(mount: &Path, own: &str) -> Option<PathBuf> {
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let above = mount.join(Path::new(own).parent()?);
+    let controllers = fs::read_to_string(above.join("cgroup.controllers")).ok()?;
+    let has = |wanted| controllers.split_ascii_whitespace().any(|controller| controller == wanted);
+    let may = rustix::fs::access(&above, rustix::fs::Access::WRITE_OK).is_ok()
+        && rustix::fs::access(above.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
+    // The top of the hierarchy is nobody's to delegate.
+    (has("memory") && has("pids") && may && !own.is_empty()).then_some(above)
+}
+
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> CommandLimits {
+        CommandLimits { memory_bytes: 1 << 20, cpu_seconds: 1, processes: 7, open_files: 1, file_bytes: 1 }
+    }
+
+    #[test]
+    fn only_a_group_above_us_that_is_ours_will_do() {
+        let mount = tempfile::tempdir().unwrap();
+        let above = mount.path().join("service");
+        fs::create_dir_all(above.join("gateway")).unwrap();
+        assert_eq!(delegated(mount.path(), "0::/service/gateway\n"), None, "no controllers");
+        fs::write(above.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
+        assert_eq!(delegated(mount.path(), "0::/service/gateway\n"), None, "not ours to move processes into");
+        fs::write(above.join("cgroup.procs"), "").unwrap();
+        assert_eq!(delegated(mount.path(), "0::/service/gateway\n"), Some(above.clone()));
+        assert_eq!(delegated(mount.path(), "4:memory:/service/gateway\n"), None, "version 1");
+        fs::write(above.join("cgroup.controllers"), "cpu\n").unwrap();
+        assert_eq!(delegated(mount.path(), "0::/service/gateway\n"), None, "without memory");
+    }
+
+    #[test]
+    fn the_limits_are_written_and_the_kill_is_read() {
+        let above = tempfile::tempdir().unwrap();
+        let group = ControlGroup::make_in(above.path(), "one", &limits()).unwrap();
+        let read = |file: &str| fs::read_to_string(above.path().join("one").join(file)).unwrap();
+        assert_eq!((read("memory.max"), read("pids.max")), ("1048576".into(), "8".into()));
+        assert!(!group.ran_out_of_memory());
+        fs::write(above.path().join("one/memory.events"), "low 0\noom 1\noom_kill 1\n").unwrap();
+        assert!(group.ran_out_of_memory());
+        assert!(
+            ControlGroup::make_in(above.path(), "one", &limits()).is_err(),
+            "a group of that name exists"
+        );
+    }
+}

@@ -1,0 +1,326 @@
+//! In which words do the gateway, a supervisor and a jail speak?
+
+use std::{
+    ffi::{CString, OsStr, OsString},
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::PathBuf,
+    time::Duration,
+};
+
+use super::{
+    Access, Attempt, Bind, CommandJail, CommandLimits, CommandStrength, CommandUsage, Ending, Network,
+    Refused, Source, SpawnError, Trace, passing::Parcel, walls::Asked,
+};
+use crate::{
+    Namespaces,
+    wire::{Reader, WireError, Writer},
+};
+
+/// A jail as the supervisor reads it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) program: CString,
+    pub(crate) argv: Vec<CString>,
+    pub(crate) env: Vec<CString>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) binds: Vec<Bind>,
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) tmp_bytes: u64,
+    pub(crate) network: Network,
+    pub(crate) limits: CommandLimits,
+    pub(crate) asked: Asked,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) trace: Trace,
+    /// Standard input, output and error.
+    pub(crate) stdio: [OwnedFd; 3],
+}
+
+/// What a supervisor says to the gateway, and a jail to its supervisor.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// The command is about to run. With a handle to its first process, if there is one to kill, and the sockets.
+    Started(CommandStrength),
+    TooWeak(Vec<String>),
+    Failed(String),
+    Report(Account),
+    /// Of a jail: the sockets of its network.
+    Sockets,
+    /// Of a jail: everything stands, the next thing is the program. With the descriptor on which the filter asks.
+    Sealed(CommandStrength),
+    /// Of a jail: the command ended with this status.
+    Exit(i32),
+}
+
+/// What a supervisor knows of a command that ended.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) ending: Ending,
+    pub(crate) usage: CommandUsage,
+    pub(crate) refused: Vec<Refused>,
+    pub(crate) refused_beyond: u64,
+}
+
+/// The frame for a jail, and the descriptors that go with it after the three standard ones.
+pub(crate) fn order(jail: &CommandJail) -> Result<(Vec<u8>, Vec<BorrowedFd<'_>>), SpawnError> {
+    let mut writer = Writer::new(ORDER);
+    writer.bytes(jail.program.as_os_str().as_bytes());
+    list(&mut writer, jail.argv.iter().map(OsString::as_os_str));
+    let settings: Vec<OsString> = jail.env.iter().map(|(name, value)| setting(name, value)).collect();
+    list(&mut writer, settings.iter().map(OsString::as_os_str));
+    writer.bytes(jail.cwd.as_os_str().as_bytes());
+    let mut opened = Vec::new();
+    writer.u32(u32::try_from(jail.view.binds.len()).unwrap_or(u32::MAX));
+    for bind in &jail.view.binds {
+        writer.bytes(bind.at.as_os_str().as_bytes()).u8(bind.access as u8);
+        match &bind.source {
+            Source::Path(path) => writer.u8(0).bytes(path.as_os_str().as_bytes()),
+            Source::Opened(descriptor) => {
+                opened.push(descriptor.as_fd());
+                writer.u8(1)
+            }
+        };
+    }
+    list(&mut writer, jail.view.hidden.iter().map(|path| path.as_os_str()));
+    writer.u64(jail.view.tmp_bytes);
+    match jail.network {
+        Network::None => writer.u32(0),
+        Network::Proxied { http_port } => writer.u32(u32::from(http_port)),
+    };
+    let limits = jail.limits;
+    writer.u64(limits.memory_bytes).u64(limits.cpu_seconds).u64(limits.processes);
+    writer.u64(limits.open_files).u64(limits.file_bytes);
+    writer.u32(Asked::from(&jail.required).to_bits());
+    writer.u8(u8::from(jail.required.namespaces == Namespaces::Enter));
+    writer.u8(u8::from(jail.trace == Trace::Refusals));
+    let frame = writer.finish().map_err(|error| SpawnError::Invalid(error.to_string()))?;
+    Ok((frame, opened))
+}
+
+impl Order {
+    pub(crate) fn read(parcel: Parcel) -> io::Result<Self> {
+        if parcel.kind != ORDER {
+            return Err(io::Error::other(WireError::UnknownKind(parcel.kind)));
+        }
+        let mut descriptors = parcel.descriptors.into_iter();
+        let stdio = match (descriptors.next(), descriptors.next(), descriptors.next()) {
+            (Some(input), Some(output), Some(error)) => [input, output, error],
+            _ => return Err(io::Error::other("the order came without its three standard descriptors")),
+        };
+        read_order(&mut Reader::new(&parcel.body), &mut descriptors, stdio).map_err(io::Error::other)
+    }
+}
+
+fn read_order(
+    reader: &mut Reader<'_>,
+    descriptors: &mut impl Iterator<Item = OwnedFd>,
+    stdio: [OwnedFd; 3],
+) -> Result<Order, WireError> {
+    let program = string(reader)?;
+    let argv = strings(reader)?;
+    let env = strings(reader)?;
+    let cwd = path(reader)?;
+    let mut binds = Vec::new();
+    for _ in 0..reader.count(MOST_ITEMS, 6)? {
+        let (at, access) = (path(reader)?, access(reader.u8()?)?);
+        let source = match reader.u8()? {
+            0 => Source::Path(path(reader)?),
+            1 => Source::Opened(descriptors.next().ok_or(WireError::Truncated)?),
+            other => return Err(WireError::UnknownValue(other)),
+        };
+        binds.push(Bind { source, at, access });
+    }
+    let hidden = strings(reader)?.into_iter().map(|path| OsString::from_vec(path.into_bytes()).into());
+    let hidden = hidden.collect();
+    let tmp_bytes = reader.u64()?;
+    let network = match u16::try_from(reader.u32()?) {
+        Ok(0) => Network::None,
+        Ok(http_port) => Network::Proxied { http_port },
+        Err(_) => return Err(WireError::UnknownValue(u8::MAX)),
+    };
+    let limits = CommandLimits {
+        memory_bytes: reader.u64()?,
+        cpu_seconds: reader.u64()?,
+        processes: reader.u64()?,
+        open_files: reader.u64()?,
+        file_bytes: reader.u64()?,
+    };
+    let asked = Asked::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))?;
+    let namespaces = if reader.u8()? == 1 { Namespaces::Enter } else { Namespaces::DangerouslySkip };
+    let trace = if reader.u8()? == 1 { Trace::Refusals } else { Trace::Off };
+    reader.end()?;
+    let order = Order {
+        program,
+        argv,
+        env,
+        cwd,
+        binds,
+        hidden,
+        tmp_bytes,
+        network,
+        limits,
+        asked,
+        namespaces,
+        trace,
+        stdio,
+    };
+    Ok(order)
+}
+
+impl Word {
+    pub(crate) fn to_frame(&self) -> io::Result<Vec<u8>> {
+        let mut writer = Writer::new(self.kind());
+        match self {
+            Self::Started(strength) | Self::Sealed(strength) => drop(writer.u32(strength.to_bits())),
+            Self::TooWeak(missing) => list(&mut writer, missing.iter().map(OsStr::new)),
+            Self::Failed(why) => drop(writer.text(why)),
+            Self::Report(account) => write_account(&mut writer, account),
+            Self::Sockets => {}
+            Self::Exit(status) => drop(writer.u32(status.cast_unsigned())),
+        }
+        writer.finish().map_err(io::Error::other)
+    }
+
+    pub(crate) fn read(kind: u8, body: &[u8]) -> io::Result<Self> {
+        let mut reader = Reader::new(body);
+        let word = match kind {
+            STARTED => strength(&mut reader).map(Self::Started),
+            SEALED => strength(&mut reader).map(Self::Sealed),
+            TOO_WEAK => texts(&mut reader).map(Self::TooWeak),
+            FAILED => reader.text(MOST_TEXT).map(|why| Self::Failed(why.to_owned())),
+            REPORT => read_account(&mut reader).map(Self::Report),
+            SOCKETS => Ok(Self::Sockets),
+            EXIT => reader.u32().map(|status| Self::Exit(status.cast_signed())),
+            other => Err(WireError::UnknownKind(other)),
+        };
+        let word = word.map_err(io::Error::other)?;
+        reader.end().map_err(io::Error::other)?;
+        Ok(word)
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Started(_) => STARTED,
+            Self::TooWeak(_) => TOO_WEAK,
+            Self::Failed(_) => FAILED,
+            Self::Report(_) => REPORT,
+            Self::Sockets => SOCKETS,
+            Self::Sealed(_) => SEALED,
+            Self::Exit(_) => EXIT,
+        }
+    }
+}
+
+fn write_account(writer: &mut Writer, account: &Account) {
+    match &account.ending {
+        Ending::Exited(code) => writer.u8(0).u32(u32::from(*code)),
+        Ending::Signalled(signal) => writer.u8(1).u32(signal.cast_unsigned()),
+        Ending::TimedOut => writer.u8(2),
+        Ending::OutputTooLarge => writer.u8(3),
+        Ending::OutOfMemory => writer.u8(4),
+        Ending::JailFailed(why) => writer.u8(5).text(why),
+    };
+    for span in [account.usage.elapsed, account.usage.cpu] {
+        writer.u64(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+    }
+    writer.u64(account.usage.peak_memory).u64(account.refused_beyond);
+    writer.u32(u32::try_from(account.refused.len()).unwrap_or(u32::MAX));
+    for refused in &account.refused {
+        match refused {
+            Refused::Path { path, access } => {
+                writer.u8(0).bytes(path.as_os_str().as_bytes()).u8(*access as u8);
+            }
+            Refused::Syscall { name, detail } => drop(writer.u8(1).text(name).text(detail)),
+            Refused::Address { address } => drop(writer.u8(2).text(address)),
+        }
+    }
+}
+
+fn read_account(reader: &mut Reader<'_>) -> Result<Account, WireError> {
+    let ending = match reader.u8()? {
+        0 => Ending::Exited(u8::try_from(reader.u32()?).map_err(|_| WireError::UnknownValue(0))?),
+        1 => Ending::Signalled(reader.u32()?.cast_signed()),
+        2 => Ending::TimedOut,
+        3 => Ending::OutputTooLarge,
+        4 => Ending::OutOfMemory,
+        5 => Ending::JailFailed(reader.text(MOST_TEXT)?.to_owned()),
+        other => return Err(WireError::UnknownValue(other)),
+    };
+    let elapsed = Duration::from_nanos(reader.u64()?);
+    let cpu = Duration::from_nanos(reader.u64()?);
+    let usage = CommandUsage { elapsed, cpu, peak_memory: reader.u64()? };
+    let refused_beyond = reader.u64()?;
+    let mut refused = Vec::new();
+    for _ in 0..reader.count(MOST_ITEMS, 5)? {
+        refused.push(match reader.u8()? {
+            0 => Refused::Path { path: path(reader)?, access: attempt(reader.u8()?)? },
+            1 => Refused::Syscall {
+                name: reader.text(MOST_TEXT)?.to_owned(),
+                detail: reader.text(MOST_TEXT)?.to_owned(),
+            },
+            2 => Refused::Address { address: reader.text(MOST_TEXT)?.to_owned() },
+            other => return Err(WireError::UnknownValue(other)),
+        });
+    }
+    Ok(Account { ending, usage, refused, refused_beyond })
+}
+
+fn setting(name: &OsStr, value: &OsStr) -> OsString {
+    let mut setting = name.to_owned();
+    setting.push("=");
+    setting.push(value);
+    setting
+}
+
+fn list<'a>(writer: &mut Writer, items: impl ExactSizeIterator<Item = &'a OsStr>) {
+    writer.u32(u32::try_from(items.len()).unwrap_or(u32::MAX));
+    for item in items {
+        writer.bytes(item.as_bytes());
+    }
+}
+
+fn string(reader: &mut Reader<'_>) -> Result<CString, WireError> {
+    CString::new(reader.bytes(MOST_TEXT)?).map_err(|_| WireError::UnknownValue(0))
+}
+
+fn strings(reader: &mut Reader<'_>) -> Result<Vec<CString>, WireError> {
+    (0..reader.count(MOST_ITEMS, 4)?).map(|_| string(reader)).collect()
+}
+
+fn texts(reader: &mut Reader<'_>) -> Result<Vec<String>, WireError> {
+    (0..reader.count(MOST_ITEMS, 4)?).map(|_| reader.text(MOST_TEXT).map(str::to_owned)).collect()
+}
+
+fn path(reader: &mut Reader<'_>) -> Result<PathBuf, WireError> {
+    Ok(OsStr::from_bytes(reader.bytes(MOST_TEXT)?).into())
+}
+
+fn strength(reader: &mut Reader<'_>) -> Result<CommandStrength, WireError> {
+    CommandStrength::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))
+}
+
+fn access(number: u8) -> Result<Access, WireError> {
+    let all = [Access::Read, Access::Execute, Access::Write];
+    all.into_iter().find(|access| *access as u8 == number).ok_or(WireError::UnknownValue(number))
+}
+
+fn attempt(number: u8) -> Result<Attempt, WireError> {
+    let all = [Attempt::Read, Attempt::Write, Attempt::Execute];
+    all.into_iter().find(|attempt| *attempt as u8 == number).ok_or(WireError::UnknownValue(number))
+}
+
+const ORDER: u8 = 1;
+const STARTED: u8 = 2;
+const TOO_WEAK: u8 = 3;
+const FAILED: u8 = 4;
+const REPORT: u8 = 5;
+const SOCKETS: u8 = 6;
+const SEALED: u8 = 7;
+const EXIT: u8 = 8;
+
+const MOST_ITEMS: usize = 64 * 1024;
+const MOST_TEXT: usize = 2 << 20;
+
+#[cfg(test)]
+mod tests;

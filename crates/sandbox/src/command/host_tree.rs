@@ -1,0 +1,181 @@
+//! What is granted where a command has no view of its own, and names lead into the host's tree? Landlock alone decides.
+//!
+//! A rule holds for everything below it, so that around something hidden its neighbours are granted one by one, and the
+//! folders above it not at all: they can be passed, and neither listed nor changed.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+
+use super::{
+    Access, Bind, Source,
+    encode::Order,
+    seal::Grant,
+    view::hidden::{Budget, Id, each, exists, id, other_names},
+};
+
+/// Every bind, taken apart where something in it is hidden.
+pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
+    let mut budget = Budget::new();
+    let mut hidden = Hidden { paths: Vec::new(), aliased: BTreeSet::new() };
+    for path in &order.hidden {
+        let real = real_path(path);
+        if let Some(found) = exists(open(&real))? {
+            let about = rustix::fs::fstat(&found)?;
+            hidden.aliased.extend(other_names(&found, &about, &mut budget)?);
+        }
+        hidden.paths.push(real);
+    }
+    let mut grants = Vec::new();
+    for bind in &order.binds {
+        let (opened, real) = source(bind)?;
+        if !hidden.aliased.is_empty() {
+            hidden.refuse_aliases(&opened, &real, &mut budget)?;
+        }
+        hidden.carve(opened, &real, bind.access.into(), &mut grants)?;
+        if grants.len() > MOST_RULES {
+            return Err(io::Error::other(format!(
+                "more than {MOST_RULES} neighbours of hidden paths would have to be granted; bind less"
+            )));
+        }
+    }
+    Ok(grants)
+}
+
+struct Hidden {
+    paths: Vec<PathBuf>,
+    /// Hidden files that have more than one name.
+    aliased: BTreeSet<Id>,
+}
+
+impl Hidden {
+    fn carve(
+        &self,
+        opened: OwnedFd,
+        path: &Path,
+        grant: Grant,
+        into: &mut Vec<(OwnedFd, Grant)>,
+    ) -> io::Result<()> {
+        if self.paths.iter().any(|hidden| path.starts_with(hidden)) {
+            return Ok(());
+        }
+        if !self.paths.iter().any(|hidden| hidden.starts_with(path)) {
+            into.push((opened, grant));
+            return Ok(());
+        }
+        let folder = rustix::fs::openat(&opened, ".", LISTED, Mode::empty())?;
+        let mut budget = Budget::new();
+        let mut neighbours = Vec::new();
+        each(&folder, &mut budget, |name, about| {
+            if !FileType::from_raw_mode(about.st_mode).is_symlink() {
+                neighbours.push(name.to_owned());
+            }
+            Ok(())
+        })?;
+        for name in neighbours {
+            let neighbour = rustix::fs::openat(&folder, &name, PLACE | OFlags::NOFOLLOW, Mode::empty());
+            if let Some(neighbour) = exists(neighbour.map_err(Into::into))? {
+                self.carve(neighbour, &path.join(name), grant, into)?;
+            }
+            if into.len() > MOST_RULES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Landlock knows files, not names: a file that is hidden under one name would have to be granted under the other.
+    fn refuse_aliases(&self, top: &OwnedFd, path: &Path, budget: &mut Budget) -> io::Result<()> {
+        let mut folders = vec![(top.try_clone()?, path.to_owned())];
+        let refuse = |path: &Path| {
+            let why = format!(
+                "`{}` is another name of a hidden file; remove it, or do not bind it",
+                path.display()
+            );
+            Err(io::Error::other(why))
+        };
+        if self.aliased.contains(&id(&rustix::fs::fstat(top)?)) {
+            return refuse(path);
+        }
+        while let Some((place, path)) = folders.pop() {
+            if self.paths.contains(&path) {
+                continue;
+            }
+            // A single file has been looked at; what we cannot list, the command, whose user is ours, cannot either.
+            let Ok(folder) = rustix::fs::openat(&place, ".", LISTED, Mode::empty()) else { continue };
+            each(&folder, budget, |name, about| {
+                let below = path.join(name);
+                if self.paths.contains(&below) {
+                    return Ok(());
+                }
+                if self.aliased.contains(&id(about)) {
+                    return refuse(&below);
+                }
+                if FileType::from_raw_mode(about.st_mode).is_dir() {
+                    let opened = rustix::fs::openat(&folder, name, PLACE | OFlags::NOFOLLOW, Mode::empty());
+                    folders.extend(opened.ok().map(|opened| (opened, below)));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What a bind means here: itself, in its own place.
+fn source(bind: &Bind) -> io::Result<(OwnedFd, PathBuf)> {
+    let opened = match &bind.source {
+        Source::Path(path) => open(path)?,
+        Source::Opened(opened) => opened.try_clone()?,
+    };
+    let real = fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd()))?;
+    if real_path(&bind.at) == real {
+        return Ok((opened, real));
+    }
+    Err(io::Error::other(format!(
+        "`{}` can be seen at `{}` only in a view of its own, which takes namespaces",
+        real.display(),
+        bind.at.display()
+    )))
+}
+
+/// Without links as far as the path exists; the rest as it stands.
+fn real_path(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut here = path;
+    loop {
+        if let Ok(real) = fs::canonicalize(here) {
+            return rest.iter().rev().fold(real, |path: PathBuf, part| path.join(part));
+        }
+        match (here.parent(), here.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name);
+                here = parent;
+            }
+            _ => return path.to_owned(),
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(CWD, path, PLACE, Mode::empty())?)
+}
+
+impl From<Access> for Grant {
+    fn from(access: Access) -> Self {
+        match access {
+            Access::Read => Self::Read,
+            Access::Execute => Self::Run,
+            Access::Write => Self::Write,
+        }
+    }
+}
+
+const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const MOST_RULES: usize = 4096;

@@ -1,0 +1,210 @@
+//! Process 1 of a jail: makes what the command will see, starts it, and ends with it.
+
+use std::{
+    fs,
+    io::{self, Read},
+    net::{Ipv4Addr, TcpListener, UdpSocket},
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
+    os::unix::net::UnixStream,
+};
+
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::{
+    CommandStrength, Network, child,
+    encode::{Order, Word},
+    passing,
+    seal::Filters,
+    view,
+    walls::Wall,
+};
+use crate::{
+    privileges,
+    sys::{
+        self, mounts,
+        process::{self, Split},
+    },
+};
+
+/// Whose ids the command has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Identity {
+    /// No user namespace: the ids are what they were.
+    Kept,
+    /// These ids of the outside are the only ones inside.
+    Mapped { user: u32, group: u32 },
+}
+
+impl Identity {
+    /// What this process would be in a user namespace of its own.
+    pub(crate) fn now() -> Self {
+        let user = rustix::process::geteuid().as_raw();
+        let group = rustix::process::getegid().as_raw();
+        Self::Mapped { user, group }
+    }
+}
+
+pub(crate) fn run(order: Order, identity: Identity, inner: &UnixStream, filters: &Filters) -> ! {
+    match prepare(&order, identity, inner) {
+        Ok(strength) => match process::fork() {
+            Ok(Split::Child) => child::run(&order, strength, inner, filters),
+            Ok(Split::Parent(command)) => {
+                drop(order);
+                outlive(command, inner)
+            }
+            Err(error) => tell(inner, &Word::Failed(format!("cannot start a process: {error}")), &[]),
+        },
+        Err(Trouble::NoNamespaces) => tell(inner, &Word::TooWeak(Vec::new()), &[]),
+        Err(Trouble::Step(step, error)) => {
+            tell(inner, &Word::Failed(format!("cannot {step}: {error}")), &[]);
+        }
+    }
+    sys::leave(1)
+}
+
+/// Why a jail is not made.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The host lets us enter namespaces and gives us no rights in them.
+    NoNamespaces,
+    Step(String, io::Error),
+}
+
+/// Names the step that failed.
+pub(crate) fn at<E: Into<io::Error>>(step: impl Into<String>) -> impl FnOnce(E) -> Trouble {
+    |error| Trouble::Step(step.into(), error.into())
+}
+
+fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<CommandStrength, Trouble> {
+    // A supervisor that has died before this is noticed by the first word, which nobody takes.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("ask to die with it"))?;
+    let mut strength = CommandStrength::NONE;
+    if let Identity::Mapped { user, group } = identity {
+        map_ids(user, group).map_err(|_| Trouble::NoNamespaces)?;
+        strength.add(Wall::UserNamespace);
+    }
+    view::make_private().map_err(|_| Trouble::NoNamespaces)?;
+    for wall in NAMESPACES {
+        strength.add(wall);
+    }
+    strength.add(Wall::DiesTogether);
+    strength.add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("hear from its supervisor"))?);
+    // Whoever must die for want of memory: this one first. Everybody may offer itself, unless a container masks the file.
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let is_bounded = strength.has(Wall::ControlGroup) || bound_processes(order.limits.processes, identity);
+    strength.add_if(Wall::ProcessLimit, is_bounded);
+    rustix::system::sethostname(b"jail").map_err(at("set the host name"))?;
+    if let Network::Proxied { http_port } = order.network {
+        open_sockets(http_port, inner).map_err(at("open the sockets of its network"))?;
+    }
+    let built = view::build(order)?;
+    strength.add(Wall::PrivateView);
+    strength.add_if(Wall::PrivateProc, built.has_proc);
+    // Not to be looked into by the command, whose user it has.
+    privileges::refuse_dumps().map_err(at("refuse dumps"))?;
+    Ok(strength)
+}
+
+/// Whether the supervisor has put us into a control group.
+pub(crate) fn wait_for_the_group(mut inner: &UnixStream) -> io::Result<bool> {
+    let mut answer = [0];
+    inner.read_exact(&mut answer)?;
+    Ok(answer == [1])
+}
+
+fn map_ids(user: u32, group: u32) -> io::Result<()> {
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    // Without this the kernel lets nobody map a group: leaving a group can grant what the group was denied.
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Root's processes are not counted by the kernel's limit for users. Since Linux 6.14 each process namespace has its own
+/// highest number; before, the same file is the whole host's and must not be touched.
+fn bound_processes(most: u64, identity: Identity) -> bool {
+    if let Identity::Mapped { user: 1.., .. } = identity {
+        return true;
+    }
+    let system = rustix::system::uname();
+    if !system.release().to_str().is_ok_and(has_own_process_numbers) {
+        return false;
+    }
+    let most = most.max(LOWEST_HIGHEST_PID).to_string();
+    fs::write("/proc/sys/kernel/pid_max", &most).is_ok()
+        && fs::read_to_string("/proc/sys/kernel/pid_max").is_ok_and(|now| now.trim() == most)
+}
+
+/// Whether a kernel of this release counts processes for each namespace.
+pub(crate) fn has_own_process_numbers(release: &str) -> bool {
+    at_least(release, (6, 14))
+}
+
+fn at_least(release: &str, wanted: (u32, u32)) -> bool {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= wanted,
+        _ => false,
+    }
+}
+
+fn open_sockets(http_port: u16, inner: &UnixStream) -> io::Result<()> {
+    let dns = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    mounts::raise_loopback(dns.as_fd())?;
+    let dns = UdpSocket::bind((Ipv4Addr::LOCALHOST, DNS_PORT))?;
+    let http = TcpListener::bind((Ipv4Addr::LOCALHOST, http_port))?;
+    passing::send(inner, &Word::Sockets.to_frame()?, &[http.as_fd(), dns.as_fd()])
+}
+
+/// Buries orphans until the command itself ends. What is left then dies with this process.
+fn outlive(command: Pid, inner: &UnixStream) -> ! {
+    // It needs no right and no descriptor any more but the one on which it tells the end.
+    let _ = privileges::drop_capabilities();
+    let kept = inner.as_raw_fd().cast_unsigned();
+    let _ = sys::close_range(0, kept.saturating_sub(1));
+    let _ = sys::close_range(kept.saturating_add(1), u32::MAX);
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended == command => {
+                tell(inner, &Word::Exit(status.as_raw()), &[]);
+                sys::leave(0);
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => sys::leave(1),
+        }
+    }
+}
+
+/// Nobody listens any more only when this jail is about to be killed.
+pub(crate) fn tell(inner: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
+    if let Ok(frame) = word.to_frame() {
+        let _ = passing::send(inner, &frame, descriptors);
+    }
+}
+
+const NAMESPACES: [Wall; 5] = [
+    Wall::PidNamespace,
+    Wall::NetworkNamespace,
+    Wall::IpcNamespace,
+    Wall::UtsNamespace,
+    Wall::CgroupNamespace,
+];
+
+const DNS_PORT: u16 = 53;
+
+/// The kernel keeps some numbers for itself.
+const LOWEST_HIGHEST_PID: u64 = 301;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        for newer in ["6.14", "6.14.0-rc1", "6.18.44-fc-v445", "7.0.1", "10.2"] {
+            assert!(at_least(newer, (6, 14)), "{newer}");
+        }
+        for older in ["6.9.3", "6.13.12", "5.15.0-91-generic", "", "six", "6"] {
+            assert!(!at_least(older, (6, 14)), "{older}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What did the command ask for and not get? Answers the filter's questions and keeps a list.
+//!
+//! Reporting only: what is refused is refused by the filter, the view and Landlock. A command can lie about a path by
+//! changing it after it was looked at, and gains a wrong line in a list.
+
+mod caller;
+mod granted;
+
+use std::{collections::BTreeSet, os::fd::BorrowedFd};
+
+use rustix::process::Pid;
+
+use super::{Attempt, Network, Refused, encode::Order, seal::Filters};
+use crate::{
+    filter::Filter,
+    sys::filter::{self, Answer, Notice},
+};
+use caller::Caller;
+use granted::Granted;
+
+/// The list of one command.
+#[derive(Debug)]
+pub(crate) struct Notices {
+    /// Calls that are allowed and only looked at. Every other question is a refusal.
+    watched: BTreeSet<u32>,
+    network: Network,
+    granted: Granted,
+    list: Vec<Refused>,
+    beyond: u64,
+}
+
+impl Notices {
+    pub(crate) fn new(order: &Order, filter: &Filter) -> Self {
+        let (watched, granted) = (filter.watched.clone(), Granted::of(order));
+        Self { watched, network: order.network, granted, list: Vec::new(), beyond: 0 }
+    }
+
+    pub(crate) fn into_list(self) -> (Vec<Refused>, u64) {
+        (self.list, self.beyond)
+    }
+
+    /// Whether there may be more questions.
+    pub(crate) fn answer_next(&mut self, listener: BorrowedFd<'_>, filters: &Filters) -> bool {
+        let notice = match filter::next_notice(listener) {
+            Ok(notice) => notice,
+            // The caller died between asking and being heard, or we were interrupted.
+            Err(error) => return matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)),
+        };
+        let number = notice.data.nr.cast_unsigned();
+        let name = filters.name(number);
+        let (refused, answer) = if self.watched.contains(&number) {
+            let row = WATCHED.iter().find(|watched| watched.name == name);
+            (row.map(|row| self.look(row, &notice)).unwrap_or_default(), Answer::Continue)
+        } else {
+            (vec![refuse(name, &notice)], Answer::Refuse { errno: libc::EPERM })
+        };
+        for one in refused.into_iter().flatten() {
+            // Whoever is gone may have been replaced by another process of the same number, whose memory we then read.
+            if filter::still_waits(listener, notice.id) {
+                self.add(one);
+            }
+        }
+        filter::answer(listener, notice.id, answer).is_ok()
+    }
+
+    fn look(&self, watched: &Watched, notice: &Notice) -> Vec<Option<Refused>> {
+        let Some(process) = Pid::from_raw(notice.pid.cast_signed().max(0)) else { return Vec::new() };
+        let caller = Caller::new(process, notice.data.args);
+        match watched.what {
+            What::Open { place, flags } => {
+                let attempt = attempt(caller.argument(flags));
+                vec![self.path(&caller, place, attempt)]
+            }
+            What::Open2 { place, how } => {
+                let attempt = attempt(caller.number_at(caller.argument(how)).unwrap_or(0));
+                vec![self.path(&caller, place, attempt)]
+            }
+            What::Path(place, attempt) => vec![self.path(&caller, place, attempt)],
+            What::Two(one, other) => {
+                vec![self.path(&caller, one, Attempt::Write), self.path(&caller, other, Attempt::Write)]
+            }
+            What::Connect => vec![self.address(&caller)],
+        }
+    }
+
+    fn path(&self, caller: &Caller, place: Place, attempt: Attempt) -> Option<Refused> {
+        let given = caller.given(place)?;
+        // What lies in an open folder is as readable as the folder, unless it is hidden. Programs that walk through
+        // trees open nearly everything this way, and finding out the whole path takes longest.
+        let is_walk = attempt == Attempt::Read && caller.is_name_in_open_folder(place, &given);
+        if is_walk && !self.granted.hides_something_called(&given) {
+            return None;
+        }
+        let path = caller.whole(place, &given)?;
+        self.granted.refuses(&path, attempt).then_some(Refused::Path { path, access: attempt })
+    }
+
+    fn address(&self, caller: &Caller) -> Option<Refused> {
+        let address = caller.address()?;
+        let Network::Proxied { http_port } = self.network else { return None };
+        let is_ours = address.ip().is_loopback() && [http_port, DNS_PORT].contains(&address.port());
+        (!is_ours).then(|| Refused::Address { address: address.to_string() })
+    }
+
+    fn add(&mut self, refused: Refused) {
+        if self.list.contains(&refused) {
+            return;
+        }
+        if self.list.len() < MOST {
+            self.list.push(refused);
+        } else {
+            self.beyond = self.beyond.saturating_add(1);
+        }
+    }
+}
+
+fn refuse(name: &str, notice: &Notice) -> Option<Refused> {
+    let [first, second, ..] = notice.data.args;
+    let detail = match name {
+        "socket" if is_lookup_of_names(first, second) => return None,
+        "socket" | "socketpair" => family(first),
+        "ioctl" => format!("request {second:#x}"),
+        "prctl" | "personality" => format!("{first:#x}"),
+        "clone" => "a namespace of its own".to_owned(),
+        _ => String::new(),
+    };
+    Some(Refused::Syscall { name: name.to_owned(), detail })
+}
+
+/// Calls that are looked at when refusals are traced.
+pub(crate) fn watched() -> Vec<&'static str> {
+    WATCHED.iter().map(|watched| watched.name).collect()
+}
+
+/// Where a call has its path: the argument, and the one with the folder it starts from, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    path: usize,
+    folder: Option<usize>,
+}
+
+struct Watched {
+    name: &'static str,
+    what: What,
+}
+
+enum What {
+    Open { place: Place, flags: usize },
+    Open2 { place: Place, how: usize },
+    Path(Place, Attempt),
+    Two(Place, Place),
+    Connect,
+}
+
+fn attempt(flags: u64) -> Attempt {
+    let flags = libc::c_int::try_from(flags & 0x7fff_ffff).unwrap_or(0);
+    let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
+    if writes { Attempt::Write } else { Attempt::Read }
+}
+
+/// How C libraries ask a name service that hardly any host has, before they read the files; in no way a lack.
+fn is_lookup_of_names(family: u64, kind: u64) -> bool {
+    let usual = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    family == u64::from(libc::AF_UNIX.cast_unsigned()) && kind == u64::from(usual.cast_unsigned())
+}
+
+fn family(number: u64) -> String {
+    let known = FAMILIES.iter().find(|(known, _)| u64::from(known.cast_unsigned()) == number);
+    known.map_or_else(|| format!("family {number}"), |(_, name)| (*name).to_owned())
+}
+
+const fn at(path: usize) -> Place {
+    Place { path, folder: None }
+}
+
+const fn below(folder: usize, path: usize) -> Place {
+    Place { path, folder: Some(folder) }
+}
+
+const fn row(name: &'static str, what: What) -> Watched {
+    Watched { name, what }
+}
+
+const WATCHED: &[Watched] = &[
+    row("open", What::Open { place: at(0), flags: 1 }),
+    row("openat", What::Open { place: below(0, 1), flags: 2 }),
+    row("openat2", What::Open2 { place: below(0, 1), how: 2 }),
+    row("creat", What::Path(at(0), Attempt::Write)),
+    row("truncate", What::Path(at(0), Attempt::Write)),
+    row("execve", What::Path(at(0), Attempt::Execute)),
+    row("execveat", What::Path(below(0, 1), Attempt::Execute)),
+    row("mkdir", What::Path(at(0), Attempt::Write)),
+    row("mkdirat", What::Path(below(0, 1), Attempt::Write)),
+    row("rmdir", What::Path(at(0), Attempt::Write)),
+    row("unlink", What::Path(at(0), Attempt::Write)),
+    row("unlinkat", What::Path(below(0, 1), Attempt::Write)),
+    row("symlink", What::Path(at(1), Attempt::Write)),
+    row("symlinkat", What::Path(below(1, 2), Attempt::Write)),
+    row("rename", What::Two(at(0), at(1))),
+    row("renameat", What::Two(below(0, 1), below(2, 3))),
+    row("renameat2", What::Two(below(0, 1), below(2, 3))),
+    row("link", What::Two(at(0), at(1))),
+    row("linkat", What::Two(below(0, 1), below(2, 3))),
+    row("connect", What::Connect),
+];
+
+const FAMILIES: [(libc::c_int, &str); 10] = [
+    (libc::AF_UNIX, "AF_UNIX"),
+    (libc::AF_INET, "AF_INET"),
+    (libc::AF_INET6, "AF_INET6"),
+    (libc::AF_NETLINK, "AF_NETLINK"),
+    (libc::AF_PACKET, "AF_PACKET"),
+    (libc::AF_ALG, "AF_ALG"),
+    (libc::AF_VSOCK, "AF_VSOCK"),
+    (libc::AF_BLUETOOTH, "AF_BLUETOOTH"),
+    (libc::AF_XDP, "AF_XDP"),
+    (libc::AF_CAN, "AF_CAN"),
+];
+
+const DNS_PORT: u16 = 53;
+const MOST: usize = 100;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! What does a process mean by the arguments of its call? Read from its memory, which it may change meanwhile.
+
+use std::{
+    ffi::OsString,
+    fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::unix::ffi::OsStringExt,
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::process::Pid;
+
+use super::Place;
+use crate::sys::process::read_memory;
+
+/// A process that waits in a call.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    process: Pid,
+    arguments: [u64; 6],
+}
+
+impl Caller {
+    pub(crate) fn new(process: Pid, arguments: [u64; 6]) -> Self {
+        Self { process, arguments }
+    }
+
+    pub(crate) fn argument(&self, number: usize) -> u64 {
+        self.arguments.get(number).copied().unwrap_or(0)
+    }
+
+    /// Eight bytes of its memory.
+    pub(crate) fn number_at(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let got = read_memory(self.process, address, &mut bytes).ok()?;
+        (got == bytes.len()).then(|| u64::from_ne_bytes(bytes))
+    }
+
+    /// The path as the process gave it.
+    pub(crate) fn given(&self, place: Place) -> Option<PathBuf> {
+        self.text(self.argument(place.path)).filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// Whether it is a mere name in a folder that the process has open.
+    pub(crate) fn is_name_in_open_folder(&self, place: Place, given: &Path) -> bool {
+        let is_open = place.folder.is_some_and(|argument| self.argument(argument) & 0xffff_ffff != HERE);
+        let mut parts = given.components();
+        is_open && matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+    }
+
+    /// The path as the process would write it from the root, without `.` and `..`; links are not looked at.
+    pub(crate) fn whole(&self, place: Place, path: &Path) -> Option<PathBuf> {
+        if path.is_absolute() {
+            return Some(plain(path));
+        }
+        let process = self.process.as_raw_nonzero();
+        // The number of a descriptor is an `int`, the upper half of the argument is anything.
+        let folder = place.folder.map(|argument| self.argument(argument) & 0xffff_ffff);
+        let start = match folder {
+            Some(number) if number != HERE => fs::read_link(format!("/proc/{process}/fd/{number}")),
+            _ => fs::read_link(format!("/proc/{process}/cwd")),
+        };
+        Some(plain(&start.ok()?.join(path)))
+    }
+
+    /// The address that a socket is to be connected with.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        let mut bytes = [0; IPV6_BYTES];
+        let wanted = usize::try_from(self.argument(2)).ok()?.min(IPV6_BYTES);
+        let got = read_memory(self.process, self.argument(1), bytes.get_mut(..wanted)?).ok()?;
+        let [a, b, c, d, rest @ ..] = bytes;
+        let family = i32::from(u16::from_ne_bytes([a, b]));
+        let port = u16::from_be_bytes([c, d]);
+        let ip: IpAddr = match family {
+            libc::AF_INET if got >= 8 => Ipv4Addr::from(*rest.first_chunk::<4>()?).into(),
+            libc::AF_INET6 if got >= 24 => Ipv6Addr::from(*rest.get(4..)?.first_chunk::<16>()?).into(),
+            _ => return None,
+        };
+        Some(SocketAddr::new(ip, port))
+    }
+
+    /// A text that ends with a zero, if it does so within the longest path.
+    fn text(&self, mut address: u64) -> Option<PathBuf> {
+        let mut text = Vec::new();
+        while text.len() < LONGEST_PATH {
+            // Never across the end of a page: the next one may not be there.
+            let to_page_end = PAGE - address % PAGE;
+            let mut piece = [0; PIECE];
+            let wanted = usize::try_from(to_page_end).unwrap_or(PIECE).min(PIECE);
+            let got = read_memory(self.process, address, piece.get_mut(..wanted)?).ok()?;
+            let piece = piece.get(..got).filter(|piece| !piece.is_empty())?;
+            if let Some(end) = piece.iter().position(|byte| *byte == 0) {
+                text.extend(piece.get(..end)?);
+                return Some(OsString::from_vec(text).into());
+            }
+            text.extend(piece);
+            address = address.checked_add(u64::try_from(got).ok()?)?;
+        }
+        None
+    }
+}
+
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => plain.push(name),
+            Component::ParentDir => drop(plain.pop()),
+            _ => {}
+        }
+    }
+    plain
+}
+
+/// `AT_FDCWD` in the low half of an argument.
+const HERE: u64 = 0xffff_ff9c;
+const PAGE: u64 = 4096;
+const PIECE: usize = 256;
+const LONGEST_PATH: usize = 4096;
+const IPV6_BYTES: usize = 28;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(arguments: [u64; 6]) -> Caller {
+        Caller::new(rustix::process::getpid(), arguments)
+    }
+
+    fn address_of<T: ?Sized>(thing: &T) -> u64 {
+        (&raw const *thing).cast::<u8>().addr() as u64
+    }
+
+    fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+        let place = Place { path: 0, folder: None };
+        let caller = caller([address_of(bytes), 0, 0, 0, 0, 0]);
+        caller.whole(place, &caller.given(place)?)
+    }
+
+    #[test]
+    fn a_mere_name_is_told_from_a_path() {
+        let is_name = |folder: u64, given: &str| {
+            let place = Place { path: 1, folder: Some(0) };
+            caller([folder, 0, 0, 0, 0, 0]).is_name_in_open_folder(place, Path::new(given))
+        };
+        assert!(is_name(5, "file"));
+        for (folder, given) in
+            [(HERE, "file"), (u64::MAX << 32 | HERE, "file"), (5, "/file"), (5, "a/b"), (5, ".."), (5, ".")]
+        {
+            assert!(!is_name(folder, given), "{folder:#x} {given}");
+        }
+    }
+
+    #[test]
+    fn paths_are_read_and_made_plain() {
+        assert_eq!(path_of(b"/etc/../etc/./passwd\0rest"), Some("/etc/passwd".into()));
+        assert_eq!(path_of(b"/../../..\0"), Some("/".into()));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(path_of(b"x/../y\0"), Some(here.join("y")));
+    }
+
+    #[test]
+    fn garbage_is_no_path() {
+        assert_eq!(path_of(b"\0"), None);
+        assert_eq!(path_of(&[b'a'; 9000]), None, "longer than any path");
+        for address in [0, 1, u64::MAX, u64::MAX - 3, 0xffff_8000_0000_0000] {
+            assert_eq!(caller([address; 6]).given(Place { path: 0, folder: Some(1) }), None, "{address:#x}");
+            assert_eq!(caller([address; 6]).address(), None);
+            assert_eq!(caller([address; 6]).number_at(address), None);
+        }
+    }
+
+    #[test]
+    fn addresses_are_read() {
+        let v4 = [2_u8, 0, 0x1f, 0x90, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(
+            caller([3, address_of(&v4), 16, 0, 0, 0]).address(),
+            Some("10.0.0.1:8080".parse().unwrap())
+        );
+        assert_eq!(caller([3, address_of(&v4), 4, 0, 0, 0]).address(), None, "cut short");
+        let mut v6 = [0_u8; 28];
+        v6[0] = 10;
+        v6[3] = 80;
+        v6[23] = 1;
+        assert_eq!(caller([3, address_of(&v6), 28, 0, 0, 0]).address(), Some("[::1]:80".parse().unwrap()));
+    }
+}

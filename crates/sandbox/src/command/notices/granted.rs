@@ -1,0 +1,115 @@
+//! Was a path granted? As far as its name tells.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+
+use super::super::{Access, Attempt, encode::Order, view};
+use crate::Namespaces;
+
+/// What a jail grants, by name.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    grants: Vec<(PathBuf, Access)>,
+    hidden: Vec<PathBuf>,
+    has_own_tmp: bool,
+}
+
+impl Granted {
+    pub(crate) fn of(order: &Order) -> Self {
+        let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Access::Execute));
+        let binds = order.binds.iter().map(|bind| (bind.at.clone(), bind.access));
+        let mut grants: Vec<(PathBuf, Access)> = system.chain(binds).collect();
+        // Devices take what is written to them.
+        grants.extend(view::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Access::Write)));
+        grants.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Access::Read)));
+        if order.namespaces == Namespaces::Enter {
+            grants.extend(view::made_up_names().map(|name| (Path::new("/etc").join(name), Access::Read)));
+        }
+        Self { grants, hidden: order.hidden.clone(), has_own_tmp: order.namespaces == Namespaces::Enter }
+    }
+
+    /// Whether something that exists was asked for and not granted. What does not exist was not refused: programs look
+    /// for many files that are nowhere.
+    pub(crate) fn refuses(&self, path: &Path, attempt: Attempt) -> bool {
+        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+            return exists(path);
+        }
+        if is_a_view_on_itself(path) {
+            return false;
+        }
+        if self.has_own_tmp && path.starts_with("/tmp") && self.access(path).is_none() {
+            // The host's folder of that name is not granted; what the command makes in its own has names of its own.
+            return attempt == Attempt::Read && path != Path::new("/tmp") && exists(path);
+        }
+        match (self.access(path), attempt) {
+            (Some(Access::Write), Attempt::Read | Attempt::Write)
+            | (Some(Access::Execute), Attempt::Read | Attempt::Execute)
+            | (Some(Access::Read), Attempt::Read) => false,
+            // What would be made does not exist yet.
+            (Some(_), Attempt::Write) => exists(path) || path.parent().is_some_and(exists),
+            (Some(_) | None, _) => exists(path),
+        }
+    }
+
+    pub(crate) fn hides_something_called(&self, name: &Path) -> bool {
+        self.hidden.iter().any(|hidden| hidden.file_name() == name.file_name())
+    }
+
+    fn access(&self, path: &Path) -> Option<Access> {
+        let over = self.grants.iter().filter(|(at, _)| path.starts_with(at));
+        over.max_by_key(|(at, _)| at.components().count()).map(|(_, access)| *access)
+    }
+}
+
+/// A process may look at itself; and what every other program reads of the system in `/proc`, and does without, would
+/// only hide what an author must know.
+fn is_a_view_on_itself(path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix("/proc") else {
+        return path == Path::new("/") || path == Path::new("/dev");
+    };
+    let mut parts = below.components().map(|part| part.as_os_str().to_str().unwrap_or_default());
+    match (parts.next(), parts.next()) {
+        (None | Some("self" | "thread-self"), _) | (Some(_), None) => true,
+        (Some(first), Some(_)) => first.parse::<u32>().is_ok(),
+    }
+}
+
+/// Asks without waking a sleeping server or mounting anything.
+fn exists(path: &Path) -> bool {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn granted(grants: &[(&str, Access)], hidden: &[&str]) -> Granted {
+        Granted {
+            grants: grants.iter().map(|(at, access)| (PathBuf::from(at), *access)).collect(),
+            hidden: hidden.iter().map(PathBuf::from).collect(),
+            has_own_tmp: true,
+        }
+    }
+
+    #[test]
+    fn what_exists_and_was_not_granted_is_refused() {
+        let usr = granted(&[("/usr", Access::Execute)], &[]);
+        assert!(!usr.refuses(Path::new("/usr/bin"), Attempt::Execute));
+        assert!(usr.refuses(Path::new("/usr/bin/new"), Attempt::Write));
+        assert!(usr.refuses(Path::new("/etc"), Attempt::Read));
+        assert!(!usr.refuses(Path::new("/etc/no such file"), Attempt::Read));
+        assert!(!usr.refuses(Path::new("/proc/self/status"), Attempt::Read));
+        assert!(!usr.refuses(Path::new("/proc/meminfo"), Attempt::Read));
+        assert!(usr.refuses(Path::new("/proc/sys/kernel"), Attempt::Read));
+    }
+
+    #[test]
+    fn the_nearest_grant_counts_and_hidden_wins() {
+        let nested = granted(&[("/usr", Access::Write), ("/usr/bin", Access::Read)], &["/usr/lib"]);
+        assert!(!nested.refuses(Path::new("/usr/new"), Attempt::Write));
+        assert!(nested.refuses(Path::new("/usr/bin/new"), Attempt::Write));
+        assert!(nested.refuses(Path::new("/usr/lib"), Attempt::Read));
+    }
+}

@@ -1,0 +1,37 @@
+use super::*;
+use crate::filter::Calls;
+
+#[test]
+fn every_watched_call_exists() {
+    let calls = Calls::of_this_machine().unwrap();
+    let known: Vec<&str> = calls.numbers().filter_map(|number| calls.name(number)).collect();
+    for watched in WATCHED {
+        let is_old = cfg!(not(target_arch = "x86_64"));
+        assert!(known.contains(&watched.name) || is_old, "{}", watched.name);
+    }
+}
+
+#[test]
+fn flags_tell_what_is_tried() {
+    for (flags, what) in [
+        (libc::O_RDONLY, Attempt::Read),
+        (libc::O_WRONLY, Attempt::Write),
+        (libc::O_RDWR, Attempt::Write),
+        (libc::O_RDONLY | libc::O_CREAT, Attempt::Write),
+        (libc::O_RDONLY | libc::O_TRUNC, Attempt::Write),
+        (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, Attempt::Read),
+    ] {
+        assert_eq!(attempt(u64::from(flags.cast_unsigned())), what, "{flags:#o}");
+    }
+}
+
+#[test]
+fn a_question_to_the_name_service_is_no_lack() {
+    let (unix, usual) =
+        (libc::AF_UNIX as u64, (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64);
+    assert!(is_lookup_of_names(unix, usual));
+    assert!(!is_lookup_of_names(unix, libc::SOCK_STREAM as u64));
+    assert!(!is_lookup_of_names(libc::AF_INET as u64, usual));
+    assert_eq!(family(libc::AF_NETLINK as u64), "AF_NETLINK");
+    assert_eq!(family(u64::MAX), format!("family {}", u64::MAX));
+}

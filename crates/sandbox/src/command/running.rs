@@ -1,0 +1,243 @@
+//! The gateway's side: how is a running command fed, heard out and ended?
+
+use std::{
+    io,
+    net::{TcpListener, UdpSocket},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    pin::pin,
+    sync::mpsc,
+    time::Duration,
+};
+
+use rustix::{net::Shutdown, process::Signal};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, Interest},
+    net::{UnixStream, unix::pipe},
+    time::timeout,
+};
+
+use super::{
+    CommandReport, CommandStrength, CommandUsage, Ending, OutputCaps,
+    encode::{Account, Word},
+    passing::{self, Parcel},
+};
+use crate::wire::{self, HEADER};
+
+/// A command in its jail. Dropping it kills the command and everything it ever started.
+#[derive(Debug)]
+pub struct Running {
+    pub(crate) leash: Leash,
+    pub(crate) sockets: Option<ProxySockets>,
+    pub(crate) strength: CommandStrength,
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+}
+
+/// Made inside the command's network, held by the gateway: whoever connects in there talks to the gateway.
+#[derive(Debug)]
+pub struct ProxySockets {
+    pub http: TcpListener,
+    pub dns: UdpSocket,
+}
+
+impl Running {
+    /// What holds around this command.
+    pub fn strength(&self) -> CommandStrength {
+        self.strength
+    }
+
+    /// The sockets of [`super::Network::Proxied`]; once.
+    pub fn take_sockets(&mut self) -> Option<ProxySockets> {
+        self.sockets.take()
+    }
+
+    /// Feeds the command, hears it out, and ends it at the deadline or when it says too much.
+    pub async fn finish(self, stdin: Vec<u8>, caps: OutputCaps, deadline: Duration) -> CommandReport {
+        let Self { leash, strength, stdin: input, stdout, stderr, sockets } = self;
+        // Whoever did not take them wants nobody to answer.
+        drop(sockets);
+        let (mut out, mut err) = (Captured::up_to(caps.stdout), Captured::up_to(caps.stderr));
+        let mut account = None;
+        let is_late = {
+            let whole = async {
+                let hear = out.hear_or_kill(stdout, &leash);
+                let ((), (), (), heard) =
+                    tokio::join!(feed(input, &stdin), hear, err.hear(stderr), leash.account());
+                account = Some(heard);
+            };
+            let mut whole = pin!(whole);
+            let is_late = timeout(deadline, &mut whole).await.is_err();
+            if is_late {
+                leash.kill();
+                let _ = timeout(LAST_BREATH, whole).await;
+            }
+            is_late
+        };
+        let account = account.unwrap_or_else(|| Account::failed("the jail does not end"));
+        let ending = match account.ending {
+            _ if out.is_over => Ending::OutputTooLarge,
+            _ if is_late => Ending::TimedOut,
+            ending => ending,
+        };
+        CommandReport {
+            ending,
+            stdout: out.bytes,
+            stderr: err.bytes,
+            stderr_cut: err.is_over,
+            refused: account.refused,
+            refused_beyond: account.refused_beyond,
+            strength,
+            usage: account.usage,
+        }
+    }
+}
+
+impl ProxySockets {
+    pub(crate) fn from(http: Option<OwnedFd>, dns: Option<OwnedFd>) -> Option<Self> {
+        Some(Self { http: http?.into(), dns: dns?.into() })
+    }
+}
+
+impl Account {
+    fn failed(why: &str) -> Self {
+        Self {
+            ending: Ending::JailFailed(why.to_owned()),
+            usage: CommandUsage::default(),
+            refused: Vec::new(),
+            refused_beyond: 0,
+        }
+    }
+}
+
+/// The conversation with a supervisor, and the means to end what it supervises.
+#[derive(Debug)]
+pub(crate) struct Leash {
+    control: UnixStream,
+    /// The first process of the command's own process namespace: with it everything in there dies.
+    handle: Option<OwnedFd>,
+    /// The jailer must outlive its supervisors.
+    _jailer: mpsc::Sender<OwnedFd>,
+}
+
+impl Leash {
+    pub(crate) fn new(control: UnixStream, jailer: mpsc::Sender<OwnedFd>) -> Self {
+        Self { control, handle: None, _jailer: jailer }
+    }
+
+    pub(crate) fn with_handle(mut self, handle: Option<OwnedFd>) -> Self {
+        self.handle = handle;
+        self
+    }
+
+    pub(crate) async fn send(&self, frame: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let (mut rest, mut descriptors) = (frame, descriptors);
+        while !rest.is_empty() {
+            let attempt = || passing::send_some(self.control.as_fd(), rest, descriptors);
+            let sent = self.control.async_io(Interest::WRITABLE, attempt).await?;
+            rest = rest.get(sent..).unwrap_or_default();
+            descriptors = &[];
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn receive(&self) -> io::Result<Parcel> {
+        let mut descriptors = Vec::new();
+        let mut header = [0; HEADER];
+        self.fill(&mut header, &mut descriptors).await?;
+        let (kind, length) = wire::body_length(header).map_err(io::Error::other)?;
+        if length > passing::MOST_BYTES {
+            return Err(io::Error::other("the supervisor announces a frame that is too long"));
+        }
+        let mut body = vec![0; length];
+        self.fill(&mut body, &mut descriptors).await?;
+        Ok(Parcel { kind, body, descriptors })
+    }
+
+    async fn fill(&self, bytes: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<()> {
+        let mut filled = 0;
+        while let Some(rest @ [_, ..]) = bytes.get_mut(filled..) {
+            let receive = || passing::receive_some(self.control.as_fd(), rest, descriptors);
+            match self.control.async_io(Interest::READABLE, receive).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                got => filled += got,
+            }
+        }
+        Ok(())
+    }
+
+    /// What the supervisor says at the end.
+    async fn account(&self) -> Account {
+        let word = match self.receive().await {
+            Ok(parcel) => Word::read(parcel.kind, &parcel.body),
+            Err(error) => Err(error),
+        };
+        match word {
+            Ok(Word::Report(account)) => account,
+            Ok(_) => Account::failed("the supervisor spoke out of turn"),
+            Err(error) => Account::failed(&format!("the supervisor is gone: {error}")),
+        }
+    }
+
+    /// Ends everything; the supervisor still reports.
+    pub(crate) fn kill(&self) {
+        if let Some(handle) = &self.handle {
+            let _ = rustix::process::pidfd_send_signal(handle, Signal::KILL);
+        }
+        // A supervisor that hears the end of this side kills what it supervises, also where there is no handle.
+        let _ = rustix::net::shutdown(&self.control, Shutdown::Write);
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The first bytes of an output.
+struct Captured {
+    bytes: Vec<u8>,
+    cap: usize,
+    is_over: bool,
+}
+
+impl Captured {
+    fn up_to(cap: usize) -> Self {
+        Self { bytes: Vec::new(), cap, is_over: false }
+    }
+
+    /// Takes what fits, and throws away the rest.
+    async fn hear(&mut self, mut pipe: pipe::Receiver) {
+        while self.take(&mut pipe).await {}
+    }
+
+    async fn hear_or_kill(&mut self, mut pipe: pipe::Receiver, leash: &Leash) {
+        while self.take(&mut pipe).await {
+            if self.is_over {
+                leash.kill();
+                return;
+            }
+        }
+    }
+
+    /// Whether there may be more.
+    async fn take(&mut self, pipe: &mut pipe::Receiver) -> bool {
+        let mut piece = vec![0; PIECE];
+        let Ok(got @ 1..) = pipe.read(&mut piece).await else { return false };
+        let fits = got.min(self.cap.saturating_sub(self.bytes.len()));
+        self.bytes.extend(piece.get(..fits).unwrap_or_default());
+        self.is_over |= fits < got;
+        true
+    }
+}
+
+/// A command that does not read its input is none the worse for it.
+async fn feed(mut pipe: pipe::Sender, bytes: &[u8]) {
+    let _ = pipe.write_all(bytes).await;
+}
+
+const PIECE: usize = 16 * 1024;
+
+/// How long a killed jail may take to report. Guards against hanging.
+const LAST_BREATH: Duration = Duration::from_secs(10);

@@ -1,0 +1,225 @@
+//! What does the kernel keep a command from, whatever it can see? Landlock, limits, and the choice of a filter.
+
+use std::{
+    fs, io,
+    os::fd::OwnedFd,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags},
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
+
+use super::{
+    CommandLimits, Network, Trace,
+    encode::Order,
+    host_tree,
+    init::{Trouble, at},
+    notices,
+    view::{self, hidden::exists},
+};
+use crate::{
+    filter::{Calls, CommandProfile, Filter, Paths, Processes, Sockets, Variant},
+    profile::ProfileError,
+};
+
+/// Which file tree the command stands on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Ground {
+    /// One of its own, in namespaces.
+    View,
+    /// The host's.
+    Host,
+}
+
+/// Every filter there is, made once by the jailer.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    calls: Calls,
+    each: Vec<(Variant, Filter)>,
+}
+
+impl Filters {
+    pub(crate) fn compile() -> Result<Self, ProfileError> {
+        let profile = CommandProfile::shipped()?;
+        let calls = Calls::of_this_machine()?;
+        let watched = notices::watched();
+        let mut each = Vec::new();
+        for sockets in [Sockets::None, Sockets::Internet] {
+            for processes in [Processes::Namespace, Processes::Group] {
+                for paths in [Paths::Watched, Paths::Unwatched] {
+                    let variant = Variant { sockets, processes, paths };
+                    each.push((variant, profile.compile(&calls, variant, &watched)?));
+                }
+            }
+        }
+        Ok(Self { calls, each })
+    }
+
+    pub(crate) fn for_order(&self, order: &Order, ground: Ground) -> io::Result<&Filter> {
+        let wanted = Variant {
+            sockets: match order.network {
+                Network::None => Sockets::None,
+                Network::Proxied { .. } => Sockets::Internet,
+            },
+            processes: match ground {
+                Ground::View => Processes::Namespace,
+                Ground::Host => Processes::Group,
+            },
+            paths: match order.trace {
+                Trace::Refusals => Paths::Watched,
+                Trace::Off => Paths::Unwatched,
+            },
+        };
+        let found = self.each.iter().find(|(variant, _)| *variant == wanted);
+        found.map(|(_, filter)| filter).ok_or_else(|| io::Error::other("no filter was made for such a jail"))
+    }
+
+    pub(crate) fn name(&self, number: u32) -> &'static str {
+        self.calls.name(number).unwrap_or("unknown")
+    }
+}
+
+/// Limits of each process, but for its descriptors. One that is already lower stays: it cannot be raised, and need not be.
+pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
+    set(Resource::Data, limits.memory_bytes, limits.memory_bytes)?;
+    // The soft limit sends a signal that says why; the hard one, a second later, kills without a word.
+    set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds.saturating_add(1))?;
+    set(Resource::Fsize, limits.file_bytes, limits.file_bytes)?;
+    set(Resource::Memlock, MOST_LOCKED, MOST_LOCKED)?;
+    for none in [Resource::Core, Resource::Msgqueue] {
+        set(none, 0, 0)?;
+    }
+    let others = match ground {
+        // Counted in this user namespace alone; and the first process is one of them.
+        Ground::View => 1,
+        Ground::Host => tasks_of_this_user()?,
+    };
+    let processes = limits.processes.saturating_add(others);
+    set(Resource::Nproc, processes, processes)
+}
+
+/// Last, since making a jail takes descriptors itself.
+pub(crate) fn limit_descriptors(limits: &CommandLimits) -> io::Result<()> {
+    set(Resource::Nofile, limits.open_files, limits.open_files)
+}
+
+/// The kernel counts all threads of a user together.
+fn tasks_of_this_user() -> io::Result<u64> {
+    let own = rustix::process::geteuid().as_raw();
+    let mut tasks = 0;
+    for process in fs::read_dir("/proc")? {
+        let folder = process?.path();
+        // Whoever ends meanwhile counts no more.
+        let Ok(about) = fs::metadata(folder.join("task")) else { continue };
+        if about.uid() == own {
+            tasks += about.nlink().saturating_sub(2);
+        }
+    }
+    Ok(tasks)
+}
+
+fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+    let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let (current, maximum) = (Some(soft.min(ceiling)), Some(hard.min(ceiling)));
+    setrlimit(resource, Rlimit { current, maximum })?;
+    Ok(())
+}
+
+/// Enters Landlock. Answers the version in force; `None` when this kernel has none.
+pub(crate) fn confine(order: &Order, ground: Ground) -> Result<Option<u8>, Trouble> {
+    let rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(NEWEST)))
+        .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
+        .and_then(Ruleset::create);
+    let mut rules = rules.map_err(io::Error::other).map_err(at("prepare landlock"))?;
+    for (place, grant) in grants(order, ground).map_err(at("find what is granted"))? {
+        let about = rustix::fs::fstat(&place).map_err(at("look at what is granted"))?;
+        let is_folder = FileType::from_raw_mode(about.st_mode).is_dir();
+        let rights = if is_folder { grant.rights() } else { grant.rights() & AccessFs::from_file(NEWEST) };
+        let rule = PathBeneath::new(place, rights);
+        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant something"))?;
+    }
+    if let Network::Proxied { http_port } = order.network {
+        let rule = NetPort::new(http_port, AccessNet::ConnectTcp);
+        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant the proxy's port"))?;
+    }
+    let status = rules.restrict_self().map_err(io::Error::other).map_err(at("enter landlock"))?;
+    Ok(match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _)
+        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => None,
+        (_, LandlockStatus::Available { effective_abi, .. }) => u8::try_from(effective_abi as i32).ok(),
+    })
+}
+
+/// What a rule gives.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Grant {
+    /// Names only.
+    List,
+    Read,
+    Run,
+    Write,
+    /// Reading and writing what is there, making nothing.
+    Device,
+}
+
+impl Grant {
+    fn rights(self) -> BitFlags<AccessFs> {
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        match self {
+            Self::List => AccessFs::ReadDir.into(),
+            Self::Read => read,
+            Self::Run => read | AccessFs::Execute,
+            Self::Device => read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
+            Self::Write => {
+                read | AccessFs::WriteFile
+                    | AccessFs::Truncate
+                    | AccessFs::RemoveDir
+                    | AccessFs::RemoveFile
+                    | AccessFs::MakeDir
+                    | AccessFs::MakeReg
+                    | AccessFs::MakeFifo
+                    | AccessFs::MakeSym
+                    | AccessFs::Refer
+            }
+        }
+    }
+}
+
+/// What is granted, opened. What is not there needs no grant.
+fn grants(order: &Order, ground: Ground) -> io::Result<Vec<(OwnedFd, Grant)>> {
+    let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run));
+    let devices = view::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Grant::Device));
+    let mut named: Vec<(PathBuf, Grant)> = system.chain(devices).collect();
+    let mut opened = Vec::new();
+    match ground {
+        Ground::View => {
+            let own =
+                [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)];
+            named.extend(own.map(|(path, grant)| (PathBuf::from(path), grant)));
+            named.extend(order.binds.iter().map(|bind| (bind.at.clone(), bind.access.into())));
+        }
+        Ground::Host => {
+            named.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read)));
+            // Only its own: Landlock knows no "self", and children have numbers that nobody knows yet.
+            named.push((PathBuf::from(format!("/proc/{}", std::process::id())), Grant::Read));
+            opened = host_tree::grants(order)?;
+        }
+    }
+    for (path, grant) in named {
+        let place = rustix::fs::openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        opened.extend(exists(place.map_err(Into::into))?.map(|place| (place, grant)));
+    }
+    Ok(opened)
+}
+
+const NEWEST: ABI = ABI::V9;
+const MOST_LOCKED: u64 = 64 << 10;

@@ -1,0 +1,397 @@
+//! Outside the jail, one for each command: starts it, answers its filter, ends it, gives account.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::unix::{net::UnixStream, process::ExitStatusExt},
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec},
+    process::{Pid, Signal},
+};
+
+use super::{
+    CommandLimits, CommandUsage, Ending, Network, child,
+    control_group::ControlGroup,
+    encode::{Account, Order, Word},
+    init::{self, Identity},
+    memory,
+    notices::Notices,
+    passing::{self, Parcel},
+    seal::{Filters, Ground},
+    walls::Wall,
+};
+use crate::{
+    Namespaces,
+    sys::{
+        filter,
+        process::{self, Ended, Split},
+    },
+};
+
+/// Serves one order from its reading to its report.
+pub(crate) fn run(control: &UnixStream, filters: &Filters) {
+    if let Err(error) = read_order(control).and_then(|order| serve(control, order, filters)) {
+        say(control, &Word::Failed(error.to_string()), &[]);
+    }
+}
+
+fn read_order(control: &UnixStream) -> io::Result<Order> {
+    process::heed(libc::SIGCHLD)?;
+    // Descriptor 0 is the jailer's socket; 1 leads nowhere.
+    rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
+    let parcel = passing::receive(control)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    Order::read(parcel)
+}
+
+fn serve(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<()> {
+    let order = if order.namespaces == Namespaces::Enter {
+        match in_namespaces(control, order, filters)? {
+            None => return Ok(()),
+            Some(order) => order,
+        }
+    } else {
+        order
+    };
+    let is_proxied = order.network != Network::None;
+    let missing: Vec<String> = OF_NAMESPACES
+        .into_iter()
+        // Landlock knows ports, not hosts: without a network of its own there is none.
+        .filter(|wall| order.asked.asks(*wall) || is_proxied && *wall == Wall::NetworkNamespace)
+        .map(|wall| wall.name().to_owned())
+        .collect();
+    if !missing.is_empty() {
+        say(control, &Word::TooWeak(missing), &[]);
+        return Ok(());
+    }
+    in_a_group(control, order, filters)
+}
+
+/// Gives the order back if this host has no namespaces for us.
+fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<Option<Order>> {
+    die_with_the_jailer()?;
+    let (inner, theirs) = UnixStream::pair()?;
+    let identity = Identity::now();
+    // With the right to it no user namespace is needed, and none is faster.
+    let split = match process::fork_into(EACH) {
+        Ok(split) => Ok((Identity::Kept, split)),
+        Err(_) => process::fork_into(EACH | libc::CLONE_NEWUSER).map(|split| (identity, split)),
+    };
+    match split {
+        Ok((identity, (Split::Child, _))) => {
+            drop(inner);
+            init::run(order, identity, &theirs, filters)
+        }
+        Ok((_, (Split::Parent(first), Some(handle)))) => {
+            drop(theirs);
+            let notices = Notices::new(&order, filters.for_order(&order, Ground::View)?);
+            let mut course = Course::new(first, handle, inner, notices, Kind::Namespace);
+            course.bound(&order.limits);
+            course.follow(control, filters)?;
+            if course.has_no_namespaces() {
+                return Ok(Some(order));
+            }
+            course.give_account(control);
+            Ok(None)
+        }
+        _ => Ok(Some(order)),
+    }
+}
+
+fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<()> {
+    let (inner, theirs) = UnixStream::pair()?;
+    // We must live to kill the group: the end of the gateway is heard on its socket.
+    rustix::process::set_parent_process_death_signal(None)?;
+    // Whoever loses its parent becomes our child, so that we can wait until nobody is left.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let (Split::Parent(first), Some(handle)) = process::fork_into(0)? else {
+        drop(inner);
+        child::run_in_a_group(&order, &theirs, filters)
+    };
+    drop(theirs);
+    let notices = Notices::new(&order, filters.for_order(&order, Ground::Host)?);
+    let mut course = Course::new(first, handle, inner, notices, Kind::Group);
+    course.bound(&order.limits);
+    drop(order);
+    course.follow(control, filters)?;
+    course.give_account(control);
+    Ok(())
+}
+
+fn die_with_the_jailer() -> io::Result<()> {
+    let jailer = rustix::process::getppid();
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() == jailer { Ok(()) } else { Err(io::Error::other("the jailer has ended")) }
+}
+
+/// What takes everything with it when it ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Namespace,
+    Group,
+}
+
+/// The life of one command.
+struct Course {
+    first: Pid,
+    handle: OwnedFd,
+    inner: Option<UnixStream>,
+    listener: Option<OwnedFd>,
+    notices: Notices,
+    kind: Kind,
+    sockets: Vec<OwnedFd>,
+    memory: Memory,
+    started: Instant,
+    stage: Stage,
+    exit: Option<i32>,
+    ended: Option<Ended>,
+}
+
+enum Stage {
+    Making,
+    Running,
+    /// The first trouble that was told.
+    Failed(Word),
+    /// Failed while running.
+    Broken(String),
+}
+
+impl Course {
+    fn new(first: Pid, handle: OwnedFd, inner: UnixStream, notices: Notices, kind: Kind) -> Self {
+        Self {
+            first,
+            handle,
+            inner: Some(inner),
+            listener: None,
+            notices,
+            kind,
+            sockets: Vec::new(),
+            memory: Memory { group: None, limit: u64::MAX, looked: Instant::now(), is_out: false },
+            started: Instant::now(),
+            stage: Stage::Making,
+            exit: None,
+            ended: None,
+        }
+    }
+
+    /// Sees to it that all processes together keep to the limits, and lets the jail go on.
+    fn bound(&mut self, limits: &CommandLimits) {
+        self.memory.limit = limits.memory_bytes;
+        let group = ControlGroup::make(limits).filter(|group| group.take_in(self.first).is_ok());
+        if let Some(inner) = &self.inner {
+            // Before this the jail starts nobody, so that nobody is outside the group.
+            let _ = passing::send(inner, &[u8::from(group.is_some())], &[]);
+        }
+        self.memory.group = group;
+    }
+
+    /// From the start to the end of the last process.
+    fn follow(&mut self, control: &UnixStream, filters: &Filters) -> io::Result<()> {
+        let mut is_heard = true;
+        loop {
+            let ready = self.wait(is_heard.then_some(control))?;
+            if ready.control && passing::receive(control).is_ok_and(|word| word.is_none()) {
+                is_heard = false;
+                self.kill();
+            }
+            if ready.inner {
+                self.hear(control);
+            }
+            if ready.listener
+                && let Some(listener) = &self.listener
+                && !self.notices.answer_next(listener.as_fd(), filters)
+            {
+                self.listener = None;
+            }
+            if ready.ended {
+                break;
+            }
+            // Orphans become children of process 1, or, where there is none, ours.
+            let top = match self.kind {
+                Kind::Namespace => self.first,
+                Kind::Group => rustix::process::getpid(),
+            };
+            if self.memory.is_out(top) {
+                self.kill();
+            }
+        }
+        self.ended = Some(process::wait_with_account(self.first)?);
+        self.end_the_others();
+        // Everybody who could speak is gone, so that this ends.
+        while self.inner.is_some() {
+            self.hear(control);
+        }
+        Ok(())
+    }
+
+    fn wait(&self, control: Option<&UnixStream>) -> io::Result<Ready> {
+        let sources: [Option<BorrowedFd<'_>>; 4] = [
+            control.map(AsFd::as_fd),
+            self.inner.as_ref().map(AsFd::as_fd),
+            self.listener.as_ref().map(AsFd::as_fd),
+            Some(self.handle.as_fd()),
+        ];
+        let mut polled: Vec<PollFd<'_>> =
+            sources.iter().flatten().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
+        loop {
+            match rustix::event::poll(&mut polled, Some(&LOOK)) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => break,
+            }
+        }
+        let mut states = polled.iter().map(|polled| !polled.revents().is_empty());
+        let mut next = |source: &Option<BorrowedFd<'_>>| source.is_some() && states.next().unwrap_or(false);
+        let [control, inner, listener, handle] = &sources;
+        Ok(Ready {
+            control: next(control),
+            inner: next(inner),
+            listener: next(listener),
+            ended: next(handle),
+        })
+    }
+
+    /// Takes one word from the jail.
+    fn hear(&mut self, control: &UnixStream) {
+        let Some(inner) = &self.inner else { return };
+        let heard = passing::receive(inner).and_then(|parcel| {
+            parcel.map(|parcel| Ok((Word::read(parcel.kind, &parcel.body)?, parcel))).transpose()
+        });
+        let Ok(Some((word, Parcel { descriptors, .. }))) = heard else {
+            self.inner = None;
+            return;
+        };
+        match (word, &self.stage) {
+            (Word::Sockets, Stage::Making) => self.sockets = descriptors,
+            (Word::Sealed(strength), Stage::Making) => {
+                self.listener = descriptors.into_iter().next();
+                if let Some(listener) = &self.listener {
+                    filter::answer_in_turn(listener.as_fd());
+                }
+                let mut passed = vec![self.handle.as_fd()];
+                passed.extend(self.sockets.iter().map(AsFd::as_fd));
+                say(control, &Word::Started(strength), &passed);
+                self.stage = Stage::Running;
+                let _ = passing::send(inner, &[0], &[]);
+                self.sockets.clear();
+            }
+            (Word::Exit(status), _) => self.exit = Some(status),
+            (word @ (Word::Failed(_) | Word::TooWeak(_)), Stage::Making) => self.stage = Stage::Failed(word),
+            (Word::Failed(why), Stage::Running) => self.stage = Stage::Broken(why),
+            _ => {}
+        }
+    }
+
+    fn kill(&self) {
+        if let Some(group) = &self.memory.group {
+            group.kill();
+        }
+        let _ = rustix::process::pidfd_send_signal(&self.handle, Signal::KILL);
+        if self.kind == Kind::Group {
+            let _ = rustix::process::kill_process_group(self.first, Signal::KILL);
+        }
+    }
+
+    /// In a namespace the kernel has done this already.
+    fn end_the_others(&mut self) {
+        if self.kind == Kind::Namespace {
+            return;
+        }
+        self.exit = self.ended.map(|ended| ended.status);
+        loop {
+            let _ = rustix::process::kill_process_group(self.first, Signal::KILL);
+            match rustix::process::wait(rustix::process::WaitOptions::empty()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn has_no_namespaces(&self) -> bool {
+        matches!(&self.stage, Stage::Failed(Word::TooWeak(missing)) if missing.is_empty())
+    }
+
+    fn give_account(self, control: &UnixStream) {
+        let ending = match self.stage {
+            Stage::Making => {
+                return say(control, &Word::Failed("it ended before the command ran".to_owned()), &[]);
+            }
+            Stage::Failed(word) => return say(control, &word, &[]),
+            Stage::Broken(why) => Ending::JailFailed(why),
+            Stage::Running if self.memory.was_out() => Ending::OutOfMemory,
+            Stage::Running => ending(self.exit),
+        };
+        let ended = self.ended;
+        let usage = CommandUsage {
+            elapsed: self.started.elapsed(),
+            cpu: ended.map(|ended| ended.cpu).unwrap_or_default(),
+            peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default(),
+        };
+        let (refused, refused_beyond) = self.notices.into_list();
+        say(control, &Word::Report(Account { ending, usage, refused, refused_beyond }), &[]);
+    }
+}
+
+/// What all processes hold together.
+struct Memory {
+    group: Option<ControlGroup>,
+    limit: u64,
+    looked: Instant,
+    is_out: bool,
+}
+
+impl Memory {
+    /// Looks now and then; in a group the kernel does.
+    fn is_out(&mut self, top: Pid) -> bool {
+        if self.group.is_none() && !self.is_out && self.looked.elapsed() >= BETWEEN_LOOKS {
+            self.is_out = memory::exceeds(top, self.limit);
+            self.looked = Instant::now();
+        }
+        self.is_out
+    }
+
+    fn was_out(&self) -> bool {
+        self.is_out || self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
+    }
+}
+
+/// Where something can be read.
+#[expect(clippy::struct_excessive_bools, reason = "one for each descriptor that was asked about")]
+struct Ready {
+    control: bool,
+    inner: bool,
+    listener: bool,
+    ended: bool,
+}
+
+fn ending(exit: Option<i32>) -> Ending {
+    let Some(status) = exit.map(ExitStatus::from_raw) else { return Ending::Signalled(libc::SIGKILL) };
+    match (status.code().map(u8::try_from), status.signal()) {
+        (Some(Ok(code)), _) => Ending::Exited(code),
+        (_, Some(signal)) => Ending::Signalled(signal),
+        _ => Ending::JailFailed("the command ended in no known way".to_owned()),
+    }
+}
+
+/// A gateway that no longer listens has nothing to be told.
+fn say(control: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
+    if let Ok(frame) = word.to_frame() {
+        let _ = passing::send(control, &frame, descriptors);
+    }
+}
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+const OF_NAMESPACES: [Wall; 4] =
+    [Wall::PrivateView, Wall::PidNamespace, Wall::NetworkNamespace, Wall::IpcNamespace];
+
+const EACH: i32 = libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;

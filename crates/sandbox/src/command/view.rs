@@ -1,0 +1,306 @@
+//! Which files does a command see? A tree of its own, put together from mounts.
+//!
+//! Everything works on descriptors: what was opened and looked at is what is mounted, and no name is resolved twice.
+
+pub(crate) mod hidden;
+mod kernels;
+mod made_up;
+mod place;
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{CWD, Mode, OFlags, ResolveFlags, Stat},
+    mount::{
+        FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+        UnmountFlags,
+    },
+};
+
+use hidden::{Origin, Shown};
+use place::Tree;
+
+use super::{
+    Access, Bind, Network, Source,
+    encode::Order,
+    init::{Trouble, at},
+};
+use crate::sys::mounts::{Reach, restrict_mount};
+
+/// What could be had.
+pub(crate) struct Built {
+    pub(crate) has_proc: bool,
+}
+
+/// Nothing that is mounted from here on is seen outside, nor the other way round.
+pub(crate) fn make_private() -> io::Result<()> {
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    rustix::mount::mount_change("/", private)?;
+    Ok(())
+}
+
+/// Builds the tree and makes it the root.
+pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
+    // Opened before the new root covers a part of the old one.
+    let old_root = open(CWD, Path::new("/")).map_err(at("open the root"))?;
+    let proc = open(CWD, Path::new("/proc")).map_err(at("open `/proc`"))?;
+    let mounts = fs::read("/proc/self/mountinfo").map_err(at("read the list of mounts"))?;
+    let mounts = String::from_utf8_lossy(&mounts).into_owned();
+    let root = memory_files("0755", ROOT_BYTES, ROOT_FILES, INERT).map_err(at("make a root"))?;
+    // Any folder that is always there serves as the place to mount on; it is out of sight in the end.
+    attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
+    let root = open(CWD, Path::new("/proc")).map_err(at("open the new root"))?;
+    let old = Old { root: old_root, proc, mounts };
+    let mut tree =
+        Tree { memory: vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev], root };
+
+    let mut shown = Vec::new();
+    for path in SYSTEM {
+        system_folder(&old, &tree, path)?;
+        shown.push(Shown { source: path.into(), at: path.into(), origin: Origin::System });
+    }
+    settings(order, &old, &tree, &mut shown)?;
+    devices(&old, &tree)?;
+    let has_proc = own_proc(&tree).is_ok();
+    own_tmp(&mut tree, order.tmp_bytes).map_err(at("make `/tmp`"))?;
+
+    let mut binds: Vec<&Bind> = order.binds.iter().collect();
+    // What lies above must be there before what lies in it.
+    binds.sort_by_key(|bind| bind.at.components().count());
+    for bind in binds {
+        shown.push(mount_bind(&old, &tree, bind)?);
+    }
+    hidden::cover_all(&old, &tree, &shown, &order.hidden).map_err(at("hide what is hidden"))?;
+    restrict_mount(tree.root.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, Reach::This)
+        .map_err(at("make the root read-only"))?;
+    change_root(&tree.root).map_err(at("change the root"))?;
+    Ok(Built { has_proc })
+}
+
+/// The files of `/etc` that are the jail's own.
+pub(crate) fn made_up_names() -> impl Iterator<Item = &'static str> {
+    made_up::files(Network::None).into_iter().map(|(name, _)| name)
+}
+
+/// The host's tree, by its root. Names in it are looked up from there, also when the new root covers them.
+pub(crate) struct Old {
+    root: OwnedFd,
+    proc: OwnedFd,
+    /// What was mounted where, before the new root was.
+    mounts: String,
+}
+
+impl Old {
+    /// What a path of the host leads to.
+    fn open(&self, path: &Path) -> io::Result<OwnedFd> {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        let resolve = ResolveFlags::NO_MAGICLINKS | ResolveFlags::IN_ROOT;
+        let opened = rustix::fs::openat2(&self.root, below, PLACE, Mode::empty(), resolve)?;
+        Ok(opened)
+    }
+
+    /// Where the kernel says that something open lies.
+    fn real_path(&self, opened: BorrowedFd<'_>) -> io::Result<PathBuf> {
+        let link = format!("self/fd/{}", opened.as_raw_fd());
+        let path = rustix::fs::readlinkat(&self.proc, link, Vec::new())?;
+        Ok(OsString::from_vec(path.into_bytes()).into())
+    }
+}
+
+/// The folder, or the link that stands in its place.
+fn system_folder(old: &Old, tree: &Tree, path: &str) -> Result<(), Trouble> {
+    let name = path.trim_start_matches('/');
+    let step = || format!("show `{path}`");
+    if let Ok(target) = rustix::fs::readlinkat(&old.root, name, Vec::new()) {
+        rustix::fs::symlinkat(target, &tree.root, name).map_err(at(step()))?;
+        return Ok(());
+    }
+    let Ok(folder) = rustix::fs::openat(&old.root, name, PLACE | OFlags::NOFOLLOW, Mode::empty()) else {
+        return Ok(());
+    };
+    let place = place::folder(tree, Path::new(path)).map_err(at(step()))?;
+    bind(&folder, &place, READ_AND_RUN).map_err(at(step()))
+}
+
+fn settings(order: &Order, old: &Old, tree: &Tree, shown: &mut Vec<Shown>) -> Result<(), Trouble> {
+    for name in SETTINGS {
+        let path = Path::new("/etc").join(name);
+        if let Ok(setting) = old.open(&path) {
+            let step = || format!("show `{}`", path.display());
+            let place = place::like(tree, &path, &setting).map_err(at(step()))?;
+            bind(&setting, &place, READ_ONLY).map_err(at(step()))?;
+            let source = old.real_path(setting.as_fd()).map_err(at(step()))?;
+            shown.push(Shown { source, at: path, origin: Origin::System });
+        }
+    }
+    let etc = place::folder(tree, Path::new("/etc")).map_err(at("make `/etc`"))?;
+    for (name, text) in made_up::files(order.network) {
+        place::file_with(&etc, name, text.as_bytes()).map_err(at(format!("write `/etc/{name}`")))?;
+    }
+    Ok(())
+}
+
+fn devices(old: &Old, tree: &Tree) -> Result<(), Trouble> {
+    let dev = place::folder(tree, Path::new("/dev")).map_err(at("make `/dev`"))?;
+    for name in DEVICES {
+        let step = || format!("show `/dev/{name}`");
+        let path = Path::new("/dev").join(name);
+        let device = old.open(&path).map_err(at(step()))?;
+        let place = place::file(tree, &path).map_err(at(step()))?;
+        // Read-only guards owner and mode of the node; what is written to it goes to the device.
+        bind(&device, &place, DEVICE_NODE).map_err(at(step()))?;
+    }
+    for (name, target) in LINKS {
+        rustix::fs::symlinkat(target, &dev, name).map_err(at(format!("make `/dev/{name}`")))?;
+    }
+    Ok(())
+}
+
+/// Where a container masks parts of `/proc` the kernel gives nobody a fresh one; commands then have none.
+fn own_proc(tree: &Tree) -> io::Result<()> {
+    let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(context.as_fd(), "hidepid", "ptraceable")?;
+    rustix::mount::fsconfig_set_string(context.as_fd(), "subset", "pid")?;
+    rustix::mount::fsconfig_create(context.as_fd())?;
+    let attributes = INERT | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let proc = rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    let place = place::folder(tree, Path::new("/proc"))?;
+    mount_on(&proc, &place)
+}
+
+fn own_tmp(tree: &mut Tree, bytes: u64) -> io::Result<()> {
+    let tmp = memory_files("1777", bytes, TMP_FILES, INERT)?;
+    mount_on(&tmp, &place::folder(tree, Path::new("/tmp"))?)?;
+    tree.memory.push(rustix::fs::fstat(&tmp)?.st_dev);
+    Ok(())
+}
+
+fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<Shown, Trouble> {
+    let step = || format!("bind at `{}`", bound.at.display());
+    let source = match &bound.source {
+        Source::Path(path) => old.open(path).map_err(at(format!("open `{}`", path.display())))?,
+        Source::Opened(opened) => reopen(old, opened).map_err(at(step()))?,
+    };
+    let place = place::like(tree, &bound.at, &source).map_err(at(step()))?;
+    let attributes = match bound.access {
+        Access::Read => READ_ONLY,
+        Access::Execute => READ_AND_RUN,
+        Access::Write => INERT,
+    };
+    let real = old.real_path(source.as_fd()).map_err(at(step()))?;
+    if let Some(door) = kernels::door_in(&old.mounts, &real) {
+        let error =
+            io::Error::other(format!("`{}` would show `{}` of the host", real.display(), door.display()));
+        return Err(at(step())(error));
+    }
+    bind(&source, &place, attributes).map_err(at(step()))?;
+    Ok(Shown { source: real, at: bound.at.clone(), origin: Origin::Bind })
+}
+
+/// The same file or folder in this mount namespace. A descriptor of another one cannot be mounted, so that its name is
+/// looked up again, and what is found must be the very same thing.
+fn reopen(old: &Old, opened: &OwnedFd) -> io::Result<OwnedFd> {
+    let path = old.real_path(opened.as_fd())?;
+    let again = old.open(&path)?;
+    if same(&rustix::fs::fstat(opened)?, &rustix::fs::fstat(&again)?) {
+        Ok(again)
+    } else {
+        Err(io::Error::other(format!("`{}` was replaced since it was checked", path.display())))
+    }
+}
+
+fn same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+fn open(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(folder, path, PLACE, Mode::empty())?)
+}
+
+/// Shows `source`, with what is mounted in it, at `place`.
+fn bind(source: &OwnedFd, place: &OwnedFd, attributes: MountAttrFlags) -> io::Result<()> {
+    let tree = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = rustix::mount::open_tree(source, "", tree)?;
+    restrict_mount(tree.as_fd(), attributes, Reach::AllBelow)?;
+    mount_on(&tree, place)
+}
+
+fn mount_on(mount: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+    let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(mount, "", place, "", both)?)
+}
+
+fn attach(mount: &OwnedFd, folder: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+    let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(mount, "", folder, path, from)?)
+}
+
+fn memory_files(mode: &str, bytes: u64, files: u64, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(context.as_fd(), "mode", mode)?;
+    rustix::mount::fsconfig_set_string(context.as_fd(), "size", bytes.max(1).to_string())?;
+    rustix::mount::fsconfig_set_string(context.as_fd(), "nr_inodes", files.to_string())?;
+    rustix::mount::fsconfig_create(context.as_fd())?;
+    Ok(rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+fn change_root(root: &OwnedFd) -> io::Result<()> {
+    rustix::process::fchdir(root)?;
+    rustix::process::pivot_root(".", ".")?;
+    // The old root now lies on top of the new one.
+    rustix::mount::unmount(".", UnmountFlags::DETACH)?;
+    rustix::process::chdir("/")?;
+    Ok(())
+}
+
+const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+const INERT: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
+    .union(MountAttrFlags::MOUNT_ATTR_NODEV)
+    .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
+const READ_ONLY: MountAttrFlags = INERT.union(MountAttrFlags::MOUNT_ATTR_RDONLY);
+const READ_AND_RUN: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
+    .union(MountAttrFlags::MOUNT_ATTR_NODEV)
+    .union(MountAttrFlags::MOUNT_ATTR_RDONLY);
+const DEVICE_NODE: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
+    .union(MountAttrFlags::MOUNT_ATTR_NOEXEC)
+    .union(MountAttrFlags::MOUNT_ATTR_RDONLY);
+
+const ROOT_BYTES: u64 = 1 << 20;
+const ROOT_FILES: u64 = 4096;
+const TMP_FILES: u64 = 1 << 16;
+
+/// Where programs and libraries live.
+pub(crate) const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// What programs read in `/etc`, and tells nothing about the host.
+pub(crate) const SETTINGS: [&str; 9] = [
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "localtime",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "ca-certificates",
+    "pki/tls/certs",
+];
+
+pub(crate) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+const LINKS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];

@@ -1,0 +1,269 @@
+//! What must not be seen although it lies in something that is shown?
+//!
+//! Each hidden path is covered, under every name that a bind gives it, by an empty file or folder that nobody may open.
+//! A hidden file with more than one name is searched for in everything that was bound, by its number, and covered there.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    io,
+    os::fd::{AsFd, OwnedFd},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{Dir, FileType, Mode, OFlags, ResolveFlags, Stat},
+    mount::OpenTreeFlags,
+};
+
+use super::{Old, READ_ONLY, mount_on, place, place::Tree, same};
+use crate::sys::mounts::{Reach, restrict_mount};
+
+/// Something of the host that the command sees.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    /// Its real path on the host.
+    pub(crate) source: PathBuf,
+    /// Where the command sees it.
+    pub(crate) at: PathBuf,
+    pub(crate) origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Origin {
+    /// Of every jail; too large to search, and only root puts names there.
+    System,
+    /// Asked for.
+    Bind,
+}
+
+/// A file or folder, whatever its name.
+pub(crate) type Id = (u64, u64);
+
+pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], hidden: &[PathBuf]) -> io::Result<()> {
+    if hidden.is_empty() {
+        return Ok(());
+    }
+    let cover = Cover::make(tree)?;
+    let mut budget = Budget::new();
+    let mut aliased = BTreeSet::new();
+    for path in hidden {
+        let Some(found) = exists(old.open(path))? else { continue };
+        let about = rustix::fs::fstat(&found)?;
+        let real = old.real_path(found.as_fd())?;
+        aliased.extend(other_names(&found, &about, &mut budget)?);
+        for one in shown {
+            if let Some(place) = seen_at(&real, one) {
+                cover_one(tree, &cover, &place, &about, shown, one)?;
+            }
+        }
+    }
+    if !aliased.is_empty() {
+        for one in shown.iter().filter(|one| one.origin == Origin::Bind) {
+            let top = look_up(tree, &one.at)?;
+            cover_aliases(&top, &cover, &aliased, &mut budget)?;
+        }
+    }
+    Cover::forget_names(tree)
+}
+
+/// Where something hidden is seen through something shown.
+pub(crate) fn seen_at(hidden: &Path, shown: &Shown) -> Option<PathBuf> {
+    if shown.source.starts_with(hidden) {
+        return Some(shown.at.clone());
+    }
+    let below = hidden.strip_prefix(&shown.source).ok()?;
+    Some(shown.at.join(below))
+}
+
+/// The numbers of hidden files that have another name somewhere.
+pub(crate) fn other_names(found: &OwnedFd, about: &Stat, budget: &mut Budget) -> io::Result<BTreeSet<Id>> {
+    let mut aliased = BTreeSet::new();
+    if !FileType::from_raw_mode(about.st_mode).is_dir() {
+        aliased.extend((about.st_nlink > 1).then_some(id(about)));
+        return Ok(aliased);
+    }
+    let mut folders = vec![reopen_folder(found)?];
+    while let Some(folder) = folders.pop() {
+        each(&folder, budget, |name, about| {
+            if FileType::from_raw_mode(about.st_mode).is_dir() {
+                folders.extend(exists(open_folder(&folder, name))?);
+            } else if about.st_nlink > 1 {
+                aliased.insert(id(about));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(aliased)
+}
+
+/// How many names may be looked at while a jail is made.
+#[derive(Debug)]
+pub(crate) struct Budget(u32);
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self(MOST_NAMES)
+    }
+
+    fn spend(&mut self) -> io::Result<()> {
+        self.0 = self.0.checked_sub(1).ok_or_else(|| {
+            io::Error::other(format!(
+                "more than {MOST_NAMES} files would have to be compared with a hidden file that has several names; \
+                 bind less, or give it one name"
+            ))
+        })?;
+        Ok(())
+    }
+}
+
+/// Calls `look` for every name in a folder. Links are not followed.
+pub(crate) fn each(
+    folder: &OwnedFd,
+    budget: &mut Budget,
+    mut look: impl FnMut(&OsStr, &Stat) -> io::Result<()>,
+) -> io::Result<()> {
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        budget.spend()?;
+        let about = rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        if let Some(about) = exists(about.map_err(Into::into))? {
+            look(name, &about)?;
+        }
+    }
+    Ok(())
+}
+
+/// The two things that lie over what is hidden.
+struct Cover {
+    file: OwnedFd,
+    folder: OwnedFd,
+}
+
+impl Cover {
+    fn make(tree: &Tree) -> io::Result<Self> {
+        let file = place::file(tree, Path::new(FILE))?;
+        let folder = place::folder(tree, Path::new(FOLDER))?;
+        for path in [FILE, FOLDER] {
+            rustix::fs::chmodat(
+                &tree.root,
+                below_root(Path::new(path)),
+                Mode::empty(),
+                rustix::fs::AtFlags::empty(),
+            )?;
+        }
+        Ok(Self { file, folder })
+    }
+
+    fn lay_over(&self, place: &OwnedFd) -> io::Result<()> {
+        let is_folder = FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode).is_dir();
+        let what = if is_folder { &self.folder } else { &self.file };
+        let clone =
+            OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+        let mount = rustix::mount::open_tree(what, "", clone)?;
+        restrict_mount(mount.as_fd(), READ_ONLY, Reach::This)?;
+        mount_on(&mount, place)
+    }
+
+    /// What lies over something goes on to exist without a name.
+    fn forget_names(tree: &Tree) -> io::Result<()> {
+        rustix::fs::unlinkat(&tree.root, below_root(Path::new(FILE)), rustix::fs::AtFlags::empty())?;
+        rustix::fs::unlinkat(&tree.root, below_root(Path::new(FOLDER)), rustix::fs::AtFlags::REMOVEDIR)?;
+        Ok(())
+    }
+}
+
+fn cover_one(
+    tree: &Tree,
+    cover: &Cover,
+    place: &Path,
+    about: &Stat,
+    shown: &[Shown],
+    one: &Shown,
+) -> io::Result<()> {
+    // Another bind lies over this place, so that it is not seen through this one.
+    if shown
+        .iter()
+        .any(|other| other.at.starts_with(&one.at) && other.at != one.at && place.starts_with(&other.at))
+    {
+        return Ok(());
+    }
+    let Some(found) = exists(look_up(tree, place))? else { return Ok(()) };
+    let is_whole_bind = place == one.at;
+    if is_whole_bind || same(about, &rustix::fs::fstat(&found)?) {
+        return cover.lay_over(&found);
+    }
+    Err(io::Error::other(format!("`{}` was replaced while the jail was made; try again", place.display())))
+}
+
+/// Searches what the command would see, with everything covered that is covered already.
+fn cover_aliases(
+    top: &OwnedFd,
+    cover: &Cover,
+    aliased: &BTreeSet<Id>,
+    budget: &mut Budget,
+) -> io::Result<()> {
+    let about = rustix::fs::fstat(top)?;
+    if !FileType::from_raw_mode(about.st_mode).is_dir() {
+        return if aliased.contains(&id(&about)) { cover.lay_over(top) } else { Ok(()) };
+    }
+    // Covered as a whole.
+    let Ok(top) = reopen_folder(top) else { return Ok(()) };
+    let mut folders = vec![top];
+    while let Some(folder) = folders.pop() {
+        each(&folder, budget, |name, about| {
+            if FileType::from_raw_mode(about.st_mode).is_dir() {
+                // What we cannot enter, the command, whose user is ours, cannot enter either.
+                folders.extend(open_folder(&folder, name).ok());
+            } else if aliased.contains(&id(about)) {
+                let place = rustix::fs::openat(&folder, name, PLACE, Mode::empty())?;
+                cover.lay_over(&place)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn look_up(tree: &Tree, path: &Path) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::IN_ROOT;
+    Ok(rustix::fs::openat2(&tree.root, below_root(path), PLACE, Mode::empty(), resolve)?)
+}
+
+fn below_root(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
+}
+
+fn reopen_folder(folder: &OwnedFd) -> io::Result<OwnedFd> {
+    open_folder(folder, OsStr::new("."))
+}
+
+fn open_folder(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
+}
+
+pub(crate) fn id(about: &Stat) -> Id {
+    (about.st_dev, about.st_ino)
+}
+
+/// What is not there needs no hiding, nor what we ourselves, whose user the command has, cannot reach.
+pub(crate) fn exists<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES)) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const MOST_NAMES: u32 = 200_000;
+const FILE: &str = "/.hidden-file";
+const FOLDER: &str = "/.hidden-folder";

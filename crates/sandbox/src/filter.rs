@@ -1,0 +1,242 @@
+//! Which system calls has a command, and what happens to the others? A list kept as data, each row with its reason.
+//!
+//! The worker's list kills; here a program of somebody else must be told "no" and live, and the author of a manifest must
+//! be told what was refused. That takes an action, `USER_NOTIF`, which the filter library does not know, and rows that
+//! exclude; and its programs compare one number after the other, which the kernel pays for at every start of a command.
+//! Hence a generator of our own, in `program.rs`, that knows four kinds of instruction.
+
+mod calls;
+mod program;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::{profile::ProfileError, sys::filter::Instruction};
+pub(crate) use calls::Calls;
+use program::{Action, Check, Rule};
+
+/// A checked list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CommandProfile {
+    #[expect(dead_code, reason = "has one value; it is there for the reader of the file")]
+    otherwise: Otherwise,
+    /// Answered as a kernel would that does not have them, and not reported: programs ask in order to find out.
+    absent: Vec<Plain>,
+    allow: Vec<Row>,
+}
+
+/// What makes one filter differ from another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Variant {
+    pub(crate) sockets: Sockets,
+    pub(crate) processes: Processes,
+    pub(crate) paths: Paths,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Sockets {
+    None,
+    Internet,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Processes {
+    /// Everything dies with the first process of the namespace.
+    Namespace,
+    /// Everything dies with the process group, which therefore nobody may leave.
+    Group,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Paths {
+    /// The supervisor looks at every path before the kernel judges it.
+    Watched,
+    Unwatched,
+}
+
+impl CommandProfile {
+    /// The list that is shipped.
+    pub(crate) fn shipped() -> Result<Self, ProfileError> {
+        Self::named("command", COMMAND)
+    }
+
+    fn named(name: &str, text: &str) -> Result<Self, ProfileError> {
+        let mut profiles: BTreeMap<String, Self> = serde_json::from_str(text)
+            .map_err(|error| ProfileError::new(format!("the list `{name}` does not parse: {error}")))?;
+        let profile = profiles
+            .remove(name)
+            .ok_or_else(|| ProfileError::new(format!("the list has no entry `{name}`")))?;
+        let reasons = profile.allow.iter().map(|row| (&row.calls, &row.reason));
+        let reasons = reasons.chain(profile.absent.iter().map(|row| (&row.calls, &row.reason)));
+        for (calls, reason) in reasons {
+            if reason.trim().is_empty() || calls.is_empty() {
+                return Err(ProfileError::new(format!("{calls:?} does not say what needs it in `for`")));
+            }
+        }
+        Ok(profile)
+    }
+
+    /// The filter for this machine. Of the calls in `watched`, those that are allowed without conditions are reported
+    /// all the same; whoever answers lets them go on.
+    pub(crate) fn compile(
+        &self,
+        calls: &Calls,
+        variant: Variant,
+        watched: &[&str],
+    ) -> Result<Filter, ProfileError> {
+        let mut actions: BTreeMap<u32, Action> =
+            calls.numbers().map(|number| (number, Action::Report)).collect();
+        for row in &self.absent {
+            for number in calls.find_all(&row.calls)? {
+                actions.insert(number, Action::Absent);
+            }
+        }
+        for row in self.allow.iter().filter(|row| row.holds_for(variant)) {
+            let rule = row.rule()?;
+            for number in calls.find_all(&row.calls)? {
+                allow(&mut actions, number, rule.clone())
+                    .map_err(|why| ProfileError::new(format!("{:?} {why}", row.calls)))?;
+            }
+        }
+        let mut asked = BTreeSet::new();
+        if variant.paths == Paths::Watched {
+            // A call with conditions would be let through whole, since whoever watches does not know them; one that
+            // is not allowed must not be let through at all.
+            let numbers = watched.iter().filter_map(|name| calls.number(name));
+            asked.extend(numbers.filter(|number| actions.get(number) == Some(&Action::Allow)));
+            actions.extend(asked.iter().map(|number| (*number, Action::Report)));
+        }
+        Ok(Filter { program: program::generate(&actions, calls.machine()), watched: asked })
+    }
+}
+
+/// What the kernel gets, and what its questions mean.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) program: Vec<Instruction>,
+    /// Calls that are allowed, and asked about only to be seen. Every other question is a refusal.
+    pub(crate) watched: BTreeSet<u32>,
+}
+
+fn allow(actions: &mut BTreeMap<u32, Action>, number: u32, rule: Option<Rule>) -> Result<(), &'static str> {
+    let action = actions.entry(number).or_insert(Action::Report);
+    match (&mut *action, rule) {
+        (Action::Report, None) => *action = Action::Allow,
+        (Action::Report, Some(rule)) => *action = Action::AllowIf(vec![rule]),
+        (Action::AllowIf(rules), Some(rule)) => rules.push(rule),
+        (Action::Absent, _) => return Err("is listed as allowed and as absent"),
+        (Action::Allow, _) | (Action::AllowIf(_), None) => return Err("is listed with and without `when`"),
+    }
+    Ok(())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Otherwise {
+    Report,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plain {
+    calls: Vec<String>,
+    #[serde(rename = "for")]
+    reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    calls: Vec<String>,
+    #[serde(rename = "for")]
+    reason: String,
+    only: Option<Only>,
+    #[serde(default)]
+    when: BTreeMap<String, Condition>,
+}
+
+/// A row that does not hold for every jail.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Only {
+    Proxied,
+    PidNamespace,
+}
+
+/// What one argument must be. All comparisons are of the low 32 bits: every argument named in the list is an `int` or a
+/// word of flags whose upper half the kernel ignores or refuses.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Condition {
+    Any(AnyOf),
+    Without(Without),
+    Flags(Flags),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnyOf {
+    any: Vec<String>,
+}
+
+/// None of these bits; others may be there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Without {
+    without: Vec<String>,
+}
+
+/// Each of `must`, any of `may`, and no other bit.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Flags {
+    #[serde(default)]
+    must: Vec<String>,
+    #[serde(default)]
+    may: Vec<String>,
+}
+
+impl Row {
+    fn holds_for(&self, variant: Variant) -> bool {
+        match self.only {
+            None => true,
+            Some(Only::Proxied) => variant.sockets == Sockets::Internet,
+            Some(Only::PidNamespace) => variant.processes == Processes::Namespace,
+        }
+    }
+
+    fn rule(&self) -> Result<Option<Rule>, ProfileError> {
+        let checks: Vec<Check> = self
+            .when
+            .iter()
+            .map(|(argument, condition)| condition.check(argument))
+            .collect::<Result<_, _>>()?;
+        Ok((!checks.is_empty()).then_some(Rule { checks }))
+    }
+}
+
+impl Condition {
+    fn check(&self, argument: &str) -> Result<Check, ProfileError> {
+        let Some(Ok(argument @ 0..=5)) = argument.strip_prefix("arg").map(str::parse) else {
+            return Err(ProfileError::new(format!("`{argument}` is none of `arg0` to `arg5`")));
+        };
+        Ok(match self {
+            Self::Any(AnyOf { any }) => Check::Any { argument, values: words::values(any)? },
+            Self::Without(Without { without }) => {
+                Check::Masked { argument, mask: words::union(without)?, value: 0 }
+            }
+            Self::Flags(Flags { must, may }) => {
+                let (must, may) = (words::union(must)?, words::union(may)?);
+                Check::Masked { argument, mask: !(may & !must), value: must }
+            }
+        })
+    }
+}
+
+const COMMAND: &str = include_str!("../../../profiles/seccomp/command.json");
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Turns actions into a program for the kernel: a search by halves over the numbers, then at most a few comparisons.
+
+use std::{collections::BTreeMap, iter};
+
+use super::calls::Machine;
+use crate::sys::filter::Instruction;
+
+/// What happens to a call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Action {
+    Allow,
+    /// Allowed if one of the rules holds, else reported.
+    AllowIf(Vec<Rule>),
+    /// The supervisor is asked.
+    Report,
+    /// `ENOSYS`.
+    Absent,
+}
+
+/// All checks must hold.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Rule {
+    pub(crate) checks: Vec<Check>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Check {
+    /// The argument is one of these.
+    Any { argument: u32, values: Vec<u32> },
+    /// The argument has this value in these bits.
+    Masked { argument: u32, mask: u32, value: u32 },
+}
+
+/// The program. Numbers that are not in `actions` do not exist for a command; calls in another convention of the same
+/// machine kill.
+pub(crate) fn generate(actions: &BTreeMap<u32, Action>, machine: Machine) -> Vec<Instruction> {
+    let architecture = match machine {
+        Machine::X86_64 => AUDIT_ARCH_X86_64,
+        Machine::Aarch64 => AUDIT_ARCH_AARCH64,
+    };
+    let mut program = vec![
+        load(ARCHITECTURE),
+        jump_if_equal(architecture, 1, 0),
+        answer(libc::SECCOMP_RET_KILL_PROCESS),
+        load(NUMBER),
+    ];
+    program.extend(search(&segments(actions)));
+    program
+}
+
+/// Numbers from `first` up to the next segment's, all treated alike.
+#[derive(Debug)]
+struct Segment<'a> {
+    first: u32,
+    action: &'a Action,
+}
+
+fn segments(actions: &BTreeMap<u32, Action>) -> Vec<Segment<'_>> {
+    let mut segments: Vec<Segment<'_>> = Vec::new();
+    let mut add = |first, action| match segments.last() {
+        // Rules of two calls are never the same code twice by chance alone; joining them would be right as well.
+        Some(last) if last.action == action => {}
+        _ => segments.push(Segment { first, action }),
+    };
+    let mut next = 0;
+    for (number, action) in actions {
+        if *number > next {
+            add(next, &Action::Absent);
+        }
+        add(*number, action);
+        next = number.saturating_add(1);
+    }
+    add(next, &Action::Absent);
+    segments
+}
+
+/// The number is in the accumulator.
+fn search(segments: &[Segment<'_>]) -> Vec<Instruction> {
+    match segments {
+        [] => vec![answer(ABSENT)],
+        [one] => leaf(one.action),
+        several => {
+            let (lower, upper) = several.split_at(several.len() / 2);
+            let boundary = upper.first().map_or(0, |segment| segment.first);
+            let lower = search(lower);
+            // A conditional jump reaches 255 instructions, an unconditional one any number.
+            let mut code =
+                vec![Instruction { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: boundary }, jump(lower.len())];
+            code.extend(lower);
+            code.extend(search(upper));
+            code
+        }
+    }
+}
+
+fn leaf(action: &Action) -> Vec<Instruction> {
+    match action {
+        Action::Allow => vec![answer(libc::SECCOMP_RET_ALLOW)],
+        Action::Report => vec![answer(libc::SECCOMP_RET_USER_NOTIF)],
+        Action::Absent => vec![answer(ABSENT)],
+        Action::AllowIf(rules) => {
+            let rules = rules.iter().flat_map(rule);
+            rules.chain([answer(libc::SECCOMP_RET_USER_NOTIF)]).collect()
+        }
+    }
+}
+
+/// Allows if every check holds, and goes on behind itself if one does not.
+fn rule(rule: &Rule) -> Vec<Instruction> {
+    let mut code = vec![answer(libc::SECCOMP_RET_ALLOW)];
+    // From the last check to the first, so that the way to the end is known.
+    for one in rule.checks.iter().rev() {
+        let mut checked = check(one);
+        checked.push(jump(code.len()));
+        checked.extend(code);
+        code = checked;
+    }
+    code
+}
+
+/// Skips the next instruction if the check holds.
+fn check(check: &Check) -> Vec<Instruction> {
+    match check {
+        Check::Masked { argument, mask, value } => {
+            vec![
+                load(low_half(*argument)),
+                Instruction { code: AND, jt: 0, jf: 0, k: *mask },
+                jump_if_equal(*value, 1, 0),
+            ]
+        }
+        Check::Any { argument, values } => {
+            let count = values.len();
+            // Over the comparisons that are left and the one instruction behind them.
+            let skip = |done: usize| u8::try_from(count - done).unwrap_or(u8::MAX);
+            let compare = values.iter().enumerate().map(|(done, value)| jump_if_equal(*value, skip(done), 0));
+            iter::once(load(low_half(*argument))).chain(compare).collect()
+        }
+    }
+}
+
+fn load(offset: u32) -> Instruction {
+    Instruction { code: LOAD_WORD, jt: 0, jf: 0, k: offset }
+}
+
+fn jump_if_equal(value: u32, jt: u8, jf: u8) -> Instruction {
+    Instruction { code: JUMP_IF_EQUAL, jt, jf, k: value }
+}
+
+fn jump(over: usize) -> Instruction {
+    // A program that long is refused by the kernel.
+    Instruction { code: JUMP, jt: 0, jf: 0, k: u32::try_from(over).unwrap_or(u32::MAX) }
+}
+
+fn answer(action: u32) -> Instruction {
+    Instruction { code: RETURN, jt: 0, jf: 0, k: action }
+}
+
+/// Both machines are little endian.
+fn low_half(argument: u32) -> u32 {
+    ARGUMENTS + argument * 8
+}
+
+const ABSENT: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+
+const LOAD_WORD: u16 = 0x20;
+const AND: u16 = 0x54;
+const JUMP: u16 = 0x05;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+
+/// Places in `struct seccomp_data`.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
+const AUDIT_ARCH_AARCH64: u32 = 0xc000_00b7;

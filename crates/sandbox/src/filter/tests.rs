@@ -1,0 +1,257 @@
+use super::{calls::Machine, *};
+
+/// What the kernel would do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Fate {
+    Allowed,
+    Asked,
+    Absent,
+    Killed,
+}
+
+/// The kernel's machine for filters, as far as ours use it.
+fn run(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> Fate {
+    let (mut here, mut accumulator) = (0_usize, 0_u32);
+    loop {
+        let step = program[here];
+        here += 1;
+        match step.code {
+            0x20 => {
+                accumulator = match step.k {
+                    0 => number,
+                    4 => architecture,
+                    offset => low_half(arguments[(offset as usize - 16) / 8]),
+                }
+            }
+            0x54 => accumulator &= step.k,
+            0x05 => here += step.k as usize,
+            0x15 => here += usize::from(if accumulator == step.k { step.jt } else { step.jf }),
+            0x35 => here += usize::from(if accumulator >= step.k { step.jt } else { step.jf }),
+            0x06 => {
+                return match step.k {
+                    libc::SECCOMP_RET_ALLOW => Fate::Allowed,
+                    libc::SECCOMP_RET_USER_NOTIF => Fate::Asked,
+                    libc::SECCOMP_RET_KILL_PROCESS => Fate::Killed,
+                    other if other == libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32 => Fate::Absent,
+                    other => panic!("answers {other:#x}"),
+                };
+            }
+            other => panic!("instruction {other:#x}"),
+        }
+    }
+}
+
+fn low_half(argument: u64) -> u32 {
+    u32::try_from(argument & 0xffff_ffff).unwrap()
+}
+
+const X86_64: u32 = 0xc000_003e;
+
+const PLAIN: Variant =
+    Variant { sockets: Sockets::None, processes: Processes::Namespace, paths: Paths::Unwatched };
+
+struct Shipped {
+    calls: Calls,
+    filter: Filter,
+}
+
+impl Shipped {
+    fn new(variant: Variant) -> Self {
+        let calls = Calls::of(Machine::X86_64).unwrap();
+        let profile = CommandProfile::shipped().unwrap();
+        let filter = profile.compile(&calls, variant, &["openat", "execve", "connect", "mount"]).unwrap();
+        Self { calls, filter }
+    }
+
+    fn fate(&self, call: &str, arguments: [u64; 6]) -> Fate {
+        run(&self.filter.program, X86_64, self.calls.number(call).unwrap(), arguments)
+    }
+
+    #[track_caller]
+    fn check(&self, call: &str, first: u64, second: u64, third: u64, fate: Fate) {
+        let arguments = [first, second, third, 0, 0, 0];
+        assert_eq!(self.fate(call, arguments), fate, "{call} {arguments:x?}");
+    }
+}
+
+#[test]
+fn the_shipped_list_compiles_for_both_machines() {
+    let profile = CommandProfile::shipped().unwrap();
+    for machine in [Machine::X86_64, Machine::Aarch64] {
+        let calls = Calls::of(machine).unwrap();
+        let filter = profile.compile(&calls, PLAIN, &[]).unwrap();
+        assert!((50..1000).contains(&filter.program.len()), "{}", filter.program.len());
+    }
+}
+
+#[test]
+fn what_reaches_beyond_the_jail_is_refused() {
+    let shipped = Shipped::new(PLAIN);
+    for call in BEYOND.split_ascii_whitespace() {
+        assert_eq!(shipped.fate(call, [0; 6]), Fate::Asked, "{call}");
+    }
+    for call in ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"] {
+        assert_eq!(shipped.fate(call, [0; 6]), Fate::Absent, "{call}");
+    }
+    for call in ["read", "openat", "execve", "fork", "exit_group", "getdents64", "setsid"] {
+        assert_eq!(shipped.fate(call, [0; 6]), Fate::Allowed, "{call}");
+    }
+}
+
+#[test]
+fn other_conventions_and_unknown_numbers_get_nothing() {
+    let shipped = Shipped::new(PLAIN);
+    let program = &shipped.filter.program;
+    assert_eq!(run(program, 0x4000_0003, 11, [0; 6]), Fate::Killed, "execve of 32 bits");
+    for number in [0x4000_0000, 0x4000_003b, u32::MAX, 463, 10_000] {
+        assert_eq!(run(program, X86_64, number, [0; 6]), Fate::Absent, "{number:#x}");
+    }
+}
+
+#[test]
+fn arguments_decide() {
+    use Fate::{Allowed, Asked};
+    let shipped = Shipped::new(PLAIN);
+    shipped.check("clone", 0x0120_0011, 0, 0, Allowed);
+    for namespace in [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000] {
+        shipped.check("clone", namespace | 0x11, 0, 0, Asked);
+    }
+    shipped.check("ioctl", 0, 0x5401, 0, Allowed);
+    for request in [0x5412, 0x541c, 0x5423, 0x5410, 0x5412 | 1 << 32] {
+        shipped.check("ioctl", 0, request, 0, Asked);
+    }
+    shipped.check("personality", 0, 0, 0, Allowed);
+    shipped.check("personality", 0xffff_ffff, 0, 0, Allowed);
+    shipped.check("personality", 0x4_0000, 0, 0, Asked);
+    shipped.check("mknod", 0, 0o010_644, 0, Allowed);
+    shipped.check("mknod", 0, 0o020_666, 0, Asked);
+    shipped.check("mknod", 0, 0o060_666, 0, Asked);
+    let mmap = |flags| shipped.fate("mmap", [0, 4096, 3, flags, 0, 0]);
+    assert_eq!([mmap(0x22), mmap(0x01), mmap(0x02)], [Allowed; 3]);
+    assert_eq!([mmap(0x21), mmap(0x23)], [Asked; 2], "shared memory without a file");
+    shipped.check("socketpair", 1, 0x80801, 0, Allowed);
+    shipped.check("socketpair", 1, 2, 0, Asked);
+}
+
+#[test]
+fn sockets_depend_on_the_network() {
+    use Fate::{Allowed, Asked};
+    let none = Shipped::new(PLAIN);
+    let proxied = Shipped::new(Variant { sockets: Sockets::Internet, ..PLAIN });
+    for family in [1, 2, 10, 16, 17, 38, 40] {
+        none.check("socket", family, 1, 0, Asked);
+    }
+    for (family, kind, protocol, fate) in [
+        (2, 0x80801, 0, Allowed),
+        (10, 2, 17, Allowed),
+        (2, 3, 0, Asked),
+        (2, 3, 1, Asked),
+        (2, 1, 132, Asked),
+        (2, 1, 262, Asked),
+        (1, 1, 0, Asked),
+        (16, 3, 0, Asked),
+        (17, 3, 0, Asked),
+    ] {
+        proxied.check("socket", family, kind, protocol, fate);
+    }
+    none.check("connect", 0, 0, 0, Asked);
+    proxied.check("connect", 0, 0, 0, Allowed);
+}
+
+#[test]
+fn without_a_process_namespace_nobody_leaves_the_group() {
+    let group = Shipped::new(Variant { processes: Processes::Group, ..PLAIN });
+    group.check("setsid", 0, 0, 0, Fate::Asked);
+    group.check("setpgid", 0, 0, 0, Fate::Asked);
+}
+
+#[test]
+fn only_what_is_allowed_anyway_is_watched() {
+    let watched = Shipped::new(Variant { paths: Paths::Watched, ..PLAIN });
+    watched.check("openat", 0, 0, 0, Fate::Asked);
+    let number = |call| watched.calls.number(call).unwrap();
+    let seen: Vec<u32> = watched.filter.watched.iter().copied().collect();
+    assert_eq!(seen, [number("execve"), number("openat")], "`connect` and `mount` must not be let through");
+}
+
+#[test]
+fn the_table_has_the_kernels_numbers() {
+    let calls = Calls::of_this_machine().unwrap();
+    for (name, number) in [
+        ("read", libc::SYS_read),
+        ("openat", libc::SYS_openat),
+        ("execve", libc::SYS_execve),
+        ("clone", libc::SYS_clone),
+        ("clone3", libc::SYS_clone3),
+        ("seccomp", libc::SYS_seccomp),
+        ("socket", libc::SYS_socket),
+        ("mount_setattr", libc::SYS_mount_setattr),
+        ("exit_group", libc::SYS_exit_group),
+    ] {
+        assert_eq!(calls.number(name).map(i64::from), Some(number), "{name}");
+    }
+}
+
+/// Compiles a list of rows.
+fn compile(rows: &str) -> Result<Filter, String> {
+    let text = format!("{{ \"it\": {{ \"otherwise\": \"report\", \"absent\": [], \"allow\": [{rows}] }} }}");
+    let profile = CommandProfile::named("it", &text).map_err(|error| error.to_string())?;
+    let calls = Calls::of(Machine::X86_64).map_err(|error| error.to_string())?;
+    profile.compile(&calls, PLAIN, &[]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn mistakes_in_a_list_are_told() {
+    for (rows, because) in [
+        (r#"{ "calls": ["opne"], "for": "x" }"#, "`opne` is unknown"),
+        (r#"{ "calls": ["open"], "for": " " }"#, "what needs it"),
+        (r#"{ "calls": ["open"] }"#, "`for`"),
+        (r#"{ "calls": ["open"], "for": "x", "if": {} }"#, "`if`"),
+        (r#"{ "calls": ["open"], "for": "x", "when": { "arg6": { "any": ["AF_UNIX"] } } }"#, "`arg6`"),
+        (
+            r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "any": ["AF_UNIKS"] } } }"#,
+            "`AF_UNIKS` is unknown",
+        ),
+        (r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "any": [] } } }"#, "from 1 to"),
+        (r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "nay": [] } } }"#, "does not parse"),
+        (r#"{ "calls": ["open", "open"], "for": "x" }"#, "with and without"),
+        (
+            r#"{ "calls": ["open"], "for": "x" }, { "calls": ["open"], "for": "x", "when": { "arg0": { "without": ["AF_UNIX"] } } }"#,
+            "with and without",
+        ),
+    ] {
+        let error = compile(rows).unwrap_err();
+        assert!(error.contains(because), "{rows}: {error}");
+    }
+}
+
+#[test]
+fn every_number_gets_the_fate_of_its_row() {
+    let filter = compile(
+        r#"{ "calls": ["read", "close", "openat"], "for": "x" },
+           { "calls": ["write"], "for": "x", "when": { "arg0": { "any": ["AF_UNIX", "AF_INET"] }, "arg1": { "without": ["AF_UNIX"] } } }"#,
+    )
+    .unwrap();
+    let calls = Calls::of(Machine::X86_64).unwrap();
+    for number in calls.numbers() {
+        let allowed = ["read", "close", "openat"].contains(&calls.name(number).unwrap());
+        let fate = run(&filter.program, X86_64, number, [9; 6]);
+        assert_eq!(fate, if allowed { Fate::Allowed } else { Fate::Asked }, "{number}");
+    }
+    for (arguments, fate) in [
+        ([1, 2, 0, 0, 0, 0], Fate::Allowed),
+        ([2, 4, 0, 0, 0, 0], Fate::Allowed),
+        ([1, 1, 0, 0, 0, 0], Fate::Asked),
+        ([3, 2, 0, 0, 0, 0], Fate::Asked),
+    ] {
+        assert_eq!(run(&filter.program, X86_64, 1, arguments), fate, "{arguments:?}");
+    }
+}
+
+const BEYOND: &str = "acct add_key bpf chroot clock_settime delete_module fanotify_init finit_module fsconfig fsmount \
+    fsopen fspick init_module ioperm iopl kcmp kexec_file_load kexec_load keyctl \
+    landlock_restrict_self memfd_create memfd_secret modify_ldt mount mount_setattr move_mount \
+    name_to_handle_at open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root \
+    process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot \
+    request_key seccomp setdomainname setgroups sethostname setns settimeofday shmget swapoff \
+    swapon sync syslog umount2 unshare userfaultfd vhangup vmsplice";

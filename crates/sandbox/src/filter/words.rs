@@ -1,0 +1,95 @@
+//! Which number stands behind a word of the list?
+
+use crate::profile::ProfileError;
+
+pub(crate) fn values(words: &[String]) -> Result<Vec<u32>, ProfileError> {
+    if words.is_empty() || words.len() > MOST {
+        return Err(ProfileError::new(format!("`any` takes from 1 to {MOST} words")));
+    }
+    words.iter().map(|word| value(word)).collect()
+}
+
+pub(crate) fn union(words: &[String]) -> Result<u32, ProfileError> {
+    words.iter().try_fold(0, |all, word| Ok(all | value(word)?))
+}
+
+fn value(word: &str) -> Result<u32, ProfileError> {
+    let found = FROM_LIBC.iter().chain(OURS).find(|(known, _)| *known == word);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        ProfileError::new(format!("the word `{word}` is unknown; add it to the table of words"))
+    })
+}
+
+/// What one conditional jump can skip, with room to spare.
+const MOST: usize = 200;
+
+macro_rules! words {
+    ($($word:ident),* $(,)?) => {
+        &[$((stringify!($word), (libc::$word as u64 & 0xffff_ffff) as u32)),*]
+    };
+}
+
+const FROM_LIBC: &[(&str, u32)] = words![
+    AF_INET,
+    AF_INET6,
+    AF_UNIX,
+    CLONE_NEWCGROUP,
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+    FIOCLEX,
+    FIONBIO,
+    FIONCLEX,
+    FIONREAD,
+    IPPROTO_TCP,
+    IPPROTO_UDP,
+    MAP_ANONYMOUS,
+    MAP_SHARED,
+    PR_CAPBSET_READ,
+    PR_GET_DUMPABLE,
+    PR_GET_KEEPCAPS,
+    PR_GET_NAME,
+    PR_GET_NO_NEW_PRIVS,
+    PR_GET_PDEATHSIG,
+    PR_GET_SECCOMP,
+    PR_GET_SECUREBITS,
+    PR_GET_TIMERSLACK,
+    PR_GET_TSC,
+    PR_SET_DUMPABLE,
+    PR_SET_NAME,
+    PR_SET_NO_NEW_PRIVS,
+    PR_SET_PDEATHSIG,
+    PR_SET_THP_DISABLE,
+    PR_SET_TIMERSLACK,
+    PR_SET_VMA,
+    SOCK_CLOEXEC,
+    SOCK_DGRAM,
+    SOCK_NONBLOCK,
+    SOCK_STREAM,
+    S_IFIFO,
+    TCFLSH,
+    TCGETS,
+    TCGETS2,
+    TCSBRK,
+    TCSETS,
+    TCSETSF,
+    TCSETSW,
+    TCXONC,
+    TIOCGPGRP,
+    TIOCGWINSZ,
+    TIOCOUTQ,
+];
+
+/// The kernel's own where libc has none, and three words for numbers without a name.
+const OURS: &[(&str, u32)] = &[
+    ("FICLONE", 0x4004_9409),
+    ("FICLONERANGE", 0x4020_940d),
+    ("FS_IOC_GETFLAGS", 0x8008_6601),
+    ("IPPROTO_ANY", 0),
+    ("PERMISSIONS", 0o7777),
+    ("PERSONALITY_ORDINARY", 0),
+    ("PERSONALITY_QUERY", 0xffff_ffff),
+];

@@ -1,0 +1,110 @@
+//! The jailed side: plays the role it was started for, and says on standard output what came of it.
+
+use std::{
+    io::{Read, Write},
+    net::{TcpStream, UdpSocket},
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
+
+pub fn main(role: &str, _words: &[&str]) -> ExitCode {
+    match role {
+        "internet-socket" => drop(UdpSocket::bind("127.0.0.1:0")),
+        "use-the-network" => use_the_network(),
+        "count-forks" => count_forks(),
+        "take-memory" => println!("{}", take_memory(1 << 12)),
+        "take-memory-together" => take_together(),
+        "leave-memory-to-orphans" => leave_to_orphans(),
+        "take-shared-memory" => take_shared(),
+        "hold-memory" => {
+            take_memory(48);
+            thread::sleep(Duration::from_mins(10));
+        }
+        other => return crate::attacks::perform(other),
+    }
+    ExitCode::SUCCESS
+}
+
+fn use_the_network() {
+    let mut proxy = TcpStream::connect("127.0.0.1:3128").unwrap();
+    proxy.write_all(b"GET ").unwrap();
+    let mut page = String::new();
+    proxy.read_to_string(&mut page).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(b"query", "127.0.0.1:53").unwrap();
+    let mut answer = [0; 16];
+    let (count, _) = socket.recv_from(&mut answer).unwrap();
+    println!("{page} {}", String::from_utf8_lossy(&answer[..count]));
+    let others = ["127.0.0.1:22", "192.0.2.1:80", "169.254.169.254:80", "[::1]:80"];
+    let reached: Vec<&str> = others
+        .into_iter()
+        .filter(|to| TcpStream::connect_timeout(&to.parse().unwrap(), Duration::from_secs(1)).is_ok())
+        .collect();
+    if reached.is_empty() { println!("nothing else") } else { println!("{reached:?}") }
+}
+
+/// How many processes can be had at the same time.
+fn count_forks() {
+    let mut children = Vec::new();
+    while let Ok(child) = std::process::Command::new("/bin/sleep").arg("600").spawn() {
+        children.push(child);
+        if children.len() > 5000 {
+            break;
+        }
+    }
+    println!("{}", children.len());
+    for mut child in children {
+        let _ = child.kill();
+    }
+    thread::yield_now();
+}
+
+/// Takes memory by the megabyte until there is no more, or enough. Answers how much it got.
+fn take_memory(most: usize) -> usize {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    while taken.len() < most {
+        let mut piece = Vec::new();
+        if piece.try_reserve_exact(1 << 20).is_err() {
+            break;
+        }
+        piece.resize(1 << 20, 1);
+        taken.push(piece);
+    }
+    let count = taken.len();
+    std::mem::forget(taken);
+    count
+}
+
+/// Each keeps to its limit; together they do not.
+fn take_together() {
+    let own = std::env::current_exe().unwrap();
+    let start =
+        || std::process::Command::new(&own).args([crate::driver::INSIDE, "hold-memory"]).spawn().unwrap();
+    let children: Vec<_> = (0..8).map(|_| start()).collect();
+    for mut child in children {
+        child.wait().unwrap();
+    }
+}
+
+/// The same by processes that nobody waits for.
+fn leave_to_orphans() {
+    let own = std::env::current_exe().unwrap();
+    for _ in 0..8 {
+        let script = format!("'{}' {} hold-memory &", own.display(), crate::driver::INSIDE);
+        std::process::Command::new("/bin/sh").args(["-c", &script]).status().unwrap();
+    }
+    thread::sleep(Duration::from_mins(10));
+}
+
+/// Memory that no limit of a process counts.
+fn take_shared() {
+    let zero = std::fs::File::options().read(true).write(true).open("/dev/zero").unwrap();
+    loop {
+        let taken = crate::raw::map_shared(&zero, 8 << 20);
+        if let Err(error) = taken {
+            println!("{error}");
+            return;
+        }
+    }
+}

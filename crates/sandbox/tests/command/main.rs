@@ -1,0 +1,34 @@
+//! Does the jail for commands hold? This program is the gateway, its own jailer, and the attacker in the jail.
+//!
+//! Not an ordinary test binary, for a jailer has one thread. It understands a filter and `--list`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a test without the usual harness"
+)]
+
+mod attacks;
+mod cases;
+mod driver;
+mod inside;
+mod network;
+mod raw;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args();
+    if arguments.next().is_some_and(|name| name == toolgate_sandbox::JAILER_NAME) {
+        return toolgate_sandbox::jailer_main().into();
+    }
+    let arguments: Vec<String> = arguments.collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [driver::INSIDE, role, rest @ ..] => inside::main(role, rest),
+        [driver::GATEWAY, role] => cases::be_a_gateway(role),
+        words if words.contains(&"--list") => driver::list(&cases::all()),
+        words => driver::run(&cases::all(), words.iter().find(|word| !word.starts_with('-')).unwrap_or(&"")),
+    }
+}

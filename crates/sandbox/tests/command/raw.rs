@@ -1,0 +1,28 @@
+//! System calls as an attacker makes them.
+#![expect(unsafe_code, reason = "an attacker with native code makes raw system calls")]
+
+use std::{fs::File, io, os::fd::AsRawFd};
+
+/// Any call with any arguments. Memory that arguments point to must outlive the call; what the kernel does to this
+/// process is the attacker's own affair.
+pub fn call(number: libc::c_long, arguments: [usize; 6]) -> io::Result<usize> {
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    // SAFETY: this process exists to try what must fail; nothing in it relies on memory that a call could change, save
+    // the buffers that the callers give on purpose.
+    let answer = unsafe { libc::syscall(number, first, second, third, fourth, fifth, sixth) };
+    usize::try_from(answer).map_err(|_| io::Error::last_os_error())
+}
+
+/// Maps memory of a file, shared, and touches every page of it.
+pub fn map_shared(file: &File, bytes: usize) -> io::Result<()> {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let place = call(
+        libc::SYS_mmap,
+        [0, bytes, protection, libc::MAP_SHARED as usize, file.as_raw_fd().cast_unsigned() as usize, 0],
+    )?;
+    for page in (0..bytes).step_by(4096) {
+        // SAFETY: the mapping is ours, writable, never unmapped, and `page` lies within it.
+        unsafe { std::ptr::with_exposed_provenance_mut::<u8>(place + page).write_volatile(1) };
+    }
+    Ok(())
+}
