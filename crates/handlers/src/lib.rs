@@ -11,7 +11,7 @@ mod survey;
 
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, Ended, Ending,
-    GatewayEnvironment, Launch, Order, OrderLimits, Refused, Trace, Usage,
+    GatewayEnvironment, JailedLauncher, Launch, Order, OrderLimits, Refused, Trace, Usage,
 };
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,

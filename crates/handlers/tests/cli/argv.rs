@@ -43,7 +43,7 @@ handler:
                 .any(|line| { line.contains(&format!("{{{name}}}")) && !line.contains("when:") }))
             .collect::<Vec<_>>()
             .join(", "),
-        args.lines().map(|line| format!("      - {line}\n")).collect::<String>(),
+        args.lines().fold(String::new(), |text, line| text + "      - " + line + "\n"),
     )
 }
 

@@ -6,7 +6,7 @@ use std::{fs, path::Path, sync::Arc};
 use serde_json::{Value, json};
 
 use crate::{
-    shipped::{git, manifest, repository},
+    catalog::{git, manifest, repository},
     world::{Unjailed, World, call},
 };
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::Runnable;
 
 use crate::{
-    shipped::manifest as shipped,
+    catalog::manifest as shipped,
     world::{Recorder, Unjailed, World, call},
 };
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_handlers::CliTool;
 
 use crate::{
-    shipped::{fits, manifest},
+    catalog::{fits, manifest},
     world::{Unjailed, World, call, resolve, with_command},
 };
 
