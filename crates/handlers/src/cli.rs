@@ -17,6 +17,7 @@ mod run;
 mod select;
 mod statics;
 mod tool;
+mod unseen;
 mod view;
 
 pub use arg::Arg;

@@ -78,7 +78,8 @@ impl Arg {
                             "give it a value",
                         ));
                     }
-                    check_value(name, value)?;
+                    let check = if known.takes_lines() { check_text } else { check_value };
+                    check(name, value)?;
                     if self.dashes == Dashes::Refused
                         && value.starts_with('-')
                         && (text.is_empty() || text.ends_with('='))

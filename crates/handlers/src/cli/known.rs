@@ -11,8 +11,11 @@ pub struct Known {
     words: &'static [&'static str],
     marks: Marks,
     first: FirstElement,
+    lines: Lines,
     /// An exit code besides 0 that is an answer and not a failure.
     answer: Option<u8>,
+    /// The exit code of one that went through folders and could not look at everything.
+    partly: Option<u8>,
 }
 
 /// Do options end at `--`, and does nothing else come of it?
@@ -49,12 +52,22 @@ enum FirstElement {
     Options,
 }
 
+/// How many lines may a value have?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Lines {
+    One,
+    /// It is a script, and only a document that says so hands one over.
+    Many,
+}
+
 impl Known {
     /// By the name that the program is called by: `/usr/bin/python3.12` is a `python`.
     pub fn of(command: &str) -> &'static Self {
         let name = command.rsplit('/').next().unwrap_or_default();
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-        let is_named = |known: &&Known| known.names.iter().any(|family| family.eq_ignore_ascii_case(name));
+        let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+        let is_named = |known: &&Known| {
+            known.names.iter().any(|one| one.eq_ignore_ascii_case(name) || one.eq_ignore_ascii_case(family))
+        };
         PROGRAMS.iter().find(is_named).unwrap_or(&UNKNOWN)
     }
 
@@ -104,6 +117,14 @@ impl Known {
         self.first == FirstElement::Options
     }
 
+    pub fn takes_lines(&self) -> bool {
+        self.lines == Lines::Many
+    }
+
+    pub fn could_not_see_all(&self, exit: u8) -> bool {
+        self.partly == Some(exit)
+    }
+
     pub fn answers_by(&self, exit: u8) -> bool {
         self.answer == Some(exit)
     }
@@ -116,7 +137,9 @@ const UNKNOWN: Known = Known {
     words: &[],
     marks: Marks::None,
     first: FirstElement::LikeOthers,
+    lines: Lines::One,
     answer: None,
+    partly: None,
 };
 
 const fn with_dashes(
@@ -132,7 +155,7 @@ const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
 }
 
 /// `echo` is not here: it would print the `--`. Nor is `git`, where `--` parts revisions from paths.
-static PROGRAMS: [Known; 30] = [
+static PROGRAMS: [Known; 31] = [
     with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
     with_dashes(&["tac"], "s", &["separator"]),
     with_dashes(
@@ -151,23 +174,26 @@ static PROGRAMS: [Known; 30] = [
         "alw",
         &["algorithm", "length", "wrap"],
     ),
-    with_dashes(
-        &["ls", "dir", "vdir"],
-        "ITw",
-        &[
-            "ignore",
-            "tabsize",
-            "width",
-            "hide",
-            "time-style",
-            "block-size",
-            "format",
-            "indicator-style",
-            "quoting-style",
-            "sort",
-            "time",
-        ],
-    ),
+    Known {
+        partly: Some(1),
+        ..with_dashes(
+            &["ls", "dir", "vdir"],
+            "ITw",
+            &[
+                "ignore",
+                "tabsize",
+                "width",
+                "hide",
+                "time-style",
+                "block-size",
+                "format",
+                "indicator-style",
+                "quoting-style",
+                "sort",
+                "time",
+            ],
+        )
+    },
     with_dashes(&["head"], "cn", &["bytes", "lines"]),
     with_dashes(&["tail"], "cns", &["bytes", "lines", "sleep-interval", "pid", "max-unchanged-stats"]),
     with_dashes(&["wc"], "", &["files0-from", "total"]),
@@ -206,11 +232,14 @@ static PROGRAMS: [Known; 30] = [
             "number-width",
         ],
     ),
-    with_dashes(
-        &["du"],
-        "Bdt",
-        &["block-size", "max-depth", "threshold", "exclude", "exclude-from", "files0-from", "time-style"],
-    ),
+    Known {
+        partly: Some(1),
+        ..with_dashes(
+            &["du"],
+            "Bdt",
+            &["block-size", "max-depth", "threshold", "exclude", "exclude-from", "files0-from", "time-style"],
+        )
+    },
     with_dashes(&["df"], "Btx", &["block-size", "type", "exclude-type"]),
     with_dashes(&["stat"], "c", &["format", "printf"]),
     with_dashes(&["basename"], "s", &["suffix"]),
@@ -220,6 +249,7 @@ static PROGRAMS: [Known; 30] = [
     with_dashes(&["touch"], "drt", &["date", "reference"]),
     Known {
         answer: Some(1),
+        partly: Some(2),
         ..with_dashes(
             &["grep", "egrep", "fgrep", "zgrep"],
             "ABCDdefm",
@@ -266,10 +296,13 @@ static PROGRAMS: [Known; 30] = [
         )
     },
     Known { answer: Some(1), ..with_dashes(&["cmp"], "in", &["bytes", "ignore-initial"]) },
-    with_marks(
-        &["find"],
-        Marks::Leading { signs: "()!,", why: "which to this command begins an expression" },
-    ),
+    Known {
+        partly: Some(1),
+        ..with_marks(
+            &["find"],
+            Marks::Leading { signs: "()!,", why: "which to this command begins an expression" },
+        )
+    },
     with_marks(
         &["curl", "wget"],
         Marks::Leading { signs: "@<", why: "which to this command names a file to send" },
@@ -297,8 +330,48 @@ static PROGRAMS: [Known; 30] = [
         &["cc", "gcc", "g++", "clang", "clang++", "ld", "as", "java", "javac", "rustc"],
         Marks::Leading { signs: "@", why: "which to this command names a file of further arguments" },
     ),
+    Known { lines: Lines::Many, ..with_marks(&["bash"], Marks::None) },
     with_marks(
         &["openssl"],
         Marks::Anywhere { signs: ":", why: "which to this command can name a file or variable" },
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_name_with_or_without_a_version() {
+        for name in ["tar", "/usr/bin/tar", "tar-1.35", "TAR"] {
+            assert!(Known::of(name).reads_first_as_options(), "{name}");
+        }
+        assert!(Known::of("base64").ends_options_at_dashes());
+        assert!(Known::of("sha256sum").ends_options_at_dashes());
+        for name in ["", "/", "tarot", "git", "echo"] {
+            assert!(!Known::of(name).ends_options_at_dashes() && !Known::of(name).reads_first_as_options());
+        }
+    }
+
+    #[test]
+    fn each_program_is_told_of_once() {
+        let mut names: Vec<&str> = PROGRAMS.iter().flat_map(|known| known.names).copied().collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
+        let grep = Known::of("grep");
+        for option in ["-e", "-rne", "-m", "--regexp", "--max-count"] {
+            assert!(grep.takes_next(option), "{option}");
+        }
+        for option in ["-r", "-m5", "-en", "--regexp=x", "--recursive", "-", "--", "x"] {
+            assert!(!grep.takes_next(option), "{option}");
+        }
+        assert!(!grep.glues_options("-m") && !grep.glues_options("-rm") && !grep.glues_options("--x="));
+        assert!(grep.glues_options("-r"));
+    }
+}

@@ -38,7 +38,7 @@ pub struct Bind {
     pub path: PathBuf,
     pub access: Access,
     /// What was judged, held open; the jail binds this and resolves no name again.
-    pub held: Option<File>,
+    pub held: File,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

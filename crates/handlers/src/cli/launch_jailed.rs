@@ -109,10 +109,7 @@ fn jail(order: Order, required: CommandRequired) -> CommandJail {
 
 fn bind(bind: Bind) -> JailBind {
     JailBind {
-        source: match bind.held {
-            Some(held) => Source::Opened(held.into()),
-            None => Source::Path(bind.path.clone()),
-        },
+        source: Source::Opened(bind.held.into()),
         at: bind.path,
         access: match bind.access {
             Access::Read => JailAccess::Read,

@@ -1,11 +1,13 @@
 //! Which file is the command? Found once, when the tool is loaded, and the same file at every call.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::ErrorKind,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::{Mode, OFlags};
 
 /// Which commands may this gateway run at all?
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -78,10 +80,12 @@ impl Program {
         Ok(Self { name: command.to_owned(), identity: Identity::of(&metadata), file })
     }
 
-    /// Is it still the file that was found?
-    pub fn check(&self) -> Result<(), String> {
-        match fs::symlink_metadata(&self.file) {
-            Ok(metadata) if Identity::of(&metadata) == self.identity => Ok(()),
+    /// The file, held, if it is still the one that was found.
+    pub fn hold(&self) -> Result<File, String> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::open(&self.file, flags, Mode::empty()).map(File::from);
+        match held.map(|held| (held.metadata(), held)) {
+            Ok((Ok(metadata), held)) if Identity::of(&metadata) == self.identity => Ok(held),
             _ => Err(format!(
                 "`{}` is another file than when the tool was loaded; reload the tools to accept it",
                 self.file.display()

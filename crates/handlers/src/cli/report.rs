@@ -1,12 +1,13 @@
 //! What came of a command, in the gate's words: masked, cleaned, and short where it failed.
 
-use toolgate_gate::{Reason, RunFailure, RunReport, RunUsage};
+use toolgate_gate::{EffectEntry, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
 
 use super::{
     launch::{Ended, Ending, Refused},
     plain::plain,
     tool::CliTool,
+    unseen::Unseen,
 };
 
 /// Why there is no result. Not masked yet.
@@ -27,10 +28,10 @@ impl Problem {
     }
 }
 
-pub fn make(ended: Ended, tool: &CliTool, mask: &Mask) -> RunReport {
+pub fn make(ended: Ended, tool: &CliTool, unseen: &Unseen, mask: &Mask) -> RunReport {
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
-    let outcome = match fault(&ended, tool, &stderr) {
+    let outcome = match fault(&ended, tool, unseen, &stderr) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
             Ok(value) => Ok(Some(mask.value(value))),
@@ -52,7 +53,7 @@ pub fn make(ended: Ended, tool: &CliTool, mask: &Mask) -> RunReport {
             host_bytes: ended.effects.iter().map(|effect| effect.bytes).sum(),
             elapsed_us: u64::try_from(ended.usage.elapsed.as_micros()).unwrap_or(u64::MAX),
         },
-        effects: ended.effects,
+        effects: ended.effects.into_iter().map(|effect| masked(effect, mask)).collect(),
         walls: ended.walls,
         refused: ended.refused.iter().map(|refused| mask.text(&refused.describe())).collect(),
         worker: None,
@@ -73,15 +74,19 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
 }
 
 /// `None` where the command did what it is for.
-fn fault(ended: &Ended, tool: &CliTool, stderr: &str) -> Option<Problem> {
+fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option<Problem> {
     let name = tool.program.name.as_str();
     let (reason, message) = match &ended.ending {
         Ending::Exited(0) => return None,
         // Such as `grep` that finds nothing; but an error that is told is one.
         Ending::Exited(code) if tool.known.answers_by(*code) && stderr.trim().is_empty() => return None,
+        // What was hidden on purpose is no failure of a command that goes through a folder.
+        Ending::Exited(code) if tool.known.could_not_see_all(*code) && unseen.is_all_of(stderr) => {
+            return None;
+        }
         Ending::Exited(code) => (
             Reason::CommandFailed,
-            with_words(format!("`{name}` ended with exit code {code}"), stderr, ended),
+            with_words(format!("`{name}` ended with exit code {code}"), stderr, ended, unseen),
         ),
         Ending::Signalled(CPU_TIME) => {
             (Reason::Timeout, format!("`{name}` used more processor time than it may, and was ended"))
@@ -95,7 +100,7 @@ fn fault(ended: &Ended, tool: &CliTool, stderr: &str) -> Option<Problem> {
                 _ => "",
             };
             let said = format!("`{name}` was ended by signal {number}{what}");
-            (Reason::CommandFailed, with_words(said, stderr, ended))
+            (Reason::CommandFailed, with_words(said, stderr, ended, unseen))
         }
         Ending::TimedOut => {
             let time = tool.deadline.as_millis();
@@ -124,7 +129,7 @@ fn fault(ended: &Ended, tool: &CliTool, stderr: &str) -> Option<Problem> {
 }
 
 /// What it said itself, and what the jail kept from it, which is often the cause.
-fn with_words(mut said: String, stderr: &str, ended: &Ended) -> String {
+fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) -> String {
     let lines: Vec<&str> =
         stderr.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
     if !lines.is_empty() {
@@ -136,10 +141,23 @@ fn with_words(mut said: String, stderr: &str, ended: &Ended) -> String {
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         said = format!("{said}; the jail refused: {}{more}", told.join(", "));
     }
-    if let Some(remedy) = ended.refused.iter().find_map(Refused::remedy) {
+    let is_blocked =
+        |refused: &&Refused| matches!(refused, Refused::Path { path, .. } if unseen.covers(path));
+    if ended.refused.iter().any(|refused| is_blocked(&refused)) {
+        said.push_str("; some of it is blocked for this tool");
+    }
+    if let Some(remedy) =
+        ended.refused.iter().filter(|refused| !is_blocked(refused)).find_map(Refused::remedy)
+    {
         said = format!("{said}; {remedy}");
     }
     said
+}
+
+/// A name can carry something out, and the journal is not to repeat it.
+fn masked(mut effect: EffectEntry, mask: &Mask) -> EffectEntry {
+    effect.target = mask.text(&effect.target);
+    effect
 }
 
 fn cut(text: &str, most: usize) -> String {

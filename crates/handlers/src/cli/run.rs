@@ -15,6 +15,7 @@ use super::{
     statics,
     statics::Statics,
     tool::{CliTool, CommandBody, CommandHost, Settled},
+    unseen::Unseen,
     view::View,
 };
 use crate::{js::SecretSource, survey::CallGrants};
@@ -59,8 +60,9 @@ impl Runnable for Prepared {
             };
             match order(&self.tool, &statics, request).await {
                 Ok(order) => {
+                    let unseen = Unseen::of(&order);
                     let ended = self.launcher.launch(order).await;
-                    report::make(ended, &self.tool, &statics.mask)
+                    report::make(ended, &self.tool, &unseen, &statics.mask)
                 }
                 Err(problem) => report::without_a_run(problem, &statics.mask),
             }
@@ -75,7 +77,7 @@ impl Runnable for Prepared {
 async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Result<Order, Problem> {
     let lost = || Problem::jail("the call was not looked at before its run".to_owned());
     let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
-    tool.program.check().map_err(Problem::jail)?;
+    let program = tool.program.hold().map_err(Problem::jail)?;
     let none = CallGrants::default();
     let granted = settled.granted.get::<CallGrants>().unwrap_or(&none);
     let values = tool.values(&statics.values, request.arguments, granted);
@@ -95,7 +97,7 @@ async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Re
     let view = view(tool, settled).await?;
     let mut binds = view.binds;
     if !tool.program.is_part_of_the_system() {
-        binds.push(Bind { path: tool.program.file.clone(), access: Access::Execute, held: None });
+        binds.push(Bind { path: tool.program.file.clone(), access: Access::Execute, held: program });
     }
     Ok(Order {
         program: tool.program.file.clone(),

@@ -21,6 +21,7 @@ use toolgate_spec::{
 };
 
 use super::{
+    arg::refused,
     command::CliCommand,
     environment::{self, GatewayEnvironment},
     known::Known,
@@ -129,6 +130,10 @@ impl CliTool {
         let mut found = self.surveyor.survey(arguments)?;
         let none = CallGrants::default();
         let granted = found.grants.get::<CallGrants>().unwrap_or(&none);
+        if granted.paths.len() > MOST_PATHS {
+            let message = format!("the arguments name more than {MOST_PATHS} paths");
+            return Err(refused(message, "name a folder above them, or fewer"));
+        }
         let values = self.values(&self.literals, arguments, granted);
         let elements = match &self.body {
             CommandBody::Manifest(cli) => {
@@ -265,4 +270,6 @@ fn limits(policy: &EffectivePolicy, deadline_ms: u64) -> OrderLimits {
     }
 }
 
+/// Each is held open until the run, and handed to the jail.
+const MOST_PATHS: usize = 100;
 const DEFAULT_TIMEOUT_MS: u64 = 30_000;

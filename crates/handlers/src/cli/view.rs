@@ -9,7 +9,6 @@
 //! | no | no | everything below `allowedPaths` |
 
 use std::{
-    fs::File,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -103,7 +102,7 @@ impl ViewPlan {
                 .handle
                 .try_clone()
                 .map_err(|error| format!("`{}` cannot be held any longer: {}", held.path, error.kind()))?;
-            binds.push(Bind { path: PathBuf::from(&held.path), access, held: Some(handle) });
+            binds.push(Bind { path: PathBuf::from(&held.path), access, held: handle });
         }
         let binds = outside_in(binds);
         let folders: Vec<PathBuf> =
@@ -135,7 +134,7 @@ impl ViewPlan {
             // Writing is for the workspace alone, as for every other tool.
             let is_inside = files.locate(text, Wanted::Write).is_ok();
             let access = if is_inside { self.access } else { Access::Read };
-            Bind { path: PathBuf::from(held.path), access, held: Some(held.handle) }
+            Bind { path: PathBuf::from(held.path), access, held: held.handle }
         }))
     }
 }
@@ -148,10 +147,8 @@ fn outside_in(mut binds: Vec<Bind>) -> Vec<Bind> {
 }
 
 fn is_folder(bind: &Bind) -> bool {
-    bind.held
-        .as_ref()
-        .map(File::metadata)
-        .is_none_or(|metadata| metadata.is_ok_and(|metadata| metadata.is_dir()))
+    // What cannot be looked at is searched, to be safe.
+    bind.held.metadata().map_or(true, |metadata| metadata.is_dir())
 }
 
 fn working_folder(text: &str, places: &Places) -> Result<PathBuf, String> {

@@ -12,7 +12,7 @@ pub fn manifest(name: &str) -> String {
     fs::read_to_string(folder().join(format!("{name}.yaml"))).unwrap()
 }
 
-pub fn folder() -> PathBuf {
+fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../catalog/commands")
 }
 

@@ -1,16 +1,17 @@
 //! The shipped commands: sound documents, and the first group run with the real programs.
 
-use std::{fs, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_gate::{Reason, Runnable};
 
 use crate::{
-    catalog::{fits, folder, manifest, repository},
+    catalog::{fits, manifest, repository},
     world::{Unjailed, World, call, resolve},
 };
 
-const COMMANDS: [&str; 15] = [
+/// Those that only read.
+const READING: [&str; 15] = [
     "argocd_diff",
     "argocd_get_app",
     "argocd_get_sync_status",
@@ -41,18 +42,8 @@ fn check(world: &World, name: &str, arguments: &Value) -> String {
 }
 
 #[test]
-fn the_folder_holds_these_and_no_others() {
-    let mut names: Vec<String> = fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-        .collect();
-    names.sort();
-    assert_eq!(names, COMMANDS);
-}
-
-#[test]
 fn every_document_is_sound_and_its_test_fits_it() {
-    for name in COMMANDS {
+    for name in READING {
         let text = manifest(name);
         let (spec, policy) = resolve(&text);
         assert_eq!(spec.name, name);
@@ -68,6 +59,15 @@ fn echo_says_what_it_is_told() {
     for message in ["good morning", "a; rm -rf / && $(id) `id` | cat > x", "\\n \\t %s", "'\"'"] {
         assert_eq!(check(&world, "echo_message", &json!({ "message": message })), format!("{message}\n"));
     }
+}
+
+#[test]
+fn a_script_may_have_lines_and_no_other_controls() {
+    let world = World::new();
+    let order = world.order(&manifest("bash"), &json!({ "command": "cd src\n\tls -l\n" }));
+    assert_eq!(order.argv, ["bash", "-c", "cd src\n\tls -l\n"]);
+    assert!(world.line(&manifest("bash"), &json!({ "command": "a\0b" })).is_err());
+    assert!(world.line(&manifest("bash"), &json!({ "command": "\u{1b}[1m" })).is_err());
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn history_is_shown() {
     let between = check(&world, "git_diff_branches", &json!({ "base": "feature/x", "head": "main" }));
     assert!(between.contains("-opens for those who are named\n+is closed\n"), "{between}");
     assert_eq!(check(&world, "git_diff", &json!({})), "");
-    world.write("workspace/src/main.rs", "fn main() { todo!() }\n");
+    world.write("workspace/src/main.rs", "fn main() { run() }\n");
     let changed = check(&world, "git_diff", &json!({ "context": 0 }));
-    assert!(changed.contains("+fn main() { todo!() }"), "{changed}");
+    assert!(changed.contains("+fn main() { run() }"), "{changed}");
     assert_eq!(check(&world, "git_diff", &json!({ "namesOnly": true })), "1\t1\tsrc/main.rs\n");
     assert_eq!(check(&world, "git_diff", &json!({ "staged": true })), "");
     let failure = call(&shipped(&world, "git_log"), &json!({ "count": 1, "revision": "none" })).unwrap();

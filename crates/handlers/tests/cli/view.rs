@@ -40,8 +40,7 @@ fn check(manifest: &str, arguments: &Value, expect: &[(&str, Access)]) -> (World
     assert_eq!(binds(&world, &order), expect);
     // What is bound is what was judged, not what has its name by now.
     for bind in &order.binds {
-        let (held, there) =
-            (bind.held.as_ref().unwrap().metadata().unwrap(), fs::metadata(&bind.path).unwrap());
+        let (held, there) = (bind.held.metadata().unwrap(), fs::metadata(&bind.path).unwrap());
         assert_eq!((held.dev(), held.ino()), (there.dev(), there.ino()));
     }
     (world, order)

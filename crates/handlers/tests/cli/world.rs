@@ -117,9 +117,9 @@ impl World {
     #[track_caller]
     pub fn line(&self, manifest: &str, arguments: &Value) -> Result<Vec<String>, Refusal> {
         let (tool, recorder) = self.with_stand_in(manifest);
-        let mut line = call(&tool, arguments).map(|_| recorder.last().argv)?;
-        line[0] = line[0].rsplit('/').next().unwrap().to_owned();
-        Ok(line)
+        let line = call(&tool, arguments).map(|_| recorder.last().argv)?;
+        let name = line[0].rsplit('/').next().unwrap().to_owned();
+        Ok(std::iter::once(name).chain(line.into_iter().skip(1)).collect())
     }
 
     #[track_caller]

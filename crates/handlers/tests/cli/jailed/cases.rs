@@ -124,13 +124,18 @@ fn what_is_blocked_is_not_seen() {
     world.write("workspace/a/note", "TOKEN=3\n");
     let search = tried(
         "classification: read",
-        "command: grep, args: ['-rs', 'TOKEN\\|x', .], cwd: $WORKSPACE",
+        "command: grep, args: ['-r', 'TOKEN\\|x', .], cwd: $WORKSPACE",
         "allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/**/.env*']",
     );
-    let report = run(&world, &search, &json!({})).unwrap();
-    // What cannot be read makes `grep` complain by its exit code; what it found stands in the message or not at all.
-    let told = format!("{:?}", report.outcome);
-    assert!(!told.contains("TOKEN=1") && !told.contains("TOKEN=2") && !told.contains("state:x"), "{told}");
+    let found = check(&world, &search, &json!({}));
+    assert_eq!(found, "./a/note:TOKEN=3\n");
+    let named = tried(
+        "classification: read",
+        "command: cat, args: [src/.env], cwd: $WORKSPACE",
+        "allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/**/.env*']",
+    );
+    let why = fails(&world, &named, &json!({}), Reason::CommandFailed);
+    assert!(why.contains("is blocked for this tool") && !why.contains("allowedPaths"), "{why}");
     let read = tried(PATH, "command: cat, args: ['{path}']", "allowedPaths: [$WORKSPACE]");
     assert_eq!(check(&world, &read, &json!({ "path": "a/note" })), "TOKEN=3\n");
 }
