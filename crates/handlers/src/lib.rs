@@ -1,6 +1,7 @@
-//! How a tool is run: JavaScript in the jailed worker, and the effects it may ask for.
+//! How a tool is run: JavaScript in the jailed worker and the effects it may ask for, commands in a jail of their own.
 #![forbid(unsafe_code)]
 
+mod cli;
 mod files;
 mod grants;
 mod guard;
@@ -9,6 +10,10 @@ mod js_files;
 mod places;
 mod survey;
 
+pub use cli::{
+    Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, Ended, Ending,
+    GatewayEnvironment, JailedLauncher, Launch, Order, OrderLimits, Refused, Trace, Usage,
+};
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,
     Files, FindOptions, GrepOptions, Held, Occurrences, SearchHit, SearchOptions, SortOptions, Wanted,

@@ -1,0 +1,30 @@
+//! How is a command tool run? A fixed program, typed arguments that stay arguments, in a jail, never through a shell.
+
+mod arg;
+mod command;
+mod environment;
+mod hidden;
+mod known;
+mod launch;
+mod launch_jailed;
+mod line;
+mod output;
+mod paths;
+mod plain;
+mod program;
+mod report;
+mod run;
+mod select;
+mod statics;
+mod tool;
+mod unseen;
+mod view;
+
+pub use arg::Arg;
+pub use command::CliCommand;
+pub use environment::GatewayEnvironment;
+pub use launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage};
+pub use launch_jailed::JailedLauncher;
+pub use program::AllowedCommands;
+pub use run::CliHandlers;
+pub use tool::{CliTool, CommandHost};

@@ -1,0 +1,183 @@
+//! What may one element of a command line be? The author's words, or a caller's value in a place where it stays a value.
+
+use std::fmt;
+
+use serde_json::Value;
+use toolgate_gate::{Reason, Refusal};
+
+use super::known::Known;
+
+/// One element of a command line, with what is known of where its parts came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arg {
+    parts: Vec<ArgText>,
+    dashes: Dashes,
+}
+
+/// A part of an element.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ArgText {
+    /// Written by the author.
+    Author(String),
+    /// Filled in by the caller, with the name of the parameter.
+    Caller { name: String, text: String },
+}
+
+/// May what a caller fills in begin with `-`?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Dashes {
+    Refused,
+    Meant,
+}
+
+impl Arg {
+    /// The author's own word. Takes program text only, so that no value of a caller ends up here by mistake.
+    pub fn literal(text: &'static str) -> Self {
+        Self { parts: vec![ArgText::Author(text.to_owned())], dashes: Dashes::Refused }
+    }
+
+    /// A value that is an element of its own: a text, number or boolean.
+    pub fn operand<'v>(value: impl Into<Option<&'v Value>>) -> Self {
+        Self::option_value("", value)
+    }
+
+    /// A value glued to its option, such as `--max-count=` or `-n`.
+    pub fn option_value<'v>(option: &'static str, value: impl Into<Option<&'v Value>>) -> Self {
+        // What is missing or no plain value is empty, and refused as such.
+        let text = value.into().and_then(text_of).unwrap_or_default();
+        let name = option.trim_start_matches('-').trim_end_matches('=');
+        let name = if name.is_empty() { "a value" } else { name };
+        Self::of(
+            vec![ArgText::Author(option.to_owned()), ArgText::Caller { name: name.to_owned(), text }],
+            Dashes::Refused,
+        )
+    }
+
+    /// The value may begin with `-`: the command does not take it for an option here.
+    #[must_use]
+    pub fn with_dashes(mut self) -> Self {
+        self.dashes = Dashes::Meant;
+        self
+    }
+
+    pub(super) fn of(mut parts: Vec<ArgText>, dashes: Dashes) -> Self {
+        parts.retain(|part| !matches!(part, ArgText::Author(text) if text.is_empty()));
+        Self { parts, dashes }
+    }
+
+    /// The text of the element, or why it is refused.
+    pub(super) fn settle(&self, known: &Known) -> Result<String, Refusal> {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                ArgText::Author(written) => text.push_str(written),
+                ArgText::Caller { name, text: value } => {
+                    if value.is_empty() {
+                        return Err(refused(
+                            format!("`{name}` is empty, or no plain value"),
+                            "give it a value",
+                        ));
+                    }
+                    let check = if known.takes_lines() { check_text } else { check_value };
+                    check(name, value)?;
+                    if self.dashes == Dashes::Refused
+                        && value.starts_with('-')
+                        && (text.is_empty() || text.ends_with('='))
+                    {
+                        return Err(would_be_an_option(name));
+                    }
+                    if let Some(why) = known.refuses(value, &text) {
+                        return Err(refused(format!("`{name}` {why}"), "write the value without it"));
+                    }
+                    text.push_str(value);
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// Does it stand on its own, with something in it that a caller chose?
+    pub(super) fn is_filled_operand(&self) -> bool {
+        let begins_as_option =
+            matches!(self.parts.first(), Some(ArgText::Author(text)) if text.starts_with('-'));
+        !begins_as_option && self.is_filled() && self.dashes == Dashes::Refused
+    }
+
+    pub(super) fn is_filled(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, ArgText::Caller { .. }))
+    }
+
+    /// The author's own word, where it is nothing else.
+    pub(super) fn as_literal(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [] => Some(""),
+            [ArgText::Author(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Could it be an option, in the author's meaning?
+    pub(super) fn may_be_option(&self) -> bool {
+        let begins_as_option =
+            matches!(self.parts.first(), Some(ArgText::Author(text)) if text.starts_with('-'));
+        begins_as_option || (self.dashes == Dashes::Meant && self.is_filled())
+    }
+}
+
+impl fmt::Display for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| match part {
+            ArgText::Author(text) => f.write_str(text),
+            ArgText::Caller { name, .. } => write!(f, "{{{name}}}"),
+        })
+    }
+}
+
+/// A plain value as text; `None` for nothing, lists and objects.
+pub(super) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(is_true) => Some(is_true.to_string()),
+        Value::Number(number) => Some(match number.as_f64() {
+            // `5.0` is an integer to a schema and no number to most programs.
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
+                format!("{float:.0}")
+            }
+            _ => number.to_string(),
+        }),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A value that comes to stand in a command line.
+fn check_value(name: &str, value: &str) -> Result<(), Refusal> {
+    if let Some(bad) = value.chars().find(|c| c.is_control()) {
+        let message = format!("`{name}` contains the control character `{}`", bad.escape_unicode());
+        return Err(refused(message, "leave control characters out, line breaks and tabs included"));
+    }
+    Ok(())
+}
+
+/// A value that comes to stand in standard input or a variable: lines are fine there.
+pub(super) fn check_text(name: &str, value: &str) -> Result<(), Refusal> {
+    let is_bad = |c: &char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+    if let Some(bad) = value.chars().find(is_bad) {
+        let message = format!("`{name}` contains the control character `{}`", bad.escape_unicode());
+        return Err(refused(message, "leave control characters out"));
+    }
+    Ok(())
+}
+
+fn would_be_an_option(name: &str) -> Refusal {
+    refused(
+        format!("`{name}` begins with `-`, and would be taken for an option"),
+        "begin the value with something else; a file is named `./-x`",
+    )
+}
+
+pub(super) fn refused(message: String, remedy: &str) -> Refusal {
+    Refusal { reason: Reason::ArgumentRefused, message, remedy: remedy.to_owned() }
+}
+
+/// Below it every whole number has its own `f64`.
+const EXACT: f64 = 9_007_199_254_740_992.0;

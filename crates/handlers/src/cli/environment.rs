@@ -1,0 +1,162 @@
+//! Which variables does a command see? A few fixed ones, or some of the gateway's, and the manifest's own.
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+use toolgate_policy::ExecutionPolicy;
+use toolgate_spec::model::EnvironmentMode;
+
+use super::program::FOLDERS;
+
+/// The gateway's own environment, taken once.
+#[derive(Clone, Debug, Default)]
+pub struct GatewayEnvironment(Vec<(String, OsString)>);
+
+impl GatewayEnvironment {
+    pub fn current() -> Self {
+        // A name that is no text is nothing that a manifest could ask for.
+        let known = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        Self(known.collect())
+    }
+
+    pub fn of(variables: impl IntoIterator<Item = (String, OsString)>) -> Self {
+        Self(variables.into_iter().collect())
+    }
+}
+
+/// What a command starts with, before the variables of its manifest.
+pub fn base(
+    policy: &ExecutionPolicy,
+    gateway: &GatewayEnvironment,
+) -> Result<BTreeMap<String, OsString>, String> {
+    let of_gateway = |is_wanted: &dyn Fn(&str) -> bool| -> BTreeMap<String, OsString> {
+        gateway.0.iter().filter(|(name, _)| is_wanted(name)).cloned().collect()
+    };
+    match policy.env.value {
+        EnvironmentMode::Clean => Ok(clean()),
+        EnvironmentMode::Explicit => {
+            let wanted: Vec<&str> = policy.allowed_env_vars.values().map(|name| &**name).collect();
+            if let Some(secret) = wanted.iter().find(|name| is_of_the_gateway(name) || is_secret(name)) {
+                return Err(format!(
+                    "`allowedEnvVars` lists `{secret}`, which sounds like a secret; take it in as a static variable, `${{{secret}}}`, which is masked"
+                ));
+            }
+            if let Some(deciding) = wanted.iter().find(|name| loads_code(name)) {
+                return Err(format!(
+                    "`allowedEnvVars` lists `{deciding}`, which decides what code runs; write its value into `env` instead"
+                ));
+            }
+            Ok(of_gateway(&|name| wanted.contains(&name)))
+        }
+        EnvironmentMode::Inherit => {
+            let mut inherited =
+                of_gateway(&|name| !is_of_the_gateway(name) && !is_secret(name) && !loads_code(name));
+            inherited.retain(|_, value| !holds_password(value));
+            Ok(inherited)
+        }
+    }
+}
+
+fn clean() -> BTreeMap<String, OsString> {
+    let path = FOLDERS.join(":");
+    let fixed = [("HOME", HOME), ("LANG", "C.UTF-8"), ("PATH", &path), ("TERM", "dumb"), ("TMPDIR", HOME)];
+    fixed.into_iter().map(|(name, value)| (name.to_owned(), OsString::from(value))).collect()
+}
+
+fn is_of_the_gateway(name: &str) -> bool {
+    name.starts_with("TOOLGATE_")
+}
+
+/// By the words of the name. `MONKEY` is no key, `SSH_KEY` is one.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    // The one word of the list that is, alone, something else: the working folder.
+    name != "PWD"
+        && name
+            .split('_')
+            .any(|word| SECRET_WORDS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit())))
+        || SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// `postgres://user:password@host`
+fn holds_password(value: &OsString) -> bool {
+    let value = value.to_string_lossy();
+    let authority = value.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
+}
+
+fn loads_code(name: &str) -> bool {
+    // Proxies have names in both cases.
+    let name = name.to_ascii_uppercase();
+    let name = name.as_str();
+    LOADING_FAMILIES.iter().any(|family| name.starts_with(family)) || LOADING.contains(&name)
+}
+
+/// The one folder that every command can write to; it ends with the command.
+pub const HOME: &str = "/tmp";
+
+const SECRET_WORDS: [&str; 24] = [
+    "APIKEY",
+    "AUTH",
+    "BEARER",
+    "COOKIE",
+    "CRED",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "CREDS",
+    "DSN",
+    "JWT",
+    "KEY",
+    "KEYS",
+    "PASS",
+    "PASSPHRASE",
+    "PASSWD",
+    "PAT",
+    "PIN",
+    "PRIVATE",
+    "PW",
+    "PWD",
+    "SALT",
+    "SESSION",
+    "SIGNATURE",
+    "WEBHOOK",
+];
+const SECRET_PARTS: [&str; 6] =
+    ["TOKEN", "SECRET", "PASSWORD", "CONNECTION_STRING", "DATABASE_URL", "ACCESS_KEY"];
+
+const LOADING_FAMILIES: [&str; 14] = [
+    "BASH_",
+    "DOTNET_",
+    "DYLD_",
+    "GCONV_",
+    "GIT_",
+    "GLIBC_",
+    "LD_",
+    "MALLOC_",
+    "NODE_",
+    "NPM_CONFIG_",
+    "PERL",
+    "PYTHON",
+    "RUBY",
+    "SSH_",
+];
+const LOADING: [&str; 19] = [
+    "ALL_PROXY",
+    "BROWSER",
+    "CLASSPATH",
+    "EDITOR",
+    "ENV",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LESSOPEN",
+    "LOCPATH",
+    "MANPAGER",
+    "NO_PROXY",
+    "PAGER",
+    "PROMPT_COMMAND",
+    "SHELLOPTS",
+    "VISUAL",
+    "_JAVA_OPTIONS",
+];

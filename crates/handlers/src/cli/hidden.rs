@@ -1,0 +1,208 @@
+//! Which paths below a folder must a command not see, though it sees the folder? What is blocked by name is named; what is
+//! blocked by a pattern is looked for, in the tree as it is just before the command starts.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use toolgate_spec::{PathPattern, PathRoots};
+
+use crate::files::FileGrants;
+
+/// The blocked paths of one tool, ready to be compared with real paths.
+#[derive(Debug)]
+pub struct Blocked {
+    patterns: Vec<Pattern>,
+    /// The gateway's own files, whatever the policy says.
+    guarded: Vec<PathBuf>,
+    bases: Vec<Base>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    /// As it was written, and as links in its beginning lead elsewhere.
+    spellings: Vec<PathPattern>,
+    /// The folders that its literal beginning can mean; the whole path where it has no wildcard.
+    starts: Vec<PathBuf>,
+    has_wildcard: bool,
+}
+
+#[derive(Debug)]
+struct Base {
+    workspace: String,
+    home: Option<String>,
+}
+
+impl Blocked {
+    pub fn new(grants: Option<&FileGrants>, guarded: &[PathBuf]) -> Result<Self, String> {
+        let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let guarded = guarded.iter().flat_map(|path| [path.clone(), real(path)]).collect();
+        let Some(grants) = grants else {
+            return Ok(Self { patterns: Vec::new(), guarded, bases: Vec::new() });
+        };
+        let text = |path: &Path| {
+            let unusable =
+                || "the workspace or home folder has a name that is not UTF-8; rename it".to_owned();
+            path.to_str().map(str::to_owned).ok_or_else(unusable)
+        };
+        let base = |change: &dyn Fn(&PathBuf) -> PathBuf| {
+            let home = grants.home.as_ref().map(|home| text(&change(home))).transpose()?;
+            Ok::<_, String>(Base { workspace: text(&change(&grants.pattern_workspace))?, home })
+        };
+        let bases = vec![base(&PathBuf::clone)?, base(&real)?];
+        let patterns =
+            grants.blocked.iter().map(|pattern| Pattern::new(pattern, &bases)).collect::<Result<_, _>>()?;
+        Ok(Self { patterns, guarded, bases })
+    }
+
+    /// Everything to hide below these folders, or why that cannot be told.
+    pub fn below(&self, folders: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+        let mut hidden: Vec<PathBuf> = self.guarded.clone();
+        let mut looked = 0;
+        for folder in folders {
+            let mut searched: Vec<&Pattern> = Vec::new();
+            for pattern in &self.patterns {
+                let within = |start: &PathBuf| start.starts_with(folder) || folder.starts_with(start);
+                if !pattern.has_wildcard {
+                    hidden.extend(pattern.starts.iter().filter(|path| within(path)).cloned());
+                } else if pattern.starts.iter().any(within) {
+                    searched.push(pattern);
+                }
+            }
+            if !searched.is_empty() {
+                self.search(folder, &searched, &mut looked, &mut hidden)?;
+            }
+        }
+        hidden.sort();
+        hidden.dedup();
+        if hidden.len() > MOST_HIDDEN {
+            return Err(format!(
+                "more than {MOST_HIDDEN} paths would have to be hidden; block a folder, or grant a smaller one"
+            ));
+        }
+        Ok(hidden)
+    }
+
+    /// Links are not followed: what they lead to is hidden where it lies, or not in sight at all.
+    fn search(
+        &self,
+        from: &Path,
+        patterns: &[&Pattern],
+        looked: &mut usize,
+        hidden: &mut Vec<PathBuf>,
+    ) -> Result<(), String> {
+        let mut open = vec![from.to_owned()];
+        while let Some(folder) = open.pop() {
+            let may_hold = |pattern: &&&Pattern| {
+                pattern.starts.iter().any(|start| start.starts_with(&folder) || folder.starts_with(start))
+            };
+            let patterns: Vec<&Pattern> = patterns.iter().filter(may_hold).copied().collect();
+            if patterns.is_empty() {
+                continue;
+            }
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                // What the gateway cannot look into, its commands cannot either; and a file has nothing below it.
+                Err(error) if is_passed_over(error.kind()) => continue,
+                Err(error) => return Err(unreadable(&folder, &error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|error| unreadable(&folder, &error))?;
+                *looked += 1;
+                if *looked > MOST_LOOKED_AT {
+                    return Err(format!(
+                        "below `{}` lie more than {MOST_LOOKED_AT} entries, too many to look for blocked ones; grant a smaller folder, or block by plain paths",
+                        from.display()
+                    ));
+                }
+                let path = entry.path();
+                if patterns.iter().any(|pattern| self.covers(pattern, &path)) {
+                    hidden.push(path);
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    open.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn covers(&self, pattern: &Pattern, path: &Path) -> bool {
+        let path = path.to_string_lossy();
+        self.bases.iter().any(|base| {
+            let roots = PathRoots { workspace: &base.workspace, home: base.home.as_deref() };
+            pattern.spellings.iter().any(|spelling| spelling.covers(&path, roots))
+        })
+    }
+}
+
+impl Pattern {
+    fn new(pattern: &PathPattern, bases: &[Base]) -> Result<Self, String> {
+        let text = pattern.text();
+        let mut spellings = vec![pattern.clone()];
+        let mut starts = Vec::new();
+        for base in bases {
+            let (folder, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
+                (Some(rest), _) => (base.workspace.as_str(), rest),
+                (None, Some(rest)) => match &base.home {
+                    Some(home) => (home.as_str(), rest),
+                    None => continue,
+                },
+                (None, None) => ("/", text),
+            };
+            let parts: Vec<&str> = rest.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+            let (literal, wild) =
+                parts.split_at(parts.iter().position(|part| part.contains('*')).unwrap_or(parts.len()));
+            let start = literal.iter().fold(PathBuf::from(folder), |path, part| path.join(part));
+            // Links in the beginning lead to the real place, which is where a command would find it.
+            if let Some(real) = behind_links(&start)? {
+                spellings.push(elsewhere(&real, wild).ok_or_else(|| {
+                    format!(
+                        "the blocked path `{text}` leads to a name that cannot be blocked; block its folder"
+                    )
+                })?);
+                starts.push(real);
+            }
+            starts.push(start);
+        }
+        starts.sort();
+        starts.dedup();
+        Ok(Self { spellings, starts, has_wildcard: text.contains('*') })
+    }
+}
+
+fn elsewhere(start: &Path, wild: &[&str]) -> Option<PathPattern> {
+    let start = start.to_str()?;
+    match wild {
+        [] => PathPattern::literal(start),
+        wild => PathPattern::parse(&format!("{}/{}", start.trim_end_matches('/'), wild.join("/"))).ok(),
+    }
+}
+
+/// The real place of what exists of a path, and the rest as it stands.
+fn behind_links(path: &Path) -> Result<Option<PathBuf>, String> {
+    for above in path.ancestors() {
+        match fs::canonicalize(above) {
+            Ok(real) => {
+                let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+                let real = if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+                return Ok((real != path).then_some(real));
+            }
+            Err(error) if is_passed_over(error.kind()) => {}
+            Err(error) => return Err(unreadable(above, &error)),
+        }
+    }
+    Ok(None)
+}
+
+fn is_passed_over(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("`{}` cannot be searched for blocked paths: {}", path.display(), error.kind())
+}
+
+const MOST_LOOKED_AT: usize = 200_000;
+const MOST_HIDDEN: usize = 1_000;

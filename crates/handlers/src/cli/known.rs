@@ -1,0 +1,377 @@
+//! What is known of a program's own ways with its arguments? Enough to put `--` where it belongs and to refuse values
+//! that mean more to it than themselves, though they do not begin with `-`.
+
+/// A program's habits, by the family that its name belongs to. Of most programs nothing is known.
+#[derive(Debug)]
+pub struct Known {
+    names: &'static [&'static str],
+    ending: OptionsEnd,
+    /// Options that take the next element for their value, as letters and as words.
+    letters: &'static str,
+    words: &'static [&'static str],
+    marks: Marks,
+    first: FirstElement,
+    lines: Lines,
+    /// An exit code besides 0 that is an answer and not a failure.
+    answer: Option<u8>,
+    /// The exit code of one that went through folders and could not look at everything.
+    partly: Option<u8>,
+}
+
+/// Do options end at `--`, and does nothing else come of it?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum OptionsEnd {
+    AtDashes,
+    Unknown,
+}
+
+/// Values that are more than values.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Marks {
+    None,
+    /// At the beginning of an element or of an option's value.
+    Leading {
+        signs: &'static str,
+        why: &'static str,
+    },
+    Anywhere {
+        signs: &'static str,
+        why: &'static str,
+    },
+    /// Everything but letters, digits and these.
+    AllBut {
+        signs: &'static str,
+        why: &'static str,
+    },
+}
+
+/// Is the first element read as options even without a dash?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum FirstElement {
+    LikeOthers,
+    Options,
+}
+
+/// How many lines may a value have?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Lines {
+    One,
+    /// It is a script, and only a document that says so hands one over.
+    Many,
+}
+
+impl Known {
+    /// By the name that the program is called by: `/usr/bin/python3.12` is a `python`.
+    pub fn of(command: &str) -> &'static Self {
+        let name = command.rsplit('/').next().unwrap_or_default();
+        let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+        let is_named = |known: &&Known| {
+            known.names.iter().any(|one| one.eq_ignore_ascii_case(name) || one.eq_ignore_ascii_case(family))
+        };
+        PROGRAMS.iter().find(is_named).unwrap_or(&UNKNOWN)
+    }
+
+    pub fn ends_options_at_dashes(&self) -> bool {
+        self.ending == OptionsEnd::AtDashes
+    }
+
+    /// Is the element after this one its value?
+    pub fn takes_next(&self, option: &str) -> bool {
+        if let Some(word) = option.strip_prefix("--") {
+            return self.words.contains(&word);
+        }
+        // In `-rne` the first letter that takes a value has the rest for it, or the next element.
+        let letters = option.strip_prefix('-').unwrap_or_default();
+        let taking = letters.find(|letter| self.letters.contains(letter));
+        taking.is_some_and(|at| at + 1 == letters.len())
+    }
+
+    /// Would what a caller glues to this literal be more letters, each an option?
+    pub fn glues_options(&self, literal: &str) -> bool {
+        let letters = literal.strip_prefix('-').unwrap_or_default();
+        self.ending == OptionsEnd::AtDashes
+            && !letters.is_empty()
+            && !letters.starts_with('-')
+            && !letters.contains(|letter| self.letters.contains(letter))
+    }
+
+    /// Why a value means more to this program than itself.
+    pub fn refuses(&self, value: &str, before: &str) -> Option<String> {
+        let begins = before.is_empty() || before.ends_with('=') || before.starts_with('-');
+        let found = |signs: &str| value.chars().find(|sign| signs.contains(*sign));
+        match self.marks {
+            Marks::None => None,
+            Marks::Leading { signs, why } => {
+                let first = value.chars().next().filter(|sign| begins && signs.contains(*sign))?;
+                Some(format!("begins with `{first}`, {why}"))
+            }
+            Marks::Anywhere { signs, why } => found(signs).map(|sign| format!("contains `{sign}`, {why}")),
+            Marks::AllBut { signs, why } => {
+                let other = value.chars().find(|c| !c.is_ascii_alphanumeric() && !signs.contains(*c))?;
+                Some(format!("contains `{}`, {why}", other.escape_debug()))
+            }
+        }
+    }
+
+    pub fn reads_first_as_options(&self) -> bool {
+        self.first == FirstElement::Options
+    }
+
+    pub fn takes_lines(&self) -> bool {
+        self.lines == Lines::Many
+    }
+
+    pub fn could_not_see_all(&self, exit: u8) -> bool {
+        self.partly == Some(exit)
+    }
+
+    pub fn answers_by(&self, exit: u8) -> bool {
+        self.answer == Some(exit)
+    }
+}
+
+const UNKNOWN: Known = Known {
+    names: &[],
+    ending: OptionsEnd::Unknown,
+    letters: "",
+    words: &[],
+    marks: Marks::None,
+    first: FirstElement::LikeOthers,
+    lines: Lines::One,
+    answer: None,
+    partly: None,
+};
+
+const fn with_dashes(
+    names: &'static [&'static str],
+    letters: &'static str,
+    words: &'static [&'static str],
+) -> Known {
+    Known { names, ending: OptionsEnd::AtDashes, letters, words, ..UNKNOWN }
+}
+
+const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
+    Known { names, marks, ..UNKNOWN }
+}
+
+/// `echo` is not here: it would print the `--`. Nor is `git`, where `--` parts revisions from paths.
+static PROGRAMS: [Known; 31] = [
+    with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
+    with_dashes(&["tac"], "s", &["separator"]),
+    with_dashes(
+        &[
+            "md5sum",
+            "sha1sum",
+            "sha224sum",
+            "sha256sum",
+            "sha384sum",
+            "sha512sum",
+            "b2sum",
+            "cksum",
+            "base64",
+            "base32",
+        ],
+        "alw",
+        &["algorithm", "length", "wrap"],
+    ),
+    Known {
+        partly: Some(1),
+        ..with_dashes(
+            &["ls", "dir", "vdir"],
+            "ITw",
+            &[
+                "ignore",
+                "tabsize",
+                "width",
+                "hide",
+                "time-style",
+                "block-size",
+                "format",
+                "indicator-style",
+                "quoting-style",
+                "sort",
+                "time",
+            ],
+        )
+    },
+    with_dashes(&["head"], "cn", &["bytes", "lines"]),
+    with_dashes(&["tail"], "cns", &["bytes", "lines", "sleep-interval", "pid", "max-unchanged-stats"]),
+    with_dashes(&["wc"], "", &["files0-from", "total"]),
+    with_dashes(
+        &["sort"],
+        "koStT",
+        &[
+            "key",
+            "output",
+            "buffer-size",
+            "field-separator",
+            "temporary-directory",
+            "batch-size",
+            "compress-program",
+            "files0-from",
+            "parallel",
+            "random-source",
+            "sort",
+        ],
+    ),
+    with_dashes(&["uniq"], "fsw", &["skip-fields", "skip-chars", "check-chars"]),
+    with_dashes(&["cut"], "bcdf", &["bytes", "characters", "delimiter", "fields", "output-delimiter"]),
+    with_dashes(
+        &["nl"],
+        "bdfhilnsvw",
+        &[
+            "body-numbering",
+            "section-delimiter",
+            "footer-numbering",
+            "header-numbering",
+            "line-increment",
+            "join-blank-lines",
+            "number-format",
+            "number-separator",
+            "starting-line-number",
+            "number-width",
+        ],
+    ),
+    Known {
+        partly: Some(1),
+        ..with_dashes(
+            &["du"],
+            "Bdt",
+            &["block-size", "max-depth", "threshold", "exclude", "exclude-from", "files0-from", "time-style"],
+        )
+    },
+    with_dashes(&["df"], "Btx", &["block-size", "type", "exclude-type"]),
+    with_dashes(&["stat"], "c", &["format", "printf"]),
+    with_dashes(&["basename"], "s", &["suffix"]),
+    with_dashes(&["cp", "mv", "ln"], "tS", &["target-directory", "suffix"]),
+    with_dashes(&["mkdir"], "m", &["mode"]),
+    with_dashes(&["rm", "rmdir", "unlink"], "", &[]),
+    with_dashes(&["touch"], "drt", &["date", "reference"]),
+    Known {
+        answer: Some(1),
+        partly: Some(2),
+        ..with_dashes(
+            &["grep", "egrep", "fgrep", "zgrep"],
+            "ABCDdefm",
+            &[
+                "regexp",
+                "file",
+                "max-count",
+                "after-context",
+                "before-context",
+                "context",
+                "devices",
+                "directories",
+                "label",
+                "binary-files",
+                "exclude",
+                "exclude-from",
+                "exclude-dir",
+                "include",
+            ],
+        )
+    },
+    Known {
+        answer: Some(1),
+        ..with_dashes(
+            &["diff"],
+            "CFIDSUWxX",
+            &[
+                "context",
+                "unified",
+                "show-function-line",
+                "label",
+                "width",
+                "exclude",
+                "exclude-from",
+                "starting-file",
+                "ignore-matching-lines",
+                "ifdef",
+                "from-file",
+                "to-file",
+                "horizon-lines",
+                "palette",
+                "tabsize",
+            ],
+        )
+    },
+    Known { answer: Some(1), ..with_dashes(&["cmp"], "in", &["bytes", "ignore-initial"]) },
+    Known {
+        partly: Some(1),
+        ..with_marks(
+            &["find"],
+            Marks::Leading { signs: "()!,", why: "which to this command begins an expression" },
+        )
+    },
+    with_marks(
+        &["curl", "wget"],
+        Marks::Leading { signs: "@<", why: "which to this command names a file to send" },
+    ),
+    Known {
+        first: FirstElement::Options,
+        ..with_marks(
+            &["tar", "bsdtar", "ar"],
+            Marks::Anywhere { signs: ":@", why: "which to this command can name another machine or archive" },
+        )
+    },
+    Known { first: FirstElement::Options, ..with_marks(&["ps"], Marks::None) },
+    with_marks(
+        &["ssh", "scp", "sftp", "rsync", "mosh"],
+        Marks::AllBut {
+            signs: "._@%+=,/-",
+            why: "which a shell at the other end, or the command itself, gives a meaning",
+        },
+    ),
+    with_marks(
+        &["make", "gmake", "dd"],
+        Marks::Anywhere { signs: "=", why: "which to this command is a setting" },
+    ),
+    with_marks(
+        &["cc", "gcc", "g++", "clang", "clang++", "ld", "as", "java", "javac", "rustc"],
+        Marks::Leading { signs: "@", why: "which to this command names a file of further arguments" },
+    ),
+    Known { lines: Lines::Many, ..with_marks(&["bash"], Marks::None) },
+    with_marks(
+        &["openssl"],
+        Marks::Anywhere { signs: ":", why: "which to this command can name a file or variable" },
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_name_with_or_without_a_version() {
+        for name in ["tar", "/usr/bin/tar", "tar-1.35", "TAR"] {
+            assert!(Known::of(name).reads_first_as_options(), "{name}");
+        }
+        assert!(Known::of("base64").ends_options_at_dashes());
+        assert!(Known::of("sha256sum").ends_options_at_dashes());
+        for name in ["", "/", "tarot", "git", "echo"] {
+            assert!(!Known::of(name).ends_options_at_dashes() && !Known::of(name).reads_first_as_options());
+        }
+    }
+
+    #[test]
+    fn each_program_is_told_of_once() {
+        let mut names: Vec<&str> = PROGRAMS.iter().flat_map(|known| known.names).copied().collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
+        let grep = Known::of("grep");
+        for option in ["-e", "-rne", "-m", "--regexp", "--max-count"] {
+            assert!(grep.takes_next(option), "{option}");
+        }
+        for option in ["-r", "-m5", "-en", "--regexp=x", "--recursive", "-", "--", "x"] {
+            assert!(!grep.takes_next(option), "{option}");
+        }
+        assert!(!grep.glues_options("-m") && !grep.glues_options("-rm") && !grep.glues_options("--x="));
+        assert!(grep.glues_options("-r"));
+    }
+}

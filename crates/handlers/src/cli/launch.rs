@@ -1,0 +1,158 @@
+//! What is a command given, and what came of it? Plain data between the tool and whoever makes the jail.
+
+use std::{ffi::OsString, fs::File, future::Future, path::PathBuf, pin::Pin, time::Duration};
+
+use toolgate_egress::Rules;
+use toolgate_gate::EffectEntry;
+use toolgate_spec::model::SandboxKind;
+
+/// Makes a jail and runs one command in it. Dropping the future ends the command and everything it started.
+pub trait Launch: Send + Sync {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>>;
+}
+
+/// One command and everything around it. What is not said here, the command does not have.
+#[derive(Debug)]
+pub struct Order {
+    /// Absolute and without links.
+    pub program: PathBuf,
+    /// With `argv[0]`, the name that the program is called by.
+    pub argv: Vec<String>,
+    pub env: Vec<(String, OsString)>,
+    pub stdin: Vec<u8>,
+    pub cwd: PathBuf,
+    pub binds: Vec<Bind>,
+    /// Absolute paths that stay out of sight, whatever is bound.
+    pub hidden: Vec<PathBuf>,
+    /// `None`: no network at all. Otherwise only what these allow, through the gateway's proxy.
+    pub network: Option<Rules>,
+    pub sandbox: SandboxKind,
+    pub limits: OrderLimits,
+    pub deadline: Duration,
+    pub trace: Trace,
+}
+
+/// Something of the host that the command sees, under its own name. Ordered from the outside in.
+#[derive(Debug)]
+pub struct Bind {
+    pub path: PathBuf,
+    pub access: Access,
+    /// What was judged, held open; the jail binds this and resolves no name again.
+    pub held: File,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Access {
+    Read,
+    /// Read and run.
+    Execute,
+    Write,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct OrderLimits {
+    pub memory_bytes: u64,
+    pub cpu_seconds: u64,
+    pub processes: u64,
+    pub open_files: u64,
+    pub file_bytes: u64,
+    pub tmp_bytes: u64,
+    /// More than this ends the command.
+    pub stdout_bytes: usize,
+    /// More than this is thrown away.
+    pub stderr_bytes: usize,
+}
+
+/// Are refused paths looked for? It costs a little for each file that is opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Trace {
+    Refusals,
+    Off,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    pub ending: Ending,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    /// What the jail refused, as far as it was recorded.
+    pub refused: Vec<Refused>,
+    /// The walls that were really in force.
+    pub walls: Vec<String>,
+    pub effects: Vec<EffectEntry>,
+    pub usage: Usage,
+}
+
+impl Ended {
+    /// Nothing ran.
+    pub fn without_a_run(why: String) -> Self {
+        Self {
+            ending: Ending::NoJail(why),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            refused: Vec::new(),
+            walls: Vec::new(),
+            effects: Vec::new(),
+            usage: Usage::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ending {
+    Exited(u8),
+    Signalled(i32),
+    TimedOut,
+    OutputTooLarge,
+    OutOfMemory,
+    /// No jail as strong as required, or it broke.
+    NoJail(String),
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refused {
+    Path {
+        path: PathBuf,
+        access: Access,
+    },
+    Host(String),
+    /// Such as a system call; in words.
+    Other(String),
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Usage {
+    pub elapsed: Duration,
+    pub memory_bytes: u64,
+}
+
+impl Refused {
+    /// One line, for people and the journal.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Path { path, access } => {
+                let what = match access {
+                    Access::Read => "reading",
+                    Access::Execute => "running",
+                    Access::Write => "writing",
+                };
+                format!("{what} `{}`", path.display().to_string().escape_debug())
+            }
+            Self::Host(host) => format!("reaching `{}`", host.escape_debug()),
+            Self::Other(what) => what.escape_debug().to_string(),
+        }
+    }
+
+    /// What an author changes so that it is not refused, where that is a thing to change.
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Path { access: Access::Write, .. } => Some(
+                "a tool that writes says `classification: write` and lists the path in `execution.allowedPaths`",
+            ),
+            Self::Path { .. } => Some("add the path to `execution.allowedPaths`"),
+            Self::Host(_) => Some("add the host to `network.allowedHosts`"),
+            Self::Other(_) => None,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! How is an order carried out for real? In a jail of the sandbox; what it may reach, through the gateway's own proxy.
+
+use std::{ffi::OsString, fmt, future::Future, path::PathBuf, pin::Pin, time::Duration};
+
+use tokio::time::{Instant, timeout_at};
+use toolgate_egress::{Egress, Exchange, Proxy, ProxyLimits, ProxyReport, Rules, proxy_environment};
+use toolgate_gate::{EffectEntry, EffectKind};
+use toolgate_sandbox::{
+    Access as JailAccess, Attempt, Bind as JailBind, CommandJail, CommandLimits, CommandReport,
+    CommandRequired, Ending as JailEnding, Jailer, Network, OutputCaps, Refused as JailRefused, Running,
+    Source, Trace as JailTrace, View,
+};
+use toolgate_spec::model::SandboxKind;
+
+use super::launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage};
+
+/// Runs commands in jails.
+#[derive(Clone)]
+pub struct JailedLauncher {
+    pub jailer: Jailer,
+    /// Without it, commands that reach out are not run.
+    pub egress: Option<Egress>,
+    /// What a host must enforce; where it does not, nothing runs.
+    pub required: CommandRequired,
+}
+
+impl Launch for JailedLauncher {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        let launcher = self.clone();
+        Box::pin(async move { launcher.run(order).await.unwrap_or_else(Ended::without_a_run) })
+    }
+}
+
+impl JailedLauncher {
+    async fn run(&self, order: Order) -> Result<Ended, String> {
+        if order.sandbox == SandboxKind::Container {
+            return Err("`execution.sandbox: container` is not for this launcher; say `process`".to_owned());
+        }
+        let way_out = match (order.network.clone(), &self.egress) {
+            (None, _) => None,
+            (Some(rules), Some(egress)) => Some((rules, egress)),
+            (Some(_), None) => return Err(
+                "this gateway has no way out for commands; open its network, or take `network` from the tool"
+                    .to_owned(),
+            ),
+        };
+        let end = Instant::now() + order.deadline;
+        let (stdin, caps) = (order.stdin.clone(), caps(&order.limits));
+        let lifetime = order.deadline;
+        let jail = jail(order, self.required);
+        // Making the jail counts: a call has one deadline.
+        let mut running = timeout_at(end, self.jailer.spawn(jail))
+            .await
+            .map_err(|_| "the jail was not made in time; try again".to_owned())?
+            .map_err(|error| error.to_string())?;
+        let proxy = way_out.map(|(rules, egress)| open(&mut running, rules, egress, lifetime)).transpose()?;
+        let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
+        let passed = match proxy {
+            Some(proxy) => proxy.finish().await,
+            None => ProxyReport::default(),
+        };
+        Ok(ended(report, &passed))
+    }
+}
+
+fn open(running: &mut Running, rules: Rules, egress: &Egress, lifetime: Duration) -> Result<Proxy, String> {
+    let sockets = running.take_sockets().ok_or("the jail has no sockets for its way out")?;
+    let limits = ProxyLimits { lifetime, ..ProxyLimits::default() };
+    Proxy::serve(egress, rules, limits, sockets.http, sockets.dns)
+        .map_err(|error| format!("the way out cannot be served: {error}"))
+}
+
+fn jail(order: Order, required: CommandRequired) -> CommandJail {
+    let mut env: Vec<_> = order.env.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let mut network = Network::None;
+    if order.network.is_some() {
+        network = Network::Proxied { http_port: PROXY_PORT };
+        // The last of two variables of one name would count for some programs and the first for others.
+        let pointing = proxy_environment(PROXY_PORT);
+        env.retain(|(name, _): &(OsString, _)| !pointing.iter().any(|(known, _)| name == known));
+        env.extend(pointing.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
+    let limits = order.limits;
+    CommandJail {
+        program: order.program,
+        argv: order.argv.into_iter().map(Into::into).collect(),
+        env,
+        cwd: order.cwd,
+        view: View {
+            binds: order.binds.into_iter().map(bind).collect(),
+            hidden: order.hidden,
+            tmp_bytes: limits.tmp_bytes,
+        },
+        network,
+        limits: CommandLimits {
+            memory_bytes: limits.memory_bytes,
+            cpu_seconds: limits.cpu_seconds,
+            processes: limits.processes,
+            open_files: limits.open_files,
+            file_bytes: limits.file_bytes,
+        },
+        required,
+        trace: match order.trace {
+            Trace::Refusals => JailTrace::Refusals,
+            Trace::Off => JailTrace::Off,
+        },
+    }
+}
+
+fn bind(bind: Bind) -> JailBind {
+    JailBind {
+        source: Source::Opened(bind.held.into()),
+        at: bind.path,
+        access: match bind.access {
+            Access::Read => JailAccess::Read,
+            Access::Execute => JailAccess::Execute,
+            Access::Write => JailAccess::Write,
+        },
+    }
+}
+
+fn caps(limits: &OrderLimits) -> OutputCaps {
+    OutputCaps { stdout: limits.stdout_bytes, stderr: limits.stderr_bytes }
+}
+
+fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
+    let ending = match report.ending {
+        JailEnding::Exited(code) => Ending::Exited(code),
+        JailEnding::Signalled(signal) => Ending::Signalled(signal),
+        JailEnding::TimedOut => Ending::TimedOut,
+        JailEnding::OutputTooLarge => Ending::OutputTooLarge,
+        JailEnding::OutOfMemory => Ending::OutOfMemory,
+        JailEnding::JailFailed(why) => Ending::NoJail(why),
+    };
+    let mut refused: Vec<Refused> = report.refused.into_iter().map(refusal).collect();
+    if report.refused_beyond > 0 {
+        refused.push(Refused::Other(format!("{} more", report.refused_beyond)));
+    }
+    for exchange in passed.exchanges.iter().filter(|exchange| exchange.outcome.is_refusal()) {
+        let host = Refused::Host(target(exchange));
+        if !refused.contains(&host) {
+            refused.push(host);
+        }
+    }
+    Ended {
+        ending,
+        stdout: report.stdout,
+        stderr: report.stderr,
+        refused,
+        walls: report.strength.names(),
+        effects: passed.exchanges.iter().map(effect).collect(),
+        usage: Usage { elapsed: report.usage.elapsed, memory_bytes: report.usage.peak_memory },
+    }
+}
+
+fn refusal(refused: JailRefused) -> Refused {
+    match refused {
+        JailRefused::Path { path, access } => path_refusal(path, access),
+        JailRefused::Address { address } => Refused::Host(address),
+        other @ JailRefused::Syscall { .. } => Refused::Other(other.describe()),
+    }
+}
+
+fn path_refusal(path: PathBuf, attempt: Attempt) -> Refused {
+    let access = match attempt {
+        Attempt::Read => Access::Read,
+        Attempt::Execute => Access::Execute,
+        Attempt::Write => Access::Write,
+    };
+    Refused::Path { path, access }
+}
+
+fn effect(exchange: &Exchange) -> EffectEntry {
+    EffectEntry {
+        kind: EffectKind::Fetch,
+        what: format!("{} {}", exchange.kind.word(), exchange.method).trim_end().to_owned(),
+        target: target(exchange),
+        outcome: exchange.outcome.code().to_owned(),
+        bytes: exchange.bytes_up.saturating_add(exchange.bytes_down),
+        elapsed: exchange.elapsed,
+    }
+}
+
+fn target(exchange: &Exchange) -> String {
+    match exchange.port {
+        Some(port) => format!("{}:{port}", exchange.host),
+        None => exchange.host.clone(),
+    }
+}
+
+impl fmt::Debug for JailedLauncher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JailedLauncher").field("required", &self.required).finish_non_exhaustive()
+    }
+}
+
+/// Where the proxy listens in a jail; above those that only a privileged program could take.
+const PROXY_PORT: u16 = 3128;

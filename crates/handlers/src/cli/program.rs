@@ -1,0 +1,148 @@
+//! Which file is the command? Found once, when the tool is loaded, and the same file at every call.
+
+use std::{
+    fs::{self, File},
+    io::ErrorKind,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Mode, OFlags};
+
+/// Which commands may this gateway run at all?
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum AllowedCommands {
+    /// Whatever a manifest names.
+    #[default]
+    Any,
+    /// These, by bare name or absolute path. A bare name is the one program that is found by it.
+    Only(Vec<String>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What the manifest calls it, and what it is told that it is called.
+    pub name: String,
+    /// Absolute and without links.
+    pub file: PathBuf,
+    identity: Identity,
+}
+
+/// What a file is, besides its name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl Program {
+    /// `open_folders` are those that tools or the agent can write to.
+    pub fn find(command: &str, allowed: &AllowedCommands, open_folders: &[PathBuf]) -> Result<Self, String> {
+        let place = place_of(command)?;
+        if let AllowedCommands::Only(list) = allowed
+            && !list.iter().any(|entry| place_of(entry).is_ok_and(|known| known == place))
+        {
+            return Err(format!(
+                "the command `{command}` is not among the `commands.allowed` of this gateway; its operator can add it"
+            ));
+        }
+        let file = fs::canonicalize(&place)
+            .map_err(|error| format!("the command `{command}` cannot be found: {}", error.kind()))?;
+        let metadata = fs::metadata(&file)
+            .map_err(|error| format!("the command `{command}` cannot be looked at: {}", error.kind()))?;
+        let shown = file.display();
+        if !metadata.is_file() || metadata.permissions().mode() & EXECUTABLE == 0 {
+            return Err(format!("`{shown}` is no program; install `{command}` or name another command"));
+        }
+        if metadata.permissions().mode() & WRITABLE_BY_OTHERS != 0 {
+            return Err(format!(
+                "`{shown}` can be changed by others; take away their right: `chmod go-w {shown}`"
+            ));
+        }
+        for name in [&place, &file] {
+            if let Some(folder) = open_folders.iter().find(|folder| name.starts_with(folder)) {
+                return Err(format!(
+                    "`{}` lies in `{}`, where tools can write; install the program elsewhere",
+                    name.display(),
+                    folder.display()
+                ));
+            }
+            if let Some(folder) = name.ancestors().skip(1).find(|folder| is_open_to_all(folder)) {
+                return Err(format!(
+                    "`{}` lies in `{}`, where everybody can write; install the program elsewhere",
+                    name.display(),
+                    folder.display()
+                ));
+            }
+        }
+        Ok(Self { name: command.to_owned(), identity: Identity::of(&metadata), file })
+    }
+
+    /// The file, held, if it is still the one that was found.
+    pub fn hold(&self) -> Result<File, String> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::open(&self.file, flags, Mode::empty()).map(File::from);
+        match held.map(|held| (held.metadata(), held)) {
+            Ok((Ok(metadata), held)) if Identity::of(&metadata) == self.identity => Ok(held),
+            _ => Err(format!(
+                "`{}` is another file than when the tool was loaded; reload the tools to accept it",
+                self.file.display()
+            )),
+        }
+    }
+
+    /// Does every jail show it anyway?
+    pub fn is_part_of_the_system(&self) -> bool {
+        SYSTEM.iter().any(|folder| self.file.starts_with(folder))
+    }
+}
+
+impl Identity {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// Where a command is, by its own name: the links of its folder resolved, its own not, for many names may lead to one
+/// program that looks at how it was called.
+fn place_of(command: &str) -> Result<PathBuf, String> {
+    let is_there = |path: &Path| path.try_exists().unwrap_or(false) && !path.is_dir();
+    let found = if command.starts_with('/') {
+        Some(PathBuf::from(command)).filter(|path| is_there(path))
+    } else {
+        FOLDERS.iter().map(|folder| Path::new(folder).join(command)).find(|path| is_there(path))
+    };
+    let found = found.filter(|_| !command.is_empty()).ok_or_else(|| {
+        let looked = if command.starts_with('/') { "there".to_owned() } else { FOLDERS.join(", ") };
+        format!("the command `{command}` is not installed; looked in {looked}")
+    })?;
+    let (folder, name) = (found.parent().unwrap_or(Path::new("/")), found.file_name().unwrap_or_default());
+    let folder = fs::canonicalize(folder).map_err(|error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => format!("the command `{command}` is not installed"),
+        kind => format!("the folder of the command `{command}` cannot be looked at: {kind}"),
+    })?;
+    Ok(folder.join(name))
+}
+
+/// With the sticky bit only owners replace what is theirs.
+fn is_open_to_all(folder: &Path) -> bool {
+    fs::metadata(folder)
+        .is_ok_and(|metadata| metadata.permissions().mode() & (STICKY | WRITABLE_BY_ALL) == WRITABLE_BY_ALL)
+}
+
+/// Where bare names are looked for, and the `PATH` of commands. Never the gateway's own.
+pub const FOLDERS: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+const EXECUTABLE: u32 = 0o111;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+const WRITABLE_BY_ALL: u32 = 0o002;
+const STICKY: u32 = 0o1000;

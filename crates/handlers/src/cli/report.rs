@@ -1,0 +1,180 @@
+//! What came of a command, in the gate's words: masked, cleaned, and short where it failed.
+
+use toolgate_gate::{EffectEntry, Reason, RunFailure, RunReport, RunUsage};
+use toolgate_policy::Mask;
+
+use super::{
+    launch::{Ended, Ending, Refused},
+    plain::plain,
+    tool::CliTool,
+    unseen::Unseen,
+};
+
+/// Why there is no result. Not masked yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    pub reason: Reason,
+    pub message: String,
+}
+
+impl Problem {
+    /// Nothing runs, and the caller cannot help it.
+    pub fn jail(message: String) -> Self {
+        Self { reason: Reason::JailUnavailable, message }
+    }
+
+    fn masked(self, mask: &Mask) -> RunFailure {
+        RunFailure { reason: self.reason, message: mask.text(&self.message), stack: Vec::new(), helper: None }
+    }
+}
+
+pub fn make(ended: Ended, tool: &CliTool, unseen: &Unseen, mask: &Mask) -> RunReport {
+    // A secret may have begun where the text was cut off.
+    let stderr = mask.cut_text(&plain(&ended.stderr));
+    let outcome = match fault(&ended, tool, unseen, &stderr) {
+        Some(problem) => Err(problem),
+        None => match tool.reader.read(&ended.stdout) {
+            Ok(value) => Ok(Some(mask.value(value))),
+            Err(message) => Err(Problem { reason: Reason::OutputUnreadable, message }),
+        },
+    };
+    let lines = stderr.lines().filter(|line| !line.trim().is_empty());
+    let console: Vec<_> =
+        lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
+    let dropped = lines.count().saturating_sub(console.len());
+    RunReport {
+        outcome: outcome.map_err(|problem| problem.masked(mask)),
+        console,
+        console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),
+        usage: RunUsage {
+            statements: 0,
+            memory_bytes: ended.usage.memory_bytes,
+            host_calls: u32::try_from(ended.effects.len()).unwrap_or(u32::MAX),
+            host_bytes: ended.effects.iter().map(|effect| effect.bytes).sum(),
+            elapsed_us: u64::try_from(ended.usage.elapsed.as_micros()).unwrap_or(u64::MAX),
+        },
+        effects: ended.effects.into_iter().map(|effect| masked(effect, mask)).collect(),
+        walls: ended.walls,
+        refused: ended.refused.iter().map(|refused| mask.text(&refused.describe())).collect(),
+        worker: None,
+    }
+}
+
+pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
+    RunReport {
+        outcome: Err(problem.masked(mask)),
+        console: Vec::new(),
+        console_dropped: 0,
+        effects: Vec::new(),
+        usage: RunUsage::default(),
+        walls: Vec::new(),
+        refused: Vec::new(),
+        worker: None,
+    }
+}
+
+/// `None` where the command did what it is for.
+fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option<Problem> {
+    let name = tool.program.name.as_str();
+    let (reason, message) = match &ended.ending {
+        Ending::Exited(0) => return None,
+        // Such as `grep` that finds nothing; but an error that is told is one.
+        Ending::Exited(code) if tool.known.answers_by(*code) && stderr.trim().is_empty() => return None,
+        // What was hidden on purpose is no failure of a command that goes through a folder.
+        Ending::Exited(code) if tool.known.could_not_see_all(*code) && unseen.is_all_of(stderr) => {
+            return None;
+        }
+        Ending::Exited(code) => (
+            Reason::CommandFailed,
+            with_words(format!("`{name}` ended with exit code {code}"), stderr, ended, unseen),
+        ),
+        Ending::Signalled(CPU_TIME) => {
+            (Reason::Timeout, format!("`{name}` used more processor time than it may, and was ended"))
+        }
+        Ending::Signalled(number) => {
+            let what = match *number {
+                FILE_SIZE => " (a file outgrew its limit)",
+                BAD_CALL => " (a system call that the jail forbids)",
+                KILL => " (killed)",
+                SEGMENT => " (a fault in the program, or no more memory)",
+                _ => "",
+            };
+            let said = format!("`{name}` was ended by signal {number}{what}");
+            (Reason::CommandFailed, with_words(said, stderr, ended, unseen))
+        }
+        Ending::TimedOut => {
+            let time = tool.deadline.as_millis();
+            (
+                Reason::Timeout,
+                format!("`{name}` was not done within {time} ms, and was ended with all it started"),
+            )
+        }
+        Ending::OutOfMemory => {
+            let most = tool.limits.memory_bytes;
+            (
+                Reason::Memory,
+                format!("`{name}` used more than the {most} bytes of memory that it may, and was ended"),
+            )
+        }
+        Ending::OutputTooLarge => {
+            let most = tool.limits.stdout_bytes;
+            (
+                Reason::ResultTooLarge,
+                format!("`{name}` wrote more than {most} bytes, and was ended; ask for less at once"),
+            )
+        }
+        Ending::NoJail(why) => (Reason::JailUnavailable, why.clone()),
+    };
+    Some(Problem { reason, message })
+}
+
+/// What it said itself, and what the jail kept from it, which is often the cause.
+fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) -> String {
+    let lines: Vec<&str> =
+        stderr.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
+    if !lines.is_empty() {
+        said = format!("{said}: {}", cut(&lines.join(" / "), LONGEST_WORDS));
+    }
+    let told: Vec<String> = ended.refused.iter().take(FIRST_REFUSED).map(Refused::describe).collect();
+    if !told.is_empty() {
+        let more = ended.refused.len().saturating_sub(told.len());
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        said = format!("{said}; the jail refused: {}{more}", told.join(", "));
+    }
+    let is_blocked =
+        |refused: &&Refused| matches!(refused, Refused::Path { path, .. } if unseen.covers(path));
+    if ended.refused.iter().any(|refused| is_blocked(&refused)) {
+        said.push_str("; some of it is blocked for this tool");
+    }
+    if let Some(remedy) =
+        ended.refused.iter().filter(|refused| !is_blocked(refused)).find_map(Refused::remedy)
+    {
+        said = format!("{said}; {remedy}");
+    }
+    said
+}
+
+/// A name can carry something out, and the journal is not to repeat it.
+fn masked(mut effect: EffectEntry, mask: &Mask) -> EffectEntry {
+    effect.target = mask.text(&effect.target);
+    effect
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+const CPU_TIME: i32 = 24;
+const FILE_SIZE: i32 = 25;
+const BAD_CALL: i32 = 31;
+const KILL: i32 = 9;
+const SEGMENT: i32 = 11;
+
+const FIRST_LINES: usize = 5;
+const LONGEST_WORDS: usize = 1_000;
+const FIRST_REFUSED: usize = 5;
+const MOST_LINES: usize = 50;
+const LONGEST_LINE: usize = 500;

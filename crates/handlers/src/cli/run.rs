@@ -1,0 +1,139 @@
+//! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
+//! told in the gate's words.
+
+use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
+
+use serde_json::{Map, Value};
+use toolgate_gate::{Handlers, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
+use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_spec::model::ToolSpec;
+
+use super::{
+    launch::{Access, Bind, Launch, Order, Trace},
+    line,
+    report::{self, Problem},
+    statics,
+    statics::Statics,
+    tool::{CliTool, CommandBody, CommandHost, Settled},
+    unseen::Unseen,
+    view::View,
+};
+use crate::{js::SecretSource, survey::CallGrants};
+
+/// The handler of command tools.
+#[derive(Clone)]
+pub struct CliHandlers {
+    pub launcher: Arc<dyn Launch>,
+    pub host: CommandHost,
+    pub secrets: Arc<dyn SecretSource>,
+}
+
+impl CliHandlers {
+    /// A tool that was made ready, to be called.
+    pub fn runnable(&self, tool: CliTool) -> Arc<dyn Runnable> {
+        Arc::new(Prepared { tool, launcher: Arc::clone(&self.launcher), secrets: Arc::clone(&self.secrets) })
+    }
+}
+
+impl Handlers for CliHandlers {
+    fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
+        CliTool::new(Arc::clone(spec), policy, &self.host).map(|tool| self.runnable(tool))
+    }
+}
+
+struct Prepared {
+    tool: CliTool,
+    launcher: Arc<dyn Launch>,
+    secrets: Arc<dyn SecretSource>,
+}
+
+impl Runnable for Prepared {
+    fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
+        self.tool.survey(arguments)
+    }
+
+    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+        Box::pin(async move {
+            let statics = match statics::resolve(&self.tool.spec, self.secrets.as_ref()) {
+                Ok(statics) => statics,
+                Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
+            };
+            match order(&self.tool, &statics, request).await {
+                Ok(order) => {
+                    let unseen = Unseen::of(&order);
+                    let ended = self.launcher.launch(order).await;
+                    report::make(ended, &self.tool, &unseen, &statics.mask)
+                }
+                Err(problem) => report::without_a_run(problem, &statics.mask),
+            }
+        })
+    }
+
+    fn mask(&self) -> Mask {
+        statics::mask_of(&self.tool.spec, self.secrets.as_ref())
+    }
+}
+
+async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Result<Order, Problem> {
+    let lost = || Problem::jail("the call was not looked at before its run".to_owned());
+    let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
+    let program = tool.program.hold().map_err(Problem::jail)?;
+    let none = CallGrants::default();
+    let granted = settled.granted.get::<CallGrants>().unwrap_or(&none);
+    let values = tool.values(&statics.values, request.arguments, granted);
+    let unfilled = |refusal: Refusal| Problem { reason: Reason::CommandFailed, message: refusal.message };
+    let mut env = tool.environment.clone();
+    let mut stdin = Vec::new();
+    if let CommandBody::Manifest(cli) = &tool.body {
+        for variable in &cli.env {
+            if let Some(text) = line::text(&variable.value, &values).map_err(unfilled)? {
+                env.insert(variable.name.clone(), OsString::from(text));
+            }
+        }
+        if let Some(template) = &cli.stdin {
+            stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
+        }
+    }
+    let view = view(tool, settled).await?;
+    let mut binds = view.binds;
+    if !tool.program.is_part_of_the_system() {
+        binds.push(Bind { path: tool.program.file.clone(), access: Access::Execute, held: program });
+    }
+    Ok(Order {
+        program: tool.program.file.clone(),
+        argv: std::iter::once(&tool.program.name).chain(&settled.line).cloned().collect(),
+        env: env.into_iter().collect(),
+        stdin,
+        cwd: view.cwd,
+        binds,
+        hidden: view.hidden,
+        network: tool.network.as_ref().map(|rules| granted.rules.as_deref().unwrap_or(rules).clone()),
+        sandbox: tool.sandbox,
+        limits: tool.limits,
+        deadline: tool.deadline,
+        trace: Trace::Refusals,
+    })
+}
+
+/// Looking at the tree blocks, so it is done elsewhere.
+async fn view(tool: &CliTool, settled: &Settled) -> Result<View, Problem> {
+    let (plan, grants) = (Arc::clone(&tool.view), settled.granted.clone());
+    let looked = tokio::task::spawn_blocking(move || {
+        let none = CallGrants::default();
+        plan.view(grants.get::<CallGrants>().unwrap_or(&none))
+    });
+    let view = looked.await.map_err(|error| Problem::jail(error.to_string()))?;
+    view.map_err(Problem::jail)
+}
+
+impl fmt::Debug for CliHandlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CliHandlers").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("tool", &self.tool.spec.name).finish_non_exhaustive()
+    }
+}

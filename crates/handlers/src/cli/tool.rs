@@ -1,0 +1,275 @@
+//! How is a command tool made ready, and what becomes of a call before anybody is asked?
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::{Map, Value};
+use toolgate_egress::Rules;
+use toolgate_gate::{Grants, Refusal, Survey};
+use toolgate_policy::EffectivePolicy;
+use toolgate_spec::{
+    ArgPart,
+    model::{
+        Argument, ArgumentGroup, Body, CliHandler, CommandOutput, Handler, NetworkMode, SandboxKind, ToolSpec,
+    },
+};
+
+use super::{
+    arg::refused,
+    command::CliCommand,
+    environment::{self, GatewayEnvironment},
+    known::Known,
+    launch::OrderLimits,
+    line::{self, Values},
+    output::{Reader, Shape},
+    paths,
+    program::{AllowedCommands, Program},
+    statics,
+    view::{NamesPaths, ViewPlan},
+};
+use crate::{
+    grants,
+    places::Places,
+    survey::{CallGrants, Surveyor},
+};
+
+/// What this gateway offers to commands.
+#[derive(Clone, Debug)]
+pub struct CommandHost {
+    pub places: Places,
+    pub allowed: AllowedCommands,
+    pub environment: GatewayEnvironment,
+}
+
+/// A command tool made ready once, for any number of calls.
+#[derive(Debug)]
+pub struct CliTool {
+    pub(super) spec: Arc<ToolSpec>,
+    pub(super) program: Program,
+    pub(super) known: &'static Known,
+    pub(super) body: CommandBody,
+    pub(super) view: Arc<ViewPlan>,
+    pub(super) environment: BTreeMap<String, OsString>,
+    pub(super) network: Option<Rules>,
+    pub(super) sandbox: SandboxKind,
+    pub(super) limits: OrderLimits,
+    pub(super) deadline: Duration,
+    pub(super) reader: Reader,
+    surveyor: Surveyor,
+    paths: BTreeSet<String>,
+    literals: Map<String, Value>,
+}
+
+/// Who makes the command line?
+pub(super) enum CommandBody {
+    Manifest(CliHandler),
+    Code(CliCommand),
+}
+
+/// What was settled before the run, and what it holds open.
+#[derive(Debug)]
+pub(super) struct Settled {
+    /// Without `argv[0]`.
+    pub line: Vec<String>,
+    pub granted: Grants,
+}
+
+impl CliTool {
+    /// Says why not where the tool is no command, or this gateway cannot or may not run it.
+    pub fn new(spec: Arc<ToolSpec>, policy: &EffectivePolicy, host: &CommandHost) -> Result<Self, String> {
+        let Body::Handler(Handler::Cli(cli)) = &spec.body else {
+            return Err("it is no command; its handler is another one".to_owned());
+        };
+        let body = CommandBody::Manifest(cli.clone());
+        Self::of(spec, body, policy, host)
+    }
+
+    pub(super) fn of(
+        spec: Arc<ToolSpec>,
+        body: CommandBody,
+        policy: &EffectivePolicy,
+        host: &CommandHost,
+    ) -> Result<Self, String> {
+        let program = Program::find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
+        let known = Known::of(&program.name);
+        if let CommandBody::Manifest(cli) = &body {
+            check_elements(cli, known)?;
+            check_secrets(cli, &spec)?;
+        }
+        let paths = paths::names(&spec)?;
+        let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
+        let has_network = policy.network.mode.value != NetworkMode::Blocked;
+        let shape = if spec.governance.output.is_some() { Shape::Object } else { Shape::Free };
+        let deadline = body.timeout_ms().unwrap_or(DEFAULT_TIMEOUT_MS).min(policy.execution.timeout_ms.value);
+        Ok(Self {
+            view: Arc::new(ViewPlan::new(policy, &host.places, body.cwd(), names_paths)?),
+            environment: environment::base(&policy.execution, &host.environment)?,
+            network: has_network.then(|| grants::rules(&policy.network)),
+            sandbox: policy.execution.sandbox.value,
+            limits: limits(policy, deadline),
+            deadline: Duration::from_millis(deadline),
+            reader: Reader::new(body.output(), shape)?,
+            surveyor: Surveyor::new(&spec, policy, &host.places),
+            literals: statics::literals(&spec),
+            paths,
+            known,
+            program,
+            body,
+            spec,
+        })
+    }
+
+    /// What a call would touch, and its command line: what cannot be handed over is refused here, before anybody is asked.
+    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
+        let mut found = self.surveyor.survey(arguments)?;
+        let none = CallGrants::default();
+        let granted = found.grants.get::<CallGrants>().unwrap_or(&none);
+        if granted.paths.len() > MOST_PATHS {
+            let message = format!("the arguments name more than {MOST_PATHS} paths");
+            return Err(refused(message, "name a folder above them, or fewer"));
+        }
+        let values = self.values(&self.literals, arguments, granted);
+        let elements = match &self.body {
+            CommandBody::Manifest(cli) => {
+                // Only whether they can be filled in; secrets are looked up when it runs.
+                for template in cli.env.iter().map(|variable| &variable.value).chain(&cli.stdin) {
+                    values.check(template)?;
+                }
+                line::fill(&cli.args, &values)?
+            }
+            CommandBody::Code(command) => command.elements(&paths::found(arguments, &self.paths, granted)),
+        };
+        let line = line::settle(&elements, self.known)?;
+        found.grants = Grants::new(Settled { line, granted: found.grants });
+        Ok(found)
+    }
+
+    pub(super) fn values<'c>(
+        &'c self,
+        statics: &'c Map<String, Value>,
+        arguments: &'c Map<String, Value>,
+        granted: &'c CallGrants,
+    ) -> Values<'c> {
+        Values { statics, arguments, paths: &self.paths, granted }
+    }
+
+    /// Other limits than the policy's, for tests and for operators who know why.
+    #[must_use]
+    pub fn with_limits(mut self, change: impl FnOnce(&mut OrderLimits, &mut Duration)) -> Self {
+        change(&mut self.limits, &mut self.deadline);
+        self
+    }
+}
+
+impl CommandBody {
+    fn command(&self) -> &str {
+        match self {
+            Self::Manifest(cli) => &cli.command,
+            Self::Code(command) => command.command(),
+        }
+    }
+
+    fn cwd(&self) -> Option<&str> {
+        match self {
+            Self::Manifest(cli) => cli.cwd.as_deref(),
+            Self::Code(command) => command.folder(),
+        }
+    }
+
+    fn timeout_ms(&self) -> Option<u64> {
+        match self {
+            Self::Manifest(cli) => cli.timeout_ms,
+            Self::Code(command) => command.time(),
+        }
+    }
+
+    fn output(&self) -> &CommandOutput {
+        match self {
+            Self::Manifest(cli) => &cli.output,
+            Self::Code(command) => command.reads(),
+        }
+    }
+}
+
+impl fmt::Debug for CommandBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CommandBody").field(&self.command()).finish()
+    }
+}
+
+/// What tools can write to: nothing in there is a program to be trusted.
+fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
+    let mut folders = vec![places.workspace.clone()];
+    if policy.files.write.value
+        && let Some(files) = grants::files(&policy.files, places)
+    {
+        folders.push(files.workspace);
+    }
+    let real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+    folders.into_iter().chain(real).filter(|folder| folder.parent().is_some()).collect()
+}
+
+/// What this very command would take for something else than the author meant.
+fn check_elements(cli: &CliHandler, known: &Known) -> Result<(), String> {
+    for (index, argument) in arguments(cli).enumerate() {
+        let text = argument.template.text();
+        match argument.template.parts() {
+            [ArgPart::Variable(_), ..] if index == 0 && known.reads_first_as_options() => {
+                return Err(format!(
+                    "`{}` takes its first argument for options, so `{text}` lets the caller choose them; write the options out",
+                    cli.command
+                ));
+            }
+            [ArgPart::Literal(start), ArgPart::Variable(_), ..] if known.glues_options(start) => {
+                return Err(format!(
+                    "`{}` takes what follows `{start}` for more options, so `{text}` lets the caller choose them; write two arguments",
+                    cli.command
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_secrets(cli: &CliHandler, spec: &ToolSpec) -> Result<(), String> {
+    let secret = statics::secret_names(spec);
+    match arguments(cli).flat_map(|one| one.template.names()).find(|name| secret.contains(name)) {
+        Some(name) => Err(format!(
+            "`{name}` is a secret and stands in an argument, where every process can read it; pass it in `env` or `stdin`"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn arguments(cli: &CliHandler) -> impl Iterator<Item = &Argument> {
+    cli.args.iter().flat_map(|group| match group {
+        ArgumentGroup::One(one) => std::slice::from_ref(one),
+        ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => args.as_slice(),
+    })
+}
+
+fn limits(policy: &EffectivePolicy, deadline_ms: u64) -> OrderLimits {
+    let output = usize::try_from(policy.execution.max_output_bytes.value).unwrap_or(usize::MAX);
+    OrderLimits {
+        memory_bytes: policy.execution.memory_bytes.value,
+        cpu_seconds: deadline_ms.div_ceil(1_000).saturating_add(1),
+        processes: 128,
+        open_files: 512,
+        file_bytes: 256 << 20,
+        tmp_bytes: 64 << 20,
+        // The filter stage judges what is released; colours, and what a selection leaves out, come on top of that.
+        stdout_bytes: output.saturating_mul(4).clamp(64 << 10, 16 << 20),
+        stderr_bytes: 64 << 10,
+    }
+}
+
+/// Each is held open until the run, and handed to the jail.
+const MOST_PATHS: usize = 100;
+const DEFAULT_TIMEOUT_MS: u64 = 30_000;

@@ -1,0 +1,169 @@
+//! What does a command see of the host's files? Paths that its arguments name, its working folder, or else all it is
+//! allowed; never what is blocked.
+//!
+//! | path arguments | `cwd` | seen |
+//! |---|---|---|
+//! | yes | no | the paths named, each held since it was judged |
+//! | yes | yes | the paths named, and the working folder |
+//! | no | yes | the working folder |
+//! | no | no | everything below `allowedPaths` |
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use toolgate_policy::EffectivePolicy;
+
+use super::{
+    environment::HOME,
+    hidden::Blocked,
+    launch::{Access, Bind},
+};
+use crate::{
+    files::{FileGrants, Files, Wanted},
+    grants,
+    places::Places,
+    survey::CallGrants,
+};
+
+/// The rules by which a tool's view is made, once for all calls.
+#[derive(Debug)]
+pub struct ViewPlan {
+    files: Option<Arc<FileGrants>>,
+    cwd: Option<PathBuf>,
+    names_paths: NamesPaths,
+    access: Access,
+    blocked: Blocked,
+}
+
+/// Do arguments of the tool name paths?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NamesPaths {
+    Yes,
+    No,
+}
+
+/// One call's view.
+#[derive(Debug)]
+pub struct View {
+    pub binds: Vec<Bind>,
+    pub hidden: Vec<PathBuf>,
+    pub cwd: PathBuf,
+}
+
+impl ViewPlan {
+    pub fn new(
+        policy: &EffectivePolicy,
+        places: &Places,
+        cwd: Option<&str>,
+        names_paths: NamesPaths,
+    ) -> Result<Self, String> {
+        let files = grants::files(&policy.files, places);
+        if policy.files.write.value && !policy.files.read.value {
+            return Err("a command that writes files sees them as well; grant `fileRead` too".to_owned());
+        }
+        let access = if policy.files.write.value { Access::Write } else { Access::Read };
+        let folder = cwd.map(|text| working_folder(text, places)).transpose()?;
+        if let (Some(text), None) = (cwd, &files) {
+            return Err(format!(
+                "its working folder `{text}` is out of its sight; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
+            ));
+        }
+        let blocked = Blocked::new(files.as_ref(), &places.guarded)?;
+        Ok(Self { files: files.map(Arc::new), cwd: folder, names_paths, access, blocked })
+    }
+
+    /// Looks at the tree as it is now; blocks.
+    pub fn view(&self, granted: &CallGrants) -> Result<View, String> {
+        let mut binds = Vec::new();
+        let mut cwd = PathBuf::from(HOME);
+        if let Some(grants) = &self.files {
+            let files = Files::open(grants, || false).map_err(|error| error.message)?;
+            if let Some(folder) = &self.cwd {
+                let bind = self.folder(&files, folder)?.ok_or_else(|| {
+                    format!("its working folder `{}` does not exist; create it", folder.display())
+                })?;
+                cwd.clone_from(&bind.path);
+                binds.push(bind);
+            } else if self.names_paths == NamesPaths::No {
+                for pattern in &grants.allowed {
+                    binds.extend(self.allowed(&files, grants, pattern.text())?);
+                }
+            }
+        }
+        for path in &granted.paths {
+            let Some(held) = &path.held else { continue };
+            let access = match path.wanted {
+                Wanted::Read => Access::Read,
+                Wanted::Write => Access::Write,
+            };
+            let handle = held
+                .handle
+                .try_clone()
+                .map_err(|error| format!("`{}` cannot be held any longer: {}", held.path, error.kind()))?;
+            binds.push(Bind { path: PathBuf::from(&held.path), access, held: handle });
+        }
+        let binds = outside_in(binds);
+        let folders: Vec<PathBuf> =
+            binds.iter().filter(|bind| is_folder(bind)).map(|bind| bind.path.clone()).collect();
+        Ok(View { hidden: self.blocked.below(&folders)?, binds, cwd })
+    }
+
+    fn allowed(&self, files: &Files, grants: &FileGrants, pattern: &str) -> Result<Option<Bind>, String> {
+        if pattern.contains('*') {
+            return Err(format!(
+                "`{pattern}` cannot be shown to a command as a whole; name paths by arguments with `format: path`, or allow a plain path"
+            ));
+        }
+        let Some(path) = place(pattern, &grants.pattern_workspace, grants.home.as_deref()) else {
+            return Ok(None);
+        };
+        // A folder that does not exist grants nothing.
+        if !path.exists() {
+            return Ok(None);
+        }
+        self.folder(files, &path)
+    }
+
+    /// `None` where nothing is there.
+    fn folder(&self, files: &Files, path: &Path) -> Result<Option<Bind>, String> {
+        let text = path.to_str().ok_or_else(|| format!("`{}` is not UTF-8; rename it", path.display()))?;
+        let located = files.locate(text, Wanted::Read).map_err(|error| error.message)?;
+        Ok(located.held.map(|held| {
+            // Writing is for the workspace alone, as for every other tool.
+            let is_inside = files.locate(text, Wanted::Write).is_ok();
+            let access = if is_inside { self.access } else { Access::Read };
+            Bind { path: PathBuf::from(held.path), access, held: held.handle }
+        }))
+    }
+}
+
+/// Outer folders first, each path once, with the widest access that any reason gives it.
+fn outside_in(mut binds: Vec<Bind>) -> Vec<Bind> {
+    binds.sort_by(|one, other| one.path.cmp(&other.path).then(other.access.cmp(&one.access)));
+    binds.dedup_by(|later, earlier| later.path == earlier.path);
+    binds
+}
+
+fn is_folder(bind: &Bind) -> bool {
+    // What cannot be looked at is searched, to be safe.
+    bind.held.metadata().map_or(true, |metadata| metadata.is_dir())
+}
+
+fn working_folder(text: &str, places: &Places) -> Result<PathBuf, String> {
+    place(text, &places.workspace, places.home.as_deref()).ok_or_else(|| {
+        format!("its working folder `{text}` has no meaning here: the gateway has no home folder")
+    })
+}
+
+/// An absolute path, or one below `$WORKSPACE` or `$HOME`. `None` where there is no home.
+fn place(text: &str, workspace: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let (base, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
+        (Some(rest), _) => (workspace, rest),
+        (None, Some(rest)) => (home?, rest),
+        (None, None) => (Path::new("/"), text),
+    };
+    let parts = rest.split('/').filter(|part| !matches!(*part, "" | "."));
+    Some(parts.fold(base.to_owned(), |path, part| path.join(part)))
+}

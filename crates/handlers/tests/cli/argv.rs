@@ -1,0 +1,227 @@
+//! What stands in the command line, and what never gets there?
+
+use serde_json::{Value, json};
+use toolgate_gate::Reason;
+
+use crate::world::World;
+
+/// A manifest for one command with the given arguments in YAML, and parameters of every type.
+pub fn manifest(command: &str, args: &str) -> String {
+    let used: String = ["text", "count", "is_on", "list", "path"]
+        .iter()
+        .filter(|name| !args.contains(&format!("{{{name}}}")) && !args.contains(&format!(": {name},")))
+        .map(|name| match *name {
+            "list" => format!("      - {{each: {name}, args: ['{{item}}']}}\n"),
+            name => format!("      - {{when: {name}, args: ['{{{name}}}']}}\n"),
+        })
+        .collect();
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: read
+input:
+  type: object
+  properties:
+    text: {{type: string}}
+    count: {{type: number}}
+    is_on: {{type: boolean}}
+    list: {{type: array, items: {{type: string}}}}
+    path: {{type: string, format: path}}
+  required: [{}]
+testInput: {{text: x, count: 1, path: x}}
+handler:
+  cli:
+    command: {command}
+    args:
+{}{used}capability: {{extends: read}}
+",
+        ["text", "count", "path"]
+            .into_iter()
+            .filter(|name| args
+                .lines()
+                .any(|line| { line.contains(&format!("{{{name}}}")) && !line.contains("when:") }))
+            .collect::<Vec<_>>()
+            .join(", "),
+        args.lines().fold(String::new(), |text, line| text + "      - " + line + "\n"),
+    )
+}
+
+#[track_caller]
+fn check(command: &str, args: &str, arguments: &Value, expect: &[&str]) {
+    let world = World::new();
+    let line = world.line(&manifest(command, args), arguments);
+    let line = line.unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    let expect: Vec<String> =
+        expect.iter().map(|part| part.replace("$WORKSPACE", &world.at("")).replace("//", "/")).collect();
+    assert_eq!(line, expect);
+}
+
+#[track_caller]
+fn refuses(command: &str, args: &str, arguments: &Value, part: &str) {
+    let refusal = World::new().line(&manifest(command, args), arguments).unwrap_err();
+    assert_eq!(refusal.reason, Reason::ArgumentRefused, "{refusal:?}");
+    assert!(refusal.message.contains(part) && !refusal.remedy.is_empty(), "{refusal:?}");
+}
+
+#[test]
+fn values_fill_whole_elements_and_marked_parts() {
+    check("echo", "'{text}'", &json!({ "text": "a b; $(c)" }), &["echo", "a b; $(c)"]);
+    check("echo", "'a={text}!'", &json!({ "text": "x" }), &["echo", "a=x!"]);
+    check("echo", "'{text}{text}'", &json!({ "text": "x" }), &["echo", "xx"]);
+    check("echo", "'{{{text}}}'", &json!({ "text": "x" }), &["echo", "{x}"]);
+}
+
+#[test]
+fn groups_are_there_when_they_are_asked_for() {
+    let args = "{when: is_on, args: ['--on']}\n{when: count, args: ['--count={count}']}\n{each: list, args: ['--item', '{item}']}";
+    check("echo", args, &json!({}), &["echo"]);
+    check("echo", args, &json!({ "is_on": false, "count": null, "list": [] }), &["echo"]);
+    check(
+        "echo",
+        args,
+        &json!({ "is_on": true, "count": 0, "list": ["a", "b"] }),
+        &["echo", "--on", "--count=0", "--item", "a", "--item", "b"],
+    );
+    // An empty text is as good as none.
+    check("echo", "{when: text, args: ['--text={text}']}", &json!({ "text": "" }), &["echo"]);
+}
+
+#[test]
+fn numbers_are_written_as_programs_read_them() {
+    let args = "'--n={count}'";
+    for (count, text) in [
+        (json!(5), "5"),
+        (json!(5.0), "5"),
+        (json!(2.5), "2.5"),
+        (json!(1e3), "1000"),
+        (json!(u64::MAX), "18446744073709551615"),
+    ] {
+        check("echo", args, &json!({ "count": count }), &["echo", &format!("--n={text}")]);
+    }
+}
+
+#[test]
+fn what_would_be_an_option_is_refused() {
+    for value in ["-x", "--help", "-", "--", "-1"] {
+        refuses("echo", "'{text}'", &json!({ "text": value }), "begins with `-`");
+        refuses("echo", "'--a={text}'", &json!({ "text": value }), "begins with `-`");
+        refuses("echo", "'{text}{count}'", &json!({ "text": value, "count": 1 }), "begins with `-`");
+        refuses(
+            "echo",
+            "{each: list, args: ['{item}']}",
+            &json!({ "list": ["a", value] }),
+            "begins with `-`",
+        );
+        check(
+            "echo",
+            "{value: '--a={text}', allowOption: true}",
+            &json!({ "text": value }),
+            &["echo", &format!("--a={value}")],
+        );
+    }
+    refuses("echo", "'{count}'", &json!({ "count": -5 }), "begins with `-`");
+    // Behind a word of the author's it begins nothing.
+    check("echo", "'x{text}'", &json!({ "text": "-x" }), &["echo", "x-x"]);
+}
+
+#[test]
+fn control_characters_are_refused_everywhere_in_a_line() {
+    for bad in ["\0", "\n", "\r", "\t", "\x1b[31m", "\x7f", "\u{85}", "\u{9b}"] {
+        for text in [bad.to_owned(), format!("a{bad}"), format!("{bad}a")] {
+            refuses("echo", "'--a={text}'", &json!({ "text": text }), "control character");
+        }
+    }
+}
+
+#[test]
+fn a_required_value_is_not_empty() {
+    refuses("echo", "'{text}'", &json!({ "text": "" }), "empty");
+    refuses("echo", "'{text}'", &json!({ "text": null }), "empty");
+}
+
+#[test]
+fn a_path_is_the_one_that_was_found() {
+    let world = World::new();
+    std::os::unix::fs::symlink("src/main.rs", world.at("link")).unwrap();
+    for path in ["src/main.rs", "link", "docs/../src/./main.rs", &world.at("src/main.rs")] {
+        let line = world.line(&manifest("cat", "'{path}'"), &json!({ "path": path })).unwrap();
+        assert_eq!(line, ["cat", "--", &world.at("src/main.rs")], "{path}");
+    }
+    // Another argument of the same text is no path.
+    let both = manifest("echo", "'{text}'\n'--file={path}'");
+    let line = world.line(&both, &json!({ "text": "link", "path": "link" })).unwrap();
+    assert_eq!(line, ["echo", "link", &format!("--file={}", world.at("src/main.rs"))]);
+    // A file may be called like an option; where it is, it is none.
+    world.write("workspace/-rf", "x");
+    let line = world.line(&manifest("cat", "'{path}'"), &json!({ "path": "-rf" })).unwrap();
+    assert_eq!(line, ["cat", "--", &world.at("-rf")]);
+    // And a link may lead to a name that no line may hold.
+    world.write("workspace/a\nb", "x");
+    std::os::unix::fs::symlink("a\nb", world.at("break")).unwrap();
+    let refusal = world.line(&manifest("cat", "'{path}'"), &json!({ "path": "break" })).unwrap_err();
+    assert!(refusal.message.contains("control character"), "{refusal:?}");
+}
+
+#[test]
+fn options_end_before_the_first_value_where_the_command_knows_how() {
+    let text = json!({ "text": "x" });
+    check("ls", "'-la'\n'{text}'", &text, &["ls", "-la", "--", "x"]);
+    check("cat", "'a'\n'{text}'\n'b'", &text, &["cat", "a", "--", "x", "b"]);
+    check(
+        "grep",
+        "'-e'\n'{text}'\n'{path}'",
+        &json!({ "text": "x", "path": "src" }),
+        &["grep", "-e", "x", "--", "$WORKSPACE/src"],
+    );
+    check("grep", "'-rne'\n'{text}'\n'src'", &text, &["grep", "-rne", "x", "src"]);
+    check(
+        "head",
+        "'-n'\n'{count}'\n'{text}'",
+        &json!({ "count": 3, "text": "x" }),
+        &["head", "-n", "3", "--", "x"],
+    );
+    check(
+        "head",
+        "'--lines'\n'{count}'\n'{text}'",
+        &json!({ "count": 3, "text": "x" }),
+        &["head", "--lines", "3", "--", "x"],
+    );
+    check(
+        "ls",
+        "'--width={count}'\n{each: list, args: ['{item}']}",
+        &json!({ "count": 3, "list": ["a", "b"] }),
+        &["ls", "--width=3", "--", "a", "b"],
+    );
+    // Once is enough.
+    check("ls", "'--'\n'{text}'", &text, &["ls", "--", "x"]);
+    // Not where an option follows, nor where one may be meant, nor where `--` means something else or is not known.
+    check("ls", "'{text}'\n'-la'", &text, &["ls", "x", "-la"]);
+    check("ls", "{value: '{text}', allowOption: true}", &json!({ "text": "-la" }), &["ls", "-la"]);
+    check("git", "'log'\n'{text}'", &text, &["git", "log", "x"]);
+    check("echo", "'{text}'", &text, &["echo", "x"]);
+    // Nothing of a caller's, nothing to end.
+    check("ls", "'-la'", &json!({}), &["ls", "-la"]);
+}
+
+#[test]
+fn what_means_more_to_a_command_than_itself_is_refused() {
+    for value in ["(", "!", ")", ","] {
+        refuses("find", "'{text}'\n'-name'\n'x'", &json!({ "text": value }), "expression");
+    }
+    refuses("curl", "'--data={text}'", &json!({ "text": "@/etc/passwd" }), "file to send");
+    refuses("curl", "'-d'\n'{text}'", &json!({ "text": "@/etc/passwd" }), "file to send");
+    refuses("tar", "'-tf'\n'{text}'", &json!({ "text": "host:file" }), "another machine");
+    for value in ["a b", "x;id", "$(id)", "`id`", "a|b", "a>b", "a\"b", "*"] {
+        refuses("ssh", "'host'\n'ls'\n'{text}'", &json!({ "text": value }), "a shell at the other end");
+    }
+    refuses("dd", "'{text}'", &json!({ "text": "of=x" }), "a setting");
+}
+
+#[test]
+fn too_much_is_refused() {
+    let long = "x".repeat(70_000);
+    refuses("echo", "'{text}'", &json!({ "text": long }), "bytes");
+    let many: Vec<Value> = (0..1_001).map(|_| json!("x")).collect();
+    refuses("echo", "{each: list, args: ['{item}']}", &json!({ "list": many }), "elements");
+}

@@ -1,0 +1,127 @@
+//! Which variables does a command get, and which never?
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+use serde_json::{Value, json};
+use toolgate_gate::Reason;
+use toolgate_handlers::Ending;
+
+use crate::world::{World, call, ended, said};
+
+fn manifest(execution: &str, env: &str) -> String {
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: read
+params: [{{name: who, type: STRING, required: false, testValue: x}}]
+staticVariables:
+  - key: Bearer ${{SERVICE_KEY}}
+  - place: here
+handler: {{cli: {{command: cat, stdin: '{{who}}', env: {{{env}}}}}}}
+capability: {{execution: {{{execution}}}}}
+"
+    )
+}
+
+fn world() -> World {
+    let mut world = World::new();
+    for (name, value) in [
+        ("PATH", "/evil/bin"),
+        ("LANG", "de_DE"),
+        ("EDITOR_NAME", "vi"),
+        ("LD_PRELOAD", "/evil.so"),
+        ("http_proxy", "http://evil"),
+        ("GITHUB_TOKEN", "t"),
+        ("DB_PASS", "p"),
+        ("MONKEY", "banana"),
+        ("STORE", "postgres://u:pw@db/x"),
+        ("TOOLGATE_STATE", "/state"),
+        ("SERVICE_KEY", "s3cr3t-key"),
+    ] {
+        world.environment.push((name.to_owned(), OsString::from(value)));
+    }
+    world.secrets.insert("SERVICE_KEY".to_owned(), "s3cr3t-key".to_owned());
+    world
+}
+
+#[track_caller]
+fn variables(manifest: &str, arguments: &Value) -> BTreeMap<String, String> {
+    let order = world().order(manifest, arguments);
+    order.env.into_iter().map(|(name, value)| (name, value.into_string().unwrap())).collect()
+}
+
+fn names(variables: &BTreeMap<String, String>) -> Vec<&str> {
+    variables.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn clean_is_a_few_fixed_ones() {
+    let clean = variables(&manifest("env: clean", "WHO: '{who}'"), &json!({ "who": "me" }));
+    assert_eq!(names(&clean), ["HOME", "LANG", "PATH", "TERM", "TMPDIR", "WHO"]);
+    assert_eq!(clean["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    assert_eq!((clean["LANG"].as_str(), clean["TERM"].as_str()), ("C.UTF-8", "dumb"));
+}
+
+#[test]
+fn explicit_is_what_is_listed_and_nothing_secret() {
+    let explicit =
+        variables(&manifest("env: explicit, allowedEnvVars: [LANG, MONKEY, ABSENT]", "A: b"), &json!({}));
+    assert_eq!(names(&explicit), ["A", "LANG", "MONKEY"]);
+    for secret in ["GITHUB_TOKEN", "DB_PASS", "TOOLGATE_STATE", "SERVICE_KEY"] {
+        let why =
+            world().load(&manifest(&format!("env: explicit, allowedEnvVars: [{secret}]"), "")).unwrap_err();
+        assert!(why.contains(secret) && why.contains("static variable"), "{why}");
+    }
+    let why = world().load(&manifest("env: explicit, allowedEnvVars: [LD_PRELOAD]", "")).unwrap_err();
+    assert!(why.contains("what code runs"), "{why}");
+}
+
+#[test]
+fn inherit_leaves_out_what_is_secret_or_decides_what_runs() {
+    let inherited = variables(&manifest("env: inherit", ""), &json!({}));
+    assert_eq!(names(&inherited), ["EDITOR_NAME", "LANG", "MONKEY", "PATH"]);
+}
+
+#[test]
+fn a_variable_of_an_absent_value_is_left_out() {
+    let without = variables(&manifest("env: clean", "WHO: '{who}', PLACE: '{place}'"), &json!({}));
+    assert_eq!(without.get("WHO"), None);
+    assert_eq!(without["PLACE"], "here");
+}
+
+#[test]
+fn secrets_reach_the_command_and_nobody_else() {
+    let tool = manifest("env: clean", "KEY: '{key}'");
+    assert_eq!(variables(&tool, &json!({}))["KEY"], "Bearer s3cr3t-key");
+    let world = world();
+    let (out, _) = world.recorded(&tool, said("the key is s3cr3t-key\n"));
+    let report = call(&out, &json!({})).unwrap();
+    assert_eq!(report.outcome.unwrap().unwrap(), json!("the key is ***\n"));
+    let (fails, _) = world.recorded(&tool, ended(Ending::Exited(1), "", "bad key \x1b[1ms3cr3t\x1b[0m-key"));
+    let report = call(&fails, &json!({})).unwrap();
+    assert_eq!(report.outcome.unwrap_err().message, "`cat` ended with exit code 1: bad key ***");
+    assert_eq!(report.console, [("error", "bad key ***".to_owned())]);
+}
+
+#[test]
+fn a_missing_secret_is_told_and_nothing_runs() {
+    let mut world = world();
+    world.secrets.clear();
+    let (tool, recorder) = world.recorded(&manifest("env: clean", "KEY: '{key}'"), said(""));
+    let failure = call(&tool, &json!({})).unwrap().outcome.unwrap_err();
+    assert_eq!(failure.reason, Reason::MissingSecret);
+    assert!(failure.message.contains("SERVICE_KEY"));
+    assert!(recorder.is_unused());
+}
+
+#[test]
+fn lines_are_fine_in_stdin_and_variables_and_other_controls_are_not() {
+    let tool = manifest("env: clean", "WHO: '{who}'");
+    let order = world().order(&tool, &json!({ "who": "a\n\tb\r\n" }));
+    assert_eq!(order.stdin, b"a\n\tb\r\n");
+    for bad in ["a\0b", "\x1b[1m", "\u{9b}1m", "\x07"] {
+        let refusal = world().line(&tool, &json!({ "who": bad })).unwrap_err();
+        assert_eq!(refusal.reason, Reason::ArgumentRefused);
+    }
+}

@@ -1,0 +1,268 @@
+//! What holds in the real jail.
+
+use std::{
+    env, fs,
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    sync::{Arc, LazyLock},
+    thread,
+};
+
+use serde_json::{Value, json};
+use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
+use toolgate_gate::{Reason, Refusal, RunReport};
+use toolgate_handlers::{CliTool, JailedLauncher, Launch};
+use toolgate_sandbox::{CommandRequired, Jailer};
+
+use crate::{
+    catalog::{git, manifest, repository},
+    client,
+    world::{World, call, resolve, with_command},
+};
+
+pub const ALL: [(&str, fn()); 10] = [
+    ("shipped_tools_run", shipped_tools_run),
+    ("only_what_is_named_is_seen", only_what_is_named_is_seen),
+    ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
+    ("writing_is_for_those_who_say_so", writing_is_for_those_who_say_so),
+    ("time_and_output_end", time_and_output_end),
+    ("refusals_are_told", refusals_are_told),
+    ("attributes_of_a_repository_run_nothing", attributes_of_a_repository_run_nothing),
+    ("what_the_rules_allow_is_reached", what_the_rules_allow_is_reached),
+    ("nothing_else_is_reached", nothing_else_is_reached),
+    ("without_a_network_there_is_none", without_a_network_there_is_none),
+];
+
+/// One for all cases, as a gateway has one.
+static JAILER: LazyLock<Jailer> = LazyLock::new(|| Jailer::start(&env::current_exe().unwrap()).unwrap());
+
+fn launcher() -> Arc<dyn Launch> {
+    let resolver = SystemResolver::with_servers(&[]).unwrap();
+    // Roots that sign for nobody; none of this speaks TLS.
+    let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
+    let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
+    let egress = Egress::new(Arc::new(resolver), &roots, Limits::default()).unwrap();
+    Arc::new(JailedLauncher {
+        jailer: JAILER.clone(),
+        egress: Some(egress),
+        required: CommandRequired::MINIMUM,
+    })
+}
+
+fn run(world: &World, manifest: &str, arguments: &Value) -> Result<RunReport, Refusal> {
+    call(&world.handlers(launcher()).runnable(world.load(manifest).unwrap()), arguments)
+}
+
+#[track_caller]
+fn check(world: &World, manifest: &str, arguments: &Value) -> String {
+    let report = run(world, manifest, arguments).unwrap();
+    assert!(report.walls.iter().any(|wall| wall.contains("seccomp")), "{:?}", report.walls);
+    report.outcome.unwrap().unwrap().as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn fails(world: &World, manifest: &str, arguments: &Value, reason: Reason) -> String {
+    let failure = run(world, manifest, arguments).unwrap().outcome.unwrap_err();
+    assert_eq!(failure.reason, reason, "{}", failure.message);
+    failure.message
+}
+
+fn tried(head: &str, cli: &str, execution: &str) -> String {
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+{head}
+handler: {{cli: {{{cli}}}}}
+capability: {{execution: {{sandbox: process, {execution}}}}}
+"
+    )
+}
+
+const PATH: &str = "classification: read
+input: {type: object, required: [path], properties: {path: {type: string, format: path}}}
+testInput: {path: src}";
+
+fn shipped_tools_run() {
+    let world = World::new();
+    repository(&world);
+    assert_eq!(check(&world, &manifest("echo_message"), &json!({ "message": "$(id)" })), "$(id)\n");
+    assert!(check(&world, &manifest("list_files"), &json!({ "folder": "src" })).contains("main.rs"));
+    let read = check(&world, &manifest("read_file"), &json!({ "path": "docs/readme.md" }));
+    assert_eq!(read, "# The gate\nis closed\n");
+    let found = check(&world, &manifest("search_code"), &json!({ "text": "closed", "folder": "." }));
+    assert_eq!(found, format!("{}:2:is closed\n", world.at("docs/readme.md")));
+    assert_eq!(check(&world, &manifest("git_log"), &json!({ "count": 9 })).lines().count(), 2);
+    let old = json!({ "revision": "HEAD~1", "path": "docs/readme.md" });
+    assert!(check(&world, &manifest("git_show_file"), &old).contains("are named"));
+    let between = json!({ "base": "feature/x", "head": "main" });
+    assert!(check(&world, &manifest("git_diff_branches"), &between).contains("+is closed"));
+    world.write("workspace/src/main.rs", "fn other() {}\n");
+    assert!(check(&world, &manifest("git_diff"), &json!({})).contains("+fn other() {}"));
+}
+
+fn only_what_is_named_is_seen() {
+    let world = World::new();
+    let list = tried(PATH, "command: ls, args: [-A, '{path}', /tmp]", "allowedPaths: [$WORKSPACE]");
+    let listed = check(&world, &list, &json!({ "path": "docs" }));
+    assert!(listed.contains("readme.md"), "{listed}");
+    let above = tried(PATH, "command: ls, args: [-A, '{path}', '/']", "allowedPaths: [$WORKSPACE]");
+    let listed = check(&world, &above, &json!({ "path": "docs" }));
+    assert!(listed.contains("usr") && !listed.contains("root") && !listed.contains("home"), "{listed}");
+    let neighbour = tried(
+        PATH,
+        &format!("command: cat, args: ['{{path}}', {}]", world.at("src/main.rs")),
+        "allowedPaths: [$WORKSPACE]",
+    );
+    let why = fails(&world, &neighbour, &json!({ "path": "docs/readme.md" }), Reason::CommandFailed);
+    assert!(why.contains("No such file"), "{why}");
+}
+
+fn what_is_blocked_is_not_seen() {
+    let world = World::new();
+    world.write("workspace/a/.env.local", "TOKEN=2\n");
+    world.write("workspace/a/note", "TOKEN=3\n");
+    let search = tried(
+        "classification: read",
+        "command: grep, args: ['-r', 'TOKEN\\|x', .], cwd: $WORKSPACE",
+        "allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/**/.env*']",
+    );
+    let found = check(&world, &search, &json!({}));
+    assert_eq!(found, "./a/note:TOKEN=3\n");
+    let named = tried(
+        "classification: read",
+        "command: cat, args: [src/.env], cwd: $WORKSPACE",
+        "allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/**/.env*']",
+    );
+    let why = fails(&world, &named, &json!({}), Reason::CommandFailed);
+    assert!(why.contains("is blocked for this tool") && !why.contains("allowedPaths"), "{why}");
+    let read = tried(PATH, "command: cat, args: ['{path}']", "allowedPaths: [$WORKSPACE]");
+    assert_eq!(check(&world, &read, &json!({ "path": "a/note" })), "TOKEN=3\n");
+}
+
+fn writing_is_for_those_who_say_so() {
+    let world = World::new();
+    let touch = |class: &str| {
+        let head = PATH.replace("classification: read", &format!("classification: {class}"));
+        tried(&head, "command: tee, args: ['{path}'], stdin: written", "allowedPaths: [$WORKSPACE]")
+    };
+    check(&world, &touch("write"), &json!({ "path": "src/new.txt" }));
+    assert_eq!(fs::read_to_string(world.at("src/new.txt")).unwrap(), "written");
+    let why = fails(&world, &touch("read"), &json!({ "path": "src/new.txt" }), Reason::CommandFailed);
+    assert!(why.contains("Read-only file system") || why.contains("Permission denied"), "{why}");
+    let outside = world.root().join("outside/passwd").display().to_string();
+    assert_eq!(
+        run(&world, &touch("write"), &json!({ "path": outside })).unwrap_err().reason,
+        Reason::PathOutsideRoots
+    );
+}
+
+fn time_and_output_end() {
+    let world = World::new();
+    let slow = tried("classification: read", "command: sleep, args: ['60'], timeout: 300", "timeout: 5000");
+    assert!(fails(&world, &slow, &json!({}), Reason::Timeout).contains("300 ms"));
+    let loud = tried("classification: read", "command: 'yes'", "maxOutputSize: 1000");
+    assert!(fails(&world, &loud, &json!({}), Reason::ResultTooLarge).contains("65536 bytes"));
+}
+
+fn refusals_are_told() {
+    let world = World::new();
+    let secret = world.root().join("outside/passwd").display().to_string();
+    let tool = tried("classification: read", &format!("command: cat, args: [{secret}]"), "timeout: 5000");
+    let report = run(&world, &tool, &json!({})).unwrap();
+    let message = report.outcome.unwrap_err().message;
+    assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
+    assert!(message.contains("execution.allowedPaths"), "{message}");
+    assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);
+}
+
+/// A filter that only `.git/info/attributes` names, and that needs nothing but a shell, which every jail has.
+fn attributes_of_a_repository_run_nothing() {
+    let world = World::new();
+    repository(&world);
+    git(&world.at(""), &["config", "filter.evil.clean", "sed s/changed/forged/"]);
+    world.write("workspace/.git/info/attributes", "* filter=evil\n");
+    world.write("workspace/docs/readme.md", "# changed\n");
+    let diff = git(&world.at(""), &["diff"]);
+    assert!(diff.contains("+# forged"), "the trap works: {diff}");
+    let diff = check(&world, &manifest("git_diff"), &json!({}));
+    assert!(diff.contains("+# changed") && !diff.contains("forged"), "{diff}");
+}
+
+/// The client below, as a tool that may reach `hosts`.
+fn client(world: &World, how: &str, network: &str) -> CliTool {
+    let text = format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: read
+params: [{{name: target, type: STRING, required: true, testValue: x}}]
+handler: {{cli: {{command: fetch, args: [{}, {how}, '{{target}}']}}}}
+capability: {{network: {network}, execution: {{timeout: 20000}}}}
+",
+        client::ROLE
+    );
+    let (spec, policy) = resolve(&text);
+    let program = env::current_exe().unwrap();
+    let tool = CliTool::new(with_command(&spec, &program), &policy, &world.host()).unwrap();
+    // A test binary is larger than what a tool may use by default.
+    tool.with_limits(|limits, _| limits.memory_bytes = 512 << 20)
+}
+
+/// Answers one request and says which.
+fn server() -> (String, thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serving = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0; 1024];
+        let length = stream.read(&mut asked).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello").unwrap();
+        String::from_utf8_lossy(&asked[..length]).into_owned()
+    });
+    (address, serving)
+}
+
+const LOOPBACK: &str = "{access: limited, allowedHosts: ['127.0.0.1'], blockPrivateIPs: false}";
+
+fn what_the_rules_allow_is_reached() {
+    let world = World::new();
+    let (address, serving) = server();
+    let tool = world.handlers(launcher()).runnable(client(&world, "proxied", LOOPBACK));
+    let report = call(&tool, &json!({ "target": format!("http://{address}/a") })).unwrap();
+    let answer = report.outcome.unwrap().unwrap();
+    assert!(answer.as_str().unwrap().ends_with("hello\n"), "{answer}");
+    assert!(serving.join().unwrap().starts_with("GET /a HTTP/1.1"));
+    let effect = &report.effects[0];
+    assert_eq!(
+        (effect.what.as_str(), effect.target.as_str(), effect.outcome.as_str()),
+        ("http GET", address.as_str(), "ok")
+    );
+}
+
+fn nothing_else_is_reached() {
+    let world = World::new();
+    let (address, _serving) = server();
+    let tool = world.handlers(launcher()).runnable(client(
+        &world,
+        "proxied",
+        "{access: limited, allowedHosts: [api.example.com]}",
+    ));
+    let report = call(&tool, &json!({ "target": format!("http://{address}/a") })).unwrap();
+    let answer = report.outcome.unwrap().unwrap();
+    assert!(answer.as_str().unwrap().contains("403"), "{answer}");
+    assert_eq!(report.refused, [format!("reaching `{address}`")]);
+    // Going around the proxy leads nowhere, also where the rules would allow the host.
+    let around = world.handlers(launcher()).runnable(client(&world, "direct", LOOPBACK));
+    let report = call(&around, &json!({ "target": address })).unwrap();
+    assert!(report.outcome.unwrap_err().message.contains("exit code 3"));
+}
+
+fn without_a_network_there_is_none() {
+    let world = World::new();
+    let (address, _serving) = server();
+    let tool = world.handlers(launcher()).runnable(client(&world, "direct", "{access: none}"));
+    let report = call(&tool, &json!({ "target": address })).unwrap();
+    assert!(report.outcome.unwrap_err().message.contains("exit code 3"));
+    assert!(!report.refused.is_empty());
+}

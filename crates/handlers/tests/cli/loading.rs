@@ -1,0 +1,128 @@
+//! Which program is it, and may it be run at all?
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use toolgate_gate::Reason;
+use toolgate_handlers::{AllowedCommands, CliTool};
+
+use crate::{
+    argv::manifest,
+    world::{World, call, resolve, said, with_command},
+};
+
+fn program(world: &World, name: &str, mode: u32) -> PathBuf {
+    world.program(name, "#!/bin/true\n", mode)
+}
+
+#[track_caller]
+fn refuses(world: &World, program: &Path, part: &str) {
+    let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
+    let why = CliTool::new(with_command(&spec, program), &policy, &world.host()).unwrap_err();
+    assert!(why.contains(part), "{why}");
+}
+
+#[test]
+fn a_bare_name_is_looked_for_where_operators_install() {
+    let why = World::new().load(&manifest("no-such-program-here", "'{text}'")).unwrap_err();
+    assert_eq!(
+        why,
+        "the command `no-such-program-here` is not installed; looked in /usr/local/sbin, /usr/local/bin, /usr/sbin, /usr/bin, /sbin, /bin"
+    );
+    let order = World::new().order(&manifest("ls", "'{text}'"), &json!({ "text": "x" }));
+    assert!(order.program.is_absolute());
+    assert_eq!(order.program, fs::canonicalize(&order.program).unwrap());
+    assert_eq!(order.argv[0], "ls");
+}
+
+#[test]
+fn what_others_can_change_is_no_program() {
+    let world = World::new();
+    refuses(&world, &program(&world, "writable", 0o777), "can be changed by others");
+    refuses(&world, &program(&world, "by_group", 0o775), "can be changed by others");
+    refuses(&world, &program(&world, "plain", 0o644), "is no program");
+    refuses(&world, &world.root().join("bin"), "not installed");
+    refuses(&world, Path::new("/no/such"), "not installed");
+    world.write("workspace/tool", "#!/bin/true\n");
+    let inside = world.root().join("workspace/tool");
+    fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)).unwrap();
+    refuses(&world, &inside, "where tools can write");
+    // Nor by a link from there, or to there.
+    let link = world.root().join("bin/link");
+    symlink(&inside, &link).unwrap();
+    refuses(&world, &link, "where tools can write");
+    let trusted = program(&world, "trusted", 0o755);
+    symlink(&trusted, world.root().join("workspace/away")).unwrap();
+    refuses(&world, &world.root().join("workspace/away"), "where tools can write");
+    fs::set_permissions(world.root().join("bin"), fs::Permissions::from_mode(0o777)).unwrap();
+    refuses(&world, &trusted, "where everybody can write");
+}
+
+#[test]
+fn the_gateway_may_name_the_commands_that_there_are() {
+    let mut world = World::new();
+    let tool = manifest("ls", "'{text}'");
+    for allowed in [vec!["git", "ls"], vec!["/bin/ls"], vec!["/usr/bin/ls"]] {
+        world.allowed = AllowedCommands::Only(allowed.into_iter().map(str::to_owned).collect());
+        world.load(&tool).unwrap();
+    }
+    for allowed in [vec![], vec!["git"], vec!["cat", "lsof"], vec!["/opt/ls"]] {
+        world.allowed = AllowedCommands::Only(allowed.into_iter().map(str::to_owned).collect());
+        let why = world.load(&tool).unwrap_err();
+        assert!(why.contains("`ls`") && why.contains("commands.allowed"), "{why}");
+    }
+    // A name in the list is the one program found by it, and no other of that name.
+    world.allowed = AllowedCommands::Only(vec!["ls".to_owned()]);
+    refuses(&world, &program(&world, "ls", 0o755), "commands.allowed");
+}
+
+#[test]
+fn a_program_that_was_replaced_is_not_run() {
+    let world = World::new();
+    let path = program(&world, "tool", 0o755);
+    let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
+    let tool = CliTool::new(with_command(&spec, &path), &policy, &world.host()).unwrap();
+    let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said("done"));
+    let tool = world.handlers(recorder.clone()).runnable(tool);
+    assert!(call(&tool, &json!({ "text": "x" })).unwrap().outcome.is_ok());
+    assert_eq!(recorder.last().binds[0].path, path);
+    for replace in [
+        |path: &Path| fs::write(path, "#!/bin/false, longer").unwrap(),
+        |path: &Path| {
+            fs::rename(path, path.with_extension("old")).unwrap();
+            fs::write(path, "#!/bin/true\n").unwrap();
+        },
+        |path: &Path| fs::remove_file(path).unwrap(),
+    ] {
+        replace(&path);
+        let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
+        assert_eq!(failure.reason, Reason::JailUnavailable);
+        assert!(failure.message.contains("reload"), "{}", failure.message);
+        assert!(recorder.is_unused());
+    }
+}
+
+#[test]
+fn a_line_that_hands_the_options_to_the_caller_is_not_loaded() {
+    let why = World::new().load(&manifest("tar", "'{text}'\n'-x'")).unwrap_err();
+    assert!(why.contains("first argument for options"), "{why}");
+    let why = World::new().load(&manifest("ls", "'-l{text}'")).unwrap_err();
+    assert!(why.contains("more options"), "{why}");
+    World::new().load(&manifest("grep", "'-m{count}'")).unwrap();
+}
+
+#[test]
+fn a_working_folder_is_in_sight_or_the_tool_is_not_loaded() {
+    let blind = "
+name: blind
+description: Is tried. Returns text.
+classification: read
+handler: {cli: {command: ls, cwd: $WORKSPACE}}
+";
+    let why = World::new().load(blind).unwrap_err();
+    assert!(why.contains("allowedPaths") && why.contains("$WORKSPACE"), "{why}");
+}

@@ -1,0 +1,22 @@
+//! Command tools from the manifest to what is released, with a launcher that records in place of the jail.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails loudly"
+)]
+
+mod argv;
+mod catalog;
+mod embedding;
+mod environment;
+mod hostile_git;
+mod loading;
+mod outcomes;
+mod properties;
+mod shipped;
+mod stand_ins;
+mod view;
+mod world;

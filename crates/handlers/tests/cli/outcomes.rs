@@ -1,0 +1,110 @@
+//! What does a caller hear of a command's end?
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use toolgate_gate::Reason;
+use toolgate_handlers::{Access, Ended, Ending, Refused};
+
+use crate::{
+    argv::manifest,
+    world::{World, call, ended, said},
+};
+
+#[track_caller]
+fn check(command: &str, ended: Ended, expect: Result<&str, (Reason, &str)>) {
+    let world = World::new();
+    let (tool, _) = world.recorded(&manifest(command, "'{text}'"), ended);
+    let report = call(&tool, &json!({ "text": "x" })).unwrap();
+    match (report.outcome, expect) {
+        (Ok(value), Ok(text)) => assert_eq!(value, Some(json!(text))),
+        (Err(failure), Err((reason, part))) => {
+            assert_eq!(failure.reason, reason, "{}", failure.message);
+            assert!(failure.message.contains(part), "{}", failure.message);
+            assert!(!failure.message.contains('\n') && !failure.message.contains('\x1b'));
+        }
+        (outcome, expect) => panic!("{outcome:?}, not {expect:?}"),
+    }
+}
+
+#[test]
+fn text_is_text() {
+    check("echo", said("\x1b[31mred\x1b[0m\n"), Ok("red\n"));
+    check("echo", said(""), Ok(""));
+}
+
+#[test]
+fn every_bad_end_has_its_reason() {
+    let with = |ending| ended(ending, "some output", "line one\n\n  line \x1b[1mtwo\x1b[0m\n");
+    check("echo", with(Ending::Exited(3)), Err((Reason::CommandFailed, "exit code 3: line one / line two")));
+    check("echo", with(Ending::Signalled(9)), Err((Reason::CommandFailed, "signal 9 (killed): line one")));
+    check("echo", with(Ending::Signalled(24)), Err((Reason::Timeout, "processor time")));
+    check("echo", with(Ending::TimedOut), Err((Reason::Timeout, "10000 ms")));
+    check("echo", with(Ending::OutOfMemory), Err((Reason::Memory, "67108864 bytes")));
+    check("echo", with(Ending::OutputTooLarge), Err((Reason::ResultTooLarge, "ask for less")));
+    check("echo", with(Ending::NoJail("no walls".into())), Err((Reason::JailUnavailable, "no walls")));
+}
+
+#[test]
+fn a_long_complaint_is_cut() {
+    let world = World::new();
+    let (tool, _) =
+        world.recorded(&manifest("echo", "'{text}'"), ended(Ending::Exited(1), "", &"y".repeat(60_000)));
+    let report = call(&tool, &json!({ "text": "x" })).unwrap();
+    assert!(report.outcome.unwrap_err().message.chars().count() < 1_100);
+    assert!(report.console[0].1.chars().count() <= 501);
+}
+
+#[test]
+fn finding_nothing_is_an_answer() {
+    check("grep", ended(Ending::Exited(1), "", ""), Ok(""));
+    check("grep", ended(Ending::Exited(1), "", "oops"), Err((Reason::CommandFailed, "oops")));
+    check("grep", ended(Ending::Exited(2), "", ""), Err((Reason::CommandFailed, "exit code 2")));
+    check("ls", ended(Ending::Exited(1), "", ""), Err((Reason::CommandFailed, "exit code 1")));
+}
+
+#[test]
+fn what_the_jail_refused_is_told_with_its_remedy() {
+    let mut with = ended(Ending::Exited(1), "", "cannot open");
+    with.refused = vec![
+        Refused::Path { path: PathBuf::from("/etc/x\n"), access: Access::Read },
+        Refused::Host("example.com:443".into()),
+        Refused::Other("system call `ptrace`".into()),
+    ];
+    check(
+        "echo",
+        with.clone(),
+        Err((
+            Reason::CommandFailed,
+            "`echo` ended with exit code 1: cannot open; the jail refused: reading `/etc/x\\n`, reaching `example.com:443`, system call `ptrace`; add the path to `execution.allowedPaths`",
+        )),
+    );
+    // A command that did its work all the same is told about in the journal only.
+    with.ending = Ending::Exited(0);
+    let world = World::new();
+    let (tool, _) = world.recorded(&manifest("echo", "'{text}'"), with);
+    let report = call(&tool, &json!({ "text": "x" })).unwrap();
+    assert!(report.outcome.is_ok());
+    assert_eq!(report.refused.len(), 3);
+    assert_eq!(report.walls, ["recorder"]);
+}
+
+#[test]
+fn bad_json_is_unreadable() {
+    let tool = manifest("echo", "'{text}'").replace("    command:", "    output: json\n    command:");
+    let world = World::new();
+    let (tool, _) = world.recorded(&tool, said("not json"));
+    let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
+    assert_eq!(failure.reason, Reason::OutputUnreadable);
+}
+
+#[test]
+fn time_and_size_come_from_manifest_and_policy() {
+    let order = World::new().order(&manifest("echo", "'{text}'"), &json!({ "text": "x" }));
+    assert_eq!(order.deadline.as_millis(), 10_000);
+    assert_eq!(order.limits.stdout_bytes, 4_000_000);
+    assert_eq!(order.limits.stderr_bytes, 64 << 10);
+    assert_eq!(order.limits.memory_bytes, 64 << 20);
+    let short = manifest("echo", "'{text}'").replace("    command:", "    timeout: 700\n    command:");
+    assert_eq!(World::new().order(&short, &json!({ "text": "x" })).deadline.as_millis(), 700);
+}

@@ -1,0 +1,129 @@
+//! The shipped commands: sound documents, and the first group run with the real programs.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate_gate::{Reason, Runnable};
+
+use crate::{
+    catalog::{fits, manifest, repository},
+    world::{Unjailed, World, call, resolve},
+};
+
+/// Those that only read.
+const READING: [&str; 15] = [
+    "argocd_diff",
+    "argocd_get_app",
+    "argocd_get_sync_status",
+    "echo_message",
+    "git_diff",
+    "git_diff_branches",
+    "git_log",
+    "git_show_file",
+    "k8s_get_events",
+    "k8s_get_logs",
+    "k8s_get_pods",
+    "list_files",
+    "query_logs",
+    "read_file",
+    "search_code",
+];
+
+#[track_caller]
+fn shipped(world: &World, name: &str) -> Arc<dyn Runnable> {
+    world.handlers(Arc::new(Unjailed)).runnable(world.load(&manifest(name)).unwrap())
+}
+
+#[track_caller]
+fn check(world: &World, name: &str, arguments: &Value) -> String {
+    assert!(fits(&manifest(name), arguments), "{arguments}");
+    let report = call(&shipped(world, name), arguments).unwrap();
+    report.outcome.unwrap().unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_document_is_sound_and_its_test_fits_it() {
+    for name in READING {
+        let text = manifest(name);
+        let (spec, policy) = resolve(&text);
+        assert_eq!(spec.name, name);
+        assert!(!policy.files.write.value, "{name}");
+        let input = spec.governance.test_input.clone().unwrap();
+        assert!(fits(&text, &input), "{name}");
+    }
+}
+
+#[test]
+fn echo_says_what_it_is_told() {
+    let world = World::new();
+    for message in ["good morning", "a; rm -rf / && $(id) `id` | cat > x", "\\n \\t %s", "'\"'"] {
+        assert_eq!(check(&world, "echo_message", &json!({ "message": message })), format!("{message}\n"));
+    }
+}
+
+#[test]
+fn a_script_may_have_lines_and_no_other_controls() {
+    let world = World::new();
+    let order = world.order(&manifest("bash"), &json!({ "command": "cd src\n\tls -l\n" }));
+    assert_eq!(order.argv, ["bash", "-c", "cd src\n\tls -l\n"]);
+    assert!(world.line(&manifest("bash"), &json!({ "command": "a\0b" })).is_err());
+    assert!(world.line(&manifest("bash"), &json!({ "command": "\u{1b}[1m" })).is_err());
+}
+
+#[test]
+fn files_are_listed_read_and_searched() {
+    let world = World::new();
+    let listed = check(&world, "list_files", &json!({ "folder": "src" }));
+    assert!(listed.contains("main.rs") && listed.contains(".env"), "{listed}");
+    let read = check(&world, "read_file", &json!({ "path": "docs/readme.md" }));
+    assert_eq!(read, "# The gate\nopens for those who are named\n");
+    let input = json!({ "text": "GATE", "folder": ".", "ignoreCase": true, "extensions": ["md"] });
+    assert_eq!(
+        check(&world, "search_code", &input),
+        format!("{}:1:# The gate\n", world.at("docs/readme.md"))
+    );
+    assert_eq!(check(&world, "search_code", &json!({ "text": "-e nothing", "folder": "src" })), "");
+}
+
+#[test]
+fn what_leads_out_is_refused() {
+    let world = World::new();
+    std::os::unix::fs::symlink(world.root().join("outside/passwd"), world.at("leads_out.md")).unwrap();
+    for path in ["../outside/passwd", "/etc/passwd", "src/.env", "docs/../../outside/passwd"] {
+        assert!(!fits(&manifest("read_file"), &json!({ "path": path })), "{path}");
+        let refusal = call(&shipped(&world, "read_file"), &json!({ "path": path })).unwrap_err();
+        assert!(matches!(refusal.reason, Reason::PathOutsideRoots | Reason::PathBlocked), "{path}");
+    }
+    assert!(call(&shipped(&world, "read_file"), &json!({ "path": "leads_out.md" })).is_err());
+    for folder in ["..", "/etc", "docs/../..", ".toolgate"] {
+        assert!(call(&shipped(&world, "list_files"), &json!({ "folder": folder })).is_err(), "{folder}");
+        assert!(call(&shipped(&world, "search_code"), &json!({ "text": "x", "folder": folder })).is_err());
+    }
+}
+
+#[test]
+fn history_is_shown() {
+    let world = World::new();
+    repository(&world);
+    let log = check(&world, "git_log", &json!({ "count": 5 }));
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(lines[0].ends_with("\t2026-01-02T03:04:05Z\tAda\tsecond"), "{log}");
+    assert_eq!(lines.len(), 2);
+    assert_eq!(check(&world, "git_log", &json!({ "count": 5, "path": "src" })).lines().count(), 1);
+    let of_branch =
+        check(&world, "git_log", &json!({ "count": 5, "revision": "feature/x", "path": "docs/readme.md" }));
+    assert_eq!(of_branch.lines().count(), 1);
+    let old = check(&world, "git_show_file", &json!({ "revision": "HEAD~1", "path": "docs/readme.md" }));
+    assert_eq!(old, "# The gate\nopens for those who are named\n");
+    let between = check(&world, "git_diff_branches", &json!({ "base": "feature/x", "head": "main" }));
+    assert!(between.contains("-opens for those who are named\n+is closed\n"), "{between}");
+    assert_eq!(check(&world, "git_diff", &json!({})), "");
+    world.write("workspace/src/main.rs", "fn main() { run() }\n");
+    let changed = check(&world, "git_diff", &json!({ "context": 0 }));
+    assert!(changed.contains("+fn main() { run() }"), "{changed}");
+    assert_eq!(check(&world, "git_diff", &json!({ "namesOnly": true })), "1\t1\tsrc/main.rs\n");
+    assert_eq!(check(&world, "git_diff", &json!({ "staged": true })), "");
+    let failure = call(&shipped(&world, "git_log"), &json!({ "count": 1, "revision": "none" })).unwrap();
+    let message = failure.outcome.unwrap_err().message;
+    assert!(message.starts_with("`git` ended with exit code 128: fatal: bad revision 'none'"), "{message}");
+}

@@ -1,0 +1,183 @@
+//! The shipped commands for programs that are not installed here, run against stand-ins that write down what they get.
+
+use std::{fs, sync::Arc};
+
+use serde_json::{Value, json};
+use toolgate_handlers::CliTool;
+
+use crate::{
+    catalog::{fits, manifest},
+    world::{Unjailed, World, call, resolve, with_command},
+};
+
+/// What the stand-in was given, and what the tool made of its answer.
+#[track_caller]
+fn run(name: &str, arguments: &Value, answer: &str) -> (Vec<String>, Vec<String>, Value) {
+    let mut world = World::new();
+    for secret in ["ARGOCD_TOKEN", "LOKI_TOKEN"] {
+        world.secrets.insert(secret.to_owned(), format!("{secret}-value"));
+    }
+    let text = manifest(name);
+    assert!(fits(&text, arguments), "{arguments}");
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > \"$0.argv\"\nenv > \"$0.env\"\ncat \"$0.answer\"\n";
+    let program = world.program("stand-in", script, 0o755);
+    world.write("bin/stand-in.answer", answer);
+    let (spec, policy) = resolve(&text);
+    let tool = CliTool::new(with_command(&spec, &program), &policy, &world.host()).unwrap();
+    let tool = world.handlers(Arc::new(Unjailed)).runnable(tool);
+    let value = call(&tool, arguments).unwrap().outcome.unwrap().unwrap();
+    let lines = |end: &str| {
+        let text = fs::read_to_string(world.root().join(format!("bin/stand-in.{end}"))).unwrap();
+        text.lines().map(str::to_owned).collect()
+    };
+    (lines("argv"), lines("env"), value)
+}
+
+#[track_caller]
+fn check(name: &str, arguments: &Value, answer: &str, expect: &[&str]) -> Value {
+    let (argv, env, value) = run(name, arguments, answer);
+    assert_eq!(argv, expect);
+    assert!(!argv.iter().any(|element| element.contains("_TOKEN-value")), "a secret in the arguments");
+    assert!(env.iter().any(|line| line == "HOME=/tmp"));
+    value
+}
+
+#[test]
+fn pods() {
+    let answer =
+        r#"{"items": [{"metadata": {"name": "web-0"}, "spec": {}, "status": {"phase": "Running"}}]}"#;
+    let input = json!({ "namespace": "staging", "app": "web", "phase": "Running" });
+    let value = check(
+        "k8s_get_pods",
+        &input,
+        answer,
+        &[
+            "get",
+            "pods",
+            "--namespace=staging",
+            "--selector=app=web",
+            "--field-selector=status.phase=Running",
+            "--output=json",
+            "--request-timeout=15s",
+            "--cache-dir=/tmp",
+        ],
+    );
+    assert_eq!(value["items"][0]["metadata"]["name"], "web-0");
+    let (_, env, _) = run("k8s_get_pods", &json!({ "namespace": "default" }), answer);
+    assert!(env.contains(&"KUBECONFIG=/etc/toolgate/kube/config".to_owned()));
+}
+
+#[test]
+fn events() {
+    check(
+        "k8s_get_events",
+        &json!({ "namespace": "default", "type": "Warning" }),
+        r#"{"items": []}"#,
+        &[
+            "get",
+            "events",
+            "--namespace=default",
+            "--field-selector=type=Warning",
+            "--sort-by=.lastTimestamp",
+            "--output=json",
+            "--request-timeout=15s",
+            "--cache-dir=/tmp",
+        ],
+    );
+}
+
+#[test]
+fn logs_of_a_pod() {
+    let input = json!({
+        "namespace": "production", "pod": "web-0", "container": "app", "lines": 10, "minutes": 5, "previous": true
+    });
+    let value = check(
+        "k8s_get_logs",
+        &input,
+        "2026-01-01T00:00:00Z \x1b[32mok\x1b[0m\n",
+        &[
+            "logs",
+            "--namespace=production",
+            "--container=app",
+            "--tail=10",
+            "--since=5m",
+            "--previous",
+            "--timestamps",
+            "--limit-bytes=200000",
+            "--request-timeout=15s",
+            "--cache-dir=/tmp",
+            "--",
+            "web-0",
+        ],
+    );
+    assert_eq!(value, json!("2026-01-01T00:00:00Z ok\n"));
+}
+
+#[test]
+fn applications() {
+    let app = json!({ "app": "storefront" });
+    let answer = r#"{"metadata": {"name": "storefront"}, "spec": {}, "status": {"sync": {"status": "Synced", "revision": "abc"}}}"#;
+    let get =
+        ["app", "get", "--output=json", "--server=argocd.internal.example", "--grpc-web", "--", "storefront"];
+    assert_eq!(check("argocd_get_app", &app, answer, &get)["metadata"]["name"], "storefront");
+    let status = check("argocd_get_sync_status", &app, answer, &get);
+    assert_eq!(status, json!({ "status": "Synced", "revision": "abc" }));
+    let diff = [
+        "app",
+        "diff",
+        "--exit-code=false",
+        "--server=argocd.internal.example",
+        "--grpc-web",
+        "--",
+        "storefront",
+    ];
+    check("argocd_diff", &app, "", &diff);
+    let (_, env, _) = run("argocd_diff", &app, "");
+    assert!(env.contains(&"ARGOCD_AUTH_TOKEN=ARGOCD_TOKEN-value".to_owned()));
+}
+
+#[test]
+fn logs_by_query() {
+    let value = check(
+        "query_logs",
+        &json!({ "namespace": "production", "contains": "out of memory", "hours": 2, "limit": 10 }),
+        "{\"line\": \"LOKI_TOKEN-value out of memory\", \"timestamp\": \"t\"}\n{\"line\": \"b\"}\n",
+        &[
+            "query",
+            "--quiet",
+            "--output=jsonl",
+            "--since=2h",
+            "--limit=10",
+            "--",
+            "{namespace=\"production\"} |= \"out of memory\"",
+        ],
+    );
+    assert_eq!(value["result"][0]["line"], "*** out of memory");
+}
+
+#[test]
+fn what_would_leave_its_place_does_not_fit() {
+    for (name, input) in [
+        ("k8s_get_pods", json!({ "namespace": "kube-system" })),
+        ("k8s_get_pods", json!({ "namespace": "default", "app": "web,secret=x" })),
+        ("k8s_get_logs", json!({ "namespace": "default", "pod": "deploy/web", "lines": 1 })),
+        ("k8s_get_logs", json!({ "namespace": "default", "pod": "web-0\n", "lines": 1 })),
+        ("k8s_get_logs", json!({ "namespace": "default", "pod": "web-0", "lines": 501 })),
+        ("argocd_get_app", json!({ "app": "--server=evil" })),
+        ("argocd_get_app", json!({ "app": "../x" })),
+        (
+            "query_logs",
+            json!({ "namespace": "default", "contains": "\"} or {a=\"b", "hours": 1, "limit": 1 }),
+        ),
+        ("query_logs", json!({ "namespace": "default", "contains": "a\\", "hours": 1, "limit": 1 })),
+        ("query_logs", json!({ "namespace": "default", "contains": "a", "hours": 169, "limit": 1 })),
+        ("git_log", json!({ "count": 0 })),
+        ("git_log", json!({ "count": 5, "revision": "--all" })),
+        ("git_log", json!({ "count": 5, "revision": "a..b" })),
+        ("git_show_file", json!({ "revision": "HEAD", "path": "../x" })),
+        ("git_show_file", json!({ "revision": "HEAD:x", "path": "y" })),
+        ("git_diff_branches", json!({ "base": "main", "head": "x y" })),
+    ] {
+        assert!(!fits(&manifest(name), &input), "{name} {input}");
+    }
+}

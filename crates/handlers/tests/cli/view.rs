@@ -1,0 +1,162 @@
+//! Which files does a command see?
+
+use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt as _, path::Path};
+
+use serde_json::{Value, json};
+use toolgate_gate::Reason;
+use toolgate_handlers::{Access, Order};
+
+use crate::world::{World, call, said};
+
+fn manifest(input: &str, args: &str, cli: &str, execution: &str, classification: &str) -> String {
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: {classification}
+input: {{type: object, properties: {{{input}}}}}
+testInput: {{}}
+handler: {{cli: {{command: cat, args: [{args}]{cli}}}}}
+capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]{execution}}}}}
+"
+    )
+}
+
+const PATH: &str = "path: {type: string, format: path}";
+const PATH_ARG: &str = "{when: path, args: ['{path}']}";
+
+fn binds(world: &World, order: &Order) -> BTreeMap<String, Access> {
+    let root = world.root();
+    let shown = |path: &Path| path.strip_prefix(&root).unwrap_or(path).display().to_string();
+    order.binds.iter().map(|bind| (shown(&bind.path), bind.access)).collect()
+}
+
+#[track_caller]
+fn check(manifest: &str, arguments: &Value, expect: &[(&str, Access)]) -> (World, Order) {
+    let world = World::new();
+    let order = world.order(manifest, arguments);
+    let expect: BTreeMap<String, Access> =
+        expect.iter().map(|(path, access)| ((*path).to_owned(), *access)).collect();
+    assert_eq!(binds(&world, &order), expect);
+    // What is bound is what was judged, not what has its name by now.
+    for bind in &order.binds {
+        let (held, there) = (bind.held.metadata().unwrap(), fs::metadata(&bind.path).unwrap());
+        assert_eq!((held.dev(), held.ino()), (there.dev(), there.ino()));
+    }
+    (world, order)
+}
+
+#[test]
+fn with_path_arguments_only_those_are_seen() {
+    let tool = manifest(PATH, PATH_ARG, "", "", "read");
+    let (_, order) =
+        check(&tool, &json!({ "path": "src/main.rs" }), &[("workspace/src/main.rs", Access::Read)]);
+    assert_eq!(order.cwd, Path::new("/tmp"));
+    check(&tool, &json!({ "path": "src" }), &[("workspace/src", Access::Read)]);
+    check(&tool, &json!({ "path": "absent" }), &[]);
+    check(&tool, &json!({}), &[]);
+}
+
+#[test]
+fn a_working_folder_is_seen_too() {
+    let tool = manifest(PATH, PATH_ARG, ", cwd: $WORKSPACE/src", "", "read");
+    let (world, order) = check(
+        &tool,
+        &json!({ "path": "docs/readme.md" }),
+        &[("workspace/docs/readme.md", Access::Read), ("workspace/src", Access::Read)],
+    );
+    assert_eq!(order.cwd, Path::new(&world.at("src")));
+}
+
+#[test]
+fn with_neither_everything_allowed_is_seen() {
+    check(&manifest("", "", "", "", "read"), &json!({}), &[("workspace", Access::Read)]);
+}
+
+#[test]
+fn writing_is_for_those_who_say_so_and_for_the_workspace() {
+    let tool = manifest(PATH, PATH_ARG, "", "", "write");
+    check(&tool, &json!({ "path": "src/main.rs" }), &[("workspace/src/main.rs", Access::Write)]);
+    // What is yet to be made needs the folder that it is made in.
+    check(&tool, &json!({ "path": "src/new.rs" }), &[("workspace/src", Access::Write)]);
+    check(&manifest("", "", "", "", "write"), &json!({}), &[("workspace", Access::Write)]);
+    let world = World::new();
+    let outside = world.root().join("outside").display().to_string();
+    let tool = manifest("", "", "", "", "write").replace("[$WORKSPACE]", &format!("[$WORKSPACE, {outside}]"));
+    let order = world.order(&tool, &json!({}));
+    let expect = [("outside".to_owned(), Access::Read), ("workspace".to_owned(), Access::Write)];
+    assert_eq!(binds(&world, &order), expect.into_iter().collect());
+}
+
+#[test]
+fn what_is_blocked_is_hidden_by_name_and_by_pattern() {
+    let tool =
+        manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*', $WORKSPACE/docs/private]", "read");
+    let world = World::new();
+    world.write("workspace/a/b/.env.local", "x");
+    world.write("workspace/a/.environment/deep/file", "x");
+    world.write("workspace/a/env", "x");
+    let order = world.order(&tool, &json!({}));
+    let hidden: Vec<String> = order.hidden.iter().map(|path| path.display().to_string()).collect();
+    for path in ["src/.env", "a/b/.env.local", "a/.environment", "docs/private", ".toolgate"] {
+        assert!(hidden.contains(&world.at(path)), "{path}: {hidden:?}");
+    }
+    assert!(!hidden.iter().any(|path| path.ends_with("/env") || path.ends_with("deep")), "{hidden:?}");
+}
+
+#[test]
+fn a_block_counts_where_its_links_lead() {
+    let world = World::new();
+    std::os::unix::fs::symlink(world.at("src"), world.root().join("alias")).unwrap();
+    let alias = world.root().join("alias").display().to_string();
+    let tool = manifest("", "", "", &format!(", blockedPaths: ['{alias}/.e*', '{alias}/main.rs']"), "read");
+    let order = world.order(&tool, &json!({}));
+    for path in ["src/.env", "src/main.rs"] {
+        assert!(order.hidden.contains(&world.at(path).into()), "{:?}", order.hidden);
+    }
+}
+
+#[test]
+fn the_gateways_own_files_are_hidden_from_everybody() {
+    let (world, order) = check(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({}), &[]);
+    assert!(order.hidden.contains(&world.at(".toolgate").into()));
+    let refusal =
+        world.line(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({ "path": ".toolgate/state" }));
+    assert_eq!(refusal.unwrap_err().reason, Reason::PathBlocked);
+}
+
+#[test]
+fn a_pattern_is_no_view() {
+    let tool = manifest("", "", "", "", "read").replace("[$WORKSPACE]", "['$WORKSPACE/*.md']");
+    let world = World::new();
+    let (tool, recorder) = world.recorded(&tool, said(""));
+    let failure = call(&tool, &json!({})).unwrap().outcome.unwrap_err();
+    assert!(failure.message.contains("format: path"), "{}", failure.message);
+    assert!(recorder.is_unused());
+}
+
+#[test]
+fn without_files_nothing_is_seen() {
+    let tool = "
+name: tried
+description: Is tried. Returns text.
+classification: read
+handler: {cli: {command: 'true'}}
+";
+    check(tool, &json!({}), &[]);
+}
+
+#[test]
+fn the_network_is_none_or_the_tools_own_rules() {
+    let tool = manifest("", "", "", "", "read");
+    assert!(World::new().order(&tool, &json!({})).network.is_none());
+    let reaching = format!(
+        "{}  network: {{access: limited, allowedHosts: [api.example.com]}}\n",
+        tool.replace(
+            "capability: {execution: {sandbox: process, allowedPaths: [$WORKSPACE]}}",
+            "capability:\n  execution: {sandbox: process}"
+        )
+    );
+    let rules = World::new().order(&reaching, &json!({})).network.unwrap();
+    assert_eq!(rules.hosts, [toolgate_egress::HostRule::Exact("api.example.com".into())]);
+}

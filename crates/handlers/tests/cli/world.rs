@@ -1,0 +1,243 @@
+//! A workspace, a gateway's policies, and launchers that stand in for the jail.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs,
+    future::Future,
+    os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
+    path::{Path, PathBuf},
+    pin::Pin,
+    process::Stdio,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable};
+use toolgate_handlers::{
+    AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
+    Places, SecretSource, Usage,
+};
+use toolgate_policy::{EffectivePolicy, PolicySet};
+use toolgate_spec::{
+    Format,
+    model::{Body, Handler, ToolSpec},
+};
+
+/// A workspace with a few files, and folders beside it.
+pub struct World {
+    pub folder: tempfile::TempDir,
+    pub allowed: AllowedCommands,
+    pub environment: Vec<(String, OsString)>,
+    pub secrets: BTreeMap<String, String>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let world =
+            Self { folder, allowed: AllowedCommands::Any, environment: Vec::new(), secrets: BTreeMap::new() };
+        for (path, text) in [
+            ("workspace/docs/readme.md", "# The gate\nopens for those who are named\n"),
+            ("workspace/src/main.rs", "fn main() {}\n"),
+            ("workspace/src/.env", "TOKEN=1\n"),
+            ("workspace/.toolgate/state", "x"),
+            ("outside/passwd", "root:x\n"),
+        ] {
+            world.write(path, text);
+        }
+        world
+    }
+
+    pub fn root(&self) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap()
+    }
+
+    pub fn at(&self, path: &str) -> String {
+        self.root().join("workspace").join(path).display().to_string()
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn host(&self) -> CommandHost {
+        let workspace = self.folder.path().join("workspace");
+        CommandHost {
+            places: Places {
+                guarded: vec![workspace.join(".toolgate")],
+                home: Some(self.folder.path().join("home")),
+                workspace,
+            },
+            allowed: self.allowed.clone(),
+            environment: GatewayEnvironment::of(self.environment.clone()),
+        }
+    }
+
+    pub fn handlers(&self, launcher: Arc<dyn Launch>) -> CliHandlers {
+        CliHandlers { launcher, host: self.host(), secrets: Arc::new(Secrets(self.secrets.clone())) }
+    }
+
+    pub fn load(&self, manifest: &str) -> Result<CliTool, String> {
+        let (spec, policy) = resolve(manifest);
+        CliTool::new(spec, &policy, &self.host())
+    }
+
+    /// A tool whose launcher records and answers `ended`.
+    #[track_caller]
+    pub fn recorded(&self, manifest: &str, ended: Ended) -> (Arc<dyn Runnable>, Arc<Recorder>) {
+        let recorder = Recorder::answering(ended);
+        let tool = self.load(manifest).unwrap();
+        (self.handlers(Arc::clone(&recorder) as Arc<dyn Launch>).runnable(tool), recorder)
+    }
+
+    /// The same, of a program that need not be installed: a file of its name takes its place.
+    #[track_caller]
+    pub fn with_stand_in(&self, manifest: &str) -> (Arc<dyn Runnable>, Arc<Recorder>) {
+        let (spec, policy) = resolve(manifest);
+        let Body::Handler(Handler::Cli(cli)) = &spec.body else { panic!("a command") };
+        let program = self.program(&cli.command, "#!/bin/true\n", 0o755);
+        let tool = CliTool::new(with_command(&spec, &program), &policy, &self.host()).unwrap();
+        let recorder = Recorder::answering(said(""));
+        (self.handlers(Arc::clone(&recorder) as Arc<dyn Launch>).runnable(tool), recorder)
+    }
+
+    /// A program in a folder beside the workspace, where only the operator writes.
+    pub fn program(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+        self.write(&format!("bin/{name}"), text);
+        let path = self.root().join("bin").join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// The command line of a call, or why it was refused.
+    #[track_caller]
+    pub fn line(&self, manifest: &str, arguments: &Value) -> Result<Vec<String>, Refusal> {
+        let (tool, recorder) = self.with_stand_in(manifest);
+        let line = call(&tool, arguments).map(|_| recorder.last().argv)?;
+        let name = line[0].rsplit('/').next().unwrap().to_owned();
+        Ok(std::iter::once(name).chain(line.into_iter().skip(1)).collect())
+    }
+
+    #[track_caller]
+    pub fn order(&self, manifest: &str, arguments: &Value) -> Order {
+        let (tool, recorder) = self.recorded(manifest, said(""));
+        call(&tool, arguments).unwrap();
+        recorder.last()
+    }
+}
+
+/// A manifest without errors, and the policy that it comes to.
+#[track_caller]
+pub fn resolve(manifest: &str) -> (Arc<ToolSpec>, EffectivePolicy) {
+    let checked = toolgate_spec::check(manifest.as_bytes(), Format::Yaml);
+    let tool =
+        checked.tools.into_iter().next().unwrap_or_else(|| panic!("{manifest}\n{:#?}", checked.findings));
+    let errors: Vec<_> = tool.findings.iter().filter(|finding| finding.is_error()).collect();
+    assert!(errors.is_empty(), "{manifest}\n{errors:#?}");
+    let spec = tool.spec.unwrap();
+    let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
+    (Arc::new(spec), policy)
+}
+
+/// The same tool with another program: a stand-in that a test has made.
+pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
+    let mut spec = spec.clone();
+    if let Body::Handler(Handler::Cli(cli)) = &mut spec.body {
+        cli.command = program.display().to_string();
+    }
+    Arc::new(spec)
+}
+
+/// Looks and runs, as the gate does once it has decided.
+pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Refusal> {
+    let arguments = arguments.as_object().unwrap();
+    let survey = tool.survey(arguments)?;
+    let request = RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call };
+    Ok(runtime().block_on(tool.run(request)))
+}
+
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+pub fn said(stdout: &str) -> Ended {
+    ended(Ending::Exited(0), stdout, "")
+}
+
+pub fn ended(ending: Ending, stdout: &str, stderr: &str) -> Ended {
+    Ended {
+        ending,
+        stdout: stdout.as_bytes().to_vec(),
+        stderr: stderr.as_bytes().to_vec(),
+        refused: Vec::new(),
+        walls: vec!["recorder".to_owned()],
+        effects: Vec::new(),
+        usage: Usage::default(),
+    }
+}
+
+/// Keeps the orders, runs nothing.
+pub struct Recorder {
+    orders: Mutex<Vec<Order>>,
+    ended: Ended,
+}
+
+impl Recorder {
+    fn answering(ended: Ended) -> Arc<Self> {
+        Arc::new(Self { orders: Mutex::new(Vec::new()), ended })
+    }
+
+    #[track_caller]
+    pub fn last(&self) -> Order {
+        self.orders.lock().unwrap().pop().expect("something was ordered")
+    }
+
+    pub fn is_unused(&self) -> bool {
+        self.orders.lock().unwrap().is_empty()
+    }
+}
+
+impl Launch for Recorder {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        self.orders.lock().unwrap().push(order);
+        let ended = self.ended.clone();
+        Box::pin(async move { ended })
+    }
+}
+
+/// Starts the program without any jail: what the arguments do must be harmless by themselves.
+pub struct Unjailed;
+
+impl Launch for Unjailed {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        Box::pin(async move {
+            let mut command = tokio::process::Command::new(&order.program);
+            command.arg0(&order.argv[0]).args(&order.argv[1..]).current_dir(&order.cwd);
+            command.env_clear().envs(order.env).kill_on_drop(true);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            child.stdin.take().unwrap().write_all(&order.stdin).await.unwrap();
+            let Ok(output) = tokio::time::timeout(order.deadline, child.wait_with_output()).await else {
+                return ended(Ending::TimedOut, "", "");
+            };
+            let output = output.unwrap();
+            let ending = match (output.status.code(), output.status.signal()) {
+                (Some(code), _) => Ending::Exited(u8::try_from(code).unwrap()),
+                (None, signal) => Ending::Signalled(signal.unwrap()),
+            };
+            Ended { stdout: output.stdout, stderr: output.stderr, ..ended(ending, "", "") }
+        })
+    }
+}
+
+struct Secrets(BTreeMap<String, String>);
+
+impl SecretSource for Secrets {
+    fn lookup(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+}
