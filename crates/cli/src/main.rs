@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // First of all, while there is one thread: workers and the jailer are this same program under other names.
-    toolgate_sandbox::run_if_jailer();
-    toolgate_worker::run_if_worker();
+    toolgate::run_if_worker();
     toolgate_cli::run(std::env::args_os())
 }

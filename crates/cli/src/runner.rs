@@ -4,13 +4,17 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use toolgate_handlers::{EnvironmentSecrets, JsReport, JsRunner, JsTool, Places, missing_helpers};
+use toolgate_gate::{Handlers as _, Purpose, RunReport, RunRequest};
+use toolgate_handlers::{
+    AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
+    Places, ToolHandlers,
+};
 use toolgate_policy::EffectivePolicy;
-use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_sandbox::{CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required};
 use toolgate_secrets::Detector;
 use toolgate_spec::{
-    model::{NetworkMode, ParamType, ToolSpec},
-    parse_test_value,
+    model::{ParamType, ToolSpec},
+    parse_test_value, project,
 };
 
 use crate::{Failure, args::SandboxArgs, terminal::visible};
@@ -20,6 +24,8 @@ pub struct Runner {
     runtime: Runtime,
     pool: Pool,
     places: Places,
+    program: PathBuf,
+    required: CommandRequired,
 }
 
 impl Runner {
@@ -33,7 +39,7 @@ impl Runner {
         let program =
             std::env::current_exe().map_err(|error| told("this program cannot be found again", error))?;
         let config = PoolConfig {
-            program,
+            program: program.clone(),
             workers: 1,
             spares: 0,
             waiting: 0,
@@ -50,42 +56,59 @@ impl Runner {
             .canonicalize()
             .map_err(|error| Failure::at(&args.workspace, format!("no workspace: {error}")))?;
         let home = std::env::var_os("HOME").map(Into::into).filter(|home: &PathBuf| home.is_absolute());
-        Ok(Self { runtime, pool, places: Places { workspace, home, guarded: Vec::new() } })
+        let places = Places { workspace, home, guarded: Vec::new() };
+        let required = if args.hardened { CommandRequired::HARDENED } else { CommandRequired::MINIMUM };
+        Ok(Self { runtime, pool, places, program, required })
     }
 
-    /// `None` for a tool that is not JavaScript.
+    /// One run of a draft by its author: what a person would be asked for counts as agreed to.
     pub fn run(
         &self,
         spec: &Arc<ToolSpec>,
         policy: &EffectivePolicy,
         arguments: &Map<String, Value>,
-    ) -> Result<Option<JsReport>, Failure> {
-        let Some(tool) = JsTool::new(Arc::clone(spec), policy, &self.places) else { return Ok(None) };
-        let lacks = missing_helpers(spec);
-        if let Some(helper) = lacks.first() {
-            let (name, helper) = (visible(&spec.name), visible(helper));
-            return Err(Failure::Findings(format!(
-                "`{name}` asks for the helper `{helper}`, which is not offered here"
-            )));
-        }
+    ) -> Result<RunReport, Failure> {
         let _runtime = self.runtime.enter();
-        let egress = if policy.network.mode.value == NetworkMode::Blocked {
-            None
-        } else {
-            Some(toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?)
-        };
+        let name = visible(&spec.name);
+        let tool = self
+            .handlers()?
+            .prepare(spec, policy)
+            .map_err(|why| Failure::Findings(format!("`{name}`: {}", visible(&why))))?;
+        let survey = tool.survey(arguments).map_err(|refusal| {
+            Failure::Findings(format!("{}; {}", visible(&refusal.message), visible(&refusal.remedy)))
+        })?;
+        let request =
+            RunRequest { arguments, survey: &survey, caller: "command line", purpose: Purpose::LocalPass };
+        Ok(self.runtime.block_on(tool.run(request)))
+    }
+
+    fn handlers(&self) -> Result<ToolHandlers, Failure> {
+        let egress = toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
-        let runner = JsRunner::new(self.pool.clone(), egress, detector);
-        let survey = tool
-            .survey(arguments)
-            .map_err(|refusal| Failure::Findings(format!("{}; {}", refusal.message, refusal.remedy)))?;
-        let run = runner.run(&tool, arguments, &survey, &EnvironmentSecrets, "command line");
-        Ok(Some(self.runtime.block_on(run)))
+        let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required);
+        Ok(ToolHandlers {
+            js: JsHandlers {
+                runner: JsRunner::new(self.pool.clone(), Some(egress), detector),
+                places: self.places.clone(),
+                secrets: Arc::new(EnvironmentSecrets),
+            },
+            cli: CliHandlers {
+                launcher: Arc::new(commands),
+                host: CommandHost {
+                    places: self.places.clone(),
+                    allowed: AllowedCommands::Any,
+                    environment: GatewayEnvironment::current(),
+                },
+                secrets: Arc::new(EnvironmentSecrets),
+            },
+        })
     }
 }
 
 /// `name=value` and `name:=JSON`, in the types that the tool declares.
 pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>, Failure> {
+    let schema = project::input_schema(spec).map_err(|error| Failure::new(error.to_string()))?;
+    let declared = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut arguments = Map::new();
     for argument in given {
         let shown = visible(argument);
@@ -93,32 +116,40 @@ pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>
             Failure::new(format!("`{shown}` is no argument; write name=value or name:=JSON"))
         })?;
         let (name, is_json) = name.strip_suffix(':').map_or((name, false), |name| (name, true));
-        let param = spec.params.iter().find(|param| param.name == name).ok_or_else(|| {
-            let known: Vec<&str> = spec.params.iter().map(|param| param.name.as_str()).collect();
+        let property = declared.get(name).ok_or_else(|| {
+            let known: Vec<&str> = declared.keys().map(String::as_str).collect();
             Failure::new(format!(
                 "no parameter is called `{}`; there are: {}",
                 visible(name),
                 visible(&known.join(", "))
             ))
         })?;
-        let kind = if is_json { ParamType::Object } else { param.kind };
         let value = if is_json {
             serde_json::from_str(value).map_err(|error| error.to_string())
         } else {
-            parse_test_value(kind, value)
+            parse_test_value(kind_of(property), value)
         };
         let value =
             value.map_err(|problem| Failure::new(format!("`{}`: {}", visible(name), visible(&problem))))?;
         arguments.insert(name.to_owned(), value);
     }
-    let missing = spec.params.iter().find(|param| param.required && !arguments.contains_key(&param.name));
+    let required = schema.get("required").and_then(Value::as_array);
+    let missing =
+        required.into_iter().flatten().filter_map(Value::as_str).find(|name| !arguments.contains_key(*name));
     match missing {
-        Some(param) => Err(Failure::new(format!(
-            "`{}` is required; add {}=…",
-            visible(&param.name),
-            visible(&param.name)
-        ))),
+        Some(name) => Err(Failure::new(format!("`{}` is required; add {}=…", visible(name), visible(name)))),
         None => Ok(arguments),
+    }
+}
+
+fn kind_of(property: &Value) -> ParamType {
+    match property.get("type").and_then(Value::as_str) {
+        Some("integer") => ParamType::Integer,
+        Some("number") => ParamType::Number,
+        Some("boolean") => ParamType::Boolean,
+        Some("object") => ParamType::Object,
+        Some("array") => ParamType::Array,
+        _ => ParamType::String,
     }
 }
 

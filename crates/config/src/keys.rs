@@ -245,7 +245,7 @@ const LOG: &[Key] = &[
     choice("format", &["text", "json"], "text", "For people, or for programs."),
 ];
 
-const PRESETS: &[&str] = &["none", "starter", "files", "dev", "everything"];
+const PRESETS: &[&str] = &["none", "starter", "files", "dev", "agent", "platform", "everything"];
 
 const ALGORITHMS: &[&str] = &[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384",

@@ -61,6 +61,8 @@ pub enum Preset {
     Starter,
     Files,
     Dev,
+    Agent,
+    Platform,
     Everything,
 }
 
@@ -72,6 +74,8 @@ impl Preset {
             Self::Starter => "starter",
             Self::Files => "files",
             Self::Dev => "dev",
+            Self::Agent => "agent",
+            Self::Platform => "platform",
             Self::Everything => "everything",
         }
     }

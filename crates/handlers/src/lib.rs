@@ -1,6 +1,7 @@
 //! How a tool is run: JavaScript in the jailed worker and the effects it may ask for, commands in a jail of their own.
 #![forbid(unsafe_code)]
 
+mod all;
 mod cli;
 mod files;
 mod grants;
@@ -10,6 +11,7 @@ mod js_files;
 mod places;
 mod survey;
 
+pub use all::ToolHandlers;
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, Ended, Ending,
     GatewayEnvironment, JailedLauncher, Launch, Order, OrderLimits, Refused, Trace, Usage,

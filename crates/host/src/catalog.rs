@@ -49,6 +49,9 @@ pub fn digest_of(name: &str) -> Option<Digest> {
 /// Writes the little workspace that shipped tools are tested on, which nobody else's files are in.
 pub fn write_fixtures(folder: &Path) -> io::Result<()> {
     for (name, bytes) in FIXTURES {
+        // A repository inside of a repository is kept under another name.
+        let name =
+            name.strip_prefix("dot-git/").map_or_else(|| (*name).to_owned(), |rest| format!(".git/{rest}"));
         let path = folder.join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;

@@ -7,6 +7,7 @@
 mod alerts;
 mod builder;
 mod catalog;
+mod commands;
 mod detector;
 mod documents;
 mod exposure;
@@ -17,6 +18,7 @@ mod policies;
 
 pub use builder::Builder;
 pub use catalog::{Shipped, preset_names, shipped_tools};
+pub use commands::Commands;
 pub use documents::{Document, Unread};
 pub use load::{Loaded, Origin, Problem, Surveyed};
 pub use open::{Extras, OpenError, Toolgate, Writes, note_command, open_egress, open_state};
@@ -24,4 +26,10 @@ pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use toolgate_config::Config;
 pub use toolgate_gate::{Gate, Outcome, Reason};
 pub use toolgate_policy::{ALLOW_ALL, Caller, DENY_ALL, Ruling, ToolPolicy, allow_list, deny_list, when};
-pub use toolgate_worker::run_if_worker;
+
+/// Turns this process into a worker or a jailer if it was started as one. To be called first in `main`, before any thread
+/// exists: tools run in processes that are this same program under another name.
+pub fn run_if_worker() {
+    toolgate_sandbox::run_if_jailer();
+    toolgate_worker::run_if_worker();
+}

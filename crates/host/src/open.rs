@@ -18,9 +18,12 @@ use toolgate_gate::{
     ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet,
     LiveTool, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
 };
-use toolgate_handlers::{EnvironmentSecrets, JsHandlers, JsRunner, Places};
+use toolgate_handlers::{
+    AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
+    Places, ToolHandlers,
+};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
-use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_sandbox::{CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required};
 use toolgate_secrets::Detector;
 use toolgate_store::{Limits as QueueLimits, State};
 
@@ -28,6 +31,7 @@ use crate::{
     alerts::Alerts,
     builder::Builder,
     catalog,
+    commands::Commands,
     detector::open_detector,
     journal::FileJournal,
     load::{self, Loaded, Problem},
@@ -41,7 +45,7 @@ pub struct Toolgate {
     workshop: ArcSwap<Workshop>,
     state: Arc<State>,
     journal: FileJournal,
-    handlers: Arc<JsHandlers>,
+    handlers: Arc<ToolHandlers>,
     egress: Egress,
     writes: Writes,
     loaded: Mutex<Arc<Loaded>>,
@@ -154,8 +158,7 @@ impl Toolgate {
         let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
         let config = self.read_config(overrides)?;
         // What the configuration names anew is guarded anew.
-        let mut handlers = self.handlers.as_ref().clone();
-        handlers.places.guarded = config.guarded_paths();
+        let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths());
         let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(broken)?;
         let before = (self.config.swap(Arc::new(config)), self.workshop.swap(Arc::new(workshop)));
         let loaded = self.load_and_try().await;
@@ -292,7 +295,9 @@ impl Toolgate {
     fn workbench(&self, workshop: &Workshop, scratch: &Path) -> io::Result<Workshop> {
         catalog::write_fixtures(scratch)?;
         let mut handlers = self.handlers.as_ref().clone();
-        handlers.places = Places { workspace: scratch.canonicalize()?, home: None, guarded: Vec::new() };
+        let places = Places { workspace: scratch.canonicalize()?, home: None, guarded: Vec::new() };
+        handlers.cli.host.places = places.clone();
+        handlers.js.places = places;
         Ok(Workshop { handlers: Arc::new(handlers), ..workshop.clone() })
     }
 
@@ -401,12 +406,16 @@ pub fn open_egress() -> Result<Egress, OpenError> {
         .map_err(|error| broken(error.message))
 }
 
-fn open_handlers(config: &Config, egress: Egress, detector: &Arc<Detector>) -> Result<JsHandlers, OpenError> {
+fn open_handlers(
+    config: &Config,
+    egress: Egress,
+    detector: &Arc<Detector>,
+) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
     let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let pool = PoolConfig {
-        program,
+        program: program.clone(),
         workers: config.worker.count.map_or(cores, |count| count as usize),
         spares: 1,
         waiting: config.worker.queue as usize,
@@ -430,14 +439,36 @@ fn open_handlers(config: &Config, egress: Egress, detector: &Arc<Detector>) -> R
         problem: format!("`{}`: {error}", config.workspace.display()),
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    Ok(JsHandlers {
-        runner: JsRunner::new(pool, Some(egress), Arc::clone(detector)),
-        places: Places { workspace, home, guarded: config.guarded_paths() },
+    let places = Places { workspace, home, guarded: config.guarded_paths() };
+    let required = match config.worker.required {
+        RequiredJail::Minimum => CommandRequired::MINIMUM,
+        RequiredJail::Hardened => CommandRequired::HARDENED,
+    };
+    let js = JsHandlers {
+        runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),
+        places: places.clone(),
         secrets: Arc::new(EnvironmentSecrets),
-    })
+    };
+    let cli = CliHandlers {
+        launcher: Arc::new(Commands::new(program, egress, required)),
+        host: CommandHost {
+            places,
+            allowed: match &config.commands.allowed {
+                Some(list) => AllowedCommands::Only(list.clone()),
+                None => AllowedCommands::Any,
+            },
+            environment: GatewayEnvironment::current(),
+        },
+        secrets: Arc::new(EnvironmentSecrets),
+    };
+    Ok(ToolHandlers { js, cli })
 }
 
-fn workshop(config: &Config, handlers: &Arc<JsHandlers>, state: &Arc<State>) -> Result<Workshop, OpenError> {
+fn workshop(
+    config: &Config,
+    handlers: &Arc<ToolHandlers>,
+    state: &Arc<State>,
+) -> Result<Workshop, OpenError> {
     let broken = |error: crate::PolicyFilesError| OpenError { part: "policy", problem: error.to_string() };
     let files = &config.policy;
     let policies = policies_from(files.baseline.as_deref(), files.profiles.as_deref()).map_err(broken)?;

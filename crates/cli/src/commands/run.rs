@@ -3,8 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{EffectRecord, Failure as ToolFailure, FailureCode, JsReport, Returned};
-use toolgate_sandbox::Strength;
+use toolgate_gate::{EffectEntry, End, RunFailure, RunReport};
 
 use crate::{
     Ending, Failure,
@@ -27,12 +26,7 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
         runner::arguments(&spec, &args.arguments)?
     };
     let runner = Runner::new(&args.sandbox)?;
-    let Some(report) = runner.run(&spec, &resolved.policy, &arguments)? else {
-        let name = visible(&spec.name);
-        return Err(Failure::new(format!(
-            "`{name}` is not JavaScript; only JavaScript tools can be run so far"
-        )));
-    };
+    let report = runner.run(&spec, &resolved.policy, &arguments)?;
     match args.format {
         OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&to_json(&report)))?,
         OutputFormat::Text => print(&report, terminal)?,
@@ -40,26 +34,26 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     Ok(ending(&report))
 }
 
-fn ending(report: &JsReport) -> Ending {
+fn ending(report: &RunReport) -> Ending {
     match &report.outcome {
         Ok(_) => Ending::Clean,
-        Err(failure) if failure.code == FailureCode::WorkerUnavailable => Ending::CouldNotRead,
+        Err(failure) if failure.reason.end() == End::Broken => Ending::CouldNotRead,
         Err(_) => Ending::Findings,
     }
 }
 
-fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
-    for line in &report.console {
-        writeln!(terminal, "{:<8} {}", line.level.name(), indented(&line.text))?;
+fn print(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failure> {
+    for (level, text) in &report.console {
+        writeln!(terminal, "{level:<8} {}", indented(text))?;
     }
     if report.console_dropped > 0 {
         writeln!(terminal, "{:<8} {} more lines did not fit", "console", report.console_dropped)?;
     }
     match &report.outcome {
-        Ok(Returned::Value(value)) => {
+        Ok(Some(value)) => {
             writeln!(terminal, "result   {}", json_pretty(value).replace('\n', "\n         "))?;
         }
-        Ok(Returned::Undefined) => writeln!(terminal, "result   undefined")?,
+        Ok(None) => writeln!(terminal, "result   undefined")?,
         Err(failure) => print_failure(failure, terminal)?,
     }
     if !report.effects.is_empty() {
@@ -83,16 +77,18 @@ fn print(report: &JsReport, terminal: &mut Terminal) -> Result<(), Failure> {
         usage.host_bytes,
         usage.elapsed_us
     )?;
-    let walls =
-        report.strength.map_or_else(|| "nothing was run".to_owned(), |strength| strength.names().join(" "));
+    for refused in &report.refused {
+        writeln!(terminal, "refused  {}", visible(refused))?;
+    }
+    let walls = if report.walls.is_empty() { "nothing was run".to_owned() } else { report.walls.join(" ") };
     writeln!(terminal, "walls    {walls}")?;
     Ok(())
 }
 
-fn print_failure(failure: &ToolFailure, terminal: &mut Terminal) -> Result<(), Failure> {
-    writeln!(terminal, "failed   {}: {}", failure.code.code(), indented(&failure.message))?;
+fn print_failure(failure: &RunFailure, terminal: &mut Terminal) -> Result<(), Failure> {
+    writeln!(terminal, "failed   {}: {}", failure.reason.code(), indented(&failure.message))?;
     if let Some(helper) = &failure.helper {
-        let (kind, name, reason) = (visible(&helper.kind), visible(&helper.helper), visible(&helper.reason));
+        let [kind, name, reason] = helper.each_ref().map(|word| visible(word));
         writeln!(terminal, "         {kind} {name}: {reason}")?;
     }
     for frame in &failure.stack {
@@ -106,24 +102,24 @@ fn indented(text: &str) -> String {
 }
 
 /// The machine's view of a run.
-fn to_json(report: &JsReport) -> Value {
+fn to_json(report: &RunReport) -> Value {
     let usage = &report.usage;
     let outcome = match &report.outcome {
-        Ok(Returned::Value(value)) => json!({ "ok": true, "result": value }),
-        Ok(Returned::Undefined) => json!({ "ok": true, "result": "undefined" }),
+        Ok(Some(value)) => json!({ "ok": true, "result": value }),
+        Ok(None) => json!({ "ok": true, "result": "undefined" }),
         Err(failure) => json!({
             "ok": false,
-            "code": failure.code.code(),
+            "code": failure.reason.code(),
             "message": failure.message,
             "stack": failure.stack,
-            "helper": failure.helper.as_ref().map(|helper| json!({
-                "kind": helper.kind, "name": helper.helper, "reason": helper.reason,
+            "helper": failure.helper.as_ref().map(|[kind, name, reason]| json!({
+                "kind": kind, "name": name, "reason": reason,
             })),
         }),
     };
     json!({
         "outcome": outcome,
-        "console": report.console.iter().map(|line| json!({ "level": line.level.name(), "text": line.text })).collect::<Vec<_>>(),
+        "console": report.console.iter().map(|(level, text)| json!({ "level": level, "text": text })).collect::<Vec<_>>(),
         "consoleDropped": report.console_dropped,
         "hostCalls": report.effects.iter().map(effect).collect::<Vec<_>>(),
         "used": {
@@ -133,11 +129,12 @@ fn to_json(report: &JsReport) -> Value {
             "hostBytes": usage.host_bytes,
             "elapsedUs": usage.elapsed_us,
         },
-        "walls": report.strength.map(Strength::names),
+        "refused": report.refused,
+        "walls": if report.walls.is_empty() { Value::Null } else { json!(report.walls) },
     })
 }
 
-fn effect(record: &EffectRecord) -> Value {
+fn effect(record: &EffectEntry) -> Value {
     json!({
         "what": record.what,
         "target": record.target,

@@ -288,7 +288,7 @@ fn run_shows_result_console_and_limits() {
     let (code, shown) = toolgate(&["run", "examples/tools/text_stats/tool.json", "txt=a"]);
     assert_eq!(code, 2, "{shown}");
     assert!(shown.contains("no parameter is called `txt`"), "{shown}");
-    let (code, shown) = toolgate(&["run", "examples/tools/git_log/tool.yaml"]);
-    assert_eq!(code, 2, "{shown}");
-    assert!(shown.contains("not JavaScript"), "{shown}");
+    let (code, shown) = toolgate(&["run", "examples/tools/http_get_weather/tool.yaml"]);
+    assert_eq!(code, 1, "{shown}");
+    assert!(shown.contains("`http` tools cannot be run by this gateway yet"), "{shown}");
 }

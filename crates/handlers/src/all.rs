@@ -1,0 +1,38 @@
+//! Which handler runs this tool? A closed union and a match.
+
+use std::{path::PathBuf, sync::Arc};
+
+use toolgate_gate::{Handlers, Runnable};
+use toolgate_policy::EffectivePolicy;
+use toolgate_spec::model::{Body, Handler, ToolSpec};
+
+use crate::{cli::CliHandlers, js::JsHandlers};
+
+/// Every kind of tool that this gateway runs.
+#[derive(Clone, Debug)]
+pub struct ToolHandlers {
+    pub js: JsHandlers,
+    pub cli: CliHandlers,
+}
+
+impl ToolHandlers {
+    /// Names the gateway's own files anew.
+    #[must_use]
+    pub fn guarding(mut self, files: Vec<PathBuf>) -> Self {
+        self.js.places.guarded.clone_from(&files);
+        self.cli.host.places.guarded = files;
+        self
+    }
+}
+
+impl Handlers for ToolHandlers {
+    fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
+        match &spec.body {
+            Body::JavaScript { .. } => self.js.prepare(spec, policy),
+            Body::Handler(Handler::Cli(_)) => self.cli.prepare(spec, policy),
+            Body::Handler(handler @ (Handler::Http(_) | Handler::Grpc(_) | Handler::Mcp(_))) => {
+                Err(format!("`{}` tools cannot be run by this gateway yet", handler.name()))
+            }
+        }
+    }
+}
