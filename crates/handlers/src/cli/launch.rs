@@ -144,6 +144,22 @@ impl Refused {
         }
     }
 
+    /// Could a manifest grant it? The kernel's own folders are the jail's.
+    pub fn can_be_granted(&self) -> bool {
+        match self {
+            Self::Path { path, .. } => !["/proc", "/sys", "/dev"].iter().any(|own| path.starts_with(own)),
+            Self::Host(_) | Self::Other(_) => true,
+        }
+    }
+
+    pub fn is_named_in(&self, text: &str) -> bool {
+        match self {
+            Self::Path { path, .. } => path.to_str().is_some_and(|path| text.contains(path)),
+            Self::Host(host) => text.contains(host.as_str()),
+            Self::Other(_) => false,
+        }
+    }
+
     /// What an author changes so that it is not refused, where that is a thing to change.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {

@@ -20,7 +20,7 @@ use crate::{
     world::{World, call, resolve, with_command},
 };
 
-pub const ALL: [(&str, fn()); 10] = [
+pub const ALL: [(&str, fn()); 11] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
@@ -28,6 +28,7 @@ pub const ALL: [(&str, fn()); 10] = [
     ("time_and_output_end", time_and_output_end),
     ("refusals_are_told", refusals_are_told),
     ("attributes_of_a_repository_run_nothing", attributes_of_a_repository_run_nothing),
+    ("a_repository_elsewhere_is_not_reached", a_repository_elsewhere_is_not_reached),
     ("what_the_rules_allow_is_reached", what_the_rules_allow_is_reached),
     ("nothing_else_is_reached", nothing_else_is_reached),
     ("without_a_network_there_is_none", without_a_network_there_is_none),
@@ -187,6 +188,27 @@ fn attributes_of_a_repository_run_nothing() {
     assert!(diff.contains("+# forged"), "the trap works: {diff}");
     let diff = check(&world, &manifest("git_diff"), &json!({}));
     assert!(diff.contains("+# changed") && !diff.contains("forged"), "{diff}");
+}
+
+/// A repository can say that it lies somewhere else, or that its objects do.
+fn a_repository_elsewhere_is_not_reached() {
+    let world = World::new();
+    repository(&world);
+    let own = world.root().join("workspace/.git");
+    let elsewhere = world.root().join("outside/repository");
+    fs::rename(&own, &elsewhere).unwrap();
+    fs::write(&own, format!("gitdir: {}\n", elsewhere.display())).unwrap();
+    assert_eq!(git(&world.at(""), &["rev-list", "--count", "HEAD"]), "2");
+    fails(&world, &manifest("git_log"), &json!({ "count": 1 }), Reason::CommandFailed);
+    fs::remove_file(&own).unwrap();
+    fs::create_dir_all(own.join("objects/info")).unwrap();
+    fs::create_dir_all(own.join("refs/heads")).unwrap();
+    fs::copy(elsewhere.join("HEAD"), own.join("HEAD")).unwrap();
+    fs::copy(elsewhere.join("refs/heads/main"), own.join("refs/heads/main")).unwrap();
+    let objects = elsewhere.join("objects").display().to_string();
+    fs::write(own.join("objects/info/alternates"), format!("{objects}\n")).unwrap();
+    assert_eq!(git(&world.at(""), &["rev-list", "--count", "HEAD"]), "2");
+    fails(&world, &manifest("git_log"), &json!({ "count": 1 }), Reason::CommandFailed);
 }
 
 /// The client below, as a tool that may reach `hosts`.
