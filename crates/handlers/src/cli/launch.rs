@@ -85,10 +85,10 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Nothing ran.
-    pub fn without_a_run(why: String) -> Self {
+    /// Nothing ran, or nothing is known of it.
+    pub fn at_once(ending: Ending) -> Self {
         Self {
-            ending: Ending::NoJail(why),
+            ending,
             stdout: Vec::new(),
             stderr: Vec::new(),
             refused: Vec::new(),

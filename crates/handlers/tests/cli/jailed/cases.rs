@@ -160,7 +160,7 @@ fn writing_is_for_those_who_say_so() {
 
 fn time_and_output_end() {
     let world = World::new();
-    let slow = tried("classification: read", "command: sleep, args: ['60'], timeout: 300", "timeout: 5000");
+    let slow = tried("classification: read", "command: sleep, args: ['60'], timeout: 300", "timeout: 20000");
     assert!(fails(&world, &slow, &json!({}), Reason::Timeout).contains("300 ms"));
     let loud = tried("classification: read", "command: 'yes'", "maxOutputSize: 1000");
     assert!(fails(&world, &loud, &json!({}), Reason::ResultTooLarge).contains("65536 bytes"));
@@ -169,7 +169,7 @@ fn time_and_output_end() {
 fn refusals_are_told() {
     let world = World::new();
     let secret = world.root().join("outside/passwd").display().to_string();
-    let tool = tried("classification: read", &format!("command: cat, args: [{secret}]"), "timeout: 5000");
+    let tool = tried("classification: read", &format!("command: cat, args: [{secret}]"), "timeout: 20000");
     let report = run(&world, &tool, &json!({})).unwrap();
     let message = report.outcome.unwrap_err().message;
     assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
