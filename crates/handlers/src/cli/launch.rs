@@ -85,10 +85,10 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Nothing ran.
-    pub fn without_a_run(why: String) -> Self {
+    /// Nothing ran, or nothing is known of it.
+    pub fn at_once(ending: Ending) -> Self {
         Self {
-            ending: Ending::NoJail(why),
+            ending,
             stdout: Vec::new(),
             stderr: Vec::new(),
             refused: Vec::new(),
@@ -141,6 +141,22 @@ impl Refused {
             }
             Self::Host(host) => format!("reaching `{}`", host.escape_debug()),
             Self::Other(what) => what.escape_debug().to_string(),
+        }
+    }
+
+    /// Could a manifest grant it? The kernel's own folders are the jail's.
+    pub fn can_be_granted(&self) -> bool {
+        match self {
+            Self::Path { path, .. } => !["/proc", "/sys", "/dev"].iter().any(|own| path.starts_with(own)),
+            Self::Host(_) | Self::Other(_) => true,
+        }
+    }
+
+    pub fn is_named_in(&self, text: &str) -> bool {
+        match self {
+            Self::Path { path, .. } => path.to_str().is_some_and(|path| text.contains(path)),
+            Self::Host(host) => text.contains(host.as_str()),
+            Self::Other(_) => false,
         }
     }
 

@@ -27,12 +27,14 @@ pub struct JailedLauncher {
 impl Launch for JailedLauncher {
     fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
         let launcher = self.clone();
-        Box::pin(async move { launcher.run(order).await.unwrap_or_else(Ended::without_a_run) })
+        Box::pin(async move {
+            launcher.run(order).await.unwrap_or_else(|why| Ended::at_once(Ending::NoJail(why)))
+        })
     }
 }
 
 impl JailedLauncher {
-    async fn run(&self, order: Order) -> Result<Ended, String> {
+    async fn run(&self, mut order: Order) -> Result<Ended, String> {
         if order.sandbox == SandboxKind::Container {
             return Err("`execution.sandbox: container` is not for this launcher; say `process`".to_owned());
         }
@@ -45,14 +47,14 @@ impl JailedLauncher {
             ),
         };
         let end = Instant::now() + order.deadline;
-        let (stdin, caps) = (order.stdin.clone(), caps(&order.limits));
+        let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
         let lifetime = order.deadline;
         let jail = jail(order, self.required);
         // Making the jail counts: a call has one deadline.
-        let mut running = timeout_at(end, self.jailer.spawn(jail))
-            .await
-            .map_err(|_| "the jail was not made in time; try again".to_owned())?
-            .map_err(|error| error.to_string())?;
+        let mut running = match timeout_at(end, self.jailer.spawn(jail)).await {
+            Ok(spawned) => spawned.map_err(|error| error.to_string())?,
+            Err(_) => return Ok(Ended::at_once(Ending::TimedOut)),
+        };
         let proxy = way_out.map(|(rules, egress)| open(&mut running, rules, egress, lifetime)).transpose()?;
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         let passed = match proxy {
@@ -196,3 +198,65 @@ impl fmt::Debug for JailedLauncher {
 
 /// Where the proxy listens in a jail; above those that only a privileged program could take.
 const PROXY_PORT: u16 = 3128;
+
+#[cfg(test)]
+mod tests {
+    use toolgate_egress::{Guard, Mode};
+
+    use super::*;
+
+    fn order(network: Option<Rules>) -> Order {
+        Order {
+            program: "/usr/bin/env".into(),
+            argv: vec!["env".to_owned()],
+            env: vec![("http_proxy".to_owned(), "http://evil".into()), ("A".to_owned(), "b".into())],
+            stdin: Vec::new(),
+            cwd: "/tmp".into(),
+            binds: Vec::new(),
+            hidden: vec!["/hidden".into()],
+            network,
+            sandbox: SandboxKind::Process,
+            limits: OrderLimits {
+                memory_bytes: 1,
+                cpu_seconds: 2,
+                processes: 3,
+                open_files: 4,
+                file_bytes: 5,
+                tmp_bytes: 6,
+                stdout_bytes: 7,
+                stderr_bytes: 8,
+            },
+            deadline: Duration::from_secs(1),
+            trace: Trace::Off,
+        }
+    }
+
+    fn rules() -> Rules {
+        Rules {
+            mode: Mode::Strict,
+            hosts: Vec::new(),
+            literal_addresses: Vec::new(),
+            blocked_hosts: Vec::new(),
+            blocked_ports: Vec::new(),
+            guard_private: Guard::On,
+            guard_metadata: Guard::On,
+        }
+    }
+
+    #[test]
+    fn a_command_that_reaches_out_is_told_of_one_proxy() {
+        let jail = jail(order(Some(rules())), CommandRequired::MINIMUM);
+        assert_eq!(jail.network, Network::Proxied { http_port: PROXY_PORT });
+        let told: Vec<_> = jail.env.iter().filter(|(name, _)| name == "http_proxy").collect();
+        assert_eq!(told, [&(OsString::from("http_proxy"), OsString::from("http://127.0.0.1:3128"))]);
+        assert!(jail.env.iter().any(|(name, _)| name == "A"));
+    }
+
+    #[test]
+    fn without_rules_there_is_no_network_and_no_word_of_one() {
+        let jail = jail(order(None), CommandRequired::MINIMUM);
+        assert_eq!(jail.network, Network::None);
+        assert_eq!(jail.env.len(), 2);
+        assert_eq!(jail.view.hidden, [PathBuf::from("/hidden")]);
+    }
+}

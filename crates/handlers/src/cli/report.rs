@@ -135,20 +135,23 @@ fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) ->
     if !lines.is_empty() {
         said = format!("{said}: {}", cut(&lines.join(" / "), LONGEST_WORDS));
     }
-    let told: Vec<String> = ended.refused.iter().take(FIRST_REFUSED).map(Refused::describe).collect();
+    // A program looks at much that it does not need; what it complains of comes first, and what nobody could grant not at all.
+    let mut refused: Vec<&Refused> =
+        ended.refused.iter().filter(|refused| refused.can_be_granted()).collect();
+    refused.sort_by_key(|refused| !refused.is_named_in(stderr));
+    let told: Vec<String> = refused.iter().take(FIRST_REFUSED).map(|refused| refused.describe()).collect();
     if !told.is_empty() {
-        let more = ended.refused.len().saturating_sub(told.len());
+        let more = refused.len().saturating_sub(told.len());
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         said = format!("{said}; the jail refused: {}{more}", told.join(", "));
     }
-    let is_blocked =
-        |refused: &&Refused| matches!(refused, Refused::Path { path, .. } if unseen.covers(path));
-    if ended.refused.iter().any(|refused| is_blocked(&refused)) {
+    let (blocked, others): (Vec<&Refused>, Vec<&Refused>) = refused
+        .into_iter()
+        .partition(|refused| matches!(refused, Refused::Path { path, .. } if unseen.covers(path)));
+    if !blocked.is_empty() {
         said.push_str("; some of it is blocked for this tool");
     }
-    if let Some(remedy) =
-        ended.refused.iter().filter(|refused| !is_blocked(refused)).find_map(Refused::remedy)
-    {
+    if let Some(remedy) = others.into_iter().find_map(Refused::remedy) {
         said = format!("{said}; {remedy}");
     }
     said

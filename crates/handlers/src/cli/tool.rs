@@ -106,7 +106,11 @@ impl CliTool {
         let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
         let has_network = policy.network.mode.value != NetworkMode::Blocked;
         let shape = if spec.governance.output.is_some() { Shape::Object } else { Shape::Free };
-        let deadline = body.timeout_ms().unwrap_or(DEFAULT_TIMEOUT_MS).min(policy.execution.timeout_ms.value);
+        let deadline = body
+            .timeout_ms()
+            .unwrap_or(DEFAULT_TIMEOUT_MS)
+            .min(policy.execution.timeout_ms.value)
+            .min(MOST_TIMEOUT_MS);
         Ok(Self {
             view: Arc::new(ViewPlan::new(policy, &host.places, body.cwd(), names_paths)?),
             environment: environment::base(&policy.execution, &host.environment)?,
@@ -273,3 +277,5 @@ fn limits(policy: &EffectivePolicy, deadline_ms: u64) -> OrderLimits {
 /// Each is held open until the run, and handed to the jail.
 const MOST_PATHS: usize = 100;
 const DEFAULT_TIMEOUT_MS: u64 = 30_000;
+/// A day: nobody waits longer, and clocks can be added up to it.
+const MOST_TIMEOUT_MS: u64 = 86_400_000;

@@ -79,6 +79,13 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
             "`echo` ended with exit code 1: cannot open; the jail refused: reading `/etc/x\\n`, reaching `example.com:443`, system call `ptrace`; add the path to `execution.allowedPaths`",
         )),
     );
+    // What it complains of comes first, and what nobody could grant is left to the journal.
+    let path = |path: &str| Refused::Path { path: PathBuf::from(path), access: Access::Read };
+    let mut noisy = ended(Ending::Exited(1), "", "cannot open /data/x");
+    noisy.refused =
+        vec![path("/sys/kernel/mm"), path("/proc/1/maps"), path("/etc/gai.conf"), path("/data/x")];
+    let message = "cannot open /data/x; the jail refused: reading `/data/x`, reading `/etc/gai.conf`; add";
+    check("echo", noisy, Err((Reason::CommandFailed, message)));
     // A command that did its work all the same is told about in the journal only.
     with.ending = Ending::Exited(0);
     let world = World::new();

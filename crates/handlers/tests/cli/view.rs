@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt as _, path::Path}
 
 use serde_json::{Value, json};
 use toolgate_gate::Reason;
-use toolgate_handlers::{Access, Order};
+use toolgate_handlers::{Access, CliTool, Order};
 
-use crate::world::{World, call, said};
+use crate::world::{World, call, resolve, said};
 
 fn manifest(input: &str, args: &str, cli: &str, execution: &str, classification: &str) -> String {
     format!(
@@ -133,6 +133,45 @@ fn a_pattern_is_no_view() {
     let failure = call(&tool, &json!({})).unwrap().outcome.unwrap_err();
     assert!(failure.message.contains("format: path"), "{}", failure.message);
     assert!(recorder.is_unused());
+}
+
+#[test]
+fn more_than_can_be_hidden_is_not_shown() {
+    let tool = manifest("", "", "", ", blockedPaths: ['$WORKSPACE/many/*.key']", "read");
+    let world = World::new();
+    for number in 0..=1_000 {
+        world.write(&format!("workspace/many/{number}.key"), "x");
+    }
+    let (tool, recorder) = world.recorded(&tool, said(""));
+    let failure = call(&tool, &json!({})).unwrap().outcome.unwrap_err();
+    assert!(failure.message.contains("block a folder"), "{}", failure.message);
+    assert!(recorder.is_unused());
+}
+
+#[test]
+fn a_workspace_behind_a_link_is_seen_and_blocked_by_its_real_name() {
+    let world = World::new();
+    let link = world.root().join("link");
+    std::os::unix::fs::symlink(world.at(""), &link).unwrap();
+    let mut host = world.host();
+    host.places.workspace = link;
+    let text = manifest(
+        "",
+        "",
+        ", cwd: $WORKSPACE/src",
+        ", blockedPaths: ['$WORKSPACE/**/.env', $WORKSPACE/src/main.rs]",
+        "read",
+    );
+    let (spec, policy) = resolve(&text);
+    let tool = CliTool::new(spec, &policy, &host).unwrap();
+    let (_, recorder) = world.recorded(&text, said(""));
+    call(&world.handlers(recorder.clone()).runnable(tool), &json!({})).unwrap();
+    let order = recorder.last();
+    assert_eq!(order.cwd, Path::new(&world.at("src")));
+    assert_eq!(binds(&world, &order), [("workspace/src".to_owned(), Access::Read)].into_iter().collect());
+    for path in ["src/.env", "src/main.rs"] {
+        assert!(order.hidden.contains(&world.at(path).into()), "{:?}", order.hidden);
+    }
 }
 
 #[test]

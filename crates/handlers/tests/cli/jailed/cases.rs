@@ -20,7 +20,7 @@ use crate::{
     world::{World, call, resolve, with_command},
 };
 
-pub const ALL: [(&str, fn()); 10] = [
+pub const ALL: [(&str, fn()); 11] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
@@ -28,6 +28,7 @@ pub const ALL: [(&str, fn()); 10] = [
     ("time_and_output_end", time_and_output_end),
     ("refusals_are_told", refusals_are_told),
     ("attributes_of_a_repository_run_nothing", attributes_of_a_repository_run_nothing),
+    ("a_repository_elsewhere_is_not_reached", a_repository_elsewhere_is_not_reached),
     ("what_the_rules_allow_is_reached", what_the_rules_allow_is_reached),
     ("nothing_else_is_reached", nothing_else_is_reached),
     ("without_a_network_there_is_none", without_a_network_there_is_none),
@@ -159,7 +160,7 @@ fn writing_is_for_those_who_say_so() {
 
 fn time_and_output_end() {
     let world = World::new();
-    let slow = tried("classification: read", "command: sleep, args: ['60'], timeout: 300", "timeout: 5000");
+    let slow = tried("classification: read", "command: sleep, args: ['60'], timeout: 300", "timeout: 20000");
     assert!(fails(&world, &slow, &json!({}), Reason::Timeout).contains("300 ms"));
     let loud = tried("classification: read", "command: 'yes'", "maxOutputSize: 1000");
     assert!(fails(&world, &loud, &json!({}), Reason::ResultTooLarge).contains("65536 bytes"));
@@ -168,7 +169,7 @@ fn time_and_output_end() {
 fn refusals_are_told() {
     let world = World::new();
     let secret = world.root().join("outside/passwd").display().to_string();
-    let tool = tried("classification: read", &format!("command: cat, args: [{secret}]"), "timeout: 5000");
+    let tool = tried("classification: read", &format!("command: cat, args: [{secret}]"), "timeout: 20000");
     let report = run(&world, &tool, &json!({})).unwrap();
     let message = report.outcome.unwrap_err().message;
     assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
@@ -187,6 +188,27 @@ fn attributes_of_a_repository_run_nothing() {
     assert!(diff.contains("+# forged"), "the trap works: {diff}");
     let diff = check(&world, &manifest("git_diff"), &json!({}));
     assert!(diff.contains("+# changed") && !diff.contains("forged"), "{diff}");
+}
+
+/// A repository can say that it lies somewhere else, or that its objects do.
+fn a_repository_elsewhere_is_not_reached() {
+    let world = World::new();
+    repository(&world);
+    let own = world.root().join("workspace/.git");
+    let elsewhere = world.root().join("outside/repository");
+    fs::rename(&own, &elsewhere).unwrap();
+    fs::write(&own, format!("gitdir: {}\n", elsewhere.display())).unwrap();
+    assert_eq!(git(&world.at(""), &["rev-list", "--count", "HEAD"]), "2");
+    fails(&world, &manifest("git_log"), &json!({ "count": 1 }), Reason::CommandFailed);
+    fs::remove_file(&own).unwrap();
+    fs::create_dir_all(own.join("objects/info")).unwrap();
+    fs::create_dir_all(own.join("refs/heads")).unwrap();
+    fs::copy(elsewhere.join("HEAD"), own.join("HEAD")).unwrap();
+    fs::copy(elsewhere.join("refs/heads/main"), own.join("refs/heads/main")).unwrap();
+    let objects = elsewhere.join("objects").display().to_string();
+    fs::write(own.join("objects/info/alternates"), format!("{objects}\n")).unwrap();
+    assert_eq!(git(&world.at(""), &["rev-list", "--count", "HEAD"]), "2");
+    fails(&world, &manifest("git_log"), &json!({ "count": 1 }), Reason::CommandFailed);
 }
 
 /// The client below, as a tool that may reach `hosts`.
