@@ -8,7 +8,7 @@ use std::{
 };
 
 use toolgate_egress::Egress;
-use toolgate_handlers::{Ended, JailedLauncher, Launch, Order};
+use toolgate_handlers::{Ended, Ending, JailedLauncher, Launch, Order};
 use toolgate_sandbox::{CommandRequired, Jailer};
 use toolgate_spec::model::SandboxKind;
 
@@ -50,9 +50,9 @@ impl Launch for Commands {
                 // `none` asks for no wall; a jail is no less than that, and the same for every command.
                 SandboxKind::Process | SandboxKind::None => match inner.jailed() {
                     Ok(jailed) => jailed.launch(order).await,
-                    Err(why) => Ended::without_a_run(why),
+                    Err(why) => Ended::at_once(Ending::NoJail(why)),
                 },
-                SandboxKind::Container => Ended::without_a_run(NO_CONTAINERS.to_owned()),
+                SandboxKind::Container => Ended::at_once(Ending::NoJail(NO_CONTAINERS.to_owned())),
             }
         })
     }
