@@ -101,14 +101,22 @@ fn compare_files(pid: i32, plan: &Plan) -> Files {
     let Ok(root) = rustix::fs::open(format!("/proc/{pid}/root"), flags, Mode::empty()) else {
         return Files::NotSeen;
     };
-    let is_same = |mount: &Mount| seen_at(&root, &mount.target) == Some(mount.id);
+    let is_same = |mount: &Mount| seen_at(&root, &mount.target, links_of(mount, plan)) == Some(mount.id);
     if plan.mounts.iter().all(is_same) { Files::Same } else { Files::Other }
 }
 
-/// Links of the image lead to places of the image.
-fn seen_at(root: &OwnedFd, target: &str) -> Option<Id> {
+/// Links of the image lead to places of the image. In a bind somebody else may have put them, to have a bind or a cover elsewhere
+/// than where it belongs.
+fn links_of(mount: &Mount, plan: &Plan) -> ResolveFlags {
+    let target = Path::new(&mount.target);
+    let is_in_a_bind =
+        plan.mounts.iter().any(|other| other.target != mount.target && target.starts_with(&other.target));
+    if is_in_a_bind { ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS } else { ResolveFlags::IN_ROOT }
+}
+
+fn seen_at(root: &OwnedFd, target: &str, links: ResolveFlags) -> Option<Id> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let open = rustix::fs::openat2(root, target, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()?;
+    let open = rustix::fs::openat2(root, target, flags, Mode::empty(), links).ok()?;
     let about = rustix::fs::fstat(&open).ok()?;
     Some((about.st_dev, about.st_ino))
 }

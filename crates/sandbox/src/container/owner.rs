@@ -12,7 +12,8 @@ use serde::Deserialize;
 use super::{Runtime, client};
 
 impl Runtime {
-    /// Removes what gateways left behind that are no more, and what outlived its deadline. Returns how many.
+    /// Removes what gateways left behind that are no more, and what outlived its deadline. Returns how many. Blocks: for the
+    /// start of a gateway.
     pub fn sweep(&self) -> Result<usize, String> {
         let filter = format!("label={OWNER_LABEL}");
         let list = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter].map(str::to_owned);

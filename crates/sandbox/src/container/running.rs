@@ -85,7 +85,7 @@ impl RunningContainer {
 
 fn make(runtime: &Arc<Runtime>, jail: ContainerJail) -> Result<RunningContainer, SpawnError> {
     let required = jail.required;
-    let plan = Plan::check(jail)?;
+    let mut plan = Plan::check(jail)?;
     let failed = |why: String| SpawnError::Failed(format!("{}: {why}", runtime.program.kind.name()));
     let badge = badge(&plan).map_err(|error| failed(error.to_string()))?;
     let mut leash = Leash::new(Arc::clone(runtime), badge.name.clone());
@@ -114,6 +114,8 @@ fn make(runtime: &Arc<Runtime>, jail: ContainerJail) -> Result<RunningContainer,
     if seen.files == Files::Other {
         return Err(failed("a bind is not the file or folder that was checked; it was exchanged".to_owned()));
     }
+    // They may be secrets, and have arrived.
+    plan.env.clear();
     Ok(RunningContainer { leash, plan, strength, memory: seen.memory.take() })
 }
 

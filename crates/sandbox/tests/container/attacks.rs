@@ -14,6 +14,10 @@ pub const ALL: &[Case] = &[
     Case { name: "tmp_is_bounded_and_nothing_in_it_runs", body: tmp_is_bounded_and_nothing_in_it_runs },
     Case { name: "hidden_files_and_folders_are_covered", body: hidden_files_and_folders_are_covered },
     Case { name: "another_name_of_a_hidden_file_is_covered", body: another_name_of_a_hidden_file_is_covered },
+    Case {
+        name: "a_link_in_a_bind_does_not_lead_another_bind_astray",
+        body: a_link_in_a_bind_does_not_lead_another_bind_astray,
+    },
     Case { name: "a_hidden_bind_shows_nothing", body: a_hidden_bind_shows_nothing },
     Case {
         name: "sockets_and_doors_to_the_kernel_are_no_binds",
@@ -149,6 +153,16 @@ fn another_name_of_a_hidden_file_is_covered() {
     one.view.binds.push(bind(top.path(), "/w", Access::Read));
     one.view.hidden = vec![elsewhere.path().to_owned()];
     assert_eq!(output(one), "covered\n");
+}
+
+fn a_link_in_a_bind_does_not_lead_another_bind_astray() {
+    let (top, inner) = (folder(), folder());
+    // Left by an earlier command, so that the next one finds the inner bind as its programs.
+    symlink("/bin", top.path().join("inner")).unwrap();
+    let mut one = jail("true");
+    one.view.binds.push(bind(top.path(), "/w", Access::Write));
+    one.view.binds.push(bind(inner.path(), "/w/inner", Access::Read));
+    assert!(matches!(refusal(one), SpawnError::Failed(_)));
 }
 
 fn a_hidden_bind_shows_nothing() {

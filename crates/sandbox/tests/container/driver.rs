@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::{Child, Command, ExitCode},
     sync::OnceLock,
     time::{Duration, Instant},
 };
@@ -130,6 +130,18 @@ pub fn folder() -> TempDir {
     folder
 }
 
+/// This program as another gateway with the same storage.
+pub fn another_gateway(folder: &Path) -> Child {
+    let program = std::env::current_exe().unwrap();
+    Command::new(program).arg(GATEWAY).arg(folder).args(&host().as_ref().unwrap().options).spawn().unwrap()
+}
+
+/// The runtime of a gateway that was given these options.
+pub fn runtime_with(options: &[&str]) -> Runtime {
+    let options = options.iter().map(ToString::to_string).collect();
+    Runtime::ask(RuntimeProgram { kind: RuntimeKind::Podman, path: PODMAN.into(), options }).unwrap()
+}
+
 /// Podman itself, in the same storage.
 pub fn podman(arguments: &[&str]) -> String {
     let host = host().as_ref().unwrap();
@@ -194,7 +206,11 @@ fn find() -> Result<Host, String> {
         let options = options(&folder.join(low_level), low_level);
         match try_out(&options, &tar) {
             Ok(runtime) => return Ok(Host { runtime, options, folder }),
-            Err(why) => reasons.push(format!("{low_level}: {why}")),
+            Err(why) => {
+                reasons.push(format!("{low_level}: {why}"));
+                let _ =
+                    Command::new(PODMAN).args(&options).args(["rm", "--all", "--force", "--time=0"]).output();
+            }
         }
     }
     let _ = fs::remove_dir_all(&folder);
@@ -225,7 +241,11 @@ fn try_out(options: &[String], tar: &Path) -> Result<Runtime, String> {
             .output();
         let import = import.map_err(|error| error.to_string())?;
         if !import.status.success() {
-            return Err(String::from_utf8_lossy(&import.stderr).trim().to_owned());
+            return Err(String::from_utf8_lossy(&import.stderr)
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .to_owned());
         }
     }
     on_runtime(async { runtime.spawn(jail_of(&["/bin/true"])).await.map(drop) })
@@ -250,7 +270,10 @@ fn image(folder: &Path) -> PathBuf {
     fs::write(root.join("sbin/init"), "#!/bin/sh\ncat /proc/mounts\n").unwrap();
     fs::set_permissions(root.join("sbin/init"), fs::Permissions::from_mode(0o755)).unwrap();
     let tar = folder.join("image.tar");
-    let made = Command::new("tar").arg("-C").arg(&root).arg("-cf").arg(&tar).arg(".").status().unwrap();
+    let mut tar_up = Command::new("tar");
+    // An ordinary user's containers know no other owner.
+    tar_up.args(["--owner=0", "--group=0", "--numeric-owner", "-C"]).arg(&root).arg("-cf").arg(&tar).arg(".");
+    let made = tar_up.status().unwrap();
     assert!(made.success());
     tar
 }
@@ -264,6 +287,9 @@ pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };
 
 /// A guard against hanging, nothing else.
 pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Makes this program another gateway.
+pub const GATEWAY: &str = "--be-a-gateway";
 
 pub const IMAGE: &str = "localhost/toolgate-test:1";
 /// With an entry point, a volume and variables of its own.

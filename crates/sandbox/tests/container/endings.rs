@@ -1,13 +1,13 @@
 //! However a container ends, everything in it ends.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, process::ExitCode, time::Duration};
 
 use tempfile::TempDir;
 use toolgate_sandbox::{Access, ContainerJail, Ending, OutputCaps};
 
 use crate::driver::{
-    CAPS, Case, IMAGE, bind, finish, finish_with, folder, is_empty_of_containers, jail, on_runtime, podman,
-    processes_with, runtime, wait_until,
+    CAPS, Case, IMAGE, another_gateway, bind, finish, finish_with, folder, is_empty_of_containers, jail,
+    on_runtime, podman, processes_with, runtime, runtime_with, wait_until,
 };
 
 pub const ALL: &[Case] = &[
@@ -28,17 +28,35 @@ pub const ALL: &[Case] = &[
         name: "what_was_started_in_the_background_ends_too",
         body: what_was_started_in_the_background_ends_too,
     },
+    Case {
+        name: "what_a_crashed_gateway_leaves_running_is_swept",
+        body: what_a_crashed_gateway_leaves_running_is_swept,
+    },
     Case { name: "leftovers_of_the_dead_are_swept", body: leftovers_of_the_dead_are_swept },
 ];
+
+/// Runs a command that does not end.
+pub fn be_a_gateway(folder: &str, options: &[&str]) -> ExitCode {
+    on_runtime(async {
+        let container =
+            runtime_with(options).spawn(writer_to(Path::new(folder), "crashed-word")).await.unwrap();
+        container.finish(Vec::new(), CAPS).await
+    });
+    ExitCode::FAILURE
+}
 
 /// A command that writes until it is killed, and the folder it writes to.
 fn writer(word: &str) -> (ContainerJail, TempDir) {
     let folder = folder();
+    (writer_to(folder.path(), word), folder)
+}
+
+fn writer_to(folder: &Path, word: &str) -> ContainerJail {
     let mut one = jail(&format!(
         "trap '' TERM INT HUP; (while :; do echo x >> /w/child; sleep 0.01; done) & while :; do echo {word} >> /w/log; sleep 0.01; done"
     ));
-    one.view.binds.push(bind(folder.path(), "/w", Access::Write));
-    (one, folder)
+    one.view.binds.push(bind(folder, "/w", Access::Write));
+    one
 }
 
 fn size(path: &Path) -> u64 {
@@ -128,6 +146,18 @@ fn what_was_started_in_the_background_ends_too() {
     one.view.binds.push(bind(folder.path(), "/w", Access::Write));
     assert_eq!(finish(one).ending, Ending::Exited(0));
     check_silence("no such word", &folder);
+}
+
+fn what_a_crashed_gateway_leaves_running_is_swept() {
+    let folder = folder();
+    let mut gateway = another_gateway(folder.path());
+    wait_until("the start of the command", || size(&folder.path().join("log")) > 0);
+    assert_eq!(runtime().sweep(), Ok(0), "the other gateway is alive");
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    assert!(!processes_with("crashed-word").is_empty(), "nothing was left behind");
+    assert_eq!(runtime().sweep(), Ok(1));
+    check_silence("crashed-word", &folder);
 }
 
 fn leftovers_of_the_dead_are_swept() {

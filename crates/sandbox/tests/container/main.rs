@@ -18,6 +18,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [driver::GATEWAY, folder, options @ ..] =
+        arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+    {
+        return endings::be_a_gateway(folder, options);
+    }
     let cases: Vec<driver::Case> = [cases::ALL, attacks::ALL, endings::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
         return driver::list(&cases);
