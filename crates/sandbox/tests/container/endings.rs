@@ -32,6 +32,7 @@ pub const ALL: &[Case] = &[
         name: "what_a_crashed_gateway_leaves_running_is_swept",
         body: what_a_crashed_gateway_leaves_running_is_swept,
     },
+    Case { name: "several_at_once_do_not_mix", body: several_at_once_do_not_mix },
     Case { name: "leftovers_of_the_dead_are_swept", body: leftovers_of_the_dead_are_swept },
 ];
 
@@ -158,6 +159,18 @@ fn what_a_crashed_gateway_leaves_running_is_swept() {
     assert!(!processes_with("crashed-word").is_empty(), "nothing was left behind");
     assert_eq!(runtime().sweep(), Ok(1));
     check_silence("crashed-word", &folder);
+}
+
+fn several_at_once_do_not_mix() {
+    let one = async |word: &str| {
+        let container =
+            runtime().spawn(jail("cat; sleep 0.2; cat /tmp/*; hostname > /tmp/mine")).await.unwrap();
+        container.finish(word.as_bytes().to_vec(), CAPS).await
+    };
+    let reports = on_runtime(async { tokio::join!(one("first"), one("second"), one("third")) });
+    for (report, word) in [(reports.0, "first"), (reports.1, "second"), (reports.2, "third")] {
+        assert_eq!((report.ending, report.stdout.as_slice()), (Ending::Exited(0), word.as_bytes()));
+    }
 }
 
 fn leftovers_of_the_dead_are_swept() {
