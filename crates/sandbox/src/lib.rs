@@ -2,6 +2,7 @@
 
 mod command;
 mod confine;
+mod container;
 mod death;
 mod filter;
 mod jail;
@@ -20,6 +21,11 @@ pub use command::{
     Access, Attempt, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, CommandStrength,
     CommandUsage, Ending, JAILER_NAME, Jailer, Network, OutputCaps, ProxySockets, Refused, Running, Source,
     SpawnError, Trace, View, Wall, jailer_main, run_if_jailer,
+};
+pub use container::{
+    ContainerJail, ContainerLimits, ContainerReport, ContainerStrength, ContainerUser, ContainerWall,
+    ImageName, NoRuntime, RunningContainer, Runtime, RuntimeKind, RuntimeProgram, container_row,
+    probe_runtime,
 };
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};

@@ -1,0 +1,351 @@
+//! What did the runtime really make, is it what was asked, and what came of it?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::{
+    ContainerWall, RuntimeKind,
+    look::{Files, Seen},
+    plan::Plan,
+    runtime::{Offer, Owner, Runtime},
+};
+use crate::Access;
+
+/// The answer to `inspect`, of both runtimes, as far as we ask.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Inspected {
+    pub(super) id: String,
+    path: String,
+    #[serde(default)]
+    args: Option<Vec<String>>,
+    pub(super) state: State,
+    #[serde(default)]
+    mounts: Option<Vec<Mounted>>,
+    config: Config,
+    host_config: HostConfig,
+    /// What Podman hands to the program that makes the container; there once it is initialised.
+    #[serde(rename = "OCIConfigPath", default)]
+    pub(super) low_level_path: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct State {
+    pub(super) pid: i32,
+    exit_code: i32,
+    #[serde(rename = "OOMKilled", default)]
+    pub(super) oom_killed: bool,
+    started_at: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Mounted {
+    r#type: String,
+    source: String,
+    destination: String,
+    #[serde(rename = "RW")]
+    writable: bool,
+    #[serde(default)]
+    options: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    #[serde(default)]
+    user: String,
+    #[serde(default)]
+    env: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct HostConfig {
+    network_mode: String,
+    privileged: bool,
+    readonly_rootfs: bool,
+    #[serde(default)]
+    cap_add: Option<Vec<String>>,
+    #[serde(default)]
+    cap_drop: Option<Vec<String>>,
+    #[serde(default)]
+    security_opt: Option<Vec<String>>,
+    #[serde(default)]
+    tmpfs: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    devices: Option<Vec<serde_json::Value>>,
+    #[serde(default)]
+    ulimits: Option<Vec<Ulimit>>,
+    memory: i64,
+    memory_swap: i64,
+    nano_cpus: i64,
+    #[serde(default)]
+    pids_limit: Option<i64>,
+    #[serde(default)]
+    pid_mode: String,
+    #[serde(default)]
+    ipc_mode: String,
+    #[serde(rename = "UTSMode", default)]
+    uts_mode: String,
+    #[serde(default)]
+    userns_mode: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Ulimit {
+    name: String,
+    soft: i64,
+    hard: i64,
+}
+
+/// What the program that makes containers is told. The last word before the kernel's.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LowLevel {
+    process: Process,
+    root: Root,
+    linux: Linux,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Process {
+    args: Vec<String>,
+    #[serde(default)]
+    env: Option<Vec<String>>,
+    #[serde(default)]
+    no_new_privileges: bool,
+    #[serde(default)]
+    capabilities: Option<BTreeMap<String, Option<Vec<String>>>>,
+    user: User,
+}
+
+#[derive(Debug, Deserialize)]
+struct User {
+    uid: u32,
+    gid: u32,
+}
+
+#[derive(Debug, Deserialize)]
+struct Root {
+    #[serde(default)]
+    readonly: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Linux {
+    #[serde(default)]
+    seccomp: Option<Seccomp>,
+    namespaces: Vec<Namespace>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Seccomp {
+    default_action: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Namespace {
+    r#type: String,
+}
+
+impl Inspected {
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        let [one]: [Self; 1] = serde_json::from_slice(text).map_err(|error| {
+            format!(
+                "the runtime's account of the container is not understood: {error}; use a version we know"
+            )
+        })?;
+        Ok(one)
+    }
+
+    /// Where it is not what was asked; then it must not start.
+    pub(super) fn difference(&self, plan: &Plan, low_level: Option<&LowLevel>) -> Option<String> {
+        // Podman repeats a program without arguments as its own argument, but only when asked like this.
+        let command: Vec<&String> = match low_level {
+            Some(low_level) => low_level.process.args.iter().collect(),
+            None => std::iter::once(&self.path).chain(self.args.iter().flatten()).collect(),
+        };
+        if command != plan.argv.iter().collect::<Vec<_>>() {
+            return Some("the command is another one".to_owned());
+        }
+        let env = low_level.map_or(&self.config.env, |low_level| &low_level.process.env);
+        let env: BTreeSet<&str> = env.iter().flatten().map(String::as_str).collect();
+        let lost = plan.env.iter().find(|(name, value)| !env.contains(format!("{name}={value}").as_str()));
+        if let Some((name, _)) = lost {
+            return Some(format!("the variable `{name}` did not arrive as it was given"));
+        }
+        let asked: BTreeSet<(&str, &str, bool)> = plan
+            .mounts
+            .iter()
+            .map(|mount| (mount.source.as_str(), mount.target.as_str(), mount.access == Access::Write))
+            .collect();
+        let made = self.mounts.iter().flatten();
+        if let Some(other) = made.clone().find(|mount| mount.r#type != "bind") {
+            return Some(format!(
+                "there is a {} at `{}` that nobody asked for",
+                other.r#type, other.destination
+            ));
+        }
+        let made: BTreeSet<(&str, &str, bool)> =
+            made.map(|mount| (mount.source.as_str(), mount.destination.as_str(), mount.writable)).collect();
+        if let Some((_, target, _)) = made.symmetric_difference(&asked).next() {
+            return Some(format!("the bind at `{target}` is not as it was asked"));
+        }
+        let host = &self.host_config;
+        let tmpfs: Vec<&str> = host.tmpfs.iter().flatten().map(|(place, _)| place.as_str()).collect();
+        if tmpfs != ["/tmp"] {
+            return Some(format!("there are writable places: {}", tmpfs.join(", ")));
+        }
+        let has_devices = host.devices.as_ref().is_some_and(|devices| !devices.is_empty());
+        (host.privileged || has_devices).then(|| "it is privileged, or has devices".to_owned())
+    }
+
+    /// What stands, by the runtime's own account. What it does not say does not stand.
+    pub(super) fn walls(
+        &self,
+        runtime: &Runtime,
+        plan: &Plan,
+        low_level: Option<&LowLevel>,
+        seen: &Seen,
+    ) -> BTreeSet<ContainerWall> {
+        let host = &self.host_config;
+        let mut walls = match runtime.program.kind {
+            RuntimeKind::Podman => low_level.map(|low_level| low_level.walls(plan)).unwrap_or_default(),
+            RuntimeKind::Docker => self.walls_of_docker(runtime, plan),
+        };
+        let mut add = |wall: ContainerWall, holds: bool| {
+            if holds {
+                walls.insert(wall);
+            } else {
+                walls.remove(&wall);
+            }
+        };
+        let limits = &plan.limits;
+        let memory = i64::try_from(limits.memory_bytes).unwrap_or(i64::MAX);
+        add(ContainerWall::MemoryLimit, host.memory == memory && host.memory_swap == memory);
+        add(ContainerWall::ProcessLimit, host.pids_limit == Some(limits.processes.into()));
+        add(ContainerWall::CpuLimit, host.nano_cpus == i64::from(limits.millicpus) * 1_000_000);
+        let file_bytes = i64::try_from(limits.file_bytes).unwrap_or(i64::MAX);
+        let has_limits = self.has_limit("nofile", limits.open_files.into())
+            && self.has_limit("fsize", file_bytes)
+            && self.has_limit("core", 0);
+        add(ContainerWall::Limits, has_limits);
+        add(ContainerWall::NoExecution, self.runs_nothing_bound(plan));
+        add(ContainerWall::SameFiles, seen.files == Files::Same);
+        if host.network_mode != "none" || seen.shares("net") {
+            add(ContainerWall::NetworkNone, false);
+        }
+        for (namespace, wall) in NAMESPACES {
+            if seen.shares(namespace) {
+                add(wall, false);
+            }
+        }
+        walls
+    }
+
+    fn walls_of_docker(&self, runtime: &Runtime, plan: &Plan) -> BTreeSet<ContainerWall> {
+        let host = &self.host_config;
+        let is_all = |name: &String| name == "ALL" || name == "CAP_ALL";
+        let security: Vec<&str> = host.security_opt.iter().flatten().map(String::as_str).collect();
+        let is_filtered = security.iter().all(|option| !option.starts_with("seccomp"));
+        let user = format!("{}:{}", plan.user.uid, plan.user.gid);
+        let no_additions = host.cap_add.as_ref().is_none_or(Vec::is_empty);
+        let rows = [
+            (ContainerWall::NetworkNone, host.network_mode == "none"),
+            (ContainerWall::ReadOnlyRoot, host.readonly_rootfs),
+            (ContainerWall::NoCapabilities, no_additions && host.cap_drop.iter().flatten().any(is_all)),
+            (
+                ContainerWall::NoNewPrivileges,
+                security
+                    .iter()
+                    .any(|option| matches!(*option, "no-new-privileges" | "no-new-privileges:true")),
+            ),
+            (ContainerWall::Seccomp, runtime.offers.seccomp == Offer::There && is_filtered),
+            (ContainerWall::PidNamespace, matches!(host.pid_mode.as_str(), "" | "private")),
+            (ContainerWall::IpcNamespace, matches!(host.ipc_mode.as_str(), "none" | "private")),
+            (ContainerWall::UtsNamespace, matches!(host.uts_mode.as_str(), "" | "private")),
+            (ContainerWall::UnprivilegedUser, self.config.user == user),
+            (
+                ContainerWall::UserNamespace,
+                runtime.offers.owner == Owner::OrdinaryUser && host.userns_mode != "host",
+            ),
+        ];
+        rows.into_iter().filter(|(_, holds)| *holds).map(|(wall, _)| wall).collect()
+    }
+
+    fn has_limit(&self, name: &str, value: i64) -> bool {
+        let is_it = |limit: &&Ulimit| limit.name.to_lowercase().trim_start_matches("rlimit_") == name;
+        let found = self.host_config.ulimits.iter().flatten().find(is_it);
+        found.is_some_and(|limit| limit.soft == value && limit.hard == value)
+    }
+
+    fn runs_nothing_bound(&self, plan: &Plan) -> bool {
+        let is_closed = |target: &str| {
+            let mut made = self.mounts.iter().flatten().filter(|mount| mount.destination == target);
+            made.any(|mount| mount.options.iter().flatten().any(|option| option == "noexec"))
+        };
+        let mut asked = plan.mounts.iter().filter(|mount| mount.access != Access::Execute);
+        asked.all(|mount| is_closed(&mount.target))
+    }
+}
+
+impl State {
+    /// The program's own code; `None` when it never ran.
+    pub(super) fn code(&self) -> Option<u8> {
+        if self.started_at.starts_with(NEVER) {
+            return None;
+        }
+        u8::try_from(self.exit_code).ok()
+    }
+}
+
+impl LowLevel {
+    pub(super) fn read(text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
+    }
+
+    fn walls(&self, plan: &Plan) -> BTreeSet<ContainerWall> {
+        let Self { process, root, linux } = self;
+        let namespace = |name: &str| linux.namespaces.iter().any(|namespace| namespace.r#type == name);
+        let mut kept = process.capabilities.iter().flat_map(BTreeMap::values).flatten();
+        let refuses = |seccomp: &Seccomp| {
+            seccomp.default_action != "SCMP_ACT_ALLOW" && seccomp.default_action != "SCMP_ACT_LOG"
+        };
+        let rows = [
+            (ContainerWall::NetworkNone, namespace("network")),
+            (ContainerWall::ReadOnlyRoot, root.readonly),
+            (ContainerWall::NoCapabilities, kept.all(Vec::is_empty)),
+            (ContainerWall::NoNewPrivileges, process.no_new_privileges),
+            (ContainerWall::Seccomp, linux.seccomp.as_ref().is_some_and(refuses)),
+            (ContainerWall::PidNamespace, namespace("pid")),
+            (ContainerWall::IpcNamespace, namespace("ipc")),
+            (ContainerWall::UtsNamespace, namespace("uts")),
+            (ContainerWall::UserNamespace, namespace("user")),
+            (
+                ContainerWall::UnprivilegedUser,
+                (process.user.uid, process.user.gid) == (plan.user.uid, plan.user.gid),
+            ),
+        ];
+        rows.into_iter().filter(|(_, holds)| *holds).map(|(wall, _)| wall).collect()
+    }
+}
+
+/// As `/proc` names them.
+const NAMESPACES: [(&str, ContainerWall); 4] = [
+    ("ipc", ContainerWall::IpcNamespace),
+    ("net", ContainerWall::NetworkNone),
+    ("pid", ContainerWall::PidNamespace),
+    ("uts", ContainerWall::UtsNamespace),
+];
+
+/// How both runtimes write a time that has not come.
+const NEVER: &str = "0001-01-01T00:00:00";
+
+#[cfg(test)]
+mod tests;

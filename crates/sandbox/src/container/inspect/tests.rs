@@ -1,0 +1,208 @@
+//! Accounts of containers, changed in one place each.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::container::{
+    ContainerLimits, ContainerUser, RuntimeProgram,
+    plan::Mount,
+    runtime::{Offers, Version},
+};
+
+fn plan() -> Plan {
+    let limits = ContainerLimits {
+        memory_bytes: 1 << 26,
+        millicpus: 1500,
+        processes: 64,
+        open_files: 256,
+        file_bytes: 1 << 20,
+    };
+    let mounts = vec![Mount::for_tests("/srv/in", "/in", Access::Read)];
+    let mut plan =
+        Plan::for_tests("tool", &["/bin/echo", "x"], ContainerUser { uid: 1000, gid: 1000 }, limits, mounts);
+    plan.env = vec![("A".to_owned(), "b c".to_owned())];
+    plan
+}
+
+fn runtime(kind: RuntimeKind) -> Runtime {
+    let program = RuntimeProgram { kind, path: "/usr/bin/x".into(), options: Vec::new() };
+    let there = Offer::There;
+    let offers = Offers { memory: there, cpu: there, processes: there, seccomp: there, owner: Owner::Root };
+    Runtime { program, version: Version(27, 0), offers, ceiling: 5000 }
+}
+
+fn account() -> Value {
+    json!({
+        "Id": "0123", "Path": "/bin/echo", "Args": ["x"],
+        "State": { "Pid": 0, "ExitCode": 0, "OOMKilled": false, "StartedAt": "0001-01-01T00:00:00Z" },
+        "Mounts": [{ "Type": "bind", "Source": "/srv/in", "Destination": "/in", "RW": false, "Options": ["bind", "noexec"] }],
+        "Config": { "User": "1000:1000", "Env": ["PATH=/bin", "A=b c"] },
+        "HostConfig": {
+            "NetworkMode": "none", "Privileged": false, "ReadonlyRootfs": true, "CapAdd": null, "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"], "Tmpfs": { "/tmp": "rw" }, "Devices": [],
+            "Ulimits": [
+                { "Name": "nofile", "Soft": 256, "Hard": 256 },
+                { "Name": "RLIMIT_FSIZE", "Soft": 1_048_576, "Hard": 1_048_576 },
+                { "Name": "core", "Soft": 0, "Hard": 0 },
+            ],
+            "Memory": 67_108_864, "MemorySwap": 67_108_864, "NanoCpus": 1_500_000_000_i64, "PidsLimit": 64,
+            "PidMode": "", "IpcMode": "private", "UTSMode": "", "UsernsMode": "",
+        },
+    })
+}
+
+fn low_level() -> Value {
+    let namespaces = ["pid", "network", "ipc", "uts", "mount"].map(|name| json!({ "type": name }));
+    json!({
+        "process": { "args": ["/bin/echo", "x"], "env": ["A=b c"], "noNewPrivileges": true, "capabilities": {},
+            "user": { "uid": 1000, "gid": 1000 } },
+        "root": { "readonly": true },
+        "linux": { "seccomp": { "defaultAction": "SCMP_ACT_ERRNO" }, "namespaces": namespaces },
+    })
+}
+
+fn read(account: &Value) -> Inspected {
+    Inspected::read(&serde_json::to_vec(&json!([account])).unwrap()).unwrap()
+}
+
+/// The account with one place changed.
+fn changed(mut account: Value, pointer: &str, value: Value) -> Value {
+    *account.pointer_mut(pointer).unwrap() = value;
+    account
+}
+
+fn missing_in_docker(account: &Value) -> Vec<String> {
+    let walls = read(account).walls(&runtime(RuntimeKind::Docker), &plan(), None, &Seen::default());
+    missing(walls)
+}
+
+fn missing_in_podman(account: &Value, low_level: &Value) -> Vec<String> {
+    let low_level = LowLevel::read(&serde_json::to_vec(low_level).unwrap());
+    let walls =
+        read(account).walls(&runtime(RuntimeKind::Podman), &plan(), low_level.as_ref(), &Seen::default());
+    missing(walls)
+}
+
+fn missing(walls: BTreeSet<ContainerWall>) -> Vec<String> {
+    crate::ContainerStrength { runtime: RuntimeKind::Docker, walls }.missing(ContainerWall::BOUNDED)
+}
+
+#[test]
+fn a_container_as_asked_has_all_walls() {
+    assert_eq!(missing_in_docker(&account()), Vec::<String>::new());
+    assert_eq!(missing_in_podman(&account(), &low_level()), Vec::<String>::new());
+    assert_eq!(read(&account()).difference(&plan(), None), None);
+}
+
+#[test]
+fn what_the_runtime_dropped_is_missing() {
+    let rows = [
+        ("/HostConfig/NetworkMode", json!("bridge"), "network-none"),
+        ("/HostConfig/ReadonlyRootfs", json!(false), "read-only-root"),
+        ("/HostConfig/CapDrop", json!(["CHOWN"]), "no-capabilities"),
+        ("/HostConfig/CapAdd", json!(["SYS_ADMIN"]), "no-capabilities"),
+        ("/HostConfig/SecurityOpt", json!([]), "no-new-privileges"),
+        ("/HostConfig/SecurityOpt", json!(["no-new-privileges", "seccomp=unconfined"]), "seccomp-default"),
+        ("/HostConfig/PidMode", json!("host"), "pid-namespace"),
+        ("/HostConfig/IpcMode", json!("shareable"), "ipc-namespace"),
+        ("/HostConfig/UTSMode", json!("host"), "uts-namespace"),
+        ("/Config/User", json!(""), "unprivileged-user"),
+        ("/HostConfig/Ulimits", json!(null), "limits"),
+        ("/HostConfig/Memory", json!(0), "memory-limit"),
+        ("/HostConfig/MemorySwap", json!(-1), "memory-limit"),
+        ("/HostConfig/PidsLimit", json!(null), "process-limit"),
+        ("/HostConfig/NanoCpus", json!(0), "cpu-limit"),
+    ];
+    for (pointer, value, wall) in rows {
+        assert_eq!(missing_in_docker(&changed(account(), pointer, value)), [wall], "{pointer}");
+    }
+}
+
+#[test]
+fn what_podman_tells_its_low_level_runtime_counts() {
+    let rows = [
+        ("/process/noNewPrivileges", json!(false), "no-new-privileges"),
+        ("/process/capabilities", json!({ "bounding": ["CAP_CHOWN"] }), "no-capabilities"),
+        ("/process/user", json!({ "uid": 0, "gid": 0 }), "unprivileged-user"),
+        ("/root/readonly", json!(false), "read-only-root"),
+        ("/linux/seccomp", json!(null), "seccomp-default"),
+        ("/linux/seccomp/defaultAction", json!("SCMP_ACT_ALLOW"), "seccomp-default"),
+    ];
+    for (pointer, value, wall) in rows {
+        assert_eq!(missing_in_podman(&account(), &changed(low_level(), pointer, value)), [wall], "{pointer}");
+    }
+    let open = changed(low_level(), "/linux/namespaces", json!([{ "type": "mount" }]));
+    assert_eq!(
+        missing_in_podman(&account(), &open),
+        ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace"]
+    );
+    // Without that account nothing is known.
+    assert_eq!(missing_in_podman(&account(), &json!({})).len(), ContainerWall::MANDATORY.len() - 1);
+    let bridged = changed(account(), "/HostConfig/NetworkMode", json!("bridge"));
+    assert_eq!(missing_in_podman(&bridged, &low_level()), ["network-none"]);
+}
+
+#[test]
+fn the_kernel_has_the_last_word() {
+    // This process shares everything with itself.
+    let plan = plan();
+    let seen = Seen::look(i32::try_from(std::process::id()).unwrap(), "no such id", &plan);
+    assert!(seen.handle.is_none(), "a process of another group would be killed");
+    assert_eq!(seen.files, Files::Other);
+    let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan, None, &seen);
+    assert_eq!(missing(walls), ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace"]);
+}
+
+#[test]
+fn files_are_compared_as_they_are_seen_from_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = std::fs::canonicalize(folder.path()).unwrap();
+    let text = path.to_str().unwrap();
+    let mut plan = plan();
+    plan.mounts = vec![Mount::for_tests(text, text, Access::Read)];
+    let pid = i32::try_from(std::process::id()).unwrap();
+    assert_eq!(Seen::look(pid, "", &plan).files, Files::Same);
+    std::fs::rename(&path, path.with_extension("old")).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert_eq!(Seen::look(pid, "", &plan).files, Files::Other);
+    std::fs::remove_dir(path.with_extension("old")).unwrap();
+}
+
+#[test]
+fn something_else_than_asked_is_told() {
+    let rows = [
+        ("/Path", json!("/bin/sh"), "command"),
+        ("/Args", json!(["x", "y"]), "command"),
+        ("/Config/Env", json!(["A=b"]), "`A`"),
+        ("/Config/Env", json!(null), "`A`"),
+        ("/Mounts", json!([]), "`/in`"),
+        ("/Mounts/0/Source", json!("/etc"), "`/in`"),
+        ("/Mounts/0/RW", json!(true), "`/in`"),
+        ("/Mounts/0/Type", json!("volume"), "volume"),
+        ("/HostConfig/Tmpfs", json!({ "/run": "", "/tmp": "" }), "/run"),
+        ("/HostConfig/Tmpfs", json!(null), "writable places"),
+        ("/HostConfig/Privileged", json!(true), "privileged"),
+        ("/HostConfig/Devices", json!([{ "PathOnHost": "/dev/kvm" }]), "devices"),
+    ];
+    for (pointer, value, expect) in rows {
+        let difference =
+            read(&changed(account(), pointer, value)).difference(&plan(), None).unwrap_or_default();
+        assert!(difference.contains(expect), "{pointer}: {difference}");
+    }
+}
+
+#[test]
+fn a_program_that_never_ran_has_no_code() {
+    assert_eq!(read(&account()).state.code(), None);
+    let started = changed(account(), "/State/StartedAt", json!("2026-01-01T00:00:00Z"));
+    assert_eq!(read(&started).state.code(), Some(0));
+    let odd = changed(started, "/State/ExitCode", json!(-1));
+    assert_eq!(read(&odd).state.code(), None);
+}
+
+#[test]
+fn an_account_that_is_not_understood_is_an_error() {
+    for text in ["", "[]", "{}", "[{}]", "[1,2]"] {
+        assert!(Inspected::read(text.as_bytes()).unwrap_err().contains("not understood"), "{text}");
+    }
+}

@@ -1,0 +1,172 @@
+//! With what is something hidden covered, and where else could it be seen?
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, Metadata, Permissions},
+    io,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+/// An empty file and an empty folder that nobody may open. Gone with this value.
+#[derive(Debug)]
+pub(super) struct Masks {
+    folder: TempDir,
+}
+
+/// A file or folder, whatever its name.
+pub(super) type Id = (u64, u64);
+
+/// Something hidden that exists.
+#[derive(Debug)]
+pub(super) struct Hidden {
+    pub(super) real: PathBuf,
+    pub(super) about: Metadata,
+}
+
+impl Masks {
+    pub(super) fn make() -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("toolgate-masks-").tempdir()?;
+        fs::write(folder.path().join(FILE), b"")?;
+        fs::create_dir(folder.path().join(FOLDER))?;
+        for name in [FILE, FOLDER] {
+            fs::set_permissions(folder.path().join(name), Permissions::from_mode(0o000))?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// What covers something of this kind.
+    pub(super) fn over(&self, about: &Metadata) -> PathBuf {
+        self.folder.path().join(if about.is_dir() { FOLDER } else { FILE })
+    }
+}
+
+/// What of the list is there, and what lies where we may not look. Something that is not there cannot be read, and a cover
+/// needs something to cover.
+pub(super) fn existing(hidden: &[PathBuf]) -> io::Result<(Vec<Hidden>, Vec<PathBuf>)> {
+    let (mut found, mut unseen) = (Vec::new(), Vec::new());
+    for path in hidden {
+        match fs::canonicalize(path) {
+            Ok(real) => {
+                let about = fs::symlink_metadata(&real)?;
+                found.push(Hidden { real, about });
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unseen.push(path.clone()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((found, unseen))
+}
+
+/// Other names that hidden files have in these places.
+pub(super) fn other_names(hidden: &[Hidden], places: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut budget = MOST_NAMES;
+    let mut aliased = BTreeSet::new();
+    for one in hidden {
+        // What we may not read, nobody whom we start may.
+        each_file(&one.real, Closed::PassOver, &mut budget, &mut |_, about| {
+            aliased.extend((about.nlink() > 1).then_some(id(about)));
+        })?;
+    }
+    let mut names = Vec::new();
+    if aliased.is_empty() {
+        return Ok(names);
+    }
+    for place in places {
+        each_file(place, Closed::Refuse, &mut budget, &mut |path, about| {
+            if aliased.contains(&id(about)) {
+                names.push(path.to_owned());
+            }
+        })?;
+    }
+    Ok(names)
+}
+
+pub(super) fn id(about: &Metadata) -> Id {
+    (about.dev(), about.ino())
+}
+
+/// What to do with folders that we may not read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Closed {
+    PassOver,
+    Refuse,
+}
+
+/// Everything at and below a path that is no folder, without following links.
+fn each_file(
+    top: &Path,
+    closed: Closed,
+    budget: &mut u32,
+    see: &mut dyn FnMut(&Path, &Metadata),
+) -> io::Result<()> {
+    let mut waiting = vec![top.to_owned()];
+    while let Some(path) = waiting.pop() {
+        *budget = budget.checked_sub(1).ok_or_else(|| {
+            io::Error::other(format!(
+                "more than {MOST_NAMES} files would have to be compared with what is hidden; bind less"
+            ))
+        })?;
+        let about = match fs::symlink_metadata(&path) {
+            Ok(about) => about,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if about.is_dir() {
+            let entries = match fs::read_dir(&path) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::PermissionDenied && closed == Closed::PassOver =>
+                {
+                    continue;
+                }
+                entries => entries?,
+            };
+            for entry in entries {
+                waiting.push(entry?.path());
+            }
+        } else {
+            see(&path, &about);
+        }
+    }
+    Ok(())
+}
+
+const FILE: &str = "file";
+const FOLDER: &str = "folder";
+const MOST_NAMES: u32 = 200_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_closed_to_everybody_and_go_away() {
+        let masks = Masks::make().unwrap();
+        let file = fs::metadata(masks.folder.path().join(FILE)).unwrap();
+        let folder = fs::metadata(masks.folder.path().join(FOLDER)).unwrap();
+        assert_eq!((file.mode() & 0o777, folder.mode() & 0o777), (0, 0));
+        let (over_file, over_folder) = (masks.over(&file), masks.over(&folder));
+        assert!(over_file.ends_with(FILE) && over_folder.ends_with(FOLDER));
+        drop(masks);
+        assert!(!over_file.exists() && !over_folder.exists());
+    }
+
+    #[test]
+    fn other_names_of_hidden_files_are_found_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (secrets, work) = (folder.path().join("secrets"), folder.path().join("work"));
+        fs::create_dir_all(secrets.join("deep")).unwrap();
+        fs::create_dir_all(work.join("deep")).unwrap();
+        fs::write(secrets.join("deep/key"), "x").unwrap();
+        fs::write(work.join("plain"), "x").unwrap();
+        fs::hard_link(secrets.join("deep/key"), work.join("deep/alias")).unwrap();
+        std::os::unix::fs::symlink("/", work.join("everything")).unwrap();
+        let (hidden, unseen) = existing(&[secrets, folder.path().join("absent")]).unwrap();
+        assert_eq!((hidden.len(), unseen.len()), (1, 0));
+        let names = other_names(&hidden, std::slice::from_ref(&work)).unwrap();
+        assert_eq!(names, [work.join("deep/alias")]);
+    }
+}

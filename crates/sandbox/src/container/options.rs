@@ -1,0 +1,175 @@
+//! What is the runtime told? Pure: the same plan gives the same words.
+
+use super::{
+    RuntimeKind,
+    owner::{EXPIRY_LABEL, OWNER_LABEL},
+    plan::{Mount, Plan},
+    runtime::{Offer, Owner, Runtime, Version},
+};
+use crate::Access;
+
+/// What a container is called and whose it is.
+#[derive(Debug)]
+pub(super) struct Badge {
+    pub(super) name: String,
+    pub(super) owner: String,
+    pub(super) expires: u64,
+}
+
+impl Runtime {
+    /// The words that create a container. Every option holds its value in the same word, and all of them come before `--`:
+    /// nothing that a tool says can become an option.
+    pub(super) fn creation(&self, plan: &Plan, badge: &Badge) -> Vec<String> {
+        let mut words = vec!["create".to_owned(), "--interactive".to_owned(), "--pull=never".to_owned()];
+        words.push(format!("--name={}", badge.name));
+        words.push(format!("--label={OWNER_LABEL}={}", badge.owner));
+        words.push(format!("--label={EXPIRY_LABEL}={}", badge.expires));
+        words.extend(WALLS.map(str::to_owned));
+        words.extend(self.own_walls(plan));
+        words.extend(self.limits(plan));
+        words.push(format!("--user={}:{}", plan.user.uid, plan.user.gid));
+        words.push(format!("--workdir={}", plan.cwd));
+        words.push(format!(
+            "--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={},mode=1777{}",
+            plan.tmp_bytes,
+            self.empty_tmp()
+        ));
+        words.push(format!("--shm-size={}", plan.tmp_bytes));
+        words.extend(plan.mounts.iter().map(|mount| format!("--mount={}", self.mount(mount))));
+        words.extend(["--entrypoint=", "--env-file=/dev/stdin", "--"].map(str::to_owned));
+        words.push(plan.image.clone());
+        words.extend(plan.argv.iter().cloned());
+        words
+    }
+
+    /// The words that end a container, whatever it is doing.
+    pub(super) fn removal(&self, name: &str) -> Vec<String> {
+        let words: &[&str] = match self.program.kind {
+            RuntimeKind::Podman => &["rm", "--force", "--ignore", "--time=0", "--volumes", "--"],
+            RuntimeKind::Docker => &["rm", "--force", "--volumes", "--"],
+        };
+        words.iter().copied().chain([name]).map(str::to_owned).collect()
+    }
+
+    fn own_walls(&self, plan: &Plan) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.program.kind == RuntimeKind::Docker {
+            return words;
+        }
+        words.extend(PODMAN_WALLS.map(str::to_owned));
+        // For a gateway that dies: the container's monitor ends it all the same.
+        let longest =
+            u32::try_from(plan.deadline.as_secs()).unwrap_or(u32::MAX).saturating_add(GRACE_SECONDS);
+        words.push(format!("--timeout={longest}"));
+        if self.offers.owner == Owner::OrdinaryUser {
+            words.push(format!("--userns=keep-id:uid={},gid={}", plan.user.uid, plan.user.gid));
+        }
+        words
+    }
+
+    /// Limits that this host cannot keep are not asked for: the runtime would refuse, or drop them with a warning. They are
+    /// then missing in the strength.
+    fn limits(&self, plan: &Plan) -> Vec<String> {
+        let (limits, offers) = (&plan.limits, &self.offers);
+        let mut words = vec![
+            format!("--ulimit=nofile={0}:{0}", limits.open_files),
+            format!("--ulimit=fsize={0}:{0}", limits.file_bytes),
+            "--ulimit=core=0:0".to_owned(),
+        ];
+        if offers.memory == Offer::There {
+            words.push(format!("--memory={}", limits.memory_bytes));
+            words.push(format!("--memory-swap={}", limits.memory_bytes));
+        }
+        if offers.cpu == Offer::There {
+            words.push(format!("--cpus={}.{:03}", limits.millicpus / 1000, limits.millicpus % 1000));
+        }
+        // `nproc` counts all processes of the user on the host, and is therefore only the second choice. But Podman's own
+        // default for it may be more than Podman can give.
+        match offers.processes {
+            Offer::There => words.push(format!("--pids-limit={}", limits.processes)),
+            Offer::Missing => words.push(format!("--ulimit=nproc={0}:{0}", limits.processes)),
+        }
+        if offers.processes == Offer::There && self.program.kind == RuntimeKind::Podman {
+            words.push(format!("--ulimit=nproc={0}:{0}", self.ceiling));
+        }
+        let none = [offers.memory, offers.cpu, offers.processes].iter().all(|offer| *offer == Offer::Missing);
+        words.push(match (self.program.kind, none) {
+            (RuntimeKind::Podman, true) => "--cgroups=disabled".to_owned(),
+            _ => "--cgroupns=private".to_owned(),
+        });
+        words
+    }
+
+    /// Podman would copy what the image has at `/tmp`.
+    fn empty_tmp(&self) -> &'static str {
+        match self.program.kind {
+            RuntimeKind::Podman => ",notmpcopyup",
+            RuntimeKind::Docker => "",
+        }
+    }
+
+    /// A line of comma-separated values, quoted as such. Never with what is mounted below the source: that would be neither
+    /// checked nor, where the bind is for reading, protected from writing.
+    fn mount(&self, mount: &Mount) -> String {
+        let mut fields = vec![
+            "type=bind".to_owned(),
+            quoted(&format!("source={}", mount.source)),
+            quoted(&format!("target={}", mount.target)),
+        ];
+        let mut word = |text: &str| fields.push(text.to_owned());
+        if mount.access != Access::Write {
+            word("readonly");
+        }
+        match self.program.kind {
+            RuntimeKind::Podman => {
+                ["bind-nonrecursive", "nosuid", "nodev"].into_iter().for_each(&mut word);
+                if mount.access != Access::Execute {
+                    word("noexec");
+                }
+            }
+            RuntimeKind::Docker if self.version >= RECURSION_NAMED => word("bind-recursive=disabled"),
+            RuntimeKind::Docker => word("bind-nonrecursive"),
+        }
+        fields.join(",")
+    }
+}
+
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+}
+
+/// The runtime's own filter of system calls is kept by not naming one.
+const WALLS: [&str; 11] = [
+    "--network=none",
+    "--read-only",
+    "--cap-drop=ALL",
+    "--security-opt=no-new-privileges",
+    "--ipc=private",
+    "--hostname=tool",
+    "--log-driver=none",
+    "--no-healthcheck",
+    "--restart=no",
+    "--stop-timeout=0",
+    "--init=false",
+];
+
+/// What Podman would otherwise add by itself: writable file systems beside `/tmp`, more of them for programs called `init`,
+/// the proxy variables of the gateway, the names of the host's network, volumes that the image wants.
+const PODMAN_WALLS: [&str; 8] = [
+    "--pid=private",
+    "--uts=private",
+    "--read-only-tmpfs=false",
+    "--systemd=false",
+    "--sdnotify=ignore",
+    "--http-proxy=false",
+    "--no-hosts",
+    "--image-volume=ignore",
+];
+
+const GRACE_SECONDS: u32 = 30;
+
+/// Since then Docker wants another word for the same.
+const RECURSION_NAMED: Version = Version(25, 0);
+
+#[cfg(test)]
+mod tests;

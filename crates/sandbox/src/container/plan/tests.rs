@@ -1,0 +1,204 @@
+//! What is refused before a runtime hears of it, and what is covered.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use super::*;
+use crate::{View, container::ImageName};
+
+impl Plan {
+    pub(in crate::container) fn for_tests(
+        image: &str,
+        argv: &[&str],
+        user: ContainerUser,
+        limits: ContainerLimits,
+        mounts: Vec<Mount>,
+    ) -> Self {
+        Self {
+            image: image.to_owned(),
+            argv: argv.iter().map(ToString::to_string).collect(),
+            env: Vec::new(),
+            cwd: "/".to_owned(),
+            user,
+            tmp_bytes: 1 << 20,
+            limits,
+            deadline: Duration::from_secs(10),
+            mounts,
+            _masks: None,
+        }
+    }
+}
+
+impl Mount {
+    pub(in crate::container) fn for_tests(source: &str, target: &str, access: Access) -> Self {
+        let id = fs::metadata(source).map(|about| masks::id(&about)).unwrap_or_default();
+        Self { source: source.to_owned(), target: target.to_owned(), access, id, _open: None }
+    }
+}
+
+fn jail() -> ContainerJail {
+    ContainerJail {
+        image: ImageName::parse("localhost/tool").unwrap(),
+        argv: vec!["/bin/true".into()],
+        env: Vec::new(),
+        cwd: "/".into(),
+        user: ContainerUser { uid: 1000, gid: 1000 },
+        view: View { binds: Vec::new(), hidden: Vec::new(), tmp_bytes: 1 << 20 },
+        network: Network::None,
+        limits: LIMITS,
+        required: &[],
+        deadline: Duration::from_secs(10),
+    }
+}
+
+#[track_caller]
+fn check_refused(change: impl FnOnce(&mut ContainerJail), expect: &str) {
+    let mut jail = jail();
+    change(&mut jail);
+    let error = Plan::check(jail).expect_err("it is taken").to_string();
+    assert!(error.contains(expect) && !error.contains('\n'), "{error}");
+}
+
+fn bind(source: &Path, at: &str, access: Access) -> Bind {
+    Bind { source: Source::Path(source.to_owned()), at: at.into(), access }
+}
+
+#[test]
+fn a_plain_jail_is_taken() {
+    let plan = Plan::check(jail()).unwrap();
+    assert_eq!((plan.argv.as_slice(), plan.cwd.as_str()), (["/bin/true".to_owned()].as_slice(), "/"));
+    assert!(plan.mounts.is_empty());
+}
+
+#[test]
+fn root_a_network_and_no_program_are_refused() {
+    check_refused(|jail| jail.user.uid = 0, "root");
+    check_refused(|jail| jail.user.gid = 0, "root");
+    check_refused(|jail| jail.network = Network::Proxied { http_port: 1 }, "no network");
+    check_refused(|jail| jail.argv.clear(), "no program");
+    check_refused(|jail| jail.argv = vec!["".into()], "no program");
+    check_refused(|jail| jail.argv.push("a\0b".into()), "text only");
+    check_refused(|jail| jail.argv.push(OsString::from_vec(vec![0xff])), "text only");
+}
+
+#[test]
+fn a_limit_of_zero_which_would_be_none_is_refused() {
+    check_refused(|jail| jail.limits.memory_bytes = 0, "memory");
+    check_refused(|jail| jail.limits.millicpus = 0, "processor time");
+    check_refused(|jail| jail.limits.processes = 0, "processes");
+    check_refused(|jail| jail.limits.open_files = 0, "open files");
+    check_refused(|jail| jail.limits.file_bytes = u64::MAX, "size of files");
+    check_refused(|jail| jail.view.tmp_bytes = 0, "/tmp");
+}
+
+#[test]
+fn variables_that_could_be_read_otherwise_are_refused_without_their_values() {
+    for name in ["", "A=B", "A B", "#A", "A*", "1A", "A\n", "ä", "-e"] {
+        check_refused(|jail| jail.env = vec![(name.into(), "secret".into())], "is not the name");
+    }
+    for value in ["a\nINJECTED=1", "a\r", &"x".repeat(LONGEST_VALUE + 1)] {
+        let mut jail = jail();
+        jail.env = vec![("A".into(), value.into())];
+        let error = Plan::check(jail).unwrap_err().to_string();
+        assert!(error.contains("`A`") && !error.contains(value), "{error}");
+    }
+    check_refused(|jail| jail.env = vec![("A".into(), "1".into()), ("A".into(), "2".into())], "twice");
+}
+
+#[test]
+fn places_are_absolute_plain_and_not_the_containers_own() {
+    let folder = tempfile::tempdir().unwrap();
+    for at in ["relative", "/a/../b", "", "/a\nb"] {
+        check_refused(
+            |jail| jail.view.binds.push(bind(folder.path(), at, Access::Read)),
+            "is not an absolute path",
+        );
+        check_refused(|jail| jail.cwd = at.into(), "is not an absolute path");
+    }
+    for at in ["/", "/tmp", "/proc", "/proc/1", "/sys/fs", "/dev/shm", "/tmp/"] {
+        check_refused(|jail| jail.view.binds.push(bind(folder.path(), at, Access::Read)), "container's own");
+    }
+    let twice = |jail: &mut ContainerJail| {
+        jail.view.binds.push(bind(folder.path(), "/w", Access::Read));
+        jail.view.binds.push(bind(folder.path(), "/w/", Access::Write));
+    };
+    check_refused(twice, "two binds");
+}
+
+#[test]
+fn sources_are_folders_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let take = |source: &Path| {
+        let mut jail = jail();
+        jail.view.binds.push(bind(source, "/w", Access::Read));
+        Plan::check(jail)
+    };
+    check_refused(
+        |jail| jail.view.binds.push(bind(&folder.path().join("absent"), "/w", Access::Read)),
+        "absent",
+    );
+    check_refused(
+        |jail| jail.view.binds.push(bind(Path::new("/dev/null"), "/w", Access::Read)),
+        "stay outside",
+    );
+    check_refused(
+        |jail| jail.view.binds.push(bind(Path::new("/proc/self"), "/w", Access::Read)),
+        "stay outside",
+    );
+    let odd = folder.path().join("a\nb");
+    fs::write(&odd, "").unwrap();
+    check_refused(|jail| jail.view.binds.push(bind(&odd, "/w", Access::Read)), "plain text");
+    // A link is resolved now, once.
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+    let plan = take(&folder.path().join("link")).unwrap();
+    assert_eq!(plan.mounts[0].source, fs::canonicalize(folder.path()).unwrap().to_str().unwrap());
+}
+
+/// Makes `keys/key`, `.env` and `open/file`, and says where covers are.
+fn covered(binds: &[(&str, &str)], hidden: &[&str]) -> Result<Vec<String>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| fs::canonicalize(folder.path()).unwrap().join(name);
+    for name in ["keys", "open"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    for name in ["keys/key", ".env", "open/file"] {
+        fs::write(path(name), "x").unwrap();
+    }
+    let mut jail = jail();
+    jail.view.binds = binds.iter().map(|(source, at)| bind(&path(source), at, Access::Write)).collect();
+    jail.view.hidden = hidden.iter().map(|name| path(name)).collect();
+    let plan = Plan::check(jail).map_err(|error| error.to_string())?;
+    let is_cover = |mount: &&Mount| mount.source.contains("toolgate-masks-");
+    let covers: Vec<String> = plan.mounts.iter().filter(is_cover).map(|mount| mount.target.clone()).collect();
+    assert!(plan.mounts.iter().filter(is_cover).all(|mount| mount.access == Access::Read));
+    Ok(covers)
+}
+
+#[test]
+fn what_is_hidden_is_covered_under_each_name() {
+    let covers = covered(&[("", "/w"), ("keys", "/k")], &["keys/key", ".env", "absent"]);
+    assert_eq!(covers, Ok(vec!["/k/key".to_owned(), "/w/.env".to_owned(), "/w/keys/key".to_owned()]));
+}
+
+#[test]
+fn a_bind_in_something_hidden_is_replaced() {
+    assert_eq!(covered(&[("keys", "/k"), ("open", "/o")], &["keys"]), Ok(vec!["/k".to_owned()]));
+    assert_eq!(covered(&[("keys/key", "/k")], &["keys"]), Ok(vec!["/k".to_owned()]));
+    // One cover is enough.
+    assert_eq!(covered(&[("", "/w")], &["keys", "keys/key"]), Ok(vec!["/w/keys".to_owned()]));
+}
+
+#[test]
+fn a_bind_over_something_hidden_needs_no_cover_and_one_inside_it_is_refused() {
+    assert_eq!(covered(&[("", "/w"), ("open", "/w/keys")], &["keys"]), Ok(Vec::new()));
+    let error = covered(&[("", "/w"), ("open", "/w/keys/inner")], &["keys"]).unwrap_err();
+    assert!(error.contains("`/w/keys/inner` lies in `/w/keys`"), "{error}");
+}
+
+const LIMITS: ContainerLimits = ContainerLimits {
+    memory_bytes: 1 << 26,
+    millicpus: 1000,
+    processes: 64,
+    open_files: 256,
+    file_bytes: 1 << 20,
+};

@@ -1,0 +1,265 @@
+//! How is a container made, fed, heard out and ended?
+
+use std::{
+    fs, io,
+    pin::pin,
+    process::Stdio,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    process::{Child, ChildStdin},
+    time::timeout,
+};
+
+use super::{
+    ContainerJail, ContainerReport, ContainerStrength, Runtime, RuntimeKind, client,
+    inspect::{Inspected, LowLevel},
+    leash::Leash,
+    look::{Files, MemoryEvents, Seen},
+    options::Badge,
+    owner::{self, Owner, PATIENCE},
+    plan::Plan,
+};
+use crate::{Ending, OutputCaps, SpawnError};
+
+/// A container that is made and looked at, and runs when it is finished. Dropping it removes the container.
+#[derive(Debug)]
+pub struct RunningContainer {
+    leash: Leash,
+    /// Holds the covers of what is hidden, and the binds open.
+    plan: Plan,
+    strength: ContainerStrength,
+    memory: Option<MemoryEvents>,
+}
+
+impl Runtime {
+    /// Makes a container and looks at it. Nothing of it runs yet.
+    pub async fn spawn(&self, jail: ContainerJail) -> Result<RunningContainer, SpawnError> {
+        let runtime = Arc::new(self.clone());
+        // Whoever lets go of this future lets go of its result, and a container without a holder is removed.
+        let making = tokio::task::spawn_blocking(move || make(&runtime, jail));
+        making.await.map_err(|error| SpawnError::Failed(error.to_string()))?
+    }
+}
+
+impl RunningContainer {
+    /// What stands around the command.
+    pub fn strength(&self) -> &ContainerStrength {
+        &self.strength
+    }
+
+    /// Starts the command, feeds it, hears it out, and ends it at its deadline or when it says too much.
+    pub async fn finish(self, stdin: Vec<u8>, caps: OutputCaps) -> ContainerReport {
+        let Self { leash, plan, strength, memory } = self;
+        let started = Instant::now();
+        let (mut out, mut err) = (Captured::up_to(caps.stdout), Captured::up_to(caps.stderr));
+        let end = match start(&leash) {
+            Ok(client) => {
+                let talk = Talk { leash: &leash, memory: memory.as_ref(), deadline: plan.deadline };
+                talk.to_the_end(client, &stdin, &mut out, &mut err).await
+            }
+            Err(error) => End::Broken(error.to_string()),
+        };
+        let elapsed = started.elapsed();
+        let ending = match end {
+            _ if out.is_over => Ending::OutputTooLarge,
+            End::Late => Ending::TimedOut,
+            End::Broken(why) => Ending::JailFailed(why),
+            End::Ended { memory_ran_out } => account(&leash, memory_ran_out, &err.bytes).await,
+        };
+        leash.remove().await;
+        drop(plan);
+        ContainerReport {
+            ending,
+            stdout: out.bytes,
+            stderr: err.bytes,
+            stderr_cut: err.is_over,
+            strength,
+            elapsed,
+        }
+    }
+}
+
+fn make(runtime: &Arc<Runtime>, jail: ContainerJail) -> Result<RunningContainer, SpawnError> {
+    let required = jail.required;
+    let mut plan = Plan::check(jail)?;
+    let failed = |why: String| SpawnError::Failed(format!("{}: {why}", runtime.program.kind.name()));
+    let badge = badge(&plan).map_err(|error| failed(error.to_string()))?;
+    let mut leash = Leash::new(Arc::clone(runtime), badge.name.clone());
+    let variables: Vec<String> = plan.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    let creation = runtime.creation(&plan, &badge);
+    let answer = client::ask(&runtime.program, &creation, variables.concat().as_bytes(), PATIENCE)
+        .map_err(|error| failed(error.to_string()))?;
+    answer.content().map_err(failed)?;
+    if runtime.program.kind == RuntimeKind::Podman {
+        runtime.tell(&["init".to_owned(), badge.name.clone()]).map_err(failed)?;
+    }
+    let inspected = inspect(runtime, &badge.name).map_err(failed)?;
+    let low_level = fs::read(&inspected.low_level_path).ok().and_then(|text| LowLevel::read(&text));
+    if let Some(difference) = inspected.difference(&plan, low_level.as_ref()) {
+        return Err(failed(format!("the container is not what was asked: {difference}")));
+    }
+    let mut seen = Seen::look(inspected.state.pid, &inspected.id, &plan);
+    let walls = inspected.walls(runtime, &plan, low_level.as_ref(), &seen);
+    let strength = ContainerStrength { runtime: runtime.program.kind, walls };
+    leash.hold(seen.handle.take());
+    let missing = strength.missing(required);
+    if !missing.is_empty() {
+        return Err(SpawnError::TooWeak { missing });
+    }
+    // Where it can be seen, it must be right: a bind that was exchanged under our hands shows something nobody checked.
+    if seen.files == Files::Other {
+        return Err(failed("a bind is not the file or folder that was checked; it was exchanged".to_owned()));
+    }
+    // They may be secrets, and have arrived.
+    plan.env.clear();
+    Ok(RunningContainer { leash, plan, strength, memory: seen.memory.take() })
+}
+
+fn badge(plan: &Plan) -> io::Result<Badge> {
+    let random = fs::read_to_string("/proc/sys/kernel/random/uuid")?;
+    Ok(Badge {
+        name: format!("toolgate-{}", random.trim()),
+        owner: Owner::of_this_process()?.label(),
+        expires: owner::expiry(plan.deadline),
+    })
+}
+
+fn inspect(runtime: &Runtime, name: &str) -> Result<Inspected, String> {
+    Inspected::read(&runtime.tell(&["inspect".to_owned(), "--type=container".to_owned(), name.to_owned()])?)
+}
+
+/// The client that starts the container and is its pipes.
+fn start(leash: &Leash) -> io::Result<Child> {
+    let mut command = tokio::process::Command::from(client::command(&leash.runtime().program));
+    command.args(["start", "--attach", "--interactive"]).kill_on_drop(true);
+    if leash.runtime().program.kind == RuntimeKind::Podman {
+        // Docker's client passes no signals on that we could send.
+        command.arg("--sig-proxy=false");
+    }
+    command.arg(&leash.name);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn()
+}
+
+/// How a conversation ended.
+enum End {
+    Ended { memory_ran_out: bool },
+    Late,
+    Broken(String),
+}
+
+struct Talk<'a> {
+    leash: &'a Leash,
+    memory: Option<&'a MemoryEvents>,
+    deadline: Duration,
+}
+
+impl Talk<'_> {
+    async fn to_the_end(
+        &self,
+        mut client: Child,
+        stdin: &[u8],
+        out: &mut Captured,
+        err: &mut Captured,
+    ) -> End {
+        let (input, stdout, stderr) = (client.stdin.take(), client.stdout.take(), client.stderr.take());
+        let whole = async {
+            let mut memory_ran_out = false;
+            let pipes = async {
+                tokio::join!(feed(input, stdin), out.hear_or_kill(stdout, self.leash), err.hear(stderr))
+            };
+            let client_ends = async { tokio::join!(pipes, client.wait()).1 };
+            let watch = async {
+                self.leash.death().await;
+                memory_ran_out = self.memory.is_some_and(MemoryEvents::tell_a_kill);
+                std::future::pending().await
+            };
+            let ended = tokio::select! { ended = client_ends => ended, never = watch => never };
+            ended.map(|_| memory_ran_out)
+        };
+        let mut whole = pin!(whole);
+        match timeout(self.deadline, &mut whole).await {
+            Ok(Ok(memory_ran_out)) => End::Ended { memory_ran_out },
+            Ok(Err(error)) => End::Broken(format!("the runtime's client is lost: {error}")),
+            Err(_) => {
+                self.leash.kill();
+                let _ = timeout(LAST_BREATH, whole).await;
+                End::Late
+            }
+        }
+    }
+}
+
+/// What the runtime says of a container whose client has ended; the client's own code may be its own.
+async fn account(leash: &Leash, memory_ran_out: bool, stderr: &[u8]) -> Ending {
+    let (runtime, name) = (Arc::clone(leash.runtime()), leash.name.clone());
+    let inspected = tokio::task::spawn_blocking(move || inspect(&runtime, &name)).await;
+    let state = match inspected {
+        Ok(Ok(inspected)) => inspected.state,
+        Ok(Err(why)) => return Ending::JailFailed(format!("the runtime does not say how it ended: {why}")),
+        Err(error) => return Ending::JailFailed(error.to_string()),
+    };
+    match state.code() {
+        None => Ending::JailFailed(format!("the command did not start: {}", client::complaint(stderr))),
+        Some(KILLED) if memory_ran_out || state.oom_killed => Ending::OutOfMemory,
+        Some(code) => Ending::Exited(code),
+    }
+}
+
+/// The first bytes of an output.
+struct Captured {
+    bytes: Vec<u8>,
+    piece: Vec<u8>,
+    cap: usize,
+    is_over: bool,
+}
+
+impl Captured {
+    fn up_to(cap: usize) -> Self {
+        Self { bytes: Vec::new(), piece: vec![0; PIECE], cap, is_over: false }
+    }
+
+    /// Takes what fits, and throws away the rest.
+    async fn hear(&mut self, pipe: Option<impl AsyncRead + Unpin>) {
+        let Some(mut pipe) = pipe else { return };
+        while self.take(&mut pipe).await {}
+    }
+
+    async fn hear_or_kill(&mut self, pipe: Option<impl AsyncRead + Unpin>, leash: &Leash) {
+        let Some(mut pipe) = pipe else { return };
+        while self.take(&mut pipe).await {
+            if self.is_over {
+                leash.kill();
+                return;
+            }
+        }
+    }
+
+    /// Whether there may be more.
+    async fn take(&mut self, pipe: &mut (impl AsyncRead + Unpin)) -> bool {
+        let Ok(got @ 1..) = pipe.read(&mut self.piece).await else { return false };
+        let fits = got.min(self.cap.saturating_sub(self.bytes.len()));
+        self.bytes.extend(self.piece.get(..fits).unwrap_or_default());
+        self.is_over |= fits < got;
+        true
+    }
+}
+
+/// A command that does not read its input is none the worse for it.
+async fn feed(pipe: Option<ChildStdin>, bytes: &[u8]) {
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.write_all(bytes).await;
+    }
+}
+
+const PIECE: usize = 16 * 1024;
+
+/// How the code of something killed is written.
+const KILLED: u8 = 128 + 9;
+
+/// How long a killed container may take to end. Guards against hanging.
+const LAST_BREATH: Duration = Duration::from_secs(30);

@@ -1,0 +1,291 @@
+//! Is there a Docker or a Podman that answers, and what can it enforce?
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use rustix::process::Resource;
+use serde::Deserialize;
+
+use super::client;
+use crate::{HostRow, HostState};
+
+/// Looks for Podman, then for Docker, in the system's folders only: a path in the environment is somebody else's word.
+pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
+    let mut reasons = Vec::new();
+    for kind in [RuntimeKind::Podman, RuntimeKind::Docker] {
+        let found =
+            FOLDERS.iter().map(|folder| PathBuf::from(folder).join(kind.name())).find(|path| path.is_file());
+        let Some(path) = found else {
+            reasons.push(format!("no `{}` in {}", kind.name(), FOLDERS.join(", ")));
+            continue;
+        };
+        match Runtime::ask(RuntimeProgram { kind, path, options: Vec::new() }) {
+            Ok(runtime) => return Ok(runtime),
+            Err(NoRuntime(why)) => reasons.push(why),
+        }
+    }
+    Err(NoRuntime(reasons.join("; ")))
+}
+
+/// What people are told about it.
+pub fn container_row(found: &Result<Runtime, NoRuntime>) -> HostRow {
+    let row = |state, why, remedy| HostRow { name: "container runtime", state, why, remedy };
+    match found {
+        Ok(runtime) if runtime.offers.seccomp == Offer::Missing => {
+            row(HostState::Missing, format!("{runtime} does not filter system calls"), FILTER_REMEDY)
+        }
+        Ok(runtime) => {
+            let lacking = runtime.offers.lacking();
+            let (why, remedy) = match lacking.as_slice() {
+                [] => (format!("{runtime}"), ""),
+                some => (format!("{runtime}; no limit of {}", some.join(", ")), LIMITS_REMEDY),
+            };
+            row(HostState::Enforced, why, remedy)
+        }
+        Err(NoRuntime(why)) => row(HostState::Missing, why.clone(), INSTALL_REMEDY),
+    }
+}
+
+/// A runtime that answered.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    pub(super) program: RuntimeProgram,
+    pub(super) version: Version,
+    pub(super) offers: Offers,
+    /// How many processes a user may have at most, as far as the runtime can say.
+    pub(super) ceiling: u64,
+}
+
+/// The program to ask, and what every question to it begins with, such as `--root` and a folder of its own for images.
+#[derive(Clone, Debug)]
+pub struct RuntimeProgram {
+    pub kind: RuntimeKind,
+    pub path: PathBuf,
+    /// Written by the operator, never by a tool.
+    pub options: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RuntimeKind {
+    Docker,
+    Podman,
+}
+
+/// Why there is no runtime.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NoRuntime(pub(super) String);
+
+/// What the runtime says that this host lets it do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Offers {
+    pub(super) memory: Offer,
+    pub(super) cpu: Offer,
+    pub(super) processes: Offer,
+    pub(super) seccomp: Offer,
+    pub(super) owner: Owner,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Offer {
+    There,
+    Missing,
+}
+
+/// Whose the runtime is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Owner {
+    Root,
+    /// Root of a container is an ordinary user outside.
+    OrdinaryUser,
+}
+
+/// Major and minor.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Version(pub(super) u32, pub(super) u32);
+
+impl Runtime {
+    /// Asks one program. A client whose server does not answer is no runtime.
+    pub fn ask(program: RuntimeProgram) -> Result<Self, NoRuntime> {
+        let no = |why: String| NoRuntime(format!("`{}`: {why}", program.path.display()));
+        let format = match program.kind {
+            RuntimeKind::Podman => "json",
+            RuntimeKind::Docker => "{{json .}}",
+        };
+        let question = ["info".to_owned(), "--format".to_owned(), format.to_owned()];
+        let answer =
+            client::ask(&program, &question, b"", PATIENCE).map_err(|error| no(error.to_string()))?;
+        let text = answer.content().map_err(no)?;
+        let (version, offers) = match program.kind {
+            RuntimeKind::Podman => read_podman(&text),
+            RuntimeKind::Docker => read_docker(&text),
+        }
+        .map_err(no)?;
+        let ours = rustix::process::getrlimit(Resource::Nproc).maximum;
+        let ceiling = ours.map_or(MONITORS_CEILING, |ours| ours.min(MONITORS_CEILING));
+        Ok(Self { program, version, offers, ceiling })
+    }
+
+    pub fn kind(&self) -> RuntimeKind {
+        self.program.kind
+    }
+}
+
+impl RuntimeKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+}
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Version(major, minor) = self.version;
+        let owner = match self.offers.owner {
+            Owner::Root => "",
+            Owner::OrdinaryUser => " of an ordinary user",
+        };
+        write!(formatter, "{} {major}.{minor}{owner}", self.program.kind.name())
+    }
+}
+
+impl fmt::Display for NoRuntime {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "no container runtime: {}", self.0)
+    }
+}
+
+impl std::error::Error for NoRuntime {}
+
+impl Offers {
+    fn lacking(self) -> Vec<&'static str> {
+        let all = [(self.memory, "memory"), (self.cpu, "processor time"), (self.processes, "processes")];
+        all.into_iter().filter(|(offer, _)| *offer == Offer::Missing).map(|(_, name)| name).collect()
+    }
+}
+
+impl Offer {
+    fn when(there: bool) -> Self {
+        if there { Self::There } else { Self::Missing }
+    }
+}
+
+impl Version {
+    fn read(text: &str) -> Result<Self, String> {
+        let mut numbers = text.split(['.', '-', '+']).map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Ok(Self(major, minor)),
+            _ => Err(format!("the version `{}` is not understood", text.escape_debug())),
+        }
+    }
+}
+
+fn read_podman(text: &[u8]) -> Result<(Version, Offers), String> {
+    #[derive(Deserialize)]
+    struct Info {
+        host: Host,
+        version: Named,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Host {
+        #[serde(default)]
+        cgroup_controllers: Option<Vec<String>>,
+        security: Security,
+        #[serde(default)]
+        service_is_remote: bool,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Security {
+        rootless: bool,
+        seccomp_enabled: bool,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Named {
+        version: String,
+    }
+    let Info { host, version } =
+        serde_json::from_slice(text).map_err(|_| "not an answer of Podman".to_owned())?;
+    if host.service_is_remote {
+        return Err("it runs containers on another machine, where our files are not".to_owned());
+    }
+    let version = Version::read(&version.version)?;
+    if version < OLDEST_PODMAN {
+        return Err(format!("version {}.{} is too old; use 4.3 or later", version.0, version.1));
+    }
+    let controllers = host.cgroup_controllers.unwrap_or_default();
+    let controller = |name: &str| Offer::when(controllers.iter().any(|controller| controller == name));
+    let offers = Offers {
+        memory: controller("memory"),
+        cpu: controller("cpu"),
+        processes: controller("pids"),
+        seccomp: Offer::when(host.security.seccomp_enabled),
+        owner: if host.security.rootless { Owner::OrdinaryUser } else { Owner::Root },
+    };
+    Ok((version, offers))
+}
+
+fn read_docker(text: &[u8]) -> Result<(Version, Offers), String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Info {
+        #[serde(default)]
+        server_version: String,
+        #[serde(default)]
+        server_errors: Vec<String>,
+        #[serde(rename = "OSType", default)]
+        os_type: String,
+        #[serde(default)]
+        memory_limit: bool,
+        #[serde(default)]
+        pids_limit: bool,
+        #[serde(rename = "CpuCfsQuota", alias = "CPUCfsQuota", default)]
+        cpu_quota: bool,
+        #[serde(default)]
+        security_options: Vec<String>,
+    }
+    let info: Info = serde_json::from_slice(text).map_err(|_| "not an answer of Docker".to_owned())?;
+    if let Some(error) = info.server_errors.first() {
+        return Err(client::complaint(error.as_bytes()));
+    }
+    if info.os_type != "linux" {
+        return Err("no Docker daemon for Linux answers".to_owned());
+    }
+    let version = Version::read(&info.server_version)?;
+    if version < OLDEST_DOCKER {
+        return Err(format!("version {}.{} is too old; use 20.10 or later", version.0, version.1));
+    }
+    let option =
+        |name: &str| info.security_options.iter().find(|option| option.split(',').any(|word| word == name));
+    let seccomp = option("name=seccomp").is_some_and(|option| !option.contains("unconfined"));
+    let is_mapped = option("name=rootless").or(option("name=userns")).is_some();
+    let offers = Offers {
+        memory: Offer::when(info.memory_limit),
+        cpu: Offer::when(info.cpu_quota),
+        processes: Offer::when(info.pids_limit),
+        seccomp: Offer::when(seccomp),
+        owner: if is_mapped { Owner::OrdinaryUser } else { Owner::Root },
+    };
+    Ok((version, offers))
+}
+
+const FOLDERS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/podman/bin"];
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What Podman's monitor of a container allows itself, and so the container.
+const MONITORS_CEILING: u64 = 32_768;
+
+/// `keep-id` with numbers.
+const OLDEST_PODMAN: Version = Version(4, 3);
+/// A private view of control groups.
+const OLDEST_DOCKER: Version = Version(20, 10);
+
+const INSTALL_REMEDY: &str = "install Podman (`apt-get install podman`), or start the Docker daemon";
+const LIMITS_REMEDY: &str = "use control groups of version 2, delegated to this user";
+const FILTER_REMEDY: &str =
+    "use a runtime built with seccomp, and take `unconfined` out of its configuration";
+
+#[cfg(test)]
+mod tests;

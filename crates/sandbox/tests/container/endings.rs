@@ -1,0 +1,198 @@
+//! However a container ends, everything in it ends.
+
+use std::{fs, path::Path, process::ExitCode, time::Duration};
+
+use tempfile::TempDir;
+use toolgate_sandbox::{Access, ContainerJail, Ending, OutputCaps};
+
+use crate::driver::{
+    CAPS, Case, IMAGE, another_gateway, bind, finish, finish_with, folder, is_empty_of_containers, jail,
+    on_runtime, podman, processes_with, runtime, runtime_with, wait_until,
+};
+
+pub const ALL: &[Case] = &[
+    Case { name: "a_late_command_is_killed_with_its_container", body: a_late_command_is_killed },
+    Case { name: "a_dropped_future_kills_the_container", body: a_dropped_future_kills_the_container },
+    Case {
+        name: "a_future_dropped_while_making_leaves_nothing",
+        body: a_future_dropped_while_making_leaves_nothing,
+    },
+    Case {
+        name: "a_container_that_is_never_started_is_removed",
+        body: a_container_that_is_never_started_is_removed,
+    },
+    Case { name: "too_much_output_kills", body: too_much_output_kills },
+    Case { name: "faults_are_cut_and_harmless", body: faults_are_cut_and_harmless },
+    Case { name: "want_of_memory_is_told", body: want_of_memory_is_told },
+    Case {
+        name: "what_was_started_in_the_background_ends_too",
+        body: what_was_started_in_the_background_ends_too,
+    },
+    Case {
+        name: "what_a_crashed_gateway_leaves_running_is_swept",
+        body: what_a_crashed_gateway_leaves_running_is_swept,
+    },
+    Case { name: "several_at_once_do_not_mix", body: several_at_once_do_not_mix },
+    Case { name: "leftovers_of_the_dead_are_swept", body: leftovers_of_the_dead_are_swept },
+];
+
+/// Runs a command that does not end.
+pub fn be_a_gateway(folder: &str, options: &[&str]) -> ExitCode {
+    on_runtime(async {
+        let container =
+            runtime_with(options).spawn(writer_to(Path::new(folder), "crashed-word")).await.unwrap();
+        container.finish(Vec::new(), CAPS).await
+    });
+    ExitCode::FAILURE
+}
+
+/// A command that writes until it is killed, and the folder it writes to.
+fn writer(word: &str) -> (ContainerJail, TempDir) {
+    let folder = folder();
+    (writer_to(folder.path(), word), folder)
+}
+
+fn writer_to(folder: &Path, word: &str) -> ContainerJail {
+    let mut one = jail(&format!(
+        "trap '' TERM INT HUP; (while :; do echo x >> /w/child; sleep 0.01; done) & while :; do echo {word} >> /w/log; sleep 0.01; done"
+    ));
+    one.view.binds.push(bind(folder, "/w", Access::Write));
+    one
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |about| about.len())
+}
+
+#[track_caller]
+fn check_silence(word: &str, folder: &TempDir) {
+    wait_until("the end of the container", is_empty_of_containers);
+    assert_eq!(processes_with(word), Vec::<String>::new());
+    let sizes = || (size(&folder.path().join("log")), size(&folder.path().join("child")));
+    let before = sizes();
+    assert!(before.0 > 0, "it never ran");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(sizes(), before, "somebody goes on writing");
+}
+
+fn a_late_command_is_killed() {
+    let (mut one, folder) = writer("late-word");
+    one.deadline = Duration::from_secs(2);
+    let report = finish(one);
+    assert_eq!(report.ending, Ending::TimedOut);
+    check_silence("late-word", &folder);
+}
+
+fn a_dropped_future_kills_the_container() {
+    let (one, folder) = writer("dropped-word");
+    on_runtime(async {
+        let container = runtime().spawn(one).await.unwrap();
+        let running = container.finish(Vec::new(), CAPS);
+        let log = folder.path().join("log");
+        let written = async {
+            while size(&log) == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            assert!(!processes_with("dropped-word").is_empty(), "the command cannot be seen");
+        };
+        tokio::select! { report = running => panic!("it ended: {report:?}"), () = written => {} }
+    });
+    check_silence("dropped-word", &folder);
+}
+
+fn a_future_dropped_while_making_leaves_nothing() {
+    for patience in [0, 20, 150, 400] {
+        on_runtime(async {
+            let making = runtime().spawn(jail("sleep 1000"));
+            let _ = tokio::time::timeout(Duration::from_millis(patience), making).await;
+        });
+        wait_until("the end of the container", is_empty_of_containers);
+    }
+}
+
+fn a_container_that_is_never_started_is_removed() {
+    let container = on_runtime(async { runtime().spawn(jail("sleep 1000")).await.unwrap() });
+    assert!(!is_empty_of_containers());
+    drop(container);
+    wait_until("the end of the container", is_empty_of_containers);
+}
+
+fn too_much_output_kills() {
+    let report =
+        finish_with(jail("while :; do echo flood; done"), b"", OutputCaps { stdout: 1000, stderr: 10 });
+    assert_eq!((report.ending, report.stdout.len()), (Ending::OutputTooLarge, 1000));
+    wait_until("the end of the container", is_empty_of_containers);
+}
+
+fn faults_are_cut_and_harmless() {
+    let report =
+        finish_with(jail("echo 0123456789abcdef >&2; echo done"), b"", OutputCaps { stdout: 100, stderr: 4 });
+    assert_eq!((report.ending, report.stdout.as_slice()), (Ending::Exited(0), b"done\n".as_slice()));
+    assert_eq!((report.stderr.as_slice(), report.stderr_cut), (b"0123".as_slice(), true));
+}
+
+fn want_of_memory_is_told() {
+    let report = finish(jail("x=0123456789abcdef; while :; do x=$x$x; done"));
+    assert_eq!(report.ending, Ending::OutOfMemory);
+    // Somebody else's want of memory, which the program survives, is no end.
+    let report = finish(jail("sh -c 'x=0123456789abcdef; while :; do x=$x$x; done' 2>/dev/null; exit 5"));
+    assert_eq!(report.ending, Ending::Exited(5));
+}
+
+fn what_was_started_in_the_background_ends_too() {
+    let folder = folder();
+    let mut one = jail(
+        "(trap '' HUP TERM; while :; do echo x >> /w/log; sleep 0.01; done) & while [ ! -s /w/log ]; do :; done",
+    );
+    one.view.binds.push(bind(folder.path(), "/w", Access::Write));
+    assert_eq!(finish(one).ending, Ending::Exited(0));
+    check_silence("no such word", &folder);
+}
+
+fn what_a_crashed_gateway_leaves_running_is_swept() {
+    let folder = folder();
+    let mut gateway = another_gateway(folder.path());
+    wait_until("the start of the command", || size(&folder.path().join("log")) > 0);
+    assert_eq!(runtime().sweep(), Ok(0), "the other gateway is alive");
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    assert!(!processes_with("crashed-word").is_empty(), "nothing was left behind");
+    assert_eq!(runtime().sweep(), Ok(1));
+    check_silence("crashed-word", &folder);
+}
+
+fn several_at_once_do_not_mix() {
+    let one = async |word: &str| {
+        let container =
+            runtime().spawn(jail("cat; sleep 0.2; cat /tmp/*; hostname > /tmp/mine")).await.unwrap();
+        container.finish(word.as_bytes().to_vec(), CAPS).await
+    };
+    let reports = on_runtime(async { tokio::join!(one("first"), one("second"), one("third")) });
+    for (report, word) in [(reports.0, "first"), (reports.1, "second"), (reports.2, "third")] {
+        assert_eq!((report.ending, report.stdout.as_slice()), (Ending::Exited(0), word.as_bytes()));
+    }
+}
+
+fn leftovers_of_the_dead_are_swept() {
+    let create = |labels: &[&str]| {
+        let options: Vec<&str> = ["create", "--network=none", "--ulimit=nofile=64:64"]
+            .into_iter()
+            .chain(labels.iter().copied())
+            .collect();
+        podman(&[options.as_slice(), &[IMAGE, "/bin/true"]].concat())
+    };
+    let dead =
+        create(&["--label=toolgate.owner=1.1.another-boot.pid1", "--label=toolgate.expires=99999999999"]);
+    let late = create(&["--label=toolgate.owner=1.1.x.y", "--label=toolgate.expires=1"]);
+    let strange = create(&["--label=toolgate.owner=whoever"]);
+    let foreign = create(&[]);
+    let living = on_runtime(async { runtime().spawn(jail("true")).await.unwrap() });
+    assert_eq!(runtime().sweep(), Ok(2));
+    let left = podman(&["ps", "--all", "--quiet", "--no-trunc"]);
+    let left: Vec<&str> = left.lines().collect();
+    assert_eq!(left.len(), 3);
+    assert!(left.contains(&strange.as_str()) && left.contains(&foreign.as_str()));
+    assert!(!left.contains(&dead.as_str()) && !left.contains(&late.as_str()));
+    assert_eq!(on_runtime(living.finish(Vec::new(), CAPS)).ending, Ending::Exited(0));
+    podman(&["rm", "--force", &strange, &foreign]);
+}

@@ -1,0 +1,32 @@
+//! Does a container hold? Runs Podman with images and storage of its own, made here, without a network.
+//!
+//! Where Podman is missing or cannot run, the cases are left out, and a line says so. It understands a filter and `--list`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a test without the usual harness"
+)]
+
+mod attacks;
+mod cases;
+mod driver;
+mod endings;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [driver::GATEWAY, folder, options @ ..] =
+        arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+    {
+        return endings::be_a_gateway(folder, options);
+    }
+    let cases: Vec<driver::Case> = [cases::ALL, attacks::ALL, endings::ALL].concat();
+    if arguments.iter().any(|word| word == "--list") {
+        return driver::list(&cases);
+    }
+    let filter = arguments.iter().find(|word| !word.starts_with('-')).map_or("", String::as_str);
+    driver::run(&cases, filter)
+}
