@@ -1,0 +1,207 @@
+//! The form fits; does the structure too? Checksums, nested documents, key blocks, values that are no literals.
+
+use std::ops::Range;
+
+use base64::{
+    Engine as _,
+    alphabet::{STANDARD, URL_SAFE},
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::rule::End;
+
+mod assigned;
+mod bech32;
+mod checksum;
+mod pem;
+
+pub(crate) use pem::body_end;
+
+/// What a rule may ask for by name.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Check {
+    /// The pattern's last character begins a value that is a literal, not code and not a placeholder.
+    Assigned,
+    /// An access key id that names an account.
+    AwsKeyId,
+    /// What follows the first `_` is a JSON object in base64.
+    Base64Json,
+    /// `user:password` in base64.
+    BasicAuth,
+    /// The checksum of Bech32.
+    Bech32,
+    /// Six characters at the end are the CRC-32 of what stands after the `_`, in base 62.
+    Crc32,
+    /// The first part is a number in base64, as is the id of a Discord user.
+    Discord,
+    /// Mixed, not said to be a digest or an image, and no alphabet; reaches as far as base64 does. For what is only
+    /// possible, for anybody can say so.
+    Loose,
+    /// Letters and digits both, and not one character over and over.
+    Mixed,
+    /// Header and payload are JSON objects, and the header names an algorithm.
+    Jwt,
+    /// Exactly 64 bytes in base64.
+    Key64,
+    /// A private key block; the finding reaches to its end.
+    Pem,
+    /// A macaroon for PyPI.
+    PypiMacaroon,
+    /// A value in an address: anything but a placeholder.
+    Written,
+}
+
+pub(crate) enum Judged {
+    Sound,
+    /// The form without the structure.
+    Unsound,
+    /// No secret at all.
+    Refuted,
+    /// Sound, and elsewhere than the pattern says.
+    Extends(Range<usize>, End),
+}
+
+impl Check {
+    pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>) -> Judged {
+        let secret = hay.get(span.clone()).unwrap_or_default();
+        let is_sound = match self {
+            Self::Assigned => {
+                let value = span.end.saturating_sub(1);
+                let end = assigned::literal_end(hay, value);
+                return end.map_or(Judged::Refuted, |end| Judged::Extends(value..end, End::Closed));
+            }
+            Self::Loose => return judge_loose(hay, span),
+            Self::Pem => return pem::judge(hay, span),
+            Self::Written => {
+                return if assigned::is_written(secret) { Judged::Sound } else { Judged::Refuted };
+            }
+            Self::AwsKeyId => names_an_account(secret),
+            Self::Base64Json => after(secret, b'_').is_some_and(|text| json_object(text).is_some()),
+            Self::BasicAuth => is_basic_auth(secret),
+            Self::Bech32 => bech32::is_sound(secret),
+            Self::Crc32 => checksum::is_sound(secret),
+            Self::Discord => is_discord(secret),
+            Self::Mixed => is_mixed(secret),
+            Self::Jwt => is_jwt(secret),
+            Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
+            Self::PypiMacaroon => is_pypi(secret),
+        };
+        if is_sound { Judged::Sound } else { Judged::Unsound }
+    }
+}
+
+/// Bits per character, by how often each occurs.
+pub(crate) fn entropy(text: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in text {
+        if let Some(count) = counts.get_mut(usize::from(*byte)) {
+            *count += 1;
+        }
+    }
+    let total = u32::try_from(text.len()).map_or(f64::MAX, f64::from);
+    let shares = counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / total);
+    shares.map(|share| -share * share.log2()).sum()
+}
+
+/// Decodes either alphabet, padded or not; nothing if it is not base64.
+pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
+    STANDARD_ENGINE.decode(text).or_else(|_| URL_ENGINE.decode(text)).ok()
+}
+
+fn after(text: &[u8], mark: u8) -> Option<&[u8]> {
+    let at = memchr::memchr(mark, text)?;
+    text.get(at + 1..)
+}
+
+fn json_object(text: &[u8]) -> Option<serde_json::Map<String, Value>> {
+    serde_json::from_slice(&decode(text)?).ok()
+}
+
+fn is_jwt(token: &[u8]) -> bool {
+    let mut parts = token.split(|byte| *byte == b'.');
+    let header = parts.next().and_then(json_object);
+    let payload = parts.next().and_then(json_object);
+    header.is_some_and(|header| header.get("alg").is_some_and(Value::is_string)) && payload.is_some()
+}
+
+/// The account is in the id's bits since 2019; ids from before then begin with `I` or `J` after their prefix.
+fn names_an_account(id: &[u8]) -> bool {
+    let Some(body) = id.get(4..).filter(|body| body.len() == 16) else { return false };
+    if matches!(body.first(), Some(b'I' | b'J')) {
+        return true;
+    }
+    let account = body.iter().take(9).try_fold(0_u64, |bits, byte| {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'2'..=b'7' => byte - b'2' + 26,
+            _ => return None,
+        };
+        Some(bits << 5 | u64::from(digit))
+    });
+    // 45 bits were read; the account is 40 of them, after the first.
+    account.is_some_and(|bits| (bits >> 4 & 0xff_ffff_ffff) < 1_000_000_000_000)
+}
+
+fn is_basic_auth(text: &[u8]) -> bool {
+    decode(text).is_some_and(|pair| {
+        memchr::memchr(b':', &pair).is_some() && pair.iter().all(|byte| *byte >= b' ' && *byte != 0x7f)
+    })
+}
+
+fn is_discord(token: &[u8]) -> bool {
+    let id = token.split(|byte| *byte == b'.').next().and_then(decode);
+    id.is_some_and(|id| (17..=20).contains(&id.len()) && id.iter().all(u8::is_ascii_digit))
+}
+
+fn is_mixed(text: &[u8]) -> bool {
+    let has = |test: fn(&u8) -> bool| text.iter().any(test);
+    has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && entropy(text) > 2.5
+}
+
+fn judge_loose(hay: &[u8], span: &Range<usize>) -> Judged {
+    let secret = hay.get(span.clone()).unwrap_or_default();
+    if !is_mixed(secret) || is_named_otherwise(hay, span.start) || is_alphabet(secret) {
+        return Judged::Refuted;
+    }
+    let rest = hay.get(span.end..).unwrap_or_default();
+    let belongs =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    Judged::Extends(span.start..span.end + rest.iter().take_while(|byte| belongs(byte)).count(), End::Closed)
+}
+
+/// `sha512-…`, `sha256:…`, `;base64,…`.
+fn is_named_otherwise(hay: &[u8], start: usize) -> bool {
+    let before = hay.get(start.saturating_sub(8)..start).unwrap_or_default();
+    let rest = hay.get(start..).unwrap_or_default();
+    let is_digest = |text: &[u8]| {
+        [&b"sha1"[..], b"sha256", b"sha384", b"sha512"].iter().any(|name| text.starts_with(name))
+    };
+    before.ends_with(b"base64,")
+        || is_digest(rest)
+        || (before.ends_with(b":") && before.windows(3).any(|three| three == b"sha"))
+}
+
+fn is_alphabet(text: &[u8]) -> bool {
+    text.windows(10).any(|ten| ten.array_windows().all(|[a, b]| a.checked_add(1) == Some(*b)))
+}
+
+fn is_pypi(token: &[u8]) -> bool {
+    let body = after(token, b'-').and_then(decode);
+    body.is_some_and(|body| {
+        [&b"\x02\x01\x08pypi.org\x02"[..], b"\x02\x01\x0dtest.pypi.org\x02"]
+            .iter()
+            .any(|head| body.starts_with(head))
+    })
+}
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const STANDARD_ENGINE: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+const URL_ENGINE: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+
+#[cfg(test)]
+mod tests;

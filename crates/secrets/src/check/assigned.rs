@@ -1,0 +1,110 @@
+//! `password = …`: is that a password, or code and placeholders?
+//!
+//! Only the value's own form counts, never words near it: an attacker can write any word.
+
+use std::ops::Range;
+
+/// Where the value that begins at `start` ends, if it is a literal that somebody could log in with.
+pub(super) fn literal_end(hay: &[u8], start: usize) -> Option<usize> {
+    let is_quoted = start.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte));
+    let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
+    let length =
+        if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| is_bare(**byte)).count() };
+    let span = start..start + length;
+    let value = hay.get(span.clone()).filter(|value| value.len() >= MIN_VALUE && is_written(value))?;
+    let is_literal = if is_quoted { is_quoted_literal(value) } else { is_bare_literal(hay, &span, value) };
+    is_literal.then_some(span.end)
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'`')
+}
+
+/// Up to the quote that ends it, or the backslash before that.
+fn quoted_length(rest: &[u8]) -> Option<usize> {
+    let ends = |byte: &u8| is_quote(*byte) || matches!(byte, b'\\' | b'\r' | b'\n');
+    let length = rest.iter().position(ends)?;
+    rest.get(length).is_some_and(|byte| !byte.is_ascii_whitespace()).then_some(length)
+}
+
+fn is_bare(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !is_quote(byte) && !matches!(byte, b'<' | b'>' | b'&' | b'\\')
+}
+
+/// Whether a value is there at all: no placeholder, and not one character over and over.
+pub(super) fn is_written(value: &[u8]) -> bool {
+    !is_placeholder(value) && !is_repetition(value)
+}
+
+/// Within quotes anything is a literal but a sentence.
+fn is_quoted_literal(value: &[u8]) -> bool {
+    let spaces = value.iter().filter(|byte| byte.is_ascii_whitespace()).count();
+    spaces == 0 || (spaces <= 3 && has_digit(value))
+}
+
+/// Without quotes it may be a name, a type or a call; those have no digits among their letters, or end in a bracket.
+fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
+    let calls =
+        value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b';' | b','))
+            || matches!(hay.get(span.end), Some(b'(' | b'['));
+    if calls || value.starts_with(b"$") || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?."))
+    {
+        return false;
+    }
+    is_environment_line(hay, span.start)
+        || (has_digit(value) && has_letter(value) && !is_member_access(value))
+}
+
+/// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file.
+fn is_environment_line(hay: &[u8], value: usize) -> bool {
+    let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
+    let Some(name) = before.strip_suffix(b"=") else { return false };
+    let name = name.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let name = name.strip_prefix(b"export ").unwrap_or(name);
+    !name.is_empty()
+        && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
+}
+
+/// `config.password2`: names joined by dots.
+fn is_member_access(value: &[u8]) -> bool {
+    let mut parts = value.split(|byte| *byte == b'.');
+    let is_name = |part: &[u8]| {
+        part.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+            && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    memchr::memchr(b'.', value).is_some() && parts.all(is_name)
+}
+
+/// `${NAME}`, `{{ name }}`, `<name>`, `%(name)s`, `$NAME`: closed at both ends, or nothing but a name.
+fn is_placeholder(value: &[u8]) -> bool {
+    let between = |open: &[u8], close: &[u8]| value.starts_with(open) && value.ends_with(close);
+    let is_variable = value.strip_prefix(b"$").is_some_and(|name| {
+        name.first().is_some_and(u8::is_ascii_uppercase)
+            && name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
+    });
+    is_variable
+        || between(b"${", b"}")
+        || between(b"$(", b")")
+        || between(b"{", b"}")
+        || between(b"<", b">")
+        || between(b"%(", b"s")
+        || between(b"%", b"%")
+}
+
+/// `********`, `xxxxxxxx`.
+fn is_repetition(value: &[u8]) -> bool {
+    value.first().is_some_and(|first| value.iter().all(|byte| byte == first))
+}
+
+fn has_digit(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_digit)
+}
+
+fn has_letter(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_alphabetic)
+}
+
+const MAX_NAME: usize = 80;
+const MIN_VALUE: usize = 6;
+/// What is longer is no password; without quotes its beginning is taken for one all the same.
+const MAX_VALUE: usize = 400;

@@ -1,0 +1,47 @@
+//! Do the last six characters of a token sum up the others? GitHub's and npm's tokens do.
+
+/// `prefix_` + body + six characters: the CRC-32 of the body in base 62, filled with zeroes in front.
+pub(super) fn is_sound(token: &[u8]) -> bool {
+    let Some(start) = memchr::memchr(b'_', token) else { return false };
+    let Some((body, sum)) = token.get(start + 1..).and_then(|rest| rest.split_last_chunk::<6>()) else {
+        return false;
+    };
+    let stated = sum.iter().try_fold(0_u64, |sum, byte| Some(sum * 62 + base62(*byte)?));
+    stated == Some(u64::from(crc32(body)))
+}
+
+fn base62(byte: u8) -> Option<u64> {
+    let digit = match byte {
+        b'0'..=b'9' => byte - b'0',
+        b'A'..=b'Z' => byte - b'A' + 10,
+        b'a'..=b'z' => byte - b'a' + 36,
+        _ => return None,
+    };
+    Some(u64::from(digit))
+}
+
+/// Bit by bit: thirty bytes, once per candidate.
+fn crc32(bytes: &[u8]) -> u32 {
+    let fold = |mut sum: u32, byte: &u8| {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            let low = sum & 1;
+            sum = sum >> 1 ^ (low.wrapping_neg() & REVERSED_POLYNOMIAL);
+        }
+        sum
+    };
+    !bytes.iter().fold(u32::MAX, fold)
+}
+
+const REVERSED_POLYNOMIAL: u32 = 0xedb8_8320;
+
+#[cfg(test)]
+mod tests {
+    use super::crc32;
+
+    #[test]
+    fn the_checksum_is_the_one_of_the_standard() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(b""), 0);
+    }
+}

@@ -1,0 +1,89 @@
+//! Loading: what is refused, and that it names the rule and the remedy.
+
+use super::*;
+
+#[test]
+fn the_shipped_rules_keep_to_their_examples() {
+    let detector = Detector::shipped().unwrap();
+    let providers: HashSet<_> = detector.rules().map(|rule| rule.provider).collect();
+    assert!(providers.len() >= 150, "{} providers", providers.len());
+    assert!(Arc::ptr_eq(&detector, &Detector::shipped().unwrap()), "they are loaded once");
+}
+
+/// A rule file whose only rule has these fields besides the needed ones.
+fn file(fields: &str) -> String {
+    format!(
+        r#"{{"rules": [{{"id": "acme", "provider": "acme", "type": "token", "tier": "definite", {fields},
+        "examples": {{"hit": ["acme_0123456789"], "miss": ["acme_0"]}}}}]}}"#
+    )
+}
+
+fn load(text: &str) -> Result<Detector, RuleError> {
+    Detector::from_files(&[RuleFile { name: "acme.json", text }], &[])
+}
+
+#[track_caller]
+fn check_error(text: &str, expect: &str) {
+    let error = load(text).unwrap_err().to_string();
+    assert!(error.starts_with("acme.json: ") && error.contains(expect), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn a_rule_of_ones_own() {
+    let text = file(r#""pattern": "acme_[0-9]{10}""#);
+    let own = RuleFile { name: "acme.json", text: &text };
+    let detector = Detector::with(&[own], &["github-token"]).unwrap();
+    assert_eq!(detector.redact("x acme_0123456789", Tier::Definite).text, "x [REDACTED:token:acme]");
+    assert!(detector.rules().all(|rule| &*rule.id != "github-token"));
+}
+
+#[test]
+fn unsound_rules_are_named() {
+    check_error("{", "not a file of rules");
+    check_error(&file(r#""pattern": "acme_[0-9]{8,}""#), "rule `acme`: `pattern` may match more than");
+    check_error(&file(r#""pattern": "acme_(""#), "rule `acme`: `pattern` cannot be read");
+    check_error(&file(r#""pattern": "acme_1""#), "matches fewer than");
+    check_error(&file(r#""pattern": "[a-z]{4}_[0-9]{10}""#), "does not begin with three fixed characters");
+    check_error(&file(r#""pattern": "acme_[0-9]{10}", "minEntropy": 3"#), "add a `context`");
+    check_error(&file(r#""pattern": "acme_[0-9]{10}", "unverified": "probable""#), "name a `check`");
+    check_error(&file(r#""pattern": "acme_[0-9]{10}", "check": "crc"#), "not a file of rules");
+    check_error(&file(r#""pattern": "acme_[0-9]{10}", "keywords": ["ab"]"#), "at least 3 characters");
+    check_error(
+        &file(r#""pattern": "acme_[0-9]{10}", "context": {"words": [], "within": 5}"#),
+        "needs words",
+    );
+    check_error(&file(r#""pattern": "acme_[0-9]{10}", "surprise": 1"#), "surprise");
+}
+
+#[test]
+fn examples_are_checked_when_loaded() {
+    check_error(&file(r#""pattern": "acme_[0-9]{11}""#), "rule `acme`: does not find its example `hit` 1");
+    let miss = file(r#""pattern": "acme_[0-9]{10}""#).replace("\"acme_0\"", "[\"acme_01\", \"23456789\"]");
+    check_error(&miss, "rule `acme`: finds its example `miss` 1");
+    let none = file(r#""pattern": "acme_[0-9]{10}""#).replace("\"acme_0\"", "");
+    check_error(&none, "give at least one example");
+}
+
+#[test]
+fn ids_are_unique_and_known() {
+    let text = file(r#""pattern": "acme_[0-9]{10}""#);
+    let own = RuleFile { name: "acme.json", text: &text };
+    let twice = Detector::from_files(&[own, own], &[]).unwrap_err();
+    assert_eq!(
+        twice.to_string(),
+        "acme.json: rule `acme`: another rule has this id; ids are unique over all files"
+    );
+    let unknown = Detector::with(&[], &["no-such-rule"]).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "disabled: no rule has the disabled id `no-such-rule`; see the list of rules"
+    );
+}
+
+#[test]
+fn names_that_would_break_a_mark_are_refused() {
+    let text =
+        file(r#""pattern": "acme_[0-9]{10}""#).replace("\"provider\": \"acme\"", "\"provider\": \"ac]me\"");
+    check_error(&text, "`provider` is `ac]me`; use 1 to 40 of a-z, 0-9 and `-`");
+}

@@ -1,0 +1,125 @@
+//! Which ASCII character does this one pretend to be?
+
+/// How a character reads to somebody who does not look at code points.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reads {
+    /// Not at all: it has no width.
+    AsNothing,
+    As(u8),
+}
+
+/// Nothing for characters that pretend nothing. A table of our own rather than full compatibility folding: only what
+/// reads like a character that tokens are made of matters.
+pub(crate) fn reads(character: char) -> Option<Reads> {
+    let code = u32::from(character);
+    let reads = match code {
+        0xad
+        | 0x34f
+        | 0x61c
+        | 0x115f..=0x1160
+        | 0x17b4..=0x17b5
+        | 0x180b..=0x180f
+        | 0x200b..=0x200f
+        | 0x202a..=0x202e
+        | 0x2060..=0x206f
+        | 0x3164
+        | 0xfe00..=0xfe0f
+        | 0xfeff
+        | 0xffa0
+        | 0xe_0000..=0xe_007f
+        | 0xe_0100..=0xe_01ef => Reads::AsNothing,
+        0xa0 | 0x2000..=0x200a | 0x2028..=0x2029 | 0x202f | 0x205f | 0x3000 => Reads::As(b' '),
+        0x2010..=0x2015 | 0x2043 | 0x2212 | 0x2796 | 0xfe58 | 0xfe63 => Reads::As(b'-'),
+        0x2024 | 0xfe52 => Reads::As(b'.'),
+        0x2044 | 0x2215 | 0x29f8 => Reads::As(b'/'),
+        0x2236 | 0xa789 | 0xfe55 => Reads::As(b':'),
+        0xfe4d..=0xfe4f => Reads::As(b'_'),
+        0xff01..=0xff5e => Reads::As(byte(code - 0xff01, b'!')),
+        0x1d400..=0x1d6a3 => Reads::As(letter((code - 0x1d400) % 52)),
+        0x1d7ce..=0x1d7ff => Reads::As(byte((code - 0x1d7ce) % 10, b'0')),
+        0x1fbf0..=0x1fbf9 => Reads::As(byte(code - 0x1fbf0, b'0')),
+        0x24b6..=0x24cf => Reads::As(byte(code - 0x24b6, b'A')),
+        0x24d0..=0x24e9 => Reads::As(byte(code - 0x24d0, b'a')),
+        0x1f130..=0x1f149 => Reads::As(byte(code - 0x1f130, b'A')),
+        0x1f150..=0x1f169 => Reads::As(byte(code - 0x1f150, b'A')),
+        0x1f170..=0x1f189 => Reads::As(byte(code - 0x1f170, b'A')),
+        _ => return letter_like(character).map(Reads::As),
+    };
+    Some(reads)
+}
+
+/// Letters that Unicode had before the mathematical alphabets and that are missing there.
+fn letter_like(character: char) -> Option<u8> {
+    let letter = match character {
+        'ℂ' | 'ℭ' => b'C',
+        'ℊ' => b'g',
+        'ℋ' | 'ℌ' | 'ℍ' => b'H',
+        'ℎ' => b'h',
+        'ℐ' | 'ℑ' => b'I',
+        'ℒ' => b'L',
+        'ℓ' => b'l',
+        'ℕ' => b'N',
+        'ℙ' => b'P',
+        'ℚ' => b'Q',
+        'ℛ' | 'ℜ' | 'ℝ' => b'R',
+        'ℤ' | 'ℨ' => b'Z',
+        'ℬ' => b'B',
+        'ℯ' => b'e',
+        'ℰ' => b'E',
+        'ℱ' => b'F',
+        'ℳ' => b'M',
+        'ℴ' => b'o',
+        'K' => b'K',
+        _ => return None,
+    };
+    Some(letter)
+}
+
+/// Capitals first, as the mathematical alphabets have them.
+fn letter(index: u32) -> u8 {
+    if index < 26 { byte(index, b'A') } else { byte(index - 26, b'a') }
+}
+
+/// INVARIANT: every caller's offset stays within ASCII.
+fn byte(offset: u32, from: u8) -> u8 {
+    u8::try_from(offset).map_or(from, |offset| from.saturating_add(offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reads, reads};
+
+    #[test]
+    fn look_alikes_read_as_what_they_look_like() {
+        for (text, reads_as) in [
+            ("ｇｈｐ＿０", "ghp_0"),
+            ("𝚐𝚑𝚙𝟶𝐀𝗓", "ghp0Az"),
+            ("–—−", "---"),
+            ("ⓖⒽ🄰", "gHA"),
+            ("\u{a0}\u{3000}", "  "),
+        ] {
+            let folded: String = text
+                .chars()
+                .map(|character| match reads(character) {
+                    Some(Reads::As(byte)) => char::from(byte),
+                    other => panic!("{character:?} reads as {other:?}"),
+                })
+                .collect();
+            assert_eq!(folded, reads_as);
+        }
+    }
+
+    #[test]
+    fn what_has_no_width_reads_as_nothing() {
+        for character in ['\u{200b}', '\u{200d}', '\u{feff}', '\u{ad}', '\u{2060}', '\u{fe0f}', '\u{e0041}'] {
+            assert_eq!(reads(character), Some(Reads::AsNothing), "{character:?}");
+        }
+    }
+
+    #[test]
+    fn letters_of_other_scripts_stay() {
+        for character in ['é', 'ß', 'я', '中', 'a', '-', '"', '’'] {
+            assert_eq!(reads(character), None, "{character:?}");
+        }
+    }
+}

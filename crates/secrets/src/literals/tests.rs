@@ -1,0 +1,42 @@
+//! Every word is found wherever it stands, and nothing else is.
+
+use super::*;
+
+fn needle(text: &str, folds_case: bool, rule: usize) -> Needle {
+    Needle { text: text.as_bytes().into(), folds_case, meaning: Meaning::Rule(rule) }
+}
+
+#[track_caller]
+fn check(hay: &str, expect: &[(usize, &str)]) {
+    let literals =
+        Literals::new(vec![needle("ghp_", false, 0), needle("SG.", false, 1), needle("password", true, 2)]);
+    let mut found = Vec::new();
+    literals.each(hay.as_bytes(), |at, needle| {
+        found.push((at, String::from_utf8_lossy(&needle.text).into_owned()));
+    });
+    let found: Vec<(usize, &str)> = found.iter().map(|(at, text)| (*at, text.as_str())).collect();
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn words_are_found_at_their_places() {
+    check("ghp_", &[(0, "ghp_")]);
+    check("xghp_ghp_", &[(1, "ghp_"), (5, "ghp_")]);
+    check("", &[]);
+    check("ghp", &[]);
+}
+
+#[test]
+fn case_counts_unless_it_is_ignored() {
+    check("GHP_ PassWord PASSWORD", &[(5, "password"), (14, "password")]);
+}
+
+#[test]
+fn the_rest_of_a_word_counts() {
+    check("passwort passw", &[]);
+}
+
+#[test]
+fn a_word_of_three_needs_a_token_after_it() {
+    check("SG.a SG._ SG. SG.", &[(0, "SG."), (5, "SG.")]);
+}

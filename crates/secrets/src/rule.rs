@@ -1,0 +1,281 @@
+//! Does this rule's secret stand here? One compiled rule, asked wherever one of its words stands.
+
+use std::{ops::Range, sync::Arc};
+
+use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
+
+use self::alphabet::Alphabet;
+use crate::{
+    check::{Check, Judged, entropy},
+    finding::Tier,
+    marker::Markers,
+};
+
+mod alphabet;
+mod compile;
+mod file;
+
+pub use file::{RuleError, RuleFile};
+
+pub(crate) use file::read;
+
+pub(crate) struct Rule {
+    pub id: Arc<str>,
+    pub provider: Arc<str>,
+    pub kind: Arc<str>,
+    pub tier: Tier,
+    /// The tier where the form fits and `check` does not; without one such a match is nothing.
+    pub unverified: Option<Tier>,
+    /// What the literal search looks for; see [`Place`] for what a hit means.
+    pub words: Vec<Box<[u8]>>,
+    pub case: Case,
+    place: Place,
+    /// Where the secret contains the word: how it begins, if that is fixed.
+    beginnings: Vec<Box<[u8]>>,
+    pattern: Regex,
+    /// The capture group that is the secret; the whole match where the pattern has none.
+    group: Option<usize>,
+    longest: usize,
+    shortest: usize,
+    /// The bytes that a match can consist of.
+    alphabet: Alphabet,
+    check: Option<Check>,
+    context: Option<Context>,
+    min_entropy: Option<f64>,
+    /// Whether the pattern asks for a word's border at its ends: a mark is not one.
+    borders: Borders,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Case {
+    Exact,
+    Ignored,
+}
+
+/// Where the match lies, seen from the word that was hit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    /// It begins with the word.
+    Here,
+    /// It contains the word, and begins at most so many bytes before it.
+    Around { reach: usize },
+    /// It begins at most so many bytes after the word, which is its context.
+    After { within: usize, lines: Lines },
+}
+
+struct Context {
+    words: Vec<Box<[u8]>>,
+    within: usize,
+    lines: Lines,
+}
+
+/// Whether the context may stand on another line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Lines {
+    Any,
+    Same,
+}
+
+#[derive(Clone, Copy)]
+struct Borders {
+    front: bool,
+    back: bool,
+}
+
+/// A secret that a rule found.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Match {
+    pub span: Range<usize>,
+    pub tier: Tier,
+    pub end: End,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum End {
+    Closed,
+    /// A key block that went on where the text stopped: what follows belongs to it.
+    Open,
+}
+
+impl Rule {
+    /// Looks for the secret around the word at `word`.
+    pub(crate) fn matches(
+        &self,
+        hay: &[u8],
+        word: Range<usize>,
+        markers: &Markers,
+        mut found: impl FnMut(Match),
+    ) {
+        match self.place {
+            Place::Here => {
+                // Most hits are words in a sentence; this tells them from tokens before the regex is asked.
+                if self.alphabet.first_run(hay, word.start..word.start + 1, self.shortest).is_none() {
+                    return;
+                }
+                let until = hay.len().min(word.start + self.longest);
+                let input = Input::new(hay).range(word.start..until).anchored(Anchored::Yes);
+                if let Some(span) = self.search(&input)
+                    && self.in_context(hay, span.whole.start, markers)
+                {
+                    found_if(self.judge(hay, &span, markers), &mut found);
+                }
+            }
+            Place::Around { reach } => self.matches_around(hay, &word, reach, markers, &mut found),
+            Place::After { within, lines } => {
+                let starts = word.end..word.end + within + 1;
+                let Some(from) = self.alphabet.first_run(hay, starts, self.shortest) else { return };
+                let until = hay.len().min(word.end + within + self.longest);
+                self.each(hay, from..until, |span| {
+                    let near = span.whole.start - word.end <= within;
+                    if near && !is_barred(hay, &word, span.whole.start, lines, markers) {
+                        found_if(self.judge(hay, span, markers), &mut found);
+                    }
+                    near
+                });
+            }
+        }
+    }
+
+    fn matches_around(
+        &self,
+        hay: &[u8],
+        word: &Range<usize>,
+        reach: usize,
+        markers: &Markers,
+        found: &mut impl FnMut(Match),
+    ) {
+        let from = run_start(hay, word.start, reach);
+        let until = hay.len().min(word.start + self.longest);
+        let mut judge = |spans: &Spans| {
+            let holds = spans.whole.start <= word.start && word.end <= spans.whole.end;
+            if holds && self.in_context(hay, spans.whole.start, markers) {
+                found_if(self.judge(hay, spans, markers), found);
+            }
+        };
+        if self.beginnings.is_empty() {
+            self.each(hay, from..until, |spans| {
+                judge(spans);
+                spans.whole.end <= word.start
+            });
+            return;
+        }
+        // A search from each place would read the same bytes over and over; the places nearest to the word are tried.
+        for beginning in &self.beginnings {
+            let run = hay.get(from..word.start).unwrap_or_default();
+            for at in memchr::memmem::rfind_iter(run, beginning).take(MAX_TRIES) {
+                let input = Input::new(hay).range(from + at..until).anchored(Anchored::Yes);
+                if let Some(spans) = self.search(&input) {
+                    judge(&spans);
+                }
+            }
+        }
+    }
+
+    /// Whether it may be looked for where a text was put together again: only what stands for itself may.
+    pub(crate) fn stands_alone(&self) -> bool {
+        self.case == Case::Exact && self.context.is_none() && self.tier >= Tier::Probable
+    }
+
+    /// Whether a hit on one of its words begins or contains the secret, so that the word is disguised with it.
+    pub(crate) fn word_is_inside(&self) -> bool {
+        !matches!(self.place, Place::After { .. })
+    }
+
+    fn each(&self, hay: &[u8], range: Range<usize>, mut go_on: impl FnMut(&Spans) -> bool) {
+        let mut from = range.start;
+        while from < range.end {
+            let Some(spans) = self.search(&Input::new(hay).range(from..range.end)) else { return };
+            if !go_on(&spans) {
+                return;
+            }
+            from = spans.whole.end.max(from + 1);
+        }
+    }
+
+    fn search(&self, input: &Input<'_>) -> Option<Spans> {
+        let Some(group) = self.group else {
+            let found = self.pattern.search(input)?;
+            return Some(Spans { whole: found.range(), secret: found.range() });
+        };
+        // Most hits are no match, and finding that out without groups is far cheaper.
+        self.pattern.search_half(input)?;
+        let mut groups: Captures = self.pattern.create_captures();
+        self.pattern.search_captures(input, &mut groups);
+        let whole = groups.get_match()?.range();
+        let secret = groups.get_group(group)?.range();
+        Some(Spans { whole, secret })
+    }
+
+    fn in_context(&self, hay: &[u8], start: usize, markers: &Markers) -> bool {
+        let Some(context) = &self.context else { return true };
+        let from = start.saturating_sub(context.within);
+        // A mark is shorter or longer than what it replaced, so nothing is near across one.
+        let from = markers.last_in(hay, from..start).map_or(from, |mark| mark.end.min(start));
+        let before = hay.get(from..start).unwrap_or_default();
+        let line =
+            memchr::memrchr(b'\n', before).filter(|_| context.lines == Lines::Same).map_or(0, |at| at + 1);
+        let before = before.get(line..).unwrap_or_default().to_ascii_lowercase();
+        context.words.iter().any(|word| memchr::memmem::find(&before, word).is_some())
+    }
+
+    /// What begins in a mark was redacted before. A value that begins with a whole one and goes on was not, unless
+    /// the pattern's own bound cut it.
+    fn is_in_mark(&self, hay: &[u8], secret: &Range<usize>, markers: &Markers) -> bool {
+        let is_closed = matches!(self.check, Some(Check::Assigned | Check::Written));
+        markers
+            .around(hay, secret.start)
+            .is_some_and(|mark| !is_closed || mark.start < secret.start || secret.end <= mark.end)
+    }
+
+    fn judge(&self, hay: &[u8], spans: &Spans, markers: &Markers) -> Option<Match> {
+        let Spans { whole, secret } = spans;
+        let is_marked = (self.borders.front && markers.ends_at(hay, whole.start))
+            || (self.borders.back && markers.starts_at(hay, whole.end))
+            || (secret.end < whole.end && markers.starts_at(hay, secret.end))
+            || (self.case == Case::Ignored && markers.around(hay, whole.start).is_some());
+        let text = hay.get(secret.clone())?;
+        if is_marked || self.min_entropy.is_some_and(|least| entropy(text) < least) {
+            return None;
+        }
+        let plain = |tier| Match { span: secret.clone(), tier, end: End::Closed };
+        let matched = match self.check.map_or(Judged::Sound, |check| check.judge(hay, secret)) {
+            Judged::Sound => Some(plain(self.tier)),
+            Judged::Unsound => self.unverified.map(plain),
+            Judged::Refuted => None,
+            Judged::Extends(span, end) => Some(Match { span, tier: self.tier, end }),
+        };
+        matched.filter(|matched| !self.is_in_mark(hay, &matched.span, markers))
+    }
+}
+
+struct Spans {
+    whole: Range<usize>,
+    secret: Range<usize>,
+}
+
+/// Whether something stands between a word and a secret, or the word itself is in a mark.
+fn is_barred(hay: &[u8], word: &Range<usize>, start: usize, lines: Lines, markers: &Markers) -> bool {
+    let between = hay.get(word.end..start).unwrap_or_default();
+    (lines == Lines::Same && memchr::memchr(b'\n', between).is_some())
+        || markers.around(hay, word.start).is_some()
+        || markers.last_in(hay, word.start..start).is_some()
+}
+
+fn found_if(found: Option<Match>, tell: &mut impl FnMut(Match)) {
+    if let Some(found) = found {
+        tell(found);
+    }
+}
+
+/// Where the run of token characters that touches `at` begins, at most `reach` bytes before it. Where a dot stands at `at`,
+/// dots end the run, so that no two such words share one.
+fn run_start(hay: &[u8], at: usize, reach: usize) -> usize {
+    let dot = if hay.get(at) == Some(&b'.') { b'_' } else { b'.' };
+    let before = hay.get(at.saturating_sub(reach)..at).unwrap_or_default();
+    let belongs = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'~' | b'+' | b'/') || byte == dot
+    };
+    at - before.iter().rev().take_while(|byte| belongs(**byte)).count()
+}
+
+const MAX_TRIES: usize = 8;

@@ -1,0 +1,171 @@
+//! Is a rule sound, and what do we look for to find it?
+
+use regex_automata::{meta, util::syntax};
+use regex_syntax::hir::{Hir, Look, literal::Extractor};
+
+use super::{
+    Borders, Case, Context, Lines, Place, Rule,
+    alphabet::Alphabet,
+    file::{ContextText, RuleText},
+};
+use crate::check::Check;
+
+pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
+    for (field, value) in [("id", &text.id), ("provider", &text.provider), ("type", &text.kind)] {
+        check_name(field, value)?;
+    }
+    if text.unverified.is_some() && text.check.is_none() {
+        return Err("`unverified` says what holds where `check` fails; name a `check`".to_owned());
+    }
+    if text.unverified.is_some_and(|tier| tier >= text.tier) {
+        return Err("`unverified` must be a lower tier than `tier`".to_owned());
+    }
+    if text.min_entropy.is_some() && text.context.is_none() {
+        return Err("`minEntropy` alone finds anything random; add a `context`".to_owned());
+    }
+    let context = text.context.as_ref().map(read_context).transpose()?;
+    let hir = parse(&text.pattern)?;
+    let longest = longest(&hir, text.check)?;
+    let case = if text.pattern.starts_with("(?i)") { Case::Ignored } else { Case::Exact };
+    let (words, place) = words(text, &hir, case, context.as_ref())?;
+    let beginnings = match place {
+        Place::Around { .. } => prefixes(&hir).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    if text.reach > MAX_SEARCH && beginnings.is_empty() {
+        return Err(format!(
+            "`reach` is more than {MAX_SEARCH}; let `pattern` begin with three fixed characters"
+        ));
+    }
+    let pattern = meta::Builder::new()
+        .configure(meta::Config::new().utf8_empty(false))
+        .syntax(syntax())
+        .build(&text.pattern)
+        .map_err(|cause| format!("`pattern` cannot be compiled: {cause}"))?;
+    let group = pattern.group_info().to_index(regex_automata::PatternID::ZERO, "secret");
+    let borders = Borders {
+        front: hir.properties().look_set_prefix_any().contains(Look::WordAscii),
+        back: hir.properties().look_set_suffix_any().contains(Look::WordAscii),
+    };
+    Ok(Rule {
+        id: text.id.as_str().into(),
+        provider: text.provider.as_str().into(),
+        kind: text.kind.as_str().into(),
+        tier: text.tier,
+        unverified: text.unverified,
+        words,
+        case,
+        place,
+        beginnings,
+        pattern,
+        group,
+        longest,
+        shortest: hir.properties().minimum_len().unwrap_or(0),
+        alphabet: Alphabet::of(&hir),
+        check: text.check,
+        context: context.filter(|_| !matches!(place, Place::After { .. })),
+        min_entropy: text.min_entropy,
+        borders,
+    })
+}
+
+/// Names stand in marks, and marks are read back.
+fn check_name(field: &str, name: &str) -> Result<(), String> {
+    let is_fine = (1..=40).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if is_fine {
+        return Ok(());
+    }
+    Err(format!("`{field}` is `{name}`; use 1 to 40 of a-z, 0-9 and `-`"))
+}
+
+fn parse(pattern: &str) -> Result<Hir, String> {
+    let parsed =
+        regex_syntax::ParserBuilder::new().unicode(false).utf8(false).nest_limit(40).build().parse(pattern);
+    parsed.map_err(|cause| {
+        let cause = cause.to_string();
+        format!("`pattern` cannot be read: {}", cause.lines().last().unwrap_or_default())
+    })
+}
+
+fn syntax() -> syntax::Config {
+    syntax::Config::new().unicode(false).utf8(false).nest_limit(40)
+}
+
+fn longest(hir: &Hir, check: Option<Check>) -> Result<usize, String> {
+    let goes_on = matches!(check, Some(Check::Assigned | Check::Pem));
+    if !goes_on && hir.properties().minimum_len().is_none_or(|least| least < MIN_MATCH) {
+        return Err(format!("`pattern` matches fewer than {MIN_MATCH} characters; make it longer"));
+    }
+    match hir.properties().maximum_len() {
+        Some(longest) if longest <= MAX_MATCH => Ok(longest),
+        _ => {
+            Err(format!("`pattern` may match more than {MAX_MATCH} characters; bound it, as in `{{20,200}}`"))
+        }
+    }
+}
+
+fn read_context(text: &ContextText) -> Result<Context, String> {
+    if text.words.is_empty() || text.within == 0 || text.within > MAX_WITHIN {
+        return Err(format!("`context` needs words, and `within` from 1 to {MAX_WITHIN}"));
+    }
+    let words = text.words.iter().map(|word| literal("context", &word.to_ascii_lowercase(), MIN_CONTEXT));
+    let lines = if text.same_line { Lines::Same } else { Lines::Any };
+    Ok(Context { words: words.collect::<Result<_, _>>()?, within: text.within, lines })
+}
+
+fn words(
+    text: &RuleText,
+    hir: &Hir,
+    case: Case,
+    context: Option<&Context>,
+) -> Result<(Words, Place), String> {
+    if text.reach > MAX_MATCH {
+        return Err(format!("`reach` is more than {MAX_MATCH}"));
+    }
+    if !text.keywords.is_empty() {
+        let words =
+            text.keywords.iter().map(|word| literal("keywords", word, MIN_WORD)).collect::<Result<_, _>>()?;
+        let place = if text.reach == 0 { Place::Here } else { Place::Around { reach: text.reach } };
+        return Ok((words, place));
+    }
+    if case == Case::Exact
+        && let Some(words) = prefixes(hir)
+    {
+        return Ok((words, Place::Here));
+    }
+    let Some(context) = context else {
+        return Err(
+            "`pattern` does not begin with three fixed characters; name `keywords` or a `context`".to_owned()
+        );
+    };
+    Ok((context.words.clone(), Place::After { within: context.within, lines: context.lines }))
+}
+
+fn literal(field: &str, word: &str, least: usize) -> Result<Box<[u8]>, String> {
+    if word.len() >= least && word.is_ascii() {
+        return Ok(word.as_bytes().into());
+    }
+    Err(format!("`{word}` in `{field}` is too short or not ASCII; give at least {least} characters"))
+}
+
+type Words = Vec<Box<[u8]>>;
+
+/// The fixed beginnings that every match has one of.
+fn prefixes(hir: &Hir) -> Option<Words> {
+    let mut extractor = Extractor::new();
+    extractor.limit_class(10).limit_literal_len(24).limit_total(MAX_PREFIXES).limit_repeat(4);
+    let found = extractor.extract(hir);
+    let words: Words = found.literals()?.iter().map(|word| word.as_bytes().into()).collect();
+    (!words.is_empty() && words.iter().all(|word| word.len() >= MIN_WORD)).then_some(words)
+}
+
+/// After a word of three a character of tokens has to follow, which is what the literal search looks for.
+const MIN_WORD: usize = 3;
+const MIN_CONTEXT: usize = 4;
+const MIN_MATCH: usize = 8;
+const MAX_MATCH: usize = 8 * 1024;
+/// How far a pattern is searched for from before a word, unless its beginning tells where to try.
+const MAX_SEARCH: usize = 256;
+const MAX_WITHIN: usize = 400;
+const MAX_PREFIXES: usize = 1500;

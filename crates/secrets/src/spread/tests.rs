@@ -1,0 +1,31 @@
+//! Which characters are gathered, and how they read then.
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expect: &[&str]) {
+    let mut views = Vec::new();
+    spread(text.as_bytes(), |view| views.push(String::from_utf8_lossy(&view.text).into_owned()));
+    assert_eq!(views, expect);
+}
+
+#[test]
+fn single_characters_are_gathered() {
+    check("0 1 2 3 4 5 6 7 8 9 a b c d e f", &["0123456789abcdef"]);
+    check("0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f", &["0123456789abcdef"]);
+    check("0\n1\n2\n3\n4\n5\n6\n7\n8\n9\na\nb\nc\nd\ne\nf", &["0123456789abcdef"]);
+}
+
+#[test]
+fn characters_that_touch_a_word_are_tried_both_ways() {
+    check("word0 1 2 3 4 5 6 7 8 9 a b c d e f gword", &["0123456789abcdefg"]);
+    check("word0 1 2 3 4 5 6 7 8 9 a b c d e f g hword", &["123456789abcdefg", "0123456789abcdefgh"]);
+}
+
+#[test]
+fn words_and_wide_gaps_are_not() {
+    check("some words of a text and a few more of them", &[]);
+    check(&"a      ".repeat(40), &[]);
+    check(&" ".repeat(400), &[]);
+    check("", &[]);
+}

@@ -1,0 +1,50 @@
+//! How texts read once what disguises them is undone.
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expect: &[&str]) {
+    let mut views = Vec::new();
+    unfold(text.as_bytes(), |view| views.push(String::from_utf8_lossy(&view.text).into_owned()));
+    assert_eq!(views, expect);
+}
+
+#[test]
+fn plain_text_has_no_views() {
+    check("plain, 100% \\n of it \\\"x\\\" & co. %20 größer 中文 “quoted”", &[]);
+}
+
+#[test]
+fn each_disguise_is_undone() {
+    check("a%5Fb", &["a_b"]);
+    check("a%20b%5fc", &["a b_c"]);
+    check(r"a\u005fb\u{5f}c\U0000005fd", &["a_b_c_d"]);
+    check(r"a\x5fb\137c\/d", &["a_b_c/d"]);
+    check("a&#95;b&#x5F;c&#95d", &["a_b_c_d"]);
+    check("ａ–ｂ\u{200b}c", &["a-bc"]);
+    check(r"\ud835\ude90", &["g"]);
+}
+
+#[test]
+fn what_is_cut_off_stays() {
+    check(r"%5 %5G \u00 \u{} \x4 &#; &#x; \ud835 %", &[]);
+    check("a%5F%5", &["a_%5"]);
+}
+
+#[test]
+fn places_are_told_in_the_original() {
+    let text = "x ab%5Fcd y";
+    let mut seen = None;
+    unfold(text.as_bytes(), |view| seen = view.original(&(2..7)));
+    assert_eq!(seen, Some((2..9, Encoding::Url)));
+    unfold(text.as_bytes(), |view| seen = view.original(&(2..4)));
+    assert_eq!(seen, None, "nothing was undone there");
+}
+
+#[test]
+fn distant_places_have_views_of_their_own() {
+    let text = format!("a%5Fb{}c%5Fd", " word".repeat(200));
+    let mut views = 0;
+    unfold(text.as_bytes(), |_| views += 1);
+    assert_eq!(views, 2);
+}

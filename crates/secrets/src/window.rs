@@ -1,0 +1,204 @@
+//! How is a text of any length looked at in bounded memory, with the same result however it arrives?
+//!
+//! In windows that lie at places which depend on the text alone. A window decides about its front part; its last part is
+//! decided about by the next one, which sees it with what follows. Nothing shorter than that overlap can be missed at a border.
+//! A key block may be longer: it stays open, and what still looks like it is taken out until it ends.
+
+use std::ops::Range;
+
+use crate::{
+    check::body_end,
+    finding::{Encoding, Tier},
+    look::{Candidate, Looker},
+    marker::{line_ends, marker},
+    rule::End,
+    settle::settle,
+};
+
+/// Something to take out.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Covered {
+    pub rule: usize,
+    pub tier: Tier,
+    pub span: Range<usize>,
+    pub encoding: Encoding,
+    pub part: Part,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Part {
+    Whole,
+    /// Goes on from what the window before covered.
+    Rest,
+}
+
+/// What a window decided: everything before `next`.
+pub(crate) struct Step {
+    pub covered: Vec<Covered>,
+    pub next: usize,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Follows {
+    More,
+    Nothing,
+}
+
+/// What one window leaves to the next.
+#[derive(Default)]
+pub(crate) struct Carry {
+    open: Option<(usize, Tier, Encoding)>,
+}
+
+/// Looks at a whole text and tells what each window covered, with spans of the text.
+pub(crate) fn walk(looker: &Looker, text: &[u8], at_least: Tier, mut each: impl FnMut(Covered)) {
+    let mut carry = Carry::default();
+    let mut from: usize = 0;
+    loop {
+        let base = from.saturating_sub(BEHIND);
+        let follows = if text.len() - from > WINDOW { Follows::More } else { Follows::Nothing };
+        let hay = text.get(base..text.len().min(from + WINDOW)).unwrap_or_default();
+        let step = carry.step(looker, hay, from - base, follows, at_least);
+        for mut covered in step.covered {
+            covered.span = base + covered.span.start..base + covered.span.end;
+            each(covered);
+        }
+        if follows == Follows::Nothing {
+            return;
+        }
+        from = base + step.next;
+    }
+}
+
+/// Appends `range` of a text without what is covered there.
+pub(crate) fn write(
+    looker: &Looker,
+    hay: &[u8],
+    range: Range<usize>,
+    covered: &[Covered],
+    out: &mut Vec<u8>,
+) {
+    let mut at = range.start;
+    for one in covered {
+        out.extend_from_slice(hay.get(at..one.span.start).unwrap_or_default());
+        if one.part == Part::Whole
+            && let Some(rule) = looker.rules.get(one.rule)
+        {
+            out.extend_from_slice(marker(&rule.kind, &rule.provider).as_bytes());
+        }
+        let secret = hay.get(one.span.clone()).unwrap_or_default();
+        line_ends(secret).for_each(|end| out.extend_from_slice(end.as_bytes()));
+        at = one.span.end;
+    }
+    out.extend_from_slice(hay.get(at..range.end).unwrap_or_default());
+}
+
+impl Carry {
+    /// Decides about the front of `hay`, from `from` on; what lies before is there for context.
+    pub(crate) fn step(
+        &mut self,
+        looker: &Looker,
+        hay: &[u8],
+        from: usize,
+        follows: Follows,
+        at_least: Tier,
+    ) -> Step {
+        let mut covered = Vec::new();
+        let from = match self.open.take() {
+            Some(open) => self.go_on(open, hay, from, &mut covered),
+            None => from,
+        };
+        let limit = match follows {
+            Follows::Nothing => hay.len(),
+            Follows::More => character_start(hay, hay.len().saturating_sub(OVERLAP)).max(from),
+        };
+        let mut candidates = looker.look(hay);
+        candidates.retain(|found| found.tier >= at_least && found.span.end > from);
+        for found in &mut candidates {
+            found.span.start = character_start(hay, found.span.start).max(from);
+            found.span.end = character_end(hay, found.span.end);
+        }
+        candidates.retain(|found| found.span.start < limit);
+        let decided = settle(looker, hay, merged(candidates), &(from..limit), at_least);
+        let next = decided.last().map_or(limit, |last| last.span.end.max(limit));
+        if let Some(last) = decided.last()
+            && last.end == End::Open
+            && last.span.end == hay.len()
+        {
+            self.open = Some((last.rule, last.tier, last.encoding));
+        }
+        covered.extend(decided.into_iter().map(|found| Covered {
+            rule: found.rule,
+            tier: found.tier,
+            span: found.span,
+            encoding: found.encoding,
+            part: Part::Whole,
+        }));
+        Step { covered, next }
+    }
+
+    fn go_on(
+        &mut self,
+        open: (usize, Tier, Encoding),
+        hay: &[u8],
+        from: usize,
+        covered: &mut Vec<Covered>,
+    ) -> usize {
+        let (length, end) = body_end(hay.get(from..).unwrap_or_default());
+        let (rule, tier, encoding) = open;
+        if length > 0 {
+            covered.push(Covered { rule, tier, span: from..from + length, encoding, part: Part::Rest });
+        }
+        if end == End::Open {
+            self.open = Some(open);
+        }
+        from + length
+    }
+}
+
+/// What overlaps becomes one, under the name of the surest: no end of a secret is left standing.
+pub(crate) fn merged(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.sort_by(|a, b| {
+        let order = a.span.start.cmp(&b.span.start).then(b.tier.cmp(&a.tier));
+        order.then(b.span.end.cmp(&a.span.end)).then(a.rule.cmp(&b.rule))
+    });
+    let mut merged: Vec<Candidate> = Vec::new();
+    for found in candidates {
+        match merged.last_mut() {
+            Some(last) if found.span.start < last.span.end => {
+                let end = if found.span.end >= last.span.end { found.end } else { last.end };
+                let span = last.span.start..last.span.end.max(found.span.end);
+                if found.tier > last.tier {
+                    *last = found;
+                }
+                (last.span, last.end) = (span, end);
+            }
+            _ => merged.push(found),
+        }
+    }
+    merged
+}
+
+fn character_start(hay: &[u8], at: usize) -> usize {
+    let before = hay.get(at.saturating_sub(3)..=at).unwrap_or_default();
+    at - before.iter().rev().take_while(|byte| is_inside_character(**byte)).count().min(at).min(3)
+}
+
+fn character_end(hay: &[u8], at: usize) -> usize {
+    let after = hay.get(at..hay.len().min(at + 3)).unwrap_or_default();
+    at + after.iter().take_while(|byte| is_inside_character(**byte)).count()
+}
+
+fn is_inside_character(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// How much is looked at together; also the most that a stream holds back.
+pub(crate) const WINDOW: usize = 256 * 1024;
+/// What a window leaves to the next; longer than any secret in any disguise but an open key block.
+const OVERLAP: usize = 32 * 1024;
+/// What was decided already and is looked at again as context.
+pub(crate) const BEHIND: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! What overlaps, and where characters begin.
+
+use super::*;
+
+fn candidate(span: Range<usize>, tier: Tier, rule: usize) -> Candidate {
+    Candidate { rule, tier, span, encoding: Encoding::Plain, end: End::Closed }
+}
+
+#[track_caller]
+fn check(candidates: &[(Range<usize>, Tier)], expect: &[(Range<usize>, Tier, usize)]) {
+    let candidates =
+        candidates.iter().enumerate().map(|(rule, (span, tier))| candidate(span.clone(), *tier, rule));
+    let merged = merged(candidates.collect());
+    let merged: Vec<_> = merged.into_iter().map(|found| (found.span, found.tier, found.rule)).collect();
+    assert_eq!(merged, expect);
+}
+
+#[test]
+fn what_overlaps_becomes_one_under_the_surest_name() {
+    check(&[(0..10, Tier::Possible), (5..15, Tier::Definite)], &[(0..15, Tier::Definite, 1)]);
+    check(&[(0..10, Tier::Definite), (2..5, Tier::Probable)], &[(0..10, Tier::Definite, 0)]);
+    check(
+        &[(5..9, Tier::Probable), (0..6, Tier::Probable), (8..12, Tier::Possible)],
+        &[(0..12, Tier::Probable, 1)],
+    );
+}
+
+#[test]
+fn what_only_touches_stays_apart() {
+    check(
+        &[(0..5, Tier::Definite), (5..9, Tier::Definite)],
+        &[(0..5, Tier::Definite, 0), (5..9, Tier::Definite, 1)],
+    );
+}
+
+#[test]
+fn spans_grow_to_whole_characters() {
+    let text = "a–b".as_bytes();
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|at| character_start(text, at)), [0, 1, 1, 1, 4, 5]);
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|at| character_end(text, at)), [0, 1, 4, 4, 4, 5]);
+    assert_eq!(character_start(&[0x80; 8], 6), 3, "bytes that are no text do not run away");
+}
