@@ -1,0 +1,221 @@
+//! Texts made to make the detector slow, large or blind. What is slow here would not end within the test's patience.
+
+use std::sync::{Arc, LazyLock};
+
+use toolgate_secrets::{Detector, Tier};
+
+#[expect(clippy::unwrap_used, reason = "a test fails loudly")]
+static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
+
+fn token() -> String {
+    format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17")
+}
+
+/// A bound on work rather than on time: of each so much that a quadratic step would take hours.
+#[test]
+fn beginnings_without_ends() {
+    for piece in [
+        "ghp_",
+        "eyJ",
+        ".eyJ",
+        "eyJ.eyJ",
+        "xoxb-",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN ",
+        "password=",
+        "password",
+        "token",
+        "secret ",
+        "https://",
+        "postgres://a:",
+        "AccountKey=",
+        "aws_secret_access_key ",
+        "T3BlbkFJ",
+        ".atlasv1.",
+        "Q~",
+        "1Q~",
+        "%",
+        "%25",
+        "\\u005",
+        "\\u005f",
+        "&#",
+        "&#95;",
+        "\" + \"",
+        "\n",
+        " \n",
+        "a\n",
+        "a ",
+        "a b ",
+        " ",
+        "\t",
+        "[REDACTED:",
+        "[REDACTED:token:github]",
+        "Z2hwX",
+        "WjJod1",
+        "6768705f",
+        "\u{200b}",
+        "–",
+        "curl ",
+        "cookie: ",
+        "machine a login ",
+        "PuTTY-User-Key-File-2: a",
+        "$ANSIBLE_VAULT;1.1;AES256\n",
+        "token 0123456789abcdef",
+    ] {
+        let text = piece.repeat(300_000 / piece.len());
+        let redacted = DETECTOR.redact(&text, Tier::Possible);
+        assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
+    }
+}
+
+#[test]
+fn a_line_of_ten_megabytes() {
+    let mut text = "abcdefgh ".repeat(600_000);
+    text.push_str(&token());
+    text.push_str(&" abcdefgh".repeat(600_000));
+    let redacted = DETECTOR.redact(&text, Tier::Probable);
+    assert_eq!(redacted.findings.len(), 1);
+    assert!(!redacted.text.contains(&token()));
+}
+
+#[test]
+fn base64_within_base64_within_base64() {
+    use base64::{Engine as _, prelude::BASE64_STANDARD};
+    let mut text = format!("it is {} ", token());
+    for depth in 1..=2 {
+        text = BASE64_STANDARD.encode(&text);
+        let found = DETECTOR.contains(text.as_bytes(), Tier::Definite);
+        assert!(found.is_some_and(|found| found.span.len() + 2 >= text.len()), "at depth {depth}");
+    }
+    for _ in 3..12 {
+        text = BASE64_STANDARD.encode(&text);
+    }
+    DETECTOR.scan(&text);
+}
+
+#[test]
+fn a_secret_deep_in_a_long_attachment() {
+    use base64::{Engine as _, prelude::BASE64_STANDARD};
+    let inner = format!("{}{}{}", "all work and no play ".repeat(4000), token(), " makes jack".repeat(9000));
+    let text = BASE64_STANDARD.encode(&inner);
+    let redacted = DETECTOR.redact(&text, Tier::Definite);
+    assert_eq!(redacted.findings.len(), 1);
+    let left: String = redacted.text.split('[').next().unwrap().to_owned();
+    assert!(text.starts_with(&left) && left.len() > 100_000, "what lies before stays");
+    assert!(DETECTOR.contains(redacted.text.as_bytes(), Tier::Definite).is_none());
+}
+
+#[test]
+fn secrets_glued_to_each_other() {
+    let key = format!("{}_{}", "sk_live", "0123456789abcdefABCDEFGH");
+    for text in [
+        format!("{0}{0}", token()),
+        format!("x{}{key}", token()),
+        format!("{key}.{}", token()),
+        format!("AAAA{}AAAA", token()),
+        format!("_{}_", token()),
+    ] {
+        let redacted = DETECTOR.redact(&text, Tier::Definite).text.into_owned();
+        assert!(!redacted.contains(&token()[8..]), "{redacted}");
+        assert!(!redacted.contains(&key[10..]), "{redacted}");
+    }
+}
+
+/// The second begins within the first: neither's end may be left standing.
+#[test]
+fn secrets_that_overlap() {
+    let text = format!("Bearer {}.tail-of-the-bearer-0123", token());
+    let redacted = DETECTOR.redact(&text, Tier::Probable);
+    assert_eq!(redacted.text, "Bearer [REDACTED:token:github]");
+    assert_eq!(redacted.findings.len(), 1);
+    assert_eq!(redacted.findings[0].tier, Tier::Definite);
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let mut body = vec![0xff, 0xfe, 0x00, 0xc3];
+    body.extend_from_slice(token().as_bytes());
+    body.extend_from_slice(&[0x80, 0xe2, 0x80]);
+    let found = DETECTOR.contains(&body, Tier::Definite).unwrap();
+    assert_eq!(&*found.provider, "github");
+    assert!(found.span.start <= 4 && found.span.end >= 44);
+}
+
+#[test]
+fn a_body_names_its_surest_secret() {
+    let body = format!("password = \"hunter22\"\n{}\npassword = \"hunter23\"", token());
+    assert_eq!(DETECTOR.contains(body.as_bytes(), Tier::Possible).unwrap().tier, Tier::Definite);
+    assert_eq!(DETECTOR.contains(b"nothing here", Tier::Possible), None);
+}
+
+/// A key block that never ends is taken out as it comes; nothing of it is kept, and nothing of it gets through.
+#[test]
+fn a_key_block_that_never_ends() {
+    let mut stream = DETECTOR.stream(Tier::Definite);
+    let mut out = stream.push(format!("before\n{}{}\n", "-----BEGIN PRI", "VATE KEY-----").as_bytes());
+    let line = format!("{}\n", "MIIEvQIBADANBgkq".repeat(4));
+    let lines = 40_000;
+    for _ in 0..lines {
+        out.extend(stream.push(line.as_bytes()));
+    }
+    out.extend(stream.push(b"-----END PRIVATE KEY-----\nafter the key, at last\n"));
+    let (rest, findings) = stream.finish();
+    out.extend(rest);
+    let out = String::from_utf8(out).unwrap();
+    assert!(
+        out.starts_with("before\n[REDACTED:private-key:generic]\n")
+            && out.ends_with("after the key, at last\n")
+    );
+    assert!(!out.contains("MIIE"));
+    assert_eq!(out.lines().count(), 1 + 1 + lines + 1 + 1);
+    assert_eq!(findings.len(), 1);
+}
+
+/// Wherever the border of a window falls, a secret on it is found.
+#[test]
+fn secrets_on_the_border_of_a_window() {
+    for shift in [0, 1, 7, 20, 39, 40, 41] {
+        let filler = "lorem ipsum ".repeat(30_000);
+        let text = format!("{}{} {}", &filler[..(256 - 32) * 1024 - shift], token(), filler);
+        let redacted = DETECTOR.redact(&text, Tier::Definite);
+        assert_eq!(redacted.findings.len(), 1, "shifted by {shift}");
+        assert!(!redacted.text.contains(&token()));
+    }
+}
+
+#[test]
+fn a_stream_gives_back_whole_characters() {
+    let mut stream = DETECTOR.stream(Tier::Probable);
+    let text = "größer – 𝚐 ".repeat(60_000);
+    let mut out = Vec::new();
+    for piece in text.as_bytes().chunks(1013) {
+        let released = stream.push(piece);
+        assert!(std::str::from_utf8(&released).is_ok());
+        out.extend(released);
+    }
+    out.extend(stream.finish().0);
+    assert_eq!(out, text.as_bytes());
+}
+
+#[test]
+fn line_ends_keep_their_kind() {
+    let key = format!(
+        "{}{}\r\nMIIEvQIBADANBgkqMIIEvQIBADANBgkq\r\n-----END PRIVATE KEY-----\r\nafter\r\n",
+        "-----BEGIN PRI", "VATE KEY-----"
+    );
+    let redacted = DETECTOR.redact(&key, Tier::Definite);
+    assert_eq!(redacted.text, "[REDACTED:private-key:generic]\r\n\r\n\r\nafter\r\n");
+}
+
+#[test]
+fn nothing_found_is_nothing_copied() {
+    let redacted = DETECTOR.redact("plain text", Tier::Possible);
+    assert!(matches!(redacted.text, std::borrow::Cow::Borrowed("plain text")));
+}
+
+#[test]
+fn a_finding_never_tells_the_secret() {
+    let found = DETECTOR.scan(&token());
+    assert!(!format!("{found:?} {}", found[0]).contains("zQWB"));
+    assert_eq!(found[0].to_string(), "definite token of github (plain)");
+}

@@ -1,0 +1,1 @@
+!function(e,t){"object"==typeof exports?module.exports=t():e.Tok=t()}(this,function(){var n=0,r={token:function(e){return e.password||e.secret},key:e=>e.accessKey};return{a:function(e){return r.token(e)},b:"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/="}});
