@@ -23,7 +23,7 @@ pub(crate) use pem::body_end;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Check {
-    /// An assigned value that is a literal, not code and not a placeholder.
+    /// The pattern's last character begins a value that is a literal, not code and not a placeholder.
     Assigned,
     /// An access key id that names an account.
     AwsKeyId,
@@ -37,7 +37,8 @@ pub(crate) enum Check {
     Crc32,
     /// The first part is a number in base64, as is the id of a Discord user.
     Discord,
-    /// Not said to be a digest or an image, and no alphabet. For what is only possible, for anybody can say so.
+    /// Mixed, not said to be a digest or an image, and no alphabet; reaches as far as base64 does. For what is only
+    /// possible, for anybody can say so.
     Loose,
     /// Letters and digits both, and not one character over and over.
     Mixed,
@@ -49,6 +50,8 @@ pub(crate) enum Check {
     Pem,
     /// A macaroon for PyPI.
     PypiMacaroon,
+    /// A value in an address: anything but a placeholder.
+    Written,
 }
 
 pub(crate) enum Judged {
@@ -57,8 +60,8 @@ pub(crate) enum Judged {
     Unsound,
     /// No secret at all.
     Refuted,
-    /// Sound, and reaches further than the pattern.
-    Extends(usize, End),
+    /// Sound, and elsewhere than the pattern says.
+    Extends(Range<usize>, End),
 }
 
 impl Check {
@@ -66,16 +69,21 @@ impl Check {
         let secret = hay.get(span.clone()).unwrap_or_default();
         let is_sound = match self {
             Self::Assigned => {
-                return if assigned::is_literal(hay, span) { Judged::Sound } else { Judged::Refuted };
+                let value = span.end.saturating_sub(1);
+                let end = assigned::literal_end(hay, value);
+                return end.map_or(Judged::Refuted, |end| Judged::Extends(value..end, End::Closed));
             }
+            Self::Loose => return judge_loose(hay, span),
             Self::Pem => return pem::judge(hay, span),
+            Self::Written => {
+                return if assigned::is_written(secret) { Judged::Sound } else { Judged::Refuted };
+            }
             Self::AwsKeyId => names_an_account(secret),
             Self::Base64Json => after(secret, b'_').is_some_and(|text| json_object(text).is_some()),
             Self::BasicAuth => is_basic_auth(secret),
             Self::Bech32 => bech32::is_sound(secret),
             Self::Crc32 => checksum::is_sound(secret),
             Self::Discord => is_discord(secret),
-            Self::Loose => is_mixed(secret) && !is_named_otherwise(hay, span.start) && !is_alphabet(secret),
             Self::Mixed => is_mixed(secret),
             Self::Jwt => is_jwt(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
@@ -151,6 +159,17 @@ fn is_discord(token: &[u8]) -> bool {
 fn is_mixed(text: &[u8]) -> bool {
     let has = |test: fn(&u8) -> bool| text.iter().any(test);
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && entropy(text) > 2.5
+}
+
+fn judge_loose(hay: &[u8], span: &Range<usize>) -> Judged {
+    let secret = hay.get(span.clone()).unwrap_or_default();
+    if !is_mixed(secret) || is_named_otherwise(hay, span.start) || is_alphabet(secret) {
+        return Judged::Refuted;
+    }
+    let rest = hay.get(span.end..).unwrap_or_default();
+    let belongs =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    Judged::Extends(span.start..span.end + rest.iter().take_while(|byte| belongs(byte)).count(), End::Closed)
 }
 
 /// `sha512-…`, `sha256:…`, `;base64,…`.

@@ -14,6 +14,7 @@ mod literals;
 mod look;
 mod marker;
 mod rule;
+mod settle;
 mod shipped;
 mod spread;
 mod stream;

@@ -42,9 +42,10 @@ impl Markers {
         self.last_in(hay, at.saturating_sub(self.longest)..at).is_some_and(|mark| mark.end == at)
     }
 
-    pub(crate) fn covers(&self, hay: &[u8], at: usize) -> bool {
+    /// The mark that the byte at `at` is part of.
+    pub(crate) fn around(&self, hay: &[u8], at: usize) -> Option<Range<usize>> {
         let until = hay.len().min(at + OPENING.len());
-        self.last_in(hay, at.saturating_sub(self.longest)..until).is_some_and(|mark| mark.contains(&at))
+        self.last_in(hay, at.saturating_sub(self.longest)..until).filter(|mark| mark.contains(&at))
     }
 
     /// The last mark that begins in `range`; it may end behind it.

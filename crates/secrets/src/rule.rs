@@ -30,6 +30,8 @@ pub(crate) struct Rule {
     pub words: Vec<Box<[u8]>>,
     pub case: Case,
     place: Place,
+    /// Where the secret contains the word: how it begins, if that is fixed.
+    beginnings: Vec<Box<[u8]>>,
     pattern: Regex,
     /// The capture group that is the secret; the whole match where the pattern has none.
     group: Option<usize>,
@@ -118,17 +120,7 @@ impl Rule {
                     found_if(self.judge(hay, &span, markers), &mut found);
                 }
             }
-            Place::Around { reach } => {
-                let from = run_start(hay, word.start, reach);
-                let until = hay.len().min(word.start + self.longest);
-                self.each(hay, from..until, |span| {
-                    let holds = span.whole.start <= word.start && word.end <= span.whole.end;
-                    if holds && self.in_context(hay, span.whole.start, markers) {
-                        found_if(self.judge(hay, span, markers), &mut found);
-                    }
-                    span.whole.end <= word.start
-                });
-            }
+            Place::Around { reach } => self.matches_around(hay, &word, reach, markers, &mut found),
             Place::After { within, lines } => {
                 let starts = word.end..word.end + within + 1;
                 let Some(from) = self.alphabet.first_run(hay, starts, self.shortest) else { return };
@@ -140,6 +132,41 @@ impl Rule {
                     }
                     near
                 });
+            }
+        }
+    }
+
+    fn matches_around(
+        &self,
+        hay: &[u8],
+        word: &Range<usize>,
+        reach: usize,
+        markers: &Markers,
+        found: &mut impl FnMut(Match),
+    ) {
+        let from = run_start(hay, word.start, reach);
+        let until = hay.len().min(word.start + self.longest);
+        let mut judge = |spans: &Spans| {
+            let holds = spans.whole.start <= word.start && word.end <= spans.whole.end;
+            if holds && self.in_context(hay, spans.whole.start, markers) {
+                found_if(self.judge(hay, spans, markers), found);
+            }
+        };
+        if self.beginnings.is_empty() {
+            self.each(hay, from..until, |spans| {
+                judge(spans);
+                spans.whole.end <= word.start
+            });
+            return;
+        }
+        // A search from each place would read the same bytes over and over; the places nearest to the word are tried.
+        for beginning in &self.beginnings {
+            let run = hay.get(from..word.start).unwrap_or_default();
+            for at in memchr::memmem::rfind_iter(run, beginning).take(MAX_TRIES) {
+                let input = Input::new(hay).range(from + at..until).anchored(Anchored::Yes);
+                if let Some(spans) = self.search(&input) {
+                    judge(&spans);
+                }
             }
         }
     }
@@ -191,24 +218,33 @@ impl Rule {
         context.words.iter().any(|word| memchr::memmem::find(&before, word).is_some())
     }
 
+    /// What begins in a mark was redacted before. A value that begins with a whole one and goes on was not, unless
+    /// the pattern's own bound cut it.
+    fn is_in_mark(&self, hay: &[u8], secret: &Range<usize>, markers: &Markers) -> bool {
+        let is_closed = matches!(self.check, Some(Check::Assigned | Check::Written));
+        markers
+            .around(hay, secret.start)
+            .is_some_and(|mark| !is_closed || mark.start < secret.start || secret.end <= mark.end)
+    }
+
     fn judge(&self, hay: &[u8], spans: &Spans, markers: &Markers) -> Option<Match> {
         let Spans { whole, secret } = spans;
         let is_marked = (self.borders.front && markers.ends_at(hay, whole.start))
             || (self.borders.back && markers.starts_at(hay, whole.end))
             || (secret.end < whole.end && markers.starts_at(hay, secret.end))
-            || (self.case == Case::Ignored && markers.covers(hay, whole.start))
-            || markers.starts_at(hay, secret.start);
+            || (self.case == Case::Ignored && markers.around(hay, whole.start).is_some());
         let text = hay.get(secret.clone())?;
         if is_marked || self.min_entropy.is_some_and(|least| entropy(text) < least) {
             return None;
         }
         let plain = |tier| Match { span: secret.clone(), tier, end: End::Closed };
-        match self.check.map_or(Judged::Sound, |check| check.judge(hay, secret)) {
+        let matched = match self.check.map_or(Judged::Sound, |check| check.judge(hay, secret)) {
             Judged::Sound => Some(plain(self.tier)),
             Judged::Unsound => self.unverified.map(plain),
             Judged::Refuted => None,
-            Judged::Extends(until, end) => Some(Match { span: secret.start..until, tier: self.tier, end }),
-        }
+            Judged::Extends(span, end) => Some(Match { span, tier: self.tier, end }),
+        };
+        matched.filter(|matched| !self.is_in_mark(hay, &matched.span, markers))
     }
 }
 
@@ -221,7 +257,7 @@ struct Spans {
 fn is_barred(hay: &[u8], word: &Range<usize>, start: usize, lines: Lines, markers: &Markers) -> bool {
     let between = hay.get(word.end..start).unwrap_or_default();
     (lines == Lines::Same && memchr::memchr(b'\n', between).is_some())
-        || markers.covers(hay, word.start)
+        || markers.around(hay, word.start).is_some()
         || markers.last_in(hay, word.start..start).is_some()
 }
 
@@ -231,13 +267,15 @@ fn found_if(found: Option<Match>, tell: &mut impl FnMut(Match)) {
     }
 }
 
-/// Where the run of token characters that touches `at` begins, at most `reach` bytes before it.
+/// Where the run of token characters that touches `at` begins, at most `reach` bytes before it. Where a dot stands at `at`,
+/// dots end the run, so that no two such words share one.
 fn run_start(hay: &[u8], at: usize, reach: usize) -> usize {
+    let dot = if hay.get(at) == Some(&b'.') { b'_' } else { b'.' };
     let before = hay.get(at.saturating_sub(reach)..at).unwrap_or_default();
-    let run = before.iter().rev().take_while(|byte| is_token(**byte)).count();
-    at - run
+    let belongs = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'~' | b'+' | b'/') || byte == dot
+    };
+    at - before.iter().rev().take_while(|byte| belongs(**byte)).count()
 }
 
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~' | b'+' | b'/')
-}
+const MAX_TRIES: usize = 8;

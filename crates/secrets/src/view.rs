@@ -43,9 +43,14 @@ impl View {
         let first = self.segment_of(part.start)?;
         let last = self.segment_of(part.end.checked_sub(1)?)?;
         let encoding = self.segments.get(first..=last)?.iter().find_map(|segment| segment.encoding)?;
-        let start = self.segments.get(first).map(|segment| segment.start_of(part.start))?;
-        let end = self.segments.get(last).map(|segment| segment.end_of(part.end - 1))?;
-        Some((start..end, encoding))
+        Some((self.origin(part)?, encoding))
+    }
+
+    /// Where a part stands in the original.
+    pub(crate) fn origin(&self, part: &Range<usize>) -> Option<Range<usize>> {
+        let first = self.segments.get(self.segment_of(part.start)?)?;
+        let last = self.segments.get(self.segment_of(part.end.checked_sub(1)?)?)?;
+        Some(first.start_of(part.start)..last.end_of(part.end - 1))
     }
 
     /// The last segment that begins at or before `at`; those before it that begin there too are empty.

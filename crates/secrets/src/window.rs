@@ -12,6 +12,7 @@ use crate::{
     look::{Candidate, Looker},
     marker::{line_ends, marker},
     rule::End,
+    settle::settle,
 };
 
 /// Something to take out.
@@ -118,7 +119,7 @@ impl Carry {
             found.span.end = character_end(hay, found.span.end);
         }
         candidates.retain(|found| found.span.start < limit);
-        let decided = merged(candidates);
+        let decided = settle(looker, hay, merged(candidates), &(from..limit), at_least);
         let next = decided.last().map_or(limit, |last| last.span.end.max(limit));
         if let Some(last) = decided.last()
             && last.end == End::Open
@@ -156,7 +157,7 @@ impl Carry {
 }
 
 /// What overlaps becomes one, under the name of the surest: no end of a secret is left standing.
-fn merged(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+pub(crate) fn merged(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by(|a, b| {
         let order = a.span.start.cmp(&b.span.start).then(b.tier.cmp(&a.tier));
         order.then(b.span.end.cmp(&a.span.end)).then(a.rule.cmp(&b.rule))

@@ -172,7 +172,7 @@ fn secret() -> impl Strategy<Value = String> {
         format!("Z2hwX3pRV0J1VFNPb1JpNEE5c3BIY1ZZNW5jbnNE{}", "a3hrSjBtTHExNw=="),
         key,
         format!("{}_{}", "sk_live", "0123456789abcdefABCDEFGH"),
-        "AKIAQYLPMN5HHHFPZAM2".replace("PZAM", "PZA2"),
+        concat!("AKIA", "QYLPMN5HHHFPZA22").to_owned(),
         "postgres://app:s3cr3t@db/x".to_owned(),
         "password = \"hunter22\"".to_owned(),
         "token 0123456789abcdef0123456789abcdef0123456789abcdef".to_owned(),

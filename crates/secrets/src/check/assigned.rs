@@ -4,17 +4,36 @@
 
 use std::ops::Range;
 
-/// Whether the value at `span` is a literal that somebody could log in with.
-pub(super) fn is_literal(hay: &[u8], span: &Range<usize>) -> bool {
-    let value = hay.get(span.clone()).unwrap_or_default();
-    let quote = span.start.checked_sub(1).and_then(|at| hay.get(at));
-    if is_placeholder(value) || is_repetition(value) {
-        return false;
-    }
-    match quote {
-        Some(b'"' | b'\'' | b'`') => is_quoted_literal(value),
-        _ => is_bare_literal(hay, span, value),
-    }
+/// Where the value that begins at `start` ends, if it is a literal that somebody could log in with.
+pub(super) fn literal_end(hay: &[u8], start: usize) -> Option<usize> {
+    let is_quoted = start.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte));
+    let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
+    let length =
+        if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| is_bare(**byte)).count() };
+    let span = start..start + length;
+    let value = hay.get(span.clone()).filter(|value| value.len() >= MIN_VALUE && is_written(value))?;
+    let is_literal = if is_quoted { is_quoted_literal(value) } else { is_bare_literal(hay, &span, value) };
+    is_literal.then_some(span.end)
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'`')
+}
+
+/// Up to the quote that ends it, or the backslash before that.
+fn quoted_length(rest: &[u8]) -> Option<usize> {
+    let ends = |byte: &u8| is_quote(*byte) || matches!(byte, b'\\' | b'\r' | b'\n');
+    let length = rest.iter().position(ends)?;
+    rest.get(length).is_some_and(|byte| !byte.is_ascii_whitespace()).then_some(length)
+}
+
+fn is_bare(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !is_quote(byte) && !matches!(byte, b'<' | b'>' | b'&' | b'\\')
+}
+
+/// Whether a value is there at all: no placeholder, and not one character over and over.
+pub(super) fn is_written(value: &[u8]) -> bool {
+    !is_placeholder(value) && !is_repetition(value)
 }
 
 /// Within quotes anything is a literal but a sentence.
@@ -28,7 +47,7 @@ fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
     let calls =
         value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b';' | b','))
             || matches!(hay.get(span.end), Some(b'(' | b'['));
-    if calls || value.starts_with(b"&") || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?."))
+    if calls || value.starts_with(b"$") || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?."))
     {
         return false;
     }
@@ -86,3 +105,6 @@ fn has_letter(value: &[u8]) -> bool {
 }
 
 const MAX_NAME: usize = 80;
+const MIN_VALUE: usize = 6;
+/// What is longer is no password; without quotes its beginning is taken for one all the same.
+const MAX_VALUE: usize = 400;

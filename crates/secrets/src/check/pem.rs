@@ -18,7 +18,7 @@ pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     let closes = dashes.is_some_and(|at| rest.get(at..).unwrap_or_default().starts_with(CLOSING));
     if closes && key_characters(body) >= MIN_BODY {
         let from = header.end + body.len();
-        return Judged::Extends(closing_end(hay, from), End::Closed);
+        return Judged::Extends(header.start..closing_end(hay, from), End::Closed);
     }
     let run = body_run(body);
     let block = body.get(..run).unwrap_or_default();
@@ -26,7 +26,7 @@ pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
         return Judged::Refuted;
     }
     let end = if run == rest.len() { End::Open } else { End::Closed };
-    Judged::Extends(header.end + trimmed(block), end)
+    Judged::Extends(header.start..header.end + trimmed(block), end)
 }
 
 /// Where a block that began before this text ends in it.

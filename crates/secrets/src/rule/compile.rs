@@ -28,6 +28,15 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
     let longest = longest(&hir, text.check)?;
     let case = if text.pattern.starts_with("(?i)") { Case::Ignored } else { Case::Exact };
     let (words, place) = words(text, &hir, case, context.as_ref())?;
+    let beginnings = match place {
+        Place::Around { .. } => prefixes(&hir).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    if text.reach > MAX_SEARCH && beginnings.is_empty() {
+        return Err(format!(
+            "`reach` is more than {MAX_SEARCH}; let `pattern` begin with three fixed characters"
+        ));
+    }
     let pattern = meta::Builder::new()
         .configure(meta::Config::new().utf8_empty(false))
         .syntax(syntax())
@@ -47,6 +56,7 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         words,
         case,
         place,
+        beginnings,
         pattern,
         group,
         longest,
@@ -83,7 +93,8 @@ fn syntax() -> syntax::Config {
 }
 
 fn longest(hir: &Hir, check: Option<Check>) -> Result<usize, String> {
-    if hir.properties().minimum_len().is_none_or(|least| least < MIN_MATCH) && check != Some(Check::Pem) {
+    let goes_on = matches!(check, Some(Check::Assigned | Check::Pem));
+    if !goes_on && hir.properties().minimum_len().is_none_or(|least| least < MIN_MATCH) {
         return Err(format!("`pattern` matches fewer than {MIN_MATCH} characters; make it longer"));
     }
     match hir.properties().maximum_len() {
@@ -154,5 +165,7 @@ const MIN_WORD: usize = 3;
 const MIN_CONTEXT: usize = 4;
 const MIN_MATCH: usize = 8;
 const MAX_MATCH: usize = 8 * 1024;
+/// How far a pattern is searched for from before a word, unless its beginning tells where to try.
+const MAX_SEARCH: usize = 256;
 const MAX_WITHIN: usize = 400;
 const MAX_PREFIXES: usize = 1500;

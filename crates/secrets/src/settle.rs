@@ -1,0 +1,93 @@
+//! Does the text read differently once its secrets are taken out, so that there are more?
+//!
+//! A mark brings together what the secret kept apart. Whatever would be found in the redacted text is taken out at once, so that
+//! nobody finds more by looking again.
+
+use std::ops::Range;
+
+use crate::{
+    finding::{Encoding, Tier},
+    look::{Candidate, Looker},
+    marker::{line_ends, marker},
+    view::View,
+    window::merged,
+};
+
+/// Adds what is found around the marks of what was decided. New findings begin within `scope`.
+pub(crate) fn settle(
+    looker: &Looker,
+    hay: &[u8],
+    mut decided: Vec<Candidate>,
+    scope: &Range<usize>,
+    at_least: Tier,
+) -> Vec<Candidate> {
+    for _ in 0..MAX_ROUNDS {
+        let more = look_again(looker, hay, &decided, scope, at_least);
+        if more.is_empty() {
+            break;
+        }
+        decided.extend(more);
+        decided = merged(decided);
+    }
+    decided
+}
+
+fn look_again(
+    looker: &Looker,
+    hay: &[u8],
+    decided: &[Candidate],
+    scope: &Range<usize>,
+    at_least: Tier,
+) -> Vec<Candidate> {
+    let mut more = Vec::new();
+    let mut view = View::default();
+    for region in neighbourhoods(hay, decided) {
+        render(looker, hay, &region, decided, &mut view);
+        for mut found in looker.look(&view.text) {
+            let Some(span) = view.origin(&found.span) else { continue };
+            // At an edge that we cut ourselves words have borders that they do not have.
+            let is_cut = (span.start == region.start && region.start > 0)
+                || (span.end == region.end && region.end < hay.len());
+            let before = decided.partition_point(|one| one.span.start <= span.start);
+            let covers = before.checked_sub(1).and_then(|last| decided.get(last));
+            let is_covered = covers.is_some_and(|one| span.end <= one.span.end);
+            if found.tier >= at_least && scope.contains(&span.start) && !is_cut && !is_covered {
+                found.span = span;
+                more.push(found);
+            }
+        }
+    }
+    more
+}
+
+fn neighbourhoods(hay: &[u8], decided: &[Candidate]) -> Vec<Range<usize>> {
+    let mut regions: Vec<Range<usize>> = Vec::new();
+    for one in decided {
+        let region = one.span.start.saturating_sub(NEAR)..hay.len().min(one.span.end + NEAR);
+        match regions.last_mut() {
+            Some(last) if region.start <= last.end => last.end = last.end.max(region.end),
+            _ => regions.push(region),
+        }
+    }
+    regions
+}
+
+fn render(looker: &Looker, hay: &[u8], region: &Range<usize>, decided: &[Candidate], view: &mut View) {
+    view.clear();
+    let mut at = region.start;
+    let inside = decided.iter().filter(|one| region.start <= one.span.start && one.span.end <= region.end);
+    for one in inside {
+        let Some(rule) = looker.rules.get(one.rule) else { continue };
+        view.keep(hay.get(at..one.span.start).unwrap_or_default(), at);
+        let mut mark = marker(&rule.kind, &rule.provider);
+        mark.extend(line_ends(hay.get(one.span.clone()).unwrap_or_default()));
+        view.replace(&one.span, mark.as_bytes(), Encoding::Plain);
+        at = one.span.end;
+    }
+    view.keep(hay.get(at..region.end).unwrap_or_default(), at);
+}
+
+/// As far as a mark can change what is found: context, tokens that go on, words that are near.
+const NEAR: usize = 4096;
+/// Each round finds something or is the last; more than two were never seen.
+const MAX_ROUNDS: usize = 8;
