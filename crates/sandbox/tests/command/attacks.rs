@@ -26,7 +26,7 @@ use std::{
 use toolgate_sandbox::{CommandJail, CommandReport};
 
 use crate::driver::{Case, PATIENCE, PLACED, Tier};
-use stage::Stage;
+use stage::{Stage, Target};
 
 /// One try.
 pub struct Attack {
@@ -45,6 +45,7 @@ pub struct Attack {
     /// What would be seen outside, on top of what is always looked at.
     harm: fn(&Stage, &CommandReport) -> Option<String>,
     deadline: Duration,
+    target: Target,
     hole: Hole,
 }
 
@@ -185,6 +186,7 @@ fn row(
         meanwhile: None,
         harm: |_, _| None,
         deadline: PATIENCE,
+        target: Target::ThisProcess,
         hole: Hole::None,
     }
 }
@@ -232,6 +234,10 @@ impl Attack {
 
     fn changed(self, change: fn(&mut CommandJail, &Stage)) -> Self {
         Self { change, ..self }
+    }
+
+    fn at(self, target: Target) -> Self {
+        Self { target, ..self }
     }
 
     fn meanwhile(self, meanwhile: fn(&Stage)) -> Self {

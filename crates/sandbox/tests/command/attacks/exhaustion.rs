@@ -56,10 +56,10 @@ pub fn table() -> Vec<Attack> {
             super::must_fail(call(libc::SYS_mlock, &[of(page.as_mut_slice()), 1 << 20]))
         })
         .unjailed_root(),
-        row("huge_file", "one file fills the disk", "`RLIMIT_FSIZE`", |inside| huge(&inside.work().join("deep/huge")))
+        row("huge_file", "one file fills the disk", "`RLIMIT_FSIZE`", |inside| huge(&inside.work().join("free/huge")))
             .changed(|order, _| order.limits.file_bytes = LITTLE)
             .harms(|stage, _| {
-                let size = fs::metadata(stage.folder.join("work/deep/huge")).map_or(0, |about| about.len());
+                let size = fs::metadata(stage.folder.join("work/free/huge")).map_or(0, |about| about.len());
                 (size > LITTLE).then(|| format!("{size} bytes"))
             })
             .hole(Hole::Cut(|order, _| order.limits.file_bytes = 1 << 40)),
@@ -87,7 +87,7 @@ fn more() -> Vec<Attack> {
         row("core_dump", "a dump of its memory is left on the host", "`RLIMIT_CORE`", |inside| dump(inside))
             .anyhow()
             .harms(|stage, _| {
-                let left = fs::read_dir(stage.folder.join("work/deep")).unwrap().flatten();
+                let left = fs::read_dir(stage.folder.join("work/free")).unwrap().flatten();
                 let mut left = left.map(|entry| entry.file_name().to_string_lossy().into_owned());
                 left.find(|name| name.contains("core"))
             }),
@@ -257,7 +257,7 @@ fn pipes(_: &Inside) -> Verdict {
 }
 
 fn dump(inside: &Inside) -> Verdict {
-    let _ = std::env::set_current_dir(inside.work().join("deep"));
+    let _ = std::env::set_current_dir(inside.work().join("free"));
     let _ = raise();
     let mut heed = [0_usize; 4];
     let _ = call(libc::SYS_rt_sigaction, &[signed(libc::SIGSEGV), of(&mut heed), 0, 8]);

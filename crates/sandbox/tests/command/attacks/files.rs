@@ -12,7 +12,7 @@ use toolgate_sandbox::{Access, CommandJail};
 
 use super::{
     Attack, Hole, Inside, Verdict,
-    call::{HERE, NONE, at, call, descriptor, of, path, signed},
+    call::{HERE, NONE, at, call, descriptor, of, path},
     must_fail, none_works, read, row,
     stage::{PLANTED, Stage},
 };
@@ -42,8 +42,7 @@ fn reading() -> Vec<Attack> {
             .unjailed(),
         row("file_handle", "a file is opened by its handle, without a name", "seccomp; no capability", handle)
             .unjailed_root(),
-        row("device_node", "the disk of the host is read through a made device", "seccomp; `nodev`", node)
-            .unjailed_root(),
+        row("device_node", "the disk of the host is read through a made device", "seccomp; `nodev`", node),
         row("kernel_memory", "memory and symbols of the kernel are read", VIEW, kernel_memory).unjailed_root(),
         row("watch_ungranted", "names in an ungranted folder are learnt by watching it", "view; seccomp", watch)
             .meanwhile(|stage| {
@@ -60,7 +59,7 @@ fn reading() -> Vec<Attack> {
 fn hidden() -> Vec<Attack> {
     vec![
         row("link_hidden", "a hidden file gets a second name", HIDDEN, |inside| {
-            let target = inside.work().join("second");
+            let target = inside.work().join("free/second");
             must_fail(fs::hard_link(inside.work().join(".env"), &target).and_then(|()| read(target)))
         })
         .hole(Hole::Cut(nothing_hidden)),
@@ -69,8 +68,10 @@ fn hidden() -> Vec<Attack> {
         row("link_hidden_by_empty_path", "a hidden file gets a name by `AT_EMPTY_PATH`", HIDDEN, by_empty),
         row("rename_hidden", "a hidden folder is moved to where it is not hidden", HIDDEN, rename_hidden)
             .hole(Hole::Cut(nothing_hidden)),
-        row("rename_above_hidden", "a folder above a hidden one is moved", HIDDEN, rename_above)
+        row("rename_above_hidden", "a folder above a hidden one is moved, to be found by the next command", PINNED, rename_above)
             .hole(Hole::Cut(nothing_hidden)),
+        row("rename_above_readonly", "a folder above a read-only one is moved, and a forgery put in its place", PINNED, above_readonly)
+            .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("inner")))),
         row("exchange_hidden", "a hidden folder changes places with an open one", HIDDEN, exchange)
             .hole(Hole::Cut(nothing_hidden)),
         row("uncover_hidden", "what lies over a hidden path is taken away", "seccomp; locked mounts", uncover),
@@ -140,8 +141,8 @@ fn climb(inside: &Inside) -> Verdict {
 }
 
 fn link_out(inside: &Inside) -> Verdict {
-    let name = inside.work().join("deep/link");
-    let folder = inside.work().join("deep/folder");
+    let name = inside.work().join("free/link");
+    let folder = inside.work().join("free/folder");
     let made = symlink(inside.canary(), &name).and_then(|()| symlink(inside.outside(), &folder));
     none_works([
         ("link", made.and_then(|()| read(name))),
@@ -152,10 +153,9 @@ fn link_out(inside: &Inside) -> Verdict {
 }
 
 fn fd_path(inside: &Inside) -> Verdict {
-    must_fail(File::open(inside.work().join("deep")).or_else(|_| File::open(inside.read())).and_then(|folder| {
+    must_fail(File::open(inside.work().join("free")).and_then(|folder| {
         let number = descriptor(&folder);
-        read(format!("/proc/self/fd/{number}/../outside/canary"))
-            .or_else(|_| read(format!("/proc/self/fd/{number}/../../outside/canary")))
+        read(format!("/proc/self/fd/{number}/../../outside/canary"))
     }))
 }
 
@@ -181,7 +181,7 @@ fn handle(inside: &Inside) -> Verdict {
 fn node(inside: &Inside) -> Verdict {
     use std::os::unix::fs::MetadataExt;
     let disk = fs::metadata(inside.work()).map_or(0, |about| about.dev());
-    let name = inside.work().join("deep/disk");
+    let name = inside.work().join("free/disk");
     let kind = usize::try_from(libc::S_IFBLK | 0o600).unwrap();
     let made = call(libc::SYS_mknod, &[at(&path(&name)), kind, usize::try_from(disk).unwrap()]);
     let mut sector = [0_u8; 512];
@@ -220,48 +220,60 @@ fn fanotify(inside: &Inside) -> Verdict {
 }
 
 fn by_fd(inside: &Inside) -> Verdict {
-    let target = path(inside.work().join("second"));
+    let target = path(inside.work().join("free/second"));
     let opened = File::options().read(true).custom_flags(libc::O_PATH).open(inside.work().join(".env"));
     must_fail(opened.and_then(|file| {
         let name = path(format!("/proc/self/fd/{}", descriptor(&file)));
         call(libc::SYS_linkat, &[HERE, at(&name), HERE, at(&target), FOLLOW])?;
-        read(inside.work().join("second"))
+        read(inside.work().join("free/second"))
     }))
 }
 
 fn by_empty(inside: &Inside) -> Verdict {
-    let target = path(inside.work().join("second"));
+    let target = path(inside.work().join("free/second"));
     let opened = File::options().read(true).custom_flags(libc::O_PATH).open(inside.work().join(".env"));
     must_fail(opened.and_then(|file| {
         call(libc::SYS_linkat, &[descriptor(&file), at(c""), HERE, at(&target), EMPTY_PATH])?;
-        read(inside.work().join("second"))
+        read(inside.work().join("free/second"))
     }))
 }
 
 fn rename_hidden(inside: &Inside) -> Verdict {
     let (from, to) = (inside.work().join("hidden"), inside.work().join("moved"));
-    let into = inside.work().join("deep/moved");
+    let (into, file) = (inside.work().join("free/moved"), inside.work().join("free/file"));
     none_works([
         ("beside", fs::rename(&from, &to).and_then(|()| read(to.join("key")))),
         ("below", fs::rename(&from, &into).and_then(|()| read(into.join("key")))),
-        ("file", fs::rename(inside.work().join(".env"), &to).and_then(|()| read(&to))),
+        ("file", fs::rename(inside.work().join(".env"), &file).and_then(|()| read(&file))),
         ("over", fs::rename(inside.work().join("plain"), inside.work().join(".env")).map(|()| String::new())),
     ])
 }
 
 fn rename_above(inside: &Inside) -> Verdict {
     let (from, to) = (inside.work().join("deep"), inside.work().join("shallow"));
-    // Moving the folder may succeed; what is hidden in it must stay so.
-    let _ = fs::rename(&from, &to);
     none_works([
+        ("move", fs::rename(&from, &to).map(|()| String::new())),
+        ("exchange", rename_exchange(&from, &inside.work().join("free")).map(|()| String::new())),
         ("moved", read(to.join("hidden/key"))),
         ("in place", read(from.join("hidden/key"))),
         ("lifted", fs::rename(to.join("hidden"), inside.work().join("up")).and_then(|()| read(inside.work().join("up/key")))),
     ])
 }
 
+fn above_readonly(inside: &Inside) -> Verdict {
+    let (from, to) = (inside.work().join("outer/middle"), inside.work().join("free/middle"));
+    let moved = fs::rename(&from, &to).and_then(|()| {
+        fs::create_dir_all(from.join("inner"))?;
+        fs::write(from.join("inner/settled"), "forged")
+    });
+    none_works([
+        ("move", moved),
+        ("higher", fs::rename(inside.work().join("outer"), inside.work().join("free/outer"))),
+    ])
+}
+
 fn exchange(inside: &Inside) -> Verdict {
-    let (hidden, own) = (inside.work().join("hidden"), inside.work().join("own"));
+    let (hidden, own) = (inside.work().join("hidden"), inside.work().join("free/own"));
     let _ = fs::create_dir(&own);
     must_fail(rename_exchange(&hidden, &own).and_then(|()| read(own.join("key"))))
 }
@@ -289,8 +301,7 @@ fn uncover(inside: &Inside) -> Verdict {
 fn change(file: &Path) -> Verdict {
     let name = path(file);
     let own = usize::try_from(rustix::process::geteuid().as_raw()).unwrap();
-    let times = [1_i64, 0, 1, 0];
-    let mut times = times;
+    let mut times = [1_i64, 0, 1, 0];
     let mut value = *b"x";
     none_works([
         ("append", File::options().append(true).open(file).and_then(|mut file| file.write(b"x"))),
@@ -336,20 +347,20 @@ fn reopen_write(inside: &Inside) -> Verdict {
 }
 
 fn within(inside: &Inside) -> Verdict {
-    let (fixed, own) = (inside.work().join("fixed"), inside.work().join("own"));
+    let (fixed, own) = (inside.work().join("fixed"), inside.work().join("free/own"));
     let settled = fixed.join("settled");
     none_works([
         ("write", fs::write(&settled, "changed")),
         ("remove", fs::remove_file(&settled)),
         ("make", fs::write(fixed.join("new"), "x")),
-        ("move out", fs::rename(&settled, inside.work().join("deep/settled"))),
+        ("move out", fs::rename(&settled, inside.work().join("free/settled"))),
         ("move the folder", fs::rename(&fixed, &own).and_then(|()| fs::write(own.join("settled"), "changed"))),
     ])
 }
 
 fn link_readonly(inside: &Inside) -> Verdict {
     let settled = inside.work().join("fixed/settled");
-    let names: [PathBuf; 2] = [inside.work().join("mine"), inside.work().join("deep/mine")];
+    let names: [PathBuf; 2] = [inside.work().join("mine"), inside.work().join("free/mine")];
     none_works(names.map(|name| {
         ("link", fs::hard_link(&settled, &name).and_then(|()| fs::write(name, "changed")))
     }))
@@ -363,7 +374,8 @@ fn overwrite(inside: &Inside) -> Verdict {
         let kept = File::options().read(true).custom_flags(libc::O_PATH).open(exe);
         drop(child.stdin.take());
         child.wait()?;
-        let again = format!("/proc/self/fd/{}", descriptor(&kept?));
+        let kept = kept?;
+        let again = format!("/proc/self/fd/{}", descriptor(&kept));
         File::options().write(true).open(again)?.write(b"#!/bin/owned")
     }))
 }
@@ -386,7 +398,7 @@ fn settings(_: &Inside) -> Verdict {
 }
 
 fn mount(inside: &Inside) -> Verdict {
-    let (folder, source) = (path(inside.work().join("deep")), path(inside.outside()));
+    let (folder, source) = (path(inside.work().join("free")), path(inside.outside()));
     let read = path(inside.read());
     let mount = |what: usize, place: usize, flags: libc::c_ulong| {
         call(libc::SYS_mount, &[what, place, at(c"tmpfs"), usize::try_from(flags).unwrap(), 0])
@@ -414,16 +426,12 @@ fn mount_newer(inside: &Inside) -> Verdict {
 
 fn change_root(inside: &Inside) -> Verdict {
     let below = path(inside.work());
-    let kept = File::open("/").unwrap();
+    let kept = File::options().read(true).custom_flags(libc::O_PATH).open("/").unwrap();
     must_fail(call(libc::SYS_chroot, &[at(&below)]).and_then(|_| {
         call(libc::SYS_fchdir, &[descriptor(&kept)])?;
         let up = path("../".repeat(32));
-        call(libc::SYS_chroot, &[at(&up)]).map(signed_zero)
+        call(libc::SYS_chroot, &[at(&up)])
     }))
-}
-
-fn signed_zero(_: usize) -> usize {
-    signed(0)
 }
 
 const FOLLOW: usize = 0x400;
@@ -433,4 +441,5 @@ const VIEW: &str = "view; Landlock";
 const WRITE: &str = "read-only mounts; Landlock";
 const ATTRIBUTES: &str = "read-only mounts; seccomp where there is no view";
 const HIDDEN: &str = "covers that are mounts; Landlock grants neighbours only";
+const PINNED: &str = "folders above are mounts, too; Landlock grants neighbours only";
 const SECCOMP: &str = "seccomp; no capability";

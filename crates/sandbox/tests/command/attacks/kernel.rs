@@ -95,7 +95,7 @@ pub fn table() -> Vec<Attack> {
                 ("by descriptor", call(libc::SYS_quotactl_fd, &[0, 0x0080_0003, 0, 0])),
             ])
         }),
-        row("ports_of_the_machine", "hardware is spoken to directly", SECCOMP, ports).unjailed_root(),
+        row("ports_of_the_machine", "hardware is spoken to directly", SECCOMP, ports),
         row("segments", "the table of segments is changed", SECCOMP, segments),
         row("foreign_memory", "pages of others are moved, advised about or compared", SECCOMP, foreign),
         row("terminal_hangup", "the terminal is hung up", SECCOMP, |_| must_fail(call(libc::SYS_vhangup, &[]))),

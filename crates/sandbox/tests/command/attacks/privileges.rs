@@ -40,7 +40,7 @@ pub fn table() -> Vec<Attack> {
         row("make_set_user", "a setuid program is made for somebody else to run", "`noexec`; view", make_set_user)
             .harms(|stage, _| {
                 use std::os::unix::fs::MetadataExt;
-                let made = std::fs::metadata(stage.folder.join("work/deep/set-user")).ok()?;
+                let made = std::fs::metadata(stage.folder.join("work/free/set-user")).ok()?;
                 // Nothing stops a file with such a mode in a folder that may be written; it must not be root's gift to
                 // others: only its own user's.
                 (made.uid() != rustix::process::geteuid().as_raw()).then(|| "it belongs to somebody else".into())
@@ -152,7 +152,7 @@ fn with_rights(inside: &Inside) -> Verdict {
 }
 
 fn set_user(inside: &Inside) -> Verdict {
-    let target = inside.work().join("deep");
+    let target = inside.work().join("free");
     let run = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).stdin(std::process::Stdio::null()).output()?;
         if output.status.success() { Ok(program.to_owned()) } else { Err(io::Error::other("it failed")) }
@@ -168,7 +168,7 @@ fn set_user(inside: &Inside) -> Verdict {
 
 fn make_set_user(inside: &Inside) -> Verdict {
     use std::os::unix::fs::PermissionsExt;
-    let made = inside.work().join("deep/set-user");
+    let made = inside.work().join("free/set-user");
     let copied = std::fs::copy("/usr/bin/cat", &made);
     let owned = call(libc::SYS_chown, &[super::call::at(&super::call::path(&made)), 0, 0]);
     let moded = std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o6755));

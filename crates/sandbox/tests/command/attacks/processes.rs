@@ -11,6 +11,7 @@ use super::{
     Attack, Inside, Verdict,
     call::{Fork, call, fork, leave, of, signed, wait},
     must_fail, none_works, read, row,
+    stage::Target,
 };
 use crate::driver::INSIDE;
 
@@ -68,7 +69,9 @@ fn touching() -> Vec<Attack> {
         row("signal_gateway", "the gateway is killed or stopped", SIGNALS, |inside| signal(inside.gateway))
             .unjailed(),
         row("signal_parent", "process 1 or the supervisor is killed", SIGNALS, |_| signal_parent()),
-        row("signal_everybody", "processes of the host are killed", SIGNALS, everybody),
+        row("signal_everybody", "processes of the host are signalled all at once", SIGNALS, everybody)
+            .at(Target::StoppedDecoy)
+            .unjailed(),
         row("signal_by_handle", "a process handle carries a signal to the gateway", SIGNALS, by_handle)
             .unjailed(),
         row("signal_by_descriptor", "`F_SETOWN` makes the kernel signal the gateway", SIGNALS, by_descriptor)
@@ -244,12 +247,14 @@ fn everybody(inside: &Inside) -> Verdict {
         // Really: in a namespace of its own nobody else is there.
         return none_works([libc::SIGKILL, 0].map(|signal| ("all", call(libc::SYS_kill, &[signed(-1), signed(signal)]))));
     }
-    // Nothing but the question, for here everybody is there.
-    none_works([
-        ("all", call(libc::SYS_kill, &[signed(-1), 0])),
-        ("the first", call(libc::SYS_kill, &[1, 0])),
-        ("the parent", call(libc::SYS_kill, &[signed(parent()), 0])),
-    ])
+    // Here everybody is there, so that the signal is one that does nothing but wake the stopped. The kernel answers that
+    // all went well also when it could signal nobody; whether somebody woke up is seen outside.
+    let answer = call(libc::SYS_kill, &[signed(-1), signed(libc::SIGCONT)]);
+    std::thread::sleep(Duration::from_millis(20));
+    match none_works([1, parent()].map(|process| ("one", call(libc::SYS_kill, &[signed(process), signed(libc::SIGCONT)])))) {
+        Verdict::Held(how) => Verdict::Held(format!("{answer:?} {how}")),
+        broke @ Verdict::Broke(_) => broke,
+    }
 }
 
 fn by_handle(inside: &Inside) -> Verdict {
@@ -275,23 +280,19 @@ fn by_descriptor(inside: &Inside) -> Verdict {
 
 fn limits(inside: &Inside) -> Verdict {
     let mut few = [64_u64, 64];
-    none_works(targets(inside).map(|process| {
-        ("open files", call(libc::SYS_prlimit64, &[signed(process), 7, of(&mut few), 0]))
-    }))
+    must_fail(call(libc::SYS_prlimit64, &[signed(inside.gateway), 7, of(&mut few), 0]))
 }
 
 fn affinity(inside: &Inside) -> Verdict {
     let mut first = 1_u64;
-    none_works(targets(inside).map(|process| {
-        ("one processor", call(libc::SYS_sched_setaffinity, &[signed(process), 8, of(&mut first)]))
-    }))
+    must_fail(call(libc::SYS_sched_setaffinity, &[signed(inside.gateway), 8, of(&mut first)]))
 }
 
 fn priority(inside: &Inside) -> Verdict {
     let set = |which: usize, who: i32| call(libc::SYS_setpriority, &[which, signed(who), 1]);
     let user = || rustix::process::geteuid().as_raw().cast_signed();
-    let one = none_works(targets(inside).map(|process| ("one", set(0, process))));
-    if let (Verdict::Held(_), false) = (&one, inside.has_own_processes) {
+    let one = must_fail(set(0, inside.gateway));
+    if matches!(one, Verdict::Held(_)) && !inside.has_own_processes {
         // All processes of the user; in a namespace those are the command's own.
         return must_fail(set(2, user()));
     }
@@ -300,16 +301,12 @@ fn priority(inside: &Inside) -> Verdict {
 
 fn schedule(inside: &Inside) -> Verdict {
     let mut parameter = 0_i32;
-    none_works(targets(inside).map(|process| {
-        ("idle", call(libc::SYS_sched_setscheduler, &[signed(process), 5, of(&mut parameter)]))
-    }))
+    must_fail(call(libc::SYS_sched_setscheduler, &[signed(inside.gateway), 5, of(&mut parameter)]))
 }
 
 fn disk(inside: &Inside) -> Verdict {
     let idle = 3 << 13;
-    none_works(targets(inside).map(|process| {
-        ("idle", call(libc::SYS_ioprio_set, &[1, signed(process), idle]))
-    }))
+    must_fail(call(libc::SYS_ioprio_set, &[1, signed(inside.gateway), idle]))
 }
 
 enum Daemons {
@@ -394,11 +391,6 @@ fn restarting() -> Verdict {
             leave();
         }
     }
-}
-
-/// Whom to change: process 1 only where it is the jail's own, for on a host it is everybody's.
-fn targets(inside: &Inside) -> impl Iterator<Item = i32> {
-    std::iter::once(inside.gateway).chain(inside.has_own_processes.then_some(1))
 }
 
 fn parent() -> i32 {

@@ -22,7 +22,7 @@ pub fn table() -> Vec<Attack> {
         .in_namespaces()
         .unjailed(),
         row("run_from_writable", "a program is written to a writable folder and run", NOEXEC, |inside| {
-            run_from(&inside.work().join("deep"))
+            run_from(&inside.work().join("free"))
         })
         .unjailed(),
         row("run_script", "a script is written and run by its first line", NOEXEC, script).unjailed(),
@@ -73,14 +73,14 @@ fn copy_of(program: &str, to: &Path) -> io::Result<()> {
 }
 
 fn script(inside: &Inside) -> Verdict {
-    let script = inside.work().join("deep/script");
+    let script = inside.work().join("free/script");
     let written = fs::write(&script, "#!/bin/sh\necho ran\n");
     let _ = fs::set_permissions(&script, fs::Permissions::from_mode(0o755));
     must_fail(written.and_then(|()| Command::new(script).output()).map(|output| output.stdout))
 }
 
 fn by_descriptor(inside: &Inside) -> Verdict {
-    let program = inside.work().join("deep/program");
+    let program = inside.work().join("free/program");
     if let Err(error) = copy_of("/usr/bin/true", &program) {
         return Verdict::Held(error.to_string());
     }
@@ -117,7 +117,7 @@ fn memory(_: &Inside) -> Verdict {
 }
 
 fn loader(inside: &Inside) -> Verdict {
-    let program = inside.work().join("deep/program");
+    let program = inside.work().join("free/program");
     if let Err(error) = copy_of("/usr/bin/true", &program) {
         return Verdict::Held(error.to_string());
     }
@@ -131,21 +131,21 @@ fn loader(inside: &Inside) -> Verdict {
 }
 
 fn preload(inside: &Inside) -> Verdict {
-    let library = inside.work().join("deep/libplanted.so");
+    let library = inside.work().join("free/libplanted.so");
     let Some(some) = some_library() else { return Verdict::Broke("there is no library to copy".into()) };
     if let Err(error) = fs::copy(some, &library) {
         return Verdict::Held(error.to_string());
     }
     let output = Command::new("/usr/bin/cat").arg("/proc/self/maps").env("LD_PRELOAD", &library).output().unwrap();
     let maps = String::from_utf8_lossy(&output.stdout);
-    match maps.lines().find(|line| line.contains("libplanted") && line.contains("x")) {
-        Some(line) if line.contains("r-xp") => Verdict::Broke(line.to_owned()),
-        _ => Verdict::Held(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    match maps.lines().find(|line| line.contains("libplanted") && line.contains("r-xp")) {
+        Some(line) => Verdict::Broke(line.to_owned()),
+        None => Verdict::Held(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
     }
 }
 
 fn map(inside: &Inside) -> Verdict {
-    let file = inside.work().join("deep/code");
+    let file = inside.work().join("free/code");
     let written = fs::write(&file, [0xc3_u8; 4096]).and_then(|()| File::open(&file));
     must_fail(written.and_then(|file| {
         let (read_and_run, private) = (5, 2);

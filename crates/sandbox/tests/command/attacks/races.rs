@@ -49,18 +49,18 @@ fn other(text: std::io::Result<String>) -> Option<String> {
 }
 
 fn flip_link(stage: &Stage) {
-    for target in ["plain", "../outside/canary"] {
-        let _ = symlink(target, stage.folder.join("work/next"));
-        let _ = fs::rename(stage.folder.join("work/next"), stage.folder.join("work/flipping"));
+    for target in ["../plain", "../../outside/canary"] {
+        let _ = symlink(target, stage.folder.join("work/free/next"));
+        let _ = fs::rename(stage.folder.join("work/free/next"), stage.folder.join("work/free/flipping"));
     }
 }
 
 fn symlinks(inside: &Inside) -> Verdict {
-    again_and_again(|| other(read(inside.work().join("flipping"))))
+    again_and_again(|| other(read(inside.work().join("free/flipping"))))
 }
 
 fn own_links(inside: &Inside) -> Verdict {
-    let (next, name) = (inside.work().join("deep/next"), inside.work().join("deep/flipping"));
+    let (next, name) = (inside.work().join("free/next"), inside.work().join("free/flipping"));
     let is_over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -79,18 +79,21 @@ fn own_links(inside: &Inside) -> Verdict {
 
 fn move_hidden(stage: &Stage) {
     let (here, there) = (stage.folder.join("work/hidden"), stage.folder.join("work/moved"));
-    // A gateway's own files may move while a command runs. Where the kernel refuses it, nothing moves.
-    let _ = fs::rename(&here, &there);
+    // Not before the command runs: what is not there while a jail is made cannot be hidden, as the documents say.
+    if fs::read(stage.folder.join("work/plain")).is_ok_and(|text| text == b"ready") {
+        let _ = fs::rename(&here, &there);
+    }
     let _ = fs::rename(&there, &here);
 }
 
 fn renamed(inside: &Inside) -> Verdict {
     let (here, there) = (inside.work().join("hidden/key"), inside.work().join("moved/key"));
+    let _ = fs::write(inside.work().join("plain"), "ready");
     again_and_again(|| other(read(&here)).or_else(|| other(read(&there))))
 }
 
 fn exchanged(inside: &Inside) -> Verdict {
-    let (fixed, own) = (inside.work().join("fixed"), inside.work().join("own"));
+    let (fixed, own) = (inside.work().join("fixed"), inside.work().join("free/own"));
     let _ = fs::create_dir(&own);
     let names = [fixed.join("settled"), own.join("settled")];
     again_and_again(|| {
@@ -101,15 +104,15 @@ fn exchanged(inside: &Inside) -> Verdict {
 }
 
 fn move_folder(stage: &Stage) {
-    let (here, there) = (stage.folder.join("work/deep/in"), stage.folder.join("outside/in"));
+    let (here, there) = (stage.folder.join("work/free/in"), stage.folder.join("outside/in"));
     let _ = fs::create_dir(&here);
     let _ = fs::rename(&here, &there);
     let _ = fs::remove_dir(there);
 }
 
 fn climbing(inside: &Inside) -> Verdict {
-    let name = inside.work().join("deep/in/../canary");
-    let direct = inside.work().join("deep/in/../../../outside/canary");
+    let name = inside.work().join("free/in/../canary");
+    let direct = inside.work().join("free/in/../../../outside/canary");
     again_and_again(|| other(read(&name)).or_else(|| other(read(&direct))))
 }
 

@@ -107,10 +107,10 @@ fn edge(_: &Inside) -> Verdict {
 }
 
 fn forged(inside: &Inside) -> Verdict {
-    let name = inside.work().join("deep/x\nforged: \x1b[2Jgranted\r\u{202e}");
+    let name = inside.work().join("free/x\nforged: \x1b[2Jgranted\r\u{202e}");
     let written = fs::write(&name, "#!/bin/true\n");
     let _ = fs::set_permissions(&name, fs::Permissions::from_mode(0o755));
-    let bytes = inside.work().join("deep").join(std::ffi::OsStr::from_bytes(b"\xff\xfe\n\x07"));
+    let bytes = inside.work().join("free").join(std::ffi::OsStr::from_bytes(b"\xff\xfe\n\x07"));
     let _ = fs::write(&bytes, "#!/bin/true\n");
     let ran = Command::new(name).status();
     let also = Command::new(bytes).status();
@@ -178,7 +178,7 @@ fn changing(inside: &Inside) -> Verdict {
 }
 
 fn deep(inside: &Inside) -> Verdict {
-    let _ = std::env::set_current_dir(inside.work().join("deep"));
+    let _ = std::env::set_current_dir(inside.work().join("free"));
     let name = "d".repeat(200);
     for _ in 0..40 {
         let _ = fs::create_dir(&name);

@@ -218,7 +218,7 @@ fn abstract_socket(inside: &Inside) -> Verdict {
 
 fn received(inside: &Inside) -> Verdict {
     let connected = abstract_stream(inside).or_else(|_| UnixStream::connect(inside.outside().join("door")));
-    let own = UnixDatagram::bind(inside.work().join("deep/own"));
+    let own = UnixDatagram::bind(inside.work().join("free/own"));
     none_works([
         ("connect", connected.map(|stream| format!("{stream:?}"))),
         ("wait for it", own.map(|socket| format!("{socket:?}"))),

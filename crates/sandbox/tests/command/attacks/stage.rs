@@ -26,7 +26,7 @@ use crate::driver::{
 /// The attack is tried in a jail, says that it was refused, and nothing has changed outside.
 #[track_caller]
 pub fn must_hold(attack: &Attack, tier: Tier) {
-    let stage = Stage::set(Target::ThisProcess);
+    let stage = Stage::set(attack.target);
     let jailer_before = jailers();
     let (report, mut harm) = stage.run(attack, stage.jail(attack, tier));
     harm.extend((attack.harm)(&stage, &report));
@@ -49,7 +49,7 @@ pub fn must_hold(attack: &Attack, tier: Tier) {
 /// The same try works where the jail is missing, so that it would be seen.
 #[track_caller]
 pub fn must_break(attack: &Attack) {
-    let stage = Stage::set(Target::Decoy);
+    let stage = Stage::set(if attack.target == Target::ThisProcess { Target::Decoy } else { attack.target });
     let (said, harm) = match attack.hole {
         Hole::Cut(cut) => {
             let mut order = stage.jail(attack, Tier::Namespaces);
@@ -64,10 +64,13 @@ pub fn must_break(attack: &Attack) {
 }
 
 /// Whom an attacker is told to attack.
-enum Target {
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub enum Target {
     ThisProcess,
     /// Somebody whose death does not matter.
     Decoy,
+    /// Somebody who sleeps until a harmless signal wakes it.
+    StoppedDecoy,
 }
 
 /// Everything that is at stake in one attack.
@@ -96,14 +99,16 @@ impl Stage {
             "work/deep/hidden/key",
             "work/.env",
             "work/fixed/settled",
+            "work/outer/middle/inner/settled",
             "read/text",
         ];
         for file in files {
             let path = folder.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let is_open = ["work/plain", "work/fixed/settled", "read/text"].contains(&file);
+            let is_open = ["plain", "settled", "text"].iter().any(|name| file.ends_with(name));
             fs::write(&path, if is_open { "granted" } else { &secret }).unwrap();
         }
+        fs::create_dir(folder.join("work/free")).unwrap();
         place_tools(&folder.join("tools"));
         let listeners = Listeners::open(&folder);
         let shared = Shared::make(&secret);
@@ -112,6 +117,13 @@ impl Stage {
                 (std::process::id().cast_signed(), secret.as_ptr().expose_provenance(), None)
             }
             Target::Decoy => start_decoy(&secret),
+            Target::StoppedDecoy => {
+                let decoy = start_decoy(&secret);
+                let process = rustix::process::Pid::from_raw(decoy.0).unwrap();
+                rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+                until("it stops", || life_of(decoy.0).starts_with("stopped"));
+                decoy
+            }
         };
         let mut stage = Self {
             guarded: BTreeMap::new(),
@@ -136,6 +148,7 @@ impl Stage {
         let own = |name: &str, access| bind(&self.folder.join(name), access);
         order.view.binds.push(own("work", Access::Write));
         order.view.binds.push(own("work/fixed", Access::Read));
+        order.view.binds.push(own("work/outer/middle/inner", Access::Read));
         order.view.binds.push(own("read", Access::Read));
         order.view.binds.push(own("tools", Access::Execute));
         order.view.hidden =
@@ -216,7 +229,7 @@ impl Stage {
         for output in [stdout, stderr] {
             let text = String::from_utf8_lossy(output);
             harm.extend(text.contains(&self.secret).then(|| "the secret was told".into()));
-            harm.extend(text.lines().find(|line| line.starts_with("broke ")).map(str::to_owned));
+            harm.extend(text.lines().find(|line| line.contains("broke ")).map(str::to_owned));
         }
         let guarded = self.guarded_now();
         for (path, before) in &self.guarded {
@@ -237,7 +250,7 @@ impl Stage {
     /// Contents, attributes and names of what may not be changed.
     fn guarded_now(&self) -> BTreeMap<PathBuf, String> {
         let mut seen = BTreeMap::new();
-        for folder in ["outside", "read", "tools", "work/hidden", "work/deep/hidden", "work/fixed"] {
+        for folder in ["outside", "read", "tools", "work/hidden", "work/deep/hidden", "work/fixed", "work/outer/middle/inner"] {
             let folder = self.folder.join(folder);
             let mut names = Vec::new();
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
