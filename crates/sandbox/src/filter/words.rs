@@ -48,6 +48,7 @@ const FROM_LIBC: &[(&str, u32)] = words![
     IPPROTO_UDP,
     MAP_ANONYMOUS,
     MAP_SHARED,
+    PRIO_PROCESS,
     PR_CAPBSET_READ,
     PR_GET_DUMPABLE,
     PR_GET_KEEPCAPS,
@@ -83,13 +84,15 @@ const FROM_LIBC: &[(&str, u32)] = words![
     TIOCOUTQ,
 ];
 
-/// The kernel's own where libc has none, and three words for numbers without a name.
+/// The kernel's own where libc has none, and words for numbers without a name.
 const OURS: &[(&str, u32)] = &[
     ("FICLONE", 0x4004_9409),
     ("FICLONERANGE", 0x4020_940d),
     ("FS_IOC_GETFLAGS", 0x8008_6601),
+    ("IOPRIO_WHO_PROCESS", 1),
     ("IPPROTO_ANY", 0),
     ("PERMISSIONS", 0o7777),
     ("PERSONALITY_ORDINARY", 0),
     ("PERSONALITY_QUERY", 0xffff_ffff),
+    ("SELF", 0),
 ];
