@@ -17,7 +17,13 @@ mod view;
 mod walls;
 mod zygote;
 
-use std::{ffi::OsString, fmt, io, os::fd::OwnedFd, path::{Path, PathBuf}, time::Duration};
+use std::{
+    ffi::OsString,
+    fmt, io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 pub(crate) use init::has_own_process_numbers;
 pub use jailer::{JAILER_NAME, Jailer};
@@ -228,7 +234,8 @@ fn in_one_line(path: &Path) -> String {
     let plain = |letter: char| matches!(letter, '\'' | '"' | '\\');
     name.chars()
         .flat_map(|letter| {
-            let (kept, escaped) = if plain(letter) { (Some(letter), None) } else { (None, Some(letter.escape_debug())) };
+            let (kept, escaped) =
+                if plain(letter) { (Some(letter), None) } else { (None, Some(letter.escape_debug())) };
             kept.into_iter().chain(escaped.into_iter().flatten())
         })
         .collect()

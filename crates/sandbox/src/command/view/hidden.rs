@@ -210,14 +210,10 @@ pub(crate) fn pin_above(tree: &Tree, place: &Path, top: &Path) -> io::Result<()>
     let between: Vec<&Path> = place.ancestors().skip(1).take_while(|above| *above != top).collect();
     for above in between.into_iter().rev().filter(|above| above.starts_with(top)) {
         let folder = look_up(tree, above)?;
-        let is_mount = rustix::fs::statx(
-            &folder,
-            "",
-            rustix::fs::AtFlags::EMPTY_PATH,
-            rustix::fs::StatxFlags::TYPE,
-        )?
-        .stx_attributes
-        .contains(rustix::fs::StatxAttributes::MOUNT_ROOT);
+        let is_mount =
+            rustix::fs::statx(&folder, "", rustix::fs::AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::TYPE)?
+                .stx_attributes
+                .contains(rustix::fs::StatxAttributes::MOUNT_ROOT);
         let is_read_only =
             rustix::fs::fstatvfs(&folder)?.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY);
         if !is_mount && !is_read_only {

@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::{CommandLimits, Ending, Trace};
+use toolgate_sandbox::{Ending, Trace};
 
 use super::{
     Attack, Hole, Inside, Verdict,
     call::{Fork, call, descriptor, fork, leave, of, signed},
     row,
 };
-use crate::driver::{CAPS, LIMITS, is_root};
+use crate::driver::{CAPS, is_root};
 
 pub fn table() -> Vec<Attack> {
     let mut table = vec![
@@ -37,11 +37,16 @@ pub fn table() -> Vec<Attack> {
                 (report.usage.peak_memory > LITTLE + (64 << 20)).then(|| "it got more than its limit".into())
             })
             .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
-        row("memory_bombs", "many processes together take all memory", "control group, or the supervisor", |_| together())
-            .anyhow()
-            .changed(|order, _| order.limits.memory_bytes = LITTLE)
-            .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
-            .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
+        row(
+            "memory_bombs",
+            "many processes together take all memory",
+            "control group, or the supervisor",
+            |_| together(),
+        )
+        .anyhow()
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
+        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
         row("stack_bomb", "a stack without end", "`RLIMIT_STACK`, `RLIMIT_DATA`", |_| {
             let taken = deeper(0);
             Verdict::Held(format!("{taken}"))
@@ -56,25 +61,35 @@ pub fn table() -> Vec<Attack> {
             super::must_fail(call(libc::SYS_mlock, &[of(page.as_mut_slice()), 1 << 20]))
         })
         .unjailed_root(),
-        row("huge_file", "one file fills the disk", "`RLIMIT_FSIZE`", |inside| huge(&inside.work().join("free/huge")))
-            .changed(|order, _| order.limits.file_bytes = LITTLE)
-            .harms(|stage, _| {
-                let size = fs::metadata(stage.folder.join("work/free/huge")).map_or(0, |about| about.len());
-                (size > LITTLE).then(|| format!("{size} bytes"))
-            })
-            .hole(Hole::Cut(|order, _| order.limits.file_bytes = 1 << 40)),
+    ];
+    table.extend(of_disk());
+    table.extend(more());
+    table
+}
+
+fn of_disk() -> Vec<Attack> {
+    vec![
+        row("huge_file", "one file fills the disk", "`RLIMIT_FSIZE`", |inside| {
+            huge(&inside.work().join("free/huge"))
+        })
+        .changed(|order, _| order.limits.file_bytes = LITTLE)
+        .harms(|stage, _| {
+            let size = fs::metadata(stage.folder.join("work/free/huge")).map_or(0, |about| about.len());
+            (size > LITTLE).then(|| format!("{size} bytes"))
+        })
+        .hole(Hole::Cut(|order, _| order.limits.file_bytes = 1 << 40)),
         row("full_tmp", "`/tmp` fills the host's memory", "size of the private `/tmp`", |_| full_tmp())
             .in_namespaces()
             .hole(Hole::Cut(|order, _| {
                 order.view.tmp_bytes = 1 << 30;
                 order.limits.file_bytes = 1 << 30;
             })),
-        row("many_names", "names without number in `/tmp`", "number of files in the private `/tmp`", |_| many_names())
-            .in_namespaces()
-            .changed(|order, _| order.trace = Trace::Off),
-    ];
-    table.extend(more());
-    table
+        row("many_names", "names without number in `/tmp`", "number of files in the private `/tmp`", |_| {
+            many_names()
+        })
+        .in_namespaces()
+        .changed(|order, _| order.trace = Trace::Off),
+    ]
 }
 
 fn more() -> Vec<Attack> {
@@ -83,40 +98,53 @@ fn more() -> Vec<Attack> {
             .harms(|_, _| File::open("/dev/null").err().map(|error| error.to_string()))
             .hole(Hole::Cut(|order, _| order.limits.open_files = 1000)),
         row("raised_limits", "limits are raised again", "hard limits; no capability", |_| raise()),
-        row("big_pipes", "memory of the kernel is taken by pipes", "`RLIMIT_NOFILE`; the host's limit of pipes", pipes),
-        row("core_dump", "a dump of its memory is left on the host", "`RLIMIT_CORE`", |inside| dump(inside))
-            .anyhow()
-            .harms(|stage, _| {
+        row(
+            "big_pipes",
+            "memory of the kernel is taken by pipes",
+            "`RLIMIT_NOFILE`; the host's limit of pipes",
+            pipes,
+        ),
+        row("core_dump", "a dump of its memory is left on the host", "`RLIMIT_CORE`", dump).anyhow().harms(
+            |stage, _| {
                 let left = fs::read_dir(stage.folder.join("work/free")).unwrap().flatten();
                 let mut left = left.map(|entry| entry.file_name().to_string_lossy().into_owned());
                 left.find(|name| name.contains("core"))
-            }),
+            },
+        ),
         row("flood_of_output", "output without end fills the gateway's memory", "`OutputCaps`", |_| flood(1))
             .anyhow()
             .harms(|_, report| {
                 let is_cut = report.ending == Ending::OutputTooLarge && report.stdout.len() <= CAPS.stdout;
                 (!is_cut).then(|| format!("{:?} after {} bytes", report.ending, report.stdout.len()))
             }),
-        row("flood_of_complaints", "errors without end fill the gateway's memory", "`OutputCaps`", |_| flood(2))
-            .anyhow()
-            .within(Duration::from_millis(500))
-            .harms(|_, report| {
-                (!report.stderr_cut || report.stderr.len() > CAPS.stderr).then(|| "it was not cut".into())
-            }),
-        row("endless_work", "a processor is taken for ever", "`RLIMIT_CPU`; deadline", |_| {
+        row("flood_of_complaints", "errors without end fill the gateway's memory", "`OutputCaps`", |_| {
+            flood(2)
+        })
+        .anyhow()
+        .within(Duration::from_millis(150))
+        .harms(|_, report| {
+            (!report.stderr_cut || report.stderr.len() > CAPS.stderr).then(|| "it was not cut".into())
+        }),
+        row("endless_work", "a processor is taken for ever, by many", "deadline; `RLIMIT_CPU`", |_| {
+            for _ in 0..3 {
+                let _ = fork();
+            }
             let started = Instant::now();
             while started.elapsed() < Duration::from_mins(5) {}
             Verdict::Held("went on".into())
         })
         .anyhow()
-        .changed(|order, _| order.limits = CommandLimits { cpu_seconds: 1, ..LIMITS })
+        .within(Duration::from_millis(150))
+        .harms(|_, report| (report.ending != Ending::TimedOut).then(|| format!("{:?}", report.ending))),
+        row(
+            "terminal_sequences",
+            "output that a terminal obeys is more than bytes",
+            "captured, never interpreted",
+            |_| Verdict::Held(SEQUENCES.into()),
+        )
         .harms(|_, report| {
-            (report.ending != Ending::Signalled(libc::SIGXCPU)).then(|| format!("{:?}", report.ending))
+            (report.stdout != format!("held {SEQUENCES}\n").as_bytes()).then(|| "changed".into())
         }),
-        row("terminal_sequences", "output that a terminal obeys is more than bytes", "captured, never interpreted", |_| {
-            Verdict::Held(SEQUENCES.into())
-        })
-        .harms(|_, report| (report.stdout != format!("held {SEQUENCES}\n").as_bytes()).then(|| "changed".into())),
         row("many_watches", "the host's user runs out of file watches", "seccomp", |_| watches())
             .meanwhile(|_| std::thread::sleep(Duration::from_millis(5)))
             .harms(|_, report| bounded(&report.stdout, 100)),
@@ -126,8 +154,9 @@ fn more() -> Vec<Attack> {
 /// What the attacker says it got is too much; or it got nothing at all, and the test would show nothing.
 fn bounded(stdout: &[u8], most: u64) -> Option<String> {
     let said = String::from_utf8_lossy(stdout);
-    let numbers = said.split(|letter: char| !letter.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok());
-    match numbers.last() {
+    let numbers =
+        said.split(|letter: char| !letter.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok());
+    match numbers.max() {
         Some(got) if got <= most => None,
         got => Some(format!("{got:?} where {most} are allowed")),
     }
@@ -183,7 +212,7 @@ fn together() -> Verdict {
             leave();
         }
     }
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_millis(400));
     Verdict::Broke("144 MiB are held".into())
 }
 
@@ -216,7 +245,11 @@ fn huge(path: &Path) -> Verdict {
 fn full_tmp() -> Verdict {
     let piece = vec![1_u8; 1 << 20];
     let written = (0..MUCH).take_while(|number| fs::write(format!("/tmp/{number}"), &piece).is_ok()).count();
-    if written < 17 { Verdict::Held(format!("{written} MiB")) } else { Verdict::Broke(format!("{written} MiB")) }
+    if written < 17 {
+        Verdict::Held(format!("{written} MiB"))
+    } else {
+        Verdict::Broke(format!("{written} MiB"))
+    }
 }
 
 fn many_names() -> Verdict {
@@ -236,7 +269,8 @@ fn many_descriptors() -> Verdict {
 }
 
 fn raise() -> Verdict {
-    let tries = [libc::RLIMIT_CPU, libc::RLIMIT_FSIZE, libc::RLIMIT_DATA, libc::RLIMIT_CORE, libc::RLIMIT_NOFILE];
+    let tries =
+        [libc::RLIMIT_CPU, libc::RLIMIT_FSIZE, libc::RLIMIT_DATA, libc::RLIMIT_CORE, libc::RLIMIT_NOFILE];
     super::none_works(tries.map(|resource| {
         let mut endless = [u64::MAX, u64::MAX];
         ("raise", call(libc::SYS_prlimit64, &[0, usize::try_from(resource).unwrap(), of(&mut endless), 0]))
@@ -247,7 +281,8 @@ fn pipes(_: &Inside) -> Verdict {
     let mut kept = Vec::new();
     let mut bytes = 0;
     while let Ok((source, sink)) = io::pipe() {
-        bytes += call(libc::SYS_fcntl, &[descriptor(&sink), signed(libc::F_SETPIPE_SZ), 1 << 20]).unwrap_or(65536);
+        bytes +=
+            call(libc::SYS_fcntl, &[descriptor(&sink), signed(libc::F_SETPIPE_SZ), 1 << 20]).unwrap_or(65536);
         kept.push((source, sink));
         if bytes > 1 << 30 {
             return Verdict::Broke(format!("{bytes} bytes"));

@@ -40,15 +40,35 @@ fn reading() -> Vec<Attack> {
             .unjailed(),
         row("open_path_then_reopen", "an `O_PATH` descriptor is opened again for reading", VIEW, reopen)
             .unjailed(),
-        row("file_handle", "a file is opened by its handle, without a name", "seccomp; no capability", handle)
-            .unjailed_root(),
+        row(
+            "file_handle",
+            "a file is opened by its handle, without a name",
+            "seccomp; no capability",
+            handle,
+        )
+        .unjailed_root(),
         row("device_node", "the disk of the host is read through a made device", "seccomp; `nodev`", node),
-        row("kernel_memory", "memory and symbols of the kernel are read", VIEW, kernel_memory).unjailed_root(),
-        row("watch_ungranted", "names in an ungranted folder are learnt by watching it", "view; seccomp", watch)
+        row("kernel_memory", "memory and symbols of the kernel are read", VIEW, kernel_memory)
+            .unjailed_root(),
+        row(
+            "watch_ungranted",
+            "names in an ungranted folder are learnt by watching it",
+            "view; seccomp",
+            watch,
+        )
+        .meanwhile(|stage| {
+            let name = stage.folder.join("outside").join(&stage.secret);
+            fs::write(&name, "").unwrap();
+            fs::remove_file(name).unwrap();
+        })
+        .unjailed(),
+        row("lease", "everybody else waits for a file that was granted for reading", "seccomp", lease)
             .meanwhile(|stage| {
-                let name = stage.folder.join("outside").join(&stage.secret);
-                fs::write(&name, "").unwrap();
-                fs::remove_file(name).unwrap();
+                let text = stage.folder.join("read/text");
+                let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(text);
+                if opened.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                    fs::write(stage.folder.join("outside/had-to-wait"), "").unwrap();
+                }
             })
             .unjailed(),
         row("watch_everything", "all opened files of the host are heard of (fanotify)", "seccomp", fanotify)
@@ -68,40 +88,75 @@ fn hidden() -> Vec<Attack> {
         row("link_hidden_by_empty_path", "a hidden file gets a name by `AT_EMPTY_PATH`", HIDDEN, by_empty),
         row("rename_hidden", "a hidden folder is moved to where it is not hidden", HIDDEN, rename_hidden)
             .hole(Hole::Cut(nothing_hidden)),
-        row("rename_above_hidden", "a folder above a hidden one is moved, to be found by the next command", PINNED, rename_above)
-            .hole(Hole::Cut(nothing_hidden)),
-        row("rename_above_readonly", "a folder above a read-only one is moved, and a forgery put in its place", PINNED, above_readonly)
-            .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("inner")))),
+        row(
+            "rename_above_hidden",
+            "a folder above a hidden one is moved, to be found by the next command",
+            PINNED,
+            rename_above,
+        )
+        .hole(Hole::Cut(nothing_hidden)),
+        row(
+            "rename_above_readonly",
+            "a folder above a read-only one is moved, and a forgery put in its place",
+            PINNED,
+            above_readonly,
+        )
+        .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("inner")))),
         row("exchange_hidden", "a hidden folder changes places with an open one", HIDDEN, exchange)
             .hole(Hole::Cut(nothing_hidden)),
-        row("uncover_hidden", "what lies over a hidden path is taken away", "seccomp; locked mounts", uncover),
+        row(
+            "uncover_hidden",
+            "what lies over a hidden path is taken away",
+            "seccomp; locked mounts",
+            uncover,
+        ),
     ]
 }
 
 fn writing() -> Vec<Attack> {
     vec![
-        row("write_readonly", "a file that may only be read is changed, in content or in kind", WRITE, |inside| {
-            change(&inside.read().join("text"))
-        })
+        row(
+            "write_readonly",
+            "a file that may only be read is changed, in content or in kind",
+            WRITE,
+            |inside| change(&inside.read().join("text")),
+        )
         .hole(Hole::Cut(all_writable)),
-        row("change_ungranted", "mode, owner, times or attributes of an ungranted file are changed", ATTRIBUTES, |inside| {
-            change(&inside.canary())
-        })
+        row(
+            "change_ungranted",
+            "mode, owner, times or attributes of an ungranted file are changed",
+            ATTRIBUTES,
+            |inside| change(&inside.canary()),
+        )
         .unjailed(),
         row("change_system", "mode or times of the host's programs are changed", ATTRIBUTES, change_system),
-        row("reopen_for_writing", "a descriptor for reading is opened again for writing", WRITE, reopen_write)
-            .hole(Hole::Cut(all_writable)),
+        row(
+            "reopen_for_writing",
+            "a descriptor for reading is opened again for writing",
+            WRITE,
+            reopen_write,
+        )
+        .hole(Hole::Cut(all_writable)),
         row("readonly_within_writable", "a read-only folder in a writable one is changed", WRITE, within)
             .hole(Hole::Cut(|order, _| {
                 order.view.binds.retain(|bind| !bind.at.ends_with("fixed"));
             })),
-        row("link_readonly", "a read-only file gets a writable name", WRITE, link_readonly).hole(Hole::Cut(
-            |order, _| order.view.binds.retain(|bind| !bind.at.ends_with("fixed")),
-        )),
-        row("overwrite_program", "a granted program is overwritten through `/proc/<id>/exe`", WRITE, overwrite)
-            .unjailed(),
+        row("link_readonly", "a read-only file gets a writable name", WRITE, link_readonly)
+            .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("fixed")))),
+        row(
+            "overwrite_program",
+            "a granted program is overwritten through `/proc/<id>/exe`",
+            WRITE,
+            overwrite,
+        )
+        .unjailed(),
         row("plant_in_system", "a file is left in the folders of the host", WRITE, plant),
-        row("settings_of_the_kernel", "`/proc/sys` is written, with the pattern of core dumps", VIEW, settings),
+        row(
+            "settings_of_the_kernel",
+            "`/proc/sys` is written, with the pattern of core dumps",
+            VIEW,
+            settings,
+        ),
         row("magic_keys", "`/proc/sysrq-trigger` is written", VIEW, |_| {
             let open = |path| File::options().write(true).open(path).and_then(|mut file| file.write(b"h"));
             none_works([("trigger", open("/proc/sysrq-trigger")), ("remount", open("/proc/self/oom_adj"))])
@@ -112,8 +167,10 @@ fn writing() -> Vec<Attack> {
 fn mounting() -> Vec<Attack> {
     vec![
         row("mount_anything", "something is mounted, moved or made writable again", SECCOMP, mount),
-        row("mount_by_descriptor", "the newer calls mount a file system", SECCOMP, mount_newer).unjailed_root(),
-        row("change_root", "`chroot` and a kept folder lead above the root", SECCOMP, change_root).unjailed_root(),
+        row("mount_by_descriptor", "the newer calls mount a file system", SECCOMP, mount_newer)
+            .unjailed_root(),
+        row("change_root", "`chroot` and a kept folder lead above the root", SECCOMP, change_root)
+            .unjailed_root(),
         row("pivot_root", "the root is exchanged", SECCOMP, |inside| {
             let here = path(inside.work());
             must_fail(call(libc::SYS_pivot_root, &[at(&here), at(&here)]))
@@ -211,10 +268,30 @@ fn watch(inside: &Inside) -> Verdict {
     }))
 }
 
+fn lease(inside: &Inside) -> Verdict {
+    let set = |file: &File, kind: i32| {
+        call(libc::SYS_fcntl, &[descriptor(file), 1024, usize::try_from(kind).unwrap()])
+    };
+    let Ok(file) = File::open(inside.read().join("text")) else {
+        return Verdict::Broke("it may be read".into());
+    };
+    // Whoever looks at it at this moment is in the way; so again.
+    let taken = (0..200).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_micros(200));
+        set(&file, libc::F_WRLCK).ok()
+    });
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let news = call(libc::SYS_fcntl, &[descriptor(&file), 1026, 1]);
+    if taken.is_some() { Verdict::Broke("a lease".into()) } else { must_fail(news) }
+}
+
 fn fanotify(inside: &Inside) -> Verdict {
     let outside = path(inside.outside());
     let mark = |watcher| {
-        call(libc::SYS_fanotify_mark, &[watcher, 1, usize::try_from(libc::FAN_OPEN).unwrap(), HERE, at(&outside)])
+        call(
+            libc::SYS_fanotify_mark,
+            &[watcher, 1, usize::try_from(libc::FAN_OPEN).unwrap(), HERE, at(&outside)],
+        )
     };
     must_fail(call(libc::SYS_fanotify_init, &[0, 0]).and_then(mark))
 }
@@ -256,7 +333,11 @@ fn rename_above(inside: &Inside) -> Verdict {
         ("exchange", rename_exchange(&from, &inside.work().join("free")).map(|()| String::new())),
         ("moved", read(to.join("hidden/key"))),
         ("in place", read(from.join("hidden/key"))),
-        ("lifted", fs::rename(to.join("hidden"), inside.work().join("up")).and_then(|()| read(inside.work().join("up/key")))),
+        (
+            "lifted",
+            fs::rename(to.join("hidden"), inside.work().join("up"))
+                .and_then(|()| read(inside.work().join("up/key"))),
+        ),
     ])
 }
 
@@ -309,9 +390,15 @@ fn change(file: &Path) -> Verdict {
         ("truncate", call(libc::SYS_truncate, &[at(&name), 0])),
         ("mode", fs::set_permissions(file, fs::Permissions::from_mode(0o777)).map(|()| 0)),
         ("newer call for the mode", call(SYS_FCHMODAT2, &[HERE, at(&name), 0o777, 0])),
-        ("mode by descriptor", File::open(file).and_then(|file| call(libc::SYS_fchmod, &[descriptor(&file), 0o777]))),
+        (
+            "mode by descriptor",
+            File::open(file).and_then(|file| call(libc::SYS_fchmod, &[descriptor(&file), 0o777])),
+        ),
         ("owner", call(libc::SYS_chown, &[at(&name), own, NONE])),
-        ("owner by descriptor", File::open(file).and_then(|file| call(libc::SYS_fchown, &[descriptor(&file), own, NONE]))),
+        (
+            "owner by descriptor",
+            File::open(file).and_then(|file| call(libc::SYS_fchown, &[descriptor(&file), own, NONE])),
+        ),
         ("times", call(libc::SYS_utimensat, &[HERE, at(&name), of(&mut times), 0])),
         ("old call for the times", call(libc::SYS_utimes, &[at(&name), 0])),
         ("attribute", call(libc::SYS_setxattr, &[at(&name), at(c"user.toolgate"), of(&mut value), 1, 0])),
@@ -320,7 +407,10 @@ fn change(file: &Path) -> Verdict {
         ("beside it", fs::write(file.with_extension("new"), "x").map(|()| 0)),
         ("folder beside it", fs::create_dir(file.with_extension("dir")).map(|()| 0)),
         ("link beside it", symlink("x", file.with_extension("link")).map(|()| 0)),
-        ("mode of its folder", fs::set_permissions(file.parent().unwrap(), fs::Permissions::from_mode(0o777)).map(|()| 0)),
+        (
+            "mode of its folder",
+            fs::set_permissions(file.parent().unwrap(), fs::Permissions::from_mode(0o777)).map(|()| 0),
+        ),
     ])
 }
 
@@ -354,16 +444,19 @@ fn within(inside: &Inside) -> Verdict {
         ("remove", fs::remove_file(&settled)),
         ("make", fs::write(fixed.join("new"), "x")),
         ("move out", fs::rename(&settled, inside.work().join("free/settled"))),
-        ("move the folder", fs::rename(&fixed, &own).and_then(|()| fs::write(own.join("settled"), "changed"))),
+        (
+            "move the folder",
+            fs::rename(&fixed, &own).and_then(|()| fs::write(own.join("settled"), "changed")),
+        ),
     ])
 }
 
 fn link_readonly(inside: &Inside) -> Verdict {
     let settled = inside.work().join("fixed/settled");
     let names: [PathBuf; 2] = [inside.work().join("mine"), inside.work().join("free/mine")];
-    none_works(names.map(|name| {
-        ("link", fs::hard_link(&settled, &name).and_then(|()| fs::write(name, "changed")))
-    }))
+    none_works(
+        names.map(|name| ("link", fs::hard_link(&settled, &name).and_then(|()| fs::write(name, "changed")))),
+    )
 }
 
 fn overwrite(inside: &Inside) -> Verdict {

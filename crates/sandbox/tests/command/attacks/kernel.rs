@@ -7,7 +7,7 @@ use super::{
 };
 
 pub fn table() -> Vec<Attack> {
-    vec![
+    let mut table = vec![
         row("io_uring", "a ring evades every filter of calls", SECCOMP, |_| {
             let mut parameters = [0_u8; 120];
             must_fail(call(libc::SYS_io_uring_setup, &[4, of(&mut parameters)]))
@@ -35,14 +35,28 @@ pub fn table() -> Vec<Attack> {
             ])
         })
         .unjailed(),
-        row("own_filter", "a filter of its own answers for the jail's (`SECCOMP_IOCTL_NOTIF`)", SECCOMP, filter)
-            .unjailed(),
+        row(
+            "own_filter",
+            "a filter of its own answers for the jail's (`SECCOMP_IOCTL_NOTIF`)",
+            SECCOMP,
+            filter,
+        )
+        .unjailed(),
         row("fixed_addresses", "memory of later programs lies where it always lies", SECCOMP, |_| {
-            none_works([0x0004_0000, 0x0040_0000, 0x0010_0000].map(|flag: usize| {
-                ("personality", call(libc::SYS_personality, &[flag]))
-            }))
+            none_works(
+                [0x0004_0000, 0x0040_0000, 0x0010_0000]
+                    .map(|flag: usize| ("personality", call(libc::SYS_personality, &[flag]))),
+            )
         })
         .unjailed(),
+    ];
+    table.extend(of_the_host());
+    table.extend(rarely_used());
+    table
+}
+
+fn of_the_host() -> Vec<Attack> {
+    vec![
         row("modules", "code is loaded into the kernel", SECCOMP, |inside| {
             let file = path(inside.work().join("plain"));
             let opened = call(libc::SYS_openat, &[HERE, at(&file), 0, 0]).unwrap_or(0);
@@ -81,6 +95,11 @@ pub fn table() -> Vec<Attack> {
             let file = path(inside.work().join("plain"));
             must_fail(call(libc::SYS_acct, &[at(&file)]))
         }),
+    ]
+}
+
+fn rarely_used() -> Vec<Attack> {
+    vec![
         row("kernel_log", "the kernel's log tells addresses", SECCOMP, |_| {
             let mut text = [0_u8; 64];
             none_works([
@@ -98,8 +117,15 @@ pub fn table() -> Vec<Attack> {
         row("ports_of_the_machine", "hardware is spoken to directly", SECCOMP, ports),
         row("segments", "the table of segments is changed", SECCOMP, segments),
         row("foreign_memory", "pages of others are moved, advised about or compared", SECCOMP, foreign),
-        row("terminal_hangup", "the terminal is hung up", SECCOMP, |_| must_fail(call(libc::SYS_vhangup, &[]))),
-        row("landlock_lifted", "Landlock and the filter are taken off again", "there is no such call", lifted),
+        row("terminal_hangup", "the terminal is hung up", SECCOMP, |_| {
+            must_fail(call(libc::SYS_vhangup, &[]))
+        }),
+        row(
+            "landlock_lifted",
+            "Landlock and the filter are taken off again",
+            "there is no such call",
+            lifted,
+        ),
     ]
 }
 
@@ -116,6 +142,7 @@ fn filter(_: &Inside) -> Verdict {
     // One instruction: everything is allowed.
     let mut allow = 0x7fff_0000_0000_0006_u64;
     let mut program = [1_usize, of(&mut allow)];
+    let _ = call(libc::SYS_prctl, &[signed(libc::PR_SET_NO_NEW_PRIVS), 1, 0, 0, 0]);
     none_works([
         ("with a listener", call(libc::SYS_seccomp, &[1, 8, of(&mut program)])),
         ("plain", call(libc::SYS_seccomp, &[1, 0, of(&mut program)])),
@@ -141,10 +168,7 @@ fn clock(_: &Inside) -> Verdict {
 
 #[cfg(target_arch = "x86_64")]
 fn ports(_: &Inside) -> Verdict {
-    none_works([
-        ("one", call(libc::SYS_ioperm, &[0x80, 1, 1])),
-        ("all", call(libc::SYS_iopl, &[3])),
-    ])
+    none_works([("one", call(libc::SYS_ioperm, &[0x80, 1, 1])), ("all", call(libc::SYS_iopl, &[3]))])
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -187,7 +211,8 @@ fn lifted(inside: &Inside) -> Verdict {
         move || super::read(canary)
     });
     let by_thread = thread.join().unwrap();
-    let by_program = std::process::Command::new("/usr/bin/cat").arg(&canary).output().map(|output| output.stdout);
+    let by_program =
+        std::process::Command::new("/usr/bin/cat").arg(&canary).output().map(|output| output.stdout);
     match (by_thread, by_program) {
         (Err(_), Ok(text)) if text.is_empty() => Verdict::Held(format!("{entered:?}")),
         (thread, program) => Verdict::Broke(format!("{thread:?} {program:?}")),

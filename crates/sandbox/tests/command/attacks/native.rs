@@ -50,7 +50,7 @@ fn entry_32(number: usize, first: usize, second: usize, third: usize) -> io::Res
             lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
         );
     }
-    let answer = (answer & 0xffff_ffff) as u32;
+    let answer = u32::try_from(answer & 0xffff_ffff).map_err(io::Error::other)?;
     match answer.cast_signed() {
         got @ 0.. => Ok(got.cast_unsigned() as usize),
         error => Err(io::Error::from_raw_os_error(-error)),

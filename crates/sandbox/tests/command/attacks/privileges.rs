@@ -1,51 +1,89 @@
 //! Attacks that try to become somebody: other namespaces, other ids, capabilities, programs that give rights.
 
-use std::{fs::File, io, process::Command};
+use std::{fs::File, io, path::Path, process::Command};
 
 use super::{
     Attack, Inside, Verdict,
-    call::{Fork, NONE, call, descriptor, fork, leave, of, signed, wait},
+    call::{HERE, NONE, at, call, descriptor, leave, of, path, signed},
     must_fail, none_works, row,
     stage::STRANGE_GROUP,
 };
 
 pub fn table() -> Vec<Attack> {
-    vec![
+    let mut table = vec![
         row("unshare_user", "a user namespace gives every capability", SECCOMP, |_| {
-            none_works([0x1000_0000, 0x0002_0000, 0x4000_0000, 0x2000_0000, 0x0800_0000].map(|flag: usize| {
-                ("unshare", call(libc::SYS_unshare, &[flag]))
-            }))
+            none_works(
+                [0x1000_0000, 0x0002_0000, 0x4000_0000, 0x2000_0000, 0x0800_0000]
+                    .map(|flag: usize| ("unshare", call(libc::SYS_unshare, &[flag]))),
+            )
         })
         .unjailed(),
         row("clone_user", "a child is born in new namespaces (`clone`)", SECCOMP, clone).unjailed(),
-        row("clone3_user", "a child is born in new namespaces (`clone3`, unseen by filters)", SECCOMP, clone3)
-            .unjailed(),
-        row("enter_namespaces", "the namespaces of another process are entered", SECCOMP, enter).unjailed_root(),
+        row(
+            "clone3_user",
+            "a child is born in new namespaces (`clone3`, unseen by filters)",
+            SECCOMP,
+            clone3,
+        )
+        .unjailed(),
+        row("enter_namespaces", "the namespaces of another process are entered", SECCOMP, enter)
+            .unjailed_root(),
         row("other_ids", "another user or group is taken", NO_RIGHTS, ids).unjailed_root(),
         row("other_groups", "more groups are taken", "seccomp; no capability", |_| {
             let mut groups = [STRANGE_GROUP, 0];
             must_fail(call(libc::SYS_setgroups, &[2, of(&mut groups)]))
         })
         .unjailed_root(),
-        row("set_capabilities", "capabilities are taken", "seccomp; no capability", capabilities).unjailed_root(),
-        row("keep_capabilities", "capabilities are kept, raised or made ambient", "seccomp; locked bits", keep)
-            .unjailed(),
+        row("set_capabilities", "capabilities are taken", "seccomp; no capability", capabilities)
+            .unjailed_root(),
+    ];
+    table.extend(by_programs());
+    table
+}
+
+fn by_programs() -> Vec<Attack> {
+    vec![
+        row(
+            "keep_capabilities",
+            "capabilities are kept, raised or made ambient",
+            "seccomp; locked bits",
+            keep,
+        )
+        .unjailed(),
         row("regain_by_running", "root gets its capabilities back by running a program", NO_RIGHTS, regain)
             .unjailed_root(),
-        row("set_group_program", "a setgid program gives its group", "`nosuid`; no new privileges", set_group)
-            .unjailed_root(),
-        row("program_with_capability", "a program with file capabilities gives them", "`nosuid`; no new privileges", with_rights)
-            .unjailed_root(),
-        row("set_user_programs", "setuid programs of the host give root", "`nosuid`; no new privileges", set_user),
-        row("make_set_user", "a setuid program is made for somebody else to run", "`noexec`; view", make_set_user)
-            .harms(|stage, _| {
-                use std::os::unix::fs::MetadataExt;
-                let made = std::fs::metadata(stage.folder.join("work/free/set-user")).ok()?;
-                // Nothing stops a file with such a mode in a folder that may be written; it must not be root's gift to
-                // others: only its own user's.
-                (made.uid() != rustix::process::geteuid().as_raw()).then(|| "it belongs to somebody else".into())
-            })
-            .anyhow(),
+        row(
+            "set_group_program",
+            "a setgid program gives its group",
+            "`nosuid`; no new privileges",
+            set_group,
+        )
+        .unjailed_root(),
+        row(
+            "program_with_capability",
+            "a program with file capabilities gives them",
+            "`nosuid`; no new privileges",
+            with_rights,
+        )
+        .unjailed_root(),
+        row(
+            "set_user_programs",
+            "setuid programs of the host give root",
+            "`nosuid`; no new privileges",
+            set_user,
+        ),
+        row(
+            "make_set_user",
+            "a setuid program is left for others to run on the host",
+            "seccomp: no such mode",
+            make_set_user,
+        )
+        .harms(|stage, _| {
+            use std::os::unix::fs::MetadataExt;
+            let made = std::fs::metadata(stage.folder.join("work/free/set-user")).ok()?;
+            (made.mode() & 0o6000 != 0).then(|| format!("a program of mode {:o} was left", made.mode()))
+        })
+        .unjailed(),
     ]
 }
 
@@ -69,9 +107,8 @@ fn clone3(_: &Inside) -> Verdict {
 
 fn enter(inside: &Inside) -> Verdict {
     let kinds = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
-    let enter = |path: String| {
-        File::open(path).and_then(|file| call(libc::SYS_setns, &[descriptor(&file), 0]))
-    };
+    let enter =
+        |path: String| File::open(path).and_then(|file| call(libc::SYS_setns, &[descriptor(&file), 0]));
     let others = kinds.into_iter().flat_map(|kind| {
         [
             ("own", enter(format!("/proc/self/ns/{kind}"))),
@@ -108,7 +145,9 @@ fn capabilities(_: &Inside) -> Verdict {
 }
 
 fn keep(_: &Inside) -> Verdict {
-    let prctl = |option: i32, second: usize, third: usize| call(libc::SYS_prctl, &[signed(option), second, third, 0, 0]);
+    let prctl = |option: i32, second: usize, third: usize| {
+        call(libc::SYS_prctl, &[signed(option), second, third, 0, 0])
+    };
     none_works([
         ("keep", prctl(libc::PR_SET_KEEPCAPS, 1, 0)),
         ("bits", prctl(libc::PR_SET_SECUREBITS, 0, 0)),
@@ -138,7 +177,8 @@ fn status_holds(status: io::Result<String>) -> Verdict {
 
 fn set_group(inside: &Inside) -> Verdict {
     let output = Command::new(inside.tools().join("set-group")).arg("/proc/self/status").output();
-    let status = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let status =
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let groups = status.lines().find(|line| line.starts_with("Gid:")).unwrap_or_default();
     if groups.contains(&STRANGE_GROUP.to_string()) {
         return Verdict::Broke(groups.to_owned());
@@ -167,20 +207,29 @@ fn set_user(inside: &Inside) -> Verdict {
 }
 
 fn make_set_user(inside: &Inside) -> Verdict {
-    use std::os::unix::fs::PermissionsExt;
     let made = inside.work().join("free/set-user");
-    let copied = std::fs::copy("/usr/bin/cat", &made);
-    let owned = call(libc::SYS_chown, &[super::call::at(&super::call::path(&made)), 0, 0]);
-    let moded = std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o6755));
-    let ran = match fork() {
-        Ok(Fork::Child) => {
-            let _ = Command::new(&made).arg("/proc/self/status").status();
-            leave()
-        }
-        Ok(Fork::Parent(child)) => wait(child),
-        Err(error) => Err(error),
+    let name = path(&made);
+    // A copy that keeps no mode, for not every jail lets it set one.
+    let copied = std::fs::read("/usr/bin/cat").and_then(|program| std::fs::write(&made, program));
+    let Ok(file) = copied.and_then(|()| File::open(&made)) else {
+        return Verdict::Broke("a writable folder is everybody's to write".into());
     };
-    Verdict::Held(format!("{copied:?} {owned:?} {moded:?} {ran:?}"))
+    none_works([
+        ("by name", call(libc::SYS_chmod, &[at(&name), 0o4755])),
+        ("by descriptor", call(libc::SYS_fchmod, &[descriptor(&file), 0o2755])),
+        ("in a folder", call(libc::SYS_fchmodat, &[HERE, at(&name), 0o6755])),
+        ("newer call", call(452, &[HERE, at(&name), 0o6755, 0])),
+        ("born so", born(&inside.work().join("free/born"))),
+    ])
+}
+
+/// A file may be made with such a mode; it loses it with the first byte that is written to it.
+fn born(path: &Path) -> io::Result<usize> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o6755).open(path)?;
+    io::Write::write_all(&mut file, b"#!/bin/sh")?;
+    let mode = file.metadata()?.mode();
+    if mode & 0o6000 == 0 { Err(io::Error::other("it lost its mode")) } else { Ok(0) }
 }
 
 const SECCOMP: &str = "seccomp";

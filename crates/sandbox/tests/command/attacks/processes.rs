@@ -24,11 +24,24 @@ pub fn table() -> Vec<Attack> {
 
 fn looking() -> Vec<Attack> {
     vec![
-        row("inherited_descriptors", "a way to the gateway or the supervisor is left open", CLOSED, inherited),
-        row("environment", "the environment of the gateway is inherited", "nothing is inherited", environment),
-        row("environment_of_others", "`/proc/*/environ` of the gateway or process 1 is read", PROC, |inside| {
-            everywhere(inside, "environ", |path| read(path))
-        })
+        row(
+            "inherited_descriptors",
+            "a way to the gateway or the supervisor is left open",
+            CLOSED,
+            inherited,
+        ),
+        row(
+            "environment",
+            "the environment of the gateway is inherited",
+            "nothing is inherited",
+            environment,
+        ),
+        row(
+            "environment_of_others",
+            "`/proc/*/environ` of the gateway or process 1 is read",
+            PROC,
+            |inside| everywhere(inside, "environ", |path| read(path)),
+        )
         .unjailed(),
         row("root_of_others", "`/proc/*/root` leads to the tree of another process", PROC, |inside| {
             let below = inside.canary();
@@ -105,16 +118,18 @@ fn surviving() -> Vec<Attack> {
             Verdict::Held("went on".into())
         })
         .anyhow()
-        .within(Duration::from_millis(300))
+        .within(Duration::from_millis(100))
         .harms(|_, report| {
             (report.ending != toolgate_sandbox::Ending::TimedOut).then(|| "it was not ended".into())
         }),
-        row("deaf", "a process that ignores every signal outlives its deadline", "deadline; SIGKILL", |_| deaf())
-            .anyhow()
-            .within(Duration::from_millis(300))
-            .harms(|_, report| {
-                (report.ending != toolgate_sandbox::Ending::TimedOut).then(|| "it was not ended".into())
-            }),
+        row("deaf", "a process that ignores every signal outlives its deadline", "deadline; SIGKILL", |_| {
+            deaf()
+        })
+        .anyhow()
+        .within(Duration::from_millis(100))
+        .harms(|_, report| {
+            (report.ending != toolgate_sandbox::Ending::TimedOut).then(|| "it was not ended".into())
+        }),
         row("adopted", "a child made a sibling (`CLONE_PARENT`) outlives the command", DIES, adopted),
         row("restarting", "a process that starts itself again outruns the killer", DIES, |_| restarting()),
     ]
@@ -160,8 +175,13 @@ fn environment(_: &Inside) -> Verdict {
     let names = std::env::vars().map(|(name, _)| name);
     let strange: Vec<String> = names.filter(|name| !name.starts_with("STAGE_") && name != "PATH").collect();
     let whole = read("/proc/self/environ").unwrap_or_default();
-    let is_whole = whole.split('\0').all(|one| one.is_empty() || one.starts_with("STAGE_") || one.starts_with("PATH="));
-    if strange.is_empty() && is_whole { Verdict::Held("as given".into()) } else { Verdict::Broke(format!("{strange:?}")) }
+    let is_whole =
+        whole.split('\0').all(|one| one.is_empty() || one.starts_with("STAGE_") || one.starts_with("PATH="));
+    if strange.is_empty() && is_whole {
+        Verdict::Held("as given".into())
+    } else {
+        Verdict::Broke(format!("{strange:?}"))
+    }
 }
 
 fn memory_file(inside: &Inside) -> Verdict {
@@ -188,9 +208,10 @@ fn vm(inside: &Inside, number: libc::c_long) -> Verdict {
 
 fn steal(inside: &Inside) -> Verdict {
     let taken = |handle| call(libc::SYS_pidfd_getfd, &[handle, 1, 0]);
-    none_works([inside.gateway, parent(), 1].map(|process| {
-        ("take", call(libc::SYS_pidfd_open, &[signed(process), 0]).and_then(taken))
-    }))
+    none_works(
+        [inside.gateway, parent(), 1]
+            .map(|process| ("take", call(libc::SYS_pidfd_open, &[signed(process), 0]).and_then(taken))),
+    )
 }
 
 fn trace(process: i32) -> Verdict {
@@ -245,13 +266,17 @@ fn signal_parent() -> Verdict {
 fn everybody(inside: &Inside) -> Verdict {
     if inside.has_own_processes {
         // Really: in a namespace of its own nobody else is there.
-        return none_works([libc::SIGKILL, 0].map(|signal| ("all", call(libc::SYS_kill, &[signed(-1), signed(signal)]))));
+        return none_works(
+            [libc::SIGKILL, 0].map(|signal| ("all", call(libc::SYS_kill, &[signed(-1), signed(signal)]))),
+        );
     }
     // Here everybody is there, so that the signal is one that does nothing but wake the stopped. The kernel answers that
     // all went well also when it could signal nobody; whether somebody woke up is seen outside.
     let answer = call(libc::SYS_kill, &[signed(-1), signed(libc::SIGCONT)]);
     std::thread::sleep(Duration::from_millis(20));
-    match none_works([1, parent()].map(|process| ("one", call(libc::SYS_kill, &[signed(process), signed(libc::SIGCONT)])))) {
+    match none_works(
+        [1, parent()].map(|process| ("one", call(libc::SYS_kill, &[signed(process), signed(libc::SIGCONT)]))),
+    ) {
         Verdict::Held(how) => Verdict::Held(format!("{answer:?} {how}")),
         broke @ Verdict::Broke(_) => broke,
     }
@@ -269,8 +294,9 @@ fn by_descriptor(inside: &Inside) -> Verdict {
     let set = |command: i32, value: usize| {
         call(libc::SYS_fcntl, &[super::call::descriptor(&source), signed(command), value])
     };
+    // Any signal of one's choice, or else the one for input and output, which kills as well.
+    let _ = set(F_SETSIG, 9);
     let owned = set(libc::F_SETOWN, signed(inside.gateway))
-        .and_then(|_| set(F_SETSIG, 9))
         .and_then(|_| set(libc::F_SETFL, usize::try_from(libc::O_ASYNC).unwrap()))
         .and_then(|_| sink.write(b"x"));
     std::thread::sleep(Duration::from_millis(20));
@@ -309,6 +335,7 @@ fn disk(inside: &Inside) -> Verdict {
     must_fail(call(libc::SYS_ioprio_set, &[1, signed(inside.gateway), idle]))
 }
 
+#[derive(Clone, Copy)]
 enum Daemons {
     /// Closing everything, in their own session.
     Leave,

@@ -15,7 +15,7 @@ use super::{
 };
 
 pub fn table() -> Vec<Attack> {
-    vec![
+    let mut table = vec![
         row("run_from_tmp", "a program is written to `/tmp` and run", "`noexec`; Landlock", |_| {
             run_from(Path::new("/tmp"))
         })
@@ -26,32 +26,67 @@ pub fn table() -> Vec<Attack> {
         })
         .unjailed(),
         row("run_script", "a script is written and run by its first line", NOEXEC, script).unjailed(),
-        row("run_by_descriptor", "`execveat` with an empty path runs what is open", NOEXEC, by_descriptor).unjailed(),
+        row("run_by_descriptor", "`execveat` with an empty path runs what is open", NOEXEC, by_descriptor)
+            .unjailed(),
         row("run_memory", "a program in a memory file is run", "seccomp", memory).unjailed(),
-        row("run_by_loader", "the loader runs what may not be run", "`noexec` refuses executable mappings", loader)
-            .in_namespaces()
-            .unjailed(),
-        row("preload", "a library is preloaded from a writable folder", "`noexec` refuses executable mappings", preload)
-            .in_namespaces()
-            .unjailed(),
-        row("map_executable", "a writable file is mapped as code", "`noexec` refuses executable mappings", map)
-            .in_namespaces()
-            .unjailed(),
+        row(
+            "run_by_loader",
+            "the loader runs what may not be run",
+            "`noexec` refuses executable mappings",
+            loader,
+        )
+        .in_namespaces()
+        .unjailed(),
+        row(
+            "preload",
+            "a library is preloaded from a writable folder",
+            "`noexec` refuses executable mappings",
+            preload,
+        )
+        .in_namespaces()
+        .unjailed(),
+    ];
+    table.extend(by_other_entries());
+    table
+}
+
+fn by_other_entries() -> Vec<Attack> {
+    vec![
+        row(
+            "map_executable",
+            "a writable file is mapped as code",
+            "`noexec` refuses executable mappings",
+            map,
+        )
+        .in_namespaces()
+        .unjailed(),
         row("run_read_only", "a program in a folder for reading is run", NOEXEC, read_only),
-        row("calls_of_32_bits", "the 32-bit entry of the kernel, whose numbers mean other calls", "seccomp kills", |inside| {
-            must_fail(native::tell_by_32_bit_calls(inside.canary().to_str().unwrap()))
-        })
+        row(
+            "calls_of_32_bits",
+            "the 32-bit entry of the kernel, whose numbers mean other calls",
+            "seccomp kills",
+            |inside| must_fail(native::tell_by_32_bit_calls(inside.canary().to_str().unwrap())),
+        )
         .anyhow(),
-        row("calls_of_32_bits_allowed_here", "a granted file through the 32-bit entry, to see that the entry itself is shut", "seccomp kills", |inside| {
-            must_fail(native::tell_by_32_bit_calls(inside.read().join("text").to_str().unwrap()))
-        })
+        row(
+            "calls_of_32_bits_allowed_here",
+            "a granted file through the 32-bit entry, to see that the entry itself is shut",
+            "seccomp kills",
+            |inside| must_fail(native::tell_by_32_bit_calls(inside.read().join("text").to_str().unwrap())),
+        )
         .anyhow()
         .harms(|_, report| {
-            (report.ending != toolgate_sandbox::Ending::Signalled(libc::SIGSYS)).then(|| "it was not killed".into())
+            (report.ending != toolgate_sandbox::Ending::Signalled(libc::SIGSYS))
+                .then(|| "it was not killed".into())
         })
         .unjailed(),
-        row("calls_of_x32", "numbers of the x32 kind pass a filter that looks at plain ones", "seccomp kills", x32)
-            .anyhow(),
+        row(
+            "calls_of_x32",
+            "numbers of the x32 kind pass a filter that looks at plain ones",
+            "seccomp kills",
+            x32,
+        )
+        .anyhow(),
         row("numbers_beyond", "numbers that no kernel knows yet, or below zero", "seccomp", |_| {
             none_works([0x3fff_ffff_i64, 600, 512, 547, 1023, -2].map(|number| ("call", call(number, &[]))))
         }),
@@ -94,7 +129,8 @@ fn run_open(file: usize) -> io::Result<i32> {
             let name = c"true";
             let mut arguments = [at(name), 0];
             let nothing = super::call::of(&mut [0_usize]);
-            let _ = call(libc::SYS_execveat, &[file, at(c""), super::call::of(&mut arguments), nothing, 0x1000]);
+            let _ =
+                call(libc::SYS_execveat, &[file, at(c""), super::call::of(&mut arguments), nothing, 0x1000]);
             loop {
                 let _ = call(libc::SYS_exit_group, &[99]);
             }
@@ -110,7 +146,8 @@ fn memory(_: &Inside) -> Verdict {
     let made = call(libc::SYS_memfd_create, &[at(c"x"), 0]);
     let secret = call(libc::SYS_memfd_secret, &[0]);
     if let Ok(made) = made {
-        let copied = fs::read("/usr/bin/true").and_then(|program| fs::write(format!("/proc/self/fd/{made}"), program));
+        let copied =
+            fs::read("/usr/bin/true").and_then(|program| fs::write(format!("/proc/self/fd/{made}"), program));
         return must_fail(copied.and_then(|()| run_open(made)));
     }
     none_works([("memory file", made), ("secret memory", secret)])
@@ -136,7 +173,8 @@ fn preload(inside: &Inside) -> Verdict {
     if let Err(error) = fs::copy(some, &library) {
         return Verdict::Held(error.to_string());
     }
-    let output = Command::new("/usr/bin/cat").arg("/proc/self/maps").env("LD_PRELOAD", &library).output().unwrap();
+    let output =
+        Command::new("/usr/bin/cat").arg("/proc/self/maps").env("LD_PRELOAD", &library).output().unwrap();
     let maps = String::from_utf8_lossy(&output.stdout);
     match maps.lines().find(|line| line.contains("libplanted") && line.contains("r-xp")) {
         Some(line) => Verdict::Broke(line.to_owned()),

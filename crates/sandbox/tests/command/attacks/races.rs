@@ -14,16 +14,31 @@ use crate::driver::{Tier, bind, finish, folder, jail, on_runtime, spawn};
 
 pub fn table() -> Vec<Attack> {
     vec![
-        row("race_symlink", "a link flips between a granted and another file while it is opened", VIEW, symlinks)
-            .meanwhile(flip_link)
-            .unjailed(),
-        row("race_own_symlink", "the command flips a link of its own while another thread opens it", VIEW, own_links)
-            .unjailed(),
+        row(
+            "race_symlink",
+            "a link flips between a granted and another file while it is opened",
+            VIEW,
+            symlinks,
+        )
+        .meanwhile(flip_link)
+        .unjailed(),
+        row(
+            "race_own_symlink",
+            "the command flips a link of its own while another thread opens it",
+            VIEW,
+            own_links,
+        )
+        .unjailed(),
         row("race_rename_hidden", "a hidden folder moves to and fro while it is opened", HIDDEN, renamed)
             .meanwhile(move_hidden)
             .hole(Hole::Cut(|order, _| order.view.hidden.clear())),
-        row("race_rename_readonly", "a read-only folder changes places while it is written", WRITE, exchanged)
-            .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("fixed")))),
+        row(
+            "race_rename_readonly",
+            "a read-only folder changes places while it is written",
+            WRITE,
+            exchanged,
+        )
+        .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("fixed")))),
         row("race_climb", "a folder moves outwards while somebody climbs out of it", VIEW, climbing)
             .meanwhile(move_folder)
             .unjailed(),
@@ -98,7 +113,9 @@ fn exchanged(inside: &Inside) -> Verdict {
     let names = [fixed.join("settled"), own.join("settled")];
     again_and_again(|| {
         let swapped = rename_exchange(&fixed, &own).is_ok();
-        let written = names.iter().any(|name| fs::exists(name).is_ok_and(|is| is) && fs::write(name, "changed").is_ok());
+        let written = names
+            .iter()
+            .any(|name| fs::exists(name).is_ok_and(|is| is) && fs::write(name, "changed").is_ok());
         (swapped || written).then(|| "changed".into())
     })
 }
@@ -127,13 +144,14 @@ pub fn planted_working_folder() {
         let in_work = |script: &str, cwd: &Path| {
             let mut order = jail(tier, "/bin/sh", &["-c", script]);
             order.view.binds.push(bind(&folder.join("work"), Access::Write));
-            order.cwd = cwd.to_owned();
+            cwd.clone_into(&mut order.cwd);
             order
         };
         let planted = finish(in_work("rmdir sub && ln -s ../outside sub", &folder.join("work")));
         assert_eq!(planted.ending, Ending::Exited(0), "{planted:?}");
         assert!(fs::symlink_metadata(folder.join("work/sub")).unwrap().is_symlink());
-        let second = in_work("cat canary; echo x > canary; echo x > new; rm canary", &folder.join("work/sub"));
+        let second =
+            in_work("cat canary; echo x > canary; echo x > new; rm canary", &folder.join("work/sub"));
         let told = on_runtime(async {
             match spawn(second).await {
                 Ok(running) => {
@@ -149,7 +167,7 @@ pub fn planted_working_folder() {
     }
 }
 
-const A_WHILE: Duration = Duration::from_millis(300);
+const A_WHILE: Duration = Duration::from_millis(200);
 const VIEW: &str = "view; Landlock";
 const HIDDEN: &str = "covers that are mounts; Landlock grants neighbours only";
 const WRITE: &str = "read-only mounts; Landlock";

@@ -1,12 +1,7 @@
 //! Attacks on the one part of the jail that reads what the command says: the reporter of refusals.
 
 use std::{
-    ffi::CString,
-    fs,
-    os::unix::ffi::OsStrExt,
-    os::unix::fs::PermissionsExt,
-    process::Command,
-    time::Duration,
+    ffi::CString, fs, os::unix::ffi::OsStrExt, os::unix::fs::PermissionsExt, process::Command, time::Duration,
 };
 
 use toolgate_sandbox::{CommandReport, Refused};
@@ -23,7 +18,8 @@ pub fn table() -> Vec<Attack> {
         row("endless_path", "a path without an end keeps the reporter reading", BOUNDED, |_| {
             let long = CString::new(vec![b'a'; 1 << 20]).unwrap();
             let deep = CString::new("/usr/..".repeat(100_000)).unwrap();
-            let tries = [at(&long), at(&deep)].map(|name| ("open", call(libc::SYS_openat, &[HERE, name, 0, 0])));
+            let tries =
+                [at(&long), at(&deep)].map(|name| ("open", call(libc::SYS_openat, &[HERE, name, 0, 0])));
             super::none_works(tries)
         }),
         row("garbage_pointers", "addresses that lead nowhere crash the reporter", BOUNDED, garbage),
@@ -44,14 +40,18 @@ pub fn table() -> Vec<Attack> {
             Verdict::Held("2000 times".into())
         })
         .harms(is_short),
-        row("forged_lines", "control characters in a path forge lines of the journal", ESCAPED, forged).harms(
-            |_, report| {
+        row("forged_lines", "control characters in a path forge lines of the journal", ESCAPED, forged)
+            .harms(|_, report| {
                 let lines = report.refused.iter().map(Refused::describe);
                 lines.into_iter().find(|line| line.chars().any(char::is_control))
-            },
-        ),
+            }),
         row("dying_askers", "whoever asks dies before it is answered", BOUNDED, |_| dying()),
-        row("changing_paths", "a path changes while the reporter looks at it", "the reporter decides nothing", changing),
+        row(
+            "changing_paths",
+            "a path changes while the reporter looks at it",
+            "the reporter decides nothing",
+            changing,
+        ),
         row("deep_folder", "a working folder longer than any path confuses the reporter", BOUNDED, deep),
         row("many_askers", "many processes ask at once", BOUNDED, |_| many()).harms(is_short),
     ]
@@ -63,7 +63,8 @@ fn is_short(_: &Stage, report: &CommandReport) -> Option<String> {
 }
 
 fn garbage(_: &Inside) -> Verdict {
-    let addresses = [0, 1, 4095, usize::MAX, usize::MAX - 3, 1 << 47, 0xffff_8000_0000_0000, 0xffff_ffff_ff60_0000];
+    let addresses =
+        [0, 1, 4095, usize::MAX, usize::MAX - 3, 1 << 47, 0xffff_8000_0000_0000, 0xffff_ffff_ff60_0000];
     let calls = [
         libc::SYS_openat,
         libc::SYS_execve,
@@ -100,9 +101,8 @@ fn edge(_: &Inside) -> Verdict {
     std::io::Write::write_all(&mut sink, &[b'/'; 4096]).unwrap();
     let _ = call(libc::SYS_read, &[super::call::descriptor(&source), place, 4096]);
     let _ = call(libc::SYS_munmap, &[place + 4096, 4096]);
-    let tries = [1, 2, 255, 256, 257, 4095].map(|length| {
-        ("open", call(libc::SYS_openat, &[HERE, place + 4096 - length, 0, 0]))
-    });
+    let tries = [1, 2, 255, 256, 257, 4095]
+        .map(|length| ("open", call(libc::SYS_openat, &[HERE, place + 4096 - length, 0, 0])));
     super::none_works(tries)
 }
 

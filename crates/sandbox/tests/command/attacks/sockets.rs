@@ -18,7 +18,8 @@ use super::{
 
 pub fn table() -> Vec<Attack> {
     let mut table = vec![
-        row("tcp_to_the_host", "a service on the host's loopback or address is reached", NETWORK, tcp).unjailed(),
+        row("tcp_to_the_host", "a service on the host's loopback or address is reached", NETWORK, tcp)
+            .unjailed(),
         row("udp_to_the_host", "a datagram reaches the host", NETWORK, udp).unjailed(),
         row("dns_exfiltration", "a secret leaves in a query for a name", NETWORK, dns).unjailed(),
         row("metadata_service", "the cloud's metadata service gives credentials", NETWORK, |_| outwards()),
@@ -40,7 +41,8 @@ pub fn table() -> Vec<Attack> {
         row("proxied_datagrams", "with a proxy: a datagram reaches the host", PROXIED, udp).proxied(),
         row("proxied_dns", "with a proxy: another resolver is asked", PROXIED, dns).proxied(),
         row("proxied_fast_open", "with a proxy: data leaves past `connect`", PROXIED, fast_open).proxied(),
-        row("proxy_of_another", "with a proxy: the proxy of another jail is reached", PROXIED, other_proxy).proxied(),
+        row("proxy_of_another", "with a proxy: the proxy of another jail is reached", PROXIED, other_proxy)
+            .proxied(),
         row("proxied_listener", "with a proxy: something is offered to others", PROXIED, listener).proxied(),
         row("proxied_unix", "with a proxy: a socket file is reached", PROXIED, |inside| {
             none_works([
@@ -58,10 +60,13 @@ pub fn table() -> Vec<Attack> {
 fn families() -> Vec<Attack> {
     vec![
         row("netlink_socket", "netlink: routes, devices, audit of the kernel", SECCOMP, |_| {
-            none_works([0, 9, 15, 16].map(|protocol| open(("netlink", libc::AF_NETLINK, libc::SOCK_RAW, protocol))))
+            none_works(
+                [0, 9, 15, 16].map(|protocol| open(("netlink", libc::AF_NETLINK, libc::SOCK_RAW, protocol))),
+            )
         })
         .unjailed(),
-        row("raw_socket", "raw packets of one's own making", SECCOMP, |_| none_works(RAW.map(open))).unjailed_root(),
+        row("raw_socket", "raw packets of one's own making", SECCOMP, |_| none_works(RAW.map(open)))
+            .unjailed_root(),
         row("packet_socket", "everything on the wire is heard", SECCOMP, |_| {
             must_fail(open(("packet", libc::AF_PACKET, libc::SOCK_RAW, 0x300)).1)
         })
@@ -115,9 +120,11 @@ fn addresses(inside: &Inside) -> Vec<IpAddr> {
 }
 
 fn tcp(inside: &Inside) -> Verdict {
-    none_works(addresses(inside).into_iter().map(|address| {
-        ("connect", TcpStream::connect_timeout(&SocketAddr::new(address, inside.tcp), SHORT))
-    }))
+    none_works(
+        addresses(inside).into_iter().map(|address| {
+            ("connect", TcpStream::connect_timeout(&SocketAddr::new(address, inside.tcp), SHORT))
+        }),
+    )
 }
 
 /// Sending may seem to work where the packet goes nowhere: what counts is who hears it.
@@ -136,7 +143,9 @@ fn send_to_all(inside: &Inside, bytes: &[u8]) -> Vec<io::Result<usize>> {
 }
 
 fn dns(inside: &Inside) -> Verdict {
-    let mut query = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06secret\x07example\x03com\x00\x00\x01\x00\x01".to_vec();
+    let mut query =
+        b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06secret\x07example\x03com\x00\x00\x01\x00\x01"
+            .to_vec();
     let sent = send_to_all(inside, &query);
     query.splice(0..0, [0, 37]);
     let to = |address: SocketAddr| TcpStream::connect_timeout(&address, SHORT);
@@ -151,9 +160,10 @@ fn dns(inside: &Inside) -> Verdict {
 }
 
 fn outwards() -> Verdict {
-    none_works(["169.254.169.254:80", "192.0.2.1:443", "[fd00:ec2::254]:80", "100.100.100.200:80"].map(|to| {
-        ("connect", TcpStream::connect_timeout(&to.parse().unwrap(), SHORT))
-    }))
+    none_works(
+        ["169.254.169.254:80", "192.0.2.1:443", "[fd00:ec2::254]:80", "100.100.100.200:80"]
+            .map(|to| ("connect", TcpStream::connect_timeout(&to.parse().unwrap(), SHORT))),
+    )
 }
 
 fn fast_open(inside: &Inside) -> Verdict {
@@ -166,10 +176,10 @@ fn fast_open(inside: &Inside) -> Verdict {
         let flags = usize::try_from(libc::MSG_FASTOPEN | libc::MSG_DONTWAIT).unwrap();
         call(libc::SYS_sendto, &[socket, of(&mut bytes), 6, flags, of(&mut name), 16])
     };
-    let sent: Vec<String> =
-        addresses(inside).into_iter().map(send).map(|sent| format!("{sent:?}")).collect();
+    let answers: Vec<String> =
+        addresses(inside).into_iter().map(send).map(|answer| format!("{answer:?}")).collect();
     std::thread::sleep(Duration::from_millis(20));
-    Verdict::Held(sent.join("; "))
+    Verdict::Held(answers.join("; "))
 }
 
 fn internet_name(address: Ipv4Addr, port: u16) -> [u8; 16] {
@@ -181,9 +191,7 @@ fn internet_name(address: Ipv4Addr, port: u16) -> [u8; 16] {
 }
 
 fn datagram(inside: &Inside) -> Verdict {
-    must_fail(
-        UnixDatagram::unbound().and_then(|socket| socket.send_to(b"x", inside.read().join("letters"))),
-    )
+    must_fail(UnixDatagram::unbound().and_then(|socket| socket.send_to(b"x", inside.read().join("letters"))))
 }
 
 fn pair(inside: &Inside) -> Verdict {

@@ -162,7 +162,7 @@ impl Stage {
     }
 
     fn knowledge(&self) -> [(&'static str, String); 11] {
-        let handle = self.shared.handle_of(&self.folder.join("outside/canary"));
+        let handle = Shared::handle_of(&self.folder.join("outside/canary"));
         [
             ("STAGE_FOLDER", self.folder.to_str().unwrap().to_owned()),
             ("STAGE_GATEWAY", self.target.to_string()),
@@ -173,7 +173,7 @@ impl Stage {
             ("STAGE_OTHER_PROXY", OTHER_PROXY.to_string()),
             ("STAGE_ABSTRACT", self.listeners.abstract_name.clone()),
             ("STAGE_TERMINAL", self.listeners.terminal.to_str().unwrap().to_owned()),
-            ("STAGE_HANDLE", handle.iter().map(|byte| format!("{byte:02x}")).collect()),
+            ("STAGE_HANDLE", in_hex(&handle)),
             ("STAGE_KEY", self.shared.key.to_string()),
         ]
     }
@@ -250,7 +250,15 @@ impl Stage {
     /// Contents, attributes and names of what may not be changed.
     fn guarded_now(&self) -> BTreeMap<PathBuf, String> {
         let mut seen = BTreeMap::new();
-        for folder in ["outside", "read", "tools", "work/hidden", "work/deep/hidden", "work/fixed", "work/outer/middle/inner"] {
+        for folder in [
+            "outside",
+            "read",
+            "tools",
+            "work/hidden",
+            "work/deep/hidden",
+            "work/fixed",
+            "work/outer/middle/inner",
+        ] {
             let folder = self.folder.join(folder);
             let mut names = Vec::new();
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -318,6 +326,11 @@ fn place_tools(folder: &Path) {
                 .unwrap();
         }
     }
+}
+
+fn in_hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn start_decoy(secret: &str) -> (i32, usize, Option<Child>) {

@@ -28,9 +28,19 @@ pub fn table() -> Vec<Attack> {
             .unjailed(),
         row("posix_queue", "a message queue of the host is read", SECCOMP, posix_queue).unjailed(),
         row("posix_memory", "memory in `/dev/shm` is read", "view; Landlock", posix_memory).unjailed(),
-        row("terminal_injection", "words are put into an operator's terminal (`TIOCSTI`)", TERMINAL, terminal)
-            .unjailed(),
-        row("controlling_terminal", "the gateway's terminal is taken over", "own session; seccomp", take_terminal),
+        row(
+            "terminal_injection",
+            "words are put into an operator's terminal (`TIOCSTI`)",
+            TERMINAL,
+            terminal,
+        )
+        .unjailed(),
+        row(
+            "controlling_terminal",
+            "the gateway's terminal is taken over",
+            "own session; seccomp",
+            take_terminal,
+        ),
     ]
 }
 
@@ -52,9 +62,10 @@ impl Listeners {
         let abstract_name = format!("toolgate-{}", folder.file_name().unwrap().to_str().unwrap());
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let door = |name: &str| UnixListener::bind(folder.join(name)).unwrap();
-        let doors =
-            vec![door("outside/door"), door("read/door"), UnixListener::bind_addr(&address).unwrap()];
-        doors.iter().for_each(|door| door.set_nonblocking(true).unwrap());
+        let doors = vec![door("outside/door"), door("read/door"), UnixListener::bind_addr(&address).unwrap()];
+        for door in &doors {
+            door.set_nonblocking(true).unwrap();
+        }
         let datagrams = UnixDatagram::bind(folder.join("read/letters")).unwrap();
         datagrams.set_nonblocking(true).unwrap();
         let (tcp, udp) = (TcpListener::bind("0.0.0.0:0").unwrap(), UdpSocket::bind("0.0.0.0:0").unwrap());
@@ -127,7 +138,8 @@ impl Shared {
         call(libc::SYS_msgsnd, &[messages, of(letter.as_mut_slice()), secret.len(), 0]).unwrap();
 
         let name = queue_name(key);
-        let flags = usize::try_from(libc::O_CREAT | libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC).unwrap();
+        let flags =
+            usize::try_from(libc::O_CREAT | libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC).unwrap();
         // A host may be short of them.
         let queue = call(libc::SYS_mq_open, &[at(&name), flags, 0o600, 0]).ok();
         if let Some(queue) = queue {
@@ -139,13 +151,12 @@ impl Shared {
     }
 
     /// A handle by which the kernel finds a file without its name.
-    pub fn handle_of(&self, file: &Path) -> Vec<u8> {
+    pub fn handle_of(file: &Path) -> Vec<u8> {
         let mut handle = [0_u32; 34];
         handle[0] = 128;
         let mut mount = 0_i32;
         let name = path(file);
-        let made =
-            call(libc::SYS_name_to_handle_at, &[HERE, at(&name), of(&mut handle), of(&mut mount), 0]);
+        let made = call(libc::SYS_name_to_handle_at, &[HERE, at(&name), of(&mut handle), of(&mut mount), 0]);
         made.map_or_else(|_| Vec::new(), |_| handle.iter().flat_map(|word| word.to_ne_bytes()).collect())
     }
 
@@ -181,7 +192,8 @@ pub fn life_of(process: i32) -> String {
     let schedule: Vec<&str> = [16, 37, 38].iter().filter_map(|at| after_name.get(*at).copied()).collect();
     let status = text("status");
     let kept = ["TracerPid:", "Cpus_allowed_list:"];
-    let kept: Vec<&str> = status.lines().filter(|line| kept.iter().any(|name| line.starts_with(name))).collect();
+    let kept: Vec<&str> =
+        status.lines().filter(|line| kept.iter().any(|name| line.starts_with(name))).collect();
     let mut disk = signed(process);
     disk = call(libc::SYS_ioprio_get, &[1, disk]).unwrap_or(0);
     format!("{state} {schedule:?} {kept:?} {disk} {}", text("limits"))
@@ -205,11 +217,11 @@ fn system_v_messages(inside: &Inside) -> Verdict {
 
 fn semaphores(inside: &Inside) -> Verdict {
     let make = usize::try_from(libc::IPC_CREAT | 0o600).unwrap();
-    let made = call(libc::SYS_semget, &[inside.key, 1, make]);
-    if let Ok(made) = made {
-        let _ = call(libc::SYS_semctl, &[made, 0, 0]);
+    let set = call(libc::SYS_semget, &[inside.key, 1, make]);
+    if let Ok(set) = set {
+        let _ = call(libc::SYS_semctl, &[set, 0, 0]);
     }
-    must_fail(made)
+    must_fail(set)
 }
 
 fn posix_queue(inside: &Inside) -> Verdict {
