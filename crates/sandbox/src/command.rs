@@ -17,7 +17,13 @@ mod view;
 mod walls;
 mod zygote;
 
-use std::{ffi::OsString, fmt, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    fmt, io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 pub(crate) use init::has_own_process_numbers;
 pub use jailer::{JAILER_NAME, Jailer};
@@ -214,12 +220,25 @@ impl Refused {
     /// One line, for people and the journal.
     pub fn describe(&self) -> String {
         match self {
-            Self::Path { path, access } => format!("{} of `{}`", access.noun(), path.display()),
+            Self::Path { path, access } => format!("{} of `{}`", access.noun(), in_one_line(path)),
             Self::Syscall { name, detail } if detail.is_empty() => format!("system call `{name}`"),
             Self::Syscall { name, detail } => format!("system call `{name}` ({detail})"),
             Self::Address { address } => format!("connection to `{address}`"),
         }
     }
+}
+
+/// A name may hold anything; a report is read by people and kept line by line.
+fn in_one_line(path: &Path) -> String {
+    let name = path.to_string_lossy();
+    let plain = |letter: char| matches!(letter, '\'' | '"' | '\\');
+    name.chars()
+        .flat_map(|letter| {
+            let (kept, escaped) =
+                if plain(letter) { (Some(letter), None) } else { (None, Some(letter.escape_debug())) };
+            kept.into_iter().chain(escaped.into_iter().flatten())
+        })
+        .collect()
 }
 
 impl Attempt {

@@ -163,7 +163,10 @@ struct Row {
 #[serde(rename_all = "kebab-case")]
 enum Only {
     Proxied,
-    PidNamespace,
+    /// Files and processes are the command's own.
+    OwnNamespaces,
+    /// Files and processes are the host's, and Landlock alone is between.
+    HostProcesses,
 }
 
 /// What one argument must be. All comparisons are of the low 32 bits: every argument named in the list is an `int` or a
@@ -204,7 +207,8 @@ impl Row {
         match self.only {
             None => true,
             Some(Only::Proxied) => variant.sockets == Sockets::Internet,
-            Some(Only::PidNamespace) => variant.processes == Processes::Namespace,
+            Some(Only::OwnNamespaces) => variant.processes == Processes::Namespace,
+            Some(Only::HostProcesses) => variant.processes == Processes::Group,
         }
     }
 

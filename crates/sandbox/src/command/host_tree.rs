@@ -1,7 +1,7 @@
 //! What is granted where a command has no view of its own, and names lead into the host's tree? Landlock alone decides.
 //!
-//! A rule holds for everything below it, so that around something hidden its neighbours are granted one by one, and the
-//! folders above it not at all: they can be passed, and neither listed nor changed.
+//! A rule holds for everything below it, so that around something hidden, or granted for less, its neighbours are granted
+//! one by one, and the folders above it not at all: they can be passed, and neither listed nor changed.
 
 use std::{
     collections::BTreeSet,
@@ -32,12 +32,23 @@ pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
         hidden.paths.push(real);
     }
     let mut grants = Vec::new();
+    let mut sources = Vec::new();
     for bind in &order.binds {
         let (opened, real) = source(bind)?;
+        sources.push((opened, real, bind.access));
+    }
+    let places: Vec<(PathBuf, Access)> =
+        sources.iter().map(|(_, real, access)| (real.clone(), *access)).collect();
+    for (opened, real, access) in sources {
         if !hidden.aliased.is_empty() {
             hidden.refuse_aliases(&opened, &real, &mut budget)?;
         }
-        hidden.carve(opened, &real, bind.access.into(), &mut grants)?;
+        let apart: Vec<&Path> = places
+            .iter()
+            .filter(|(place, other)| place.starts_with(&real) && *place != real && takes_away(access, *other))
+            .map(|(place, _)| place.as_path())
+            .collect();
+        hidden.carve(opened, &real, access.into(), &apart, &mut grants)?;
         if grants.len() > MOST_RULES {
             return Err(io::Error::other(format!(
                 "more than {MOST_RULES} neighbours of hidden paths would have to be granted; bind less"
@@ -54,17 +65,20 @@ struct Hidden {
 }
 
 impl Hidden {
+    /// Grants what is neither hidden nor `apart`: another bind, which has rules of its own.
     fn carve(
         &self,
         opened: OwnedFd,
         path: &Path,
         grant: Grant,
+        apart: &[&Path],
         into: &mut Vec<(OwnedFd, Grant)>,
     ) -> io::Result<()> {
-        if self.paths.iter().any(|hidden| path.starts_with(hidden)) {
+        let mut exceptions = self.paths.iter().map(PathBuf::as_path).chain(apart.iter().copied());
+        if exceptions.clone().any(|exception| path.starts_with(exception)) {
             return Ok(());
         }
-        if !self.paths.iter().any(|hidden| hidden.starts_with(path)) {
+        if !exceptions.any(|exception| exception.starts_with(path)) {
             into.push((opened, grant));
             return Ok(());
         }
@@ -80,7 +94,7 @@ impl Hidden {
         for name in neighbours {
             let neighbour = rustix::fs::openat(&folder, &name, PLACE | OFlags::NOFOLLOW, Mode::empty());
             if let Some(neighbour) = exists(neighbour.map_err(Into::into))? {
-                self.carve(neighbour, &path.join(name), grant, into)?;
+                self.carve(neighbour, &path.join(name), grant, apart, into)?;
             }
             if into.len() > MOST_RULES {
                 break;
@@ -124,6 +138,14 @@ impl Hidden {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Whether a bind within another is meant to allow less. Landlock adds up what it grants.
+fn takes_away(outer: Access, inner: Access) -> bool {
+    match (outer, inner) {
+        (Access::Read, _) | (Access::Execute, Access::Execute) | (Access::Write, Access::Write) => false,
+        (Access::Execute | Access::Write, _) => true,
     }
 }
 

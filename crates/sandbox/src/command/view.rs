@@ -76,6 +76,7 @@ pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
     for bind in binds {
         shown.push(mount_bind(&old, &tree, bind)?);
     }
+    pin_nested(&tree, &shown).map_err(at("hold the folders above a bind"))?;
     hidden::cover_all(&old, &tree, &shown, &order.hidden).map_err(at("hide what is hidden"))?;
     restrict_mount(tree.root.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, Reach::This)
         .map_err(at("make the root read-only"))?;
@@ -202,6 +203,18 @@ fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<Shown, Trouble> {
     }
     bind(&source, &place, attributes).map_err(at(step()))?;
     Ok(Shown { source: real, at: bound.at.clone(), origin: Origin::Bind })
+}
+
+/// Where a bind lies in another one, the folders between them stay where they are.
+fn pin_nested(tree: &Tree, shown: &[Shown]) -> io::Result<()> {
+    let binds = || shown.iter().filter(|one| one.origin == Origin::Bind);
+    for inner in binds() {
+        let around = binds().filter(|outer| inner.at.starts_with(&outer.at) && inner.at != outer.at);
+        if let Some(outer) = around.max_by_key(|outer| outer.at.components().count()) {
+            hidden::pin_above(tree, &inner.at, &outer.at)?;
+        }
+    }
+    Ok(())
 }
 
 /// The same file or folder in this mount namespace. A descriptor of another one cannot be mounted, so that its name is

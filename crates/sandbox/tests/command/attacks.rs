@@ -1,30 +1,112 @@
-//! What native code tries in a jail. To add one: a function, and a row in `all`.
+//! What native code tries in a jail. To add one: a function, a row in the table of its file, and a row in the ledger.
 
-use std::{fs, process::ExitCode};
+mod call;
+mod exhaustion;
+mod files;
+mod kernel;
+mod ledger;
+mod native;
+mod privileges;
+mod processes;
+mod programs;
+mod races;
+mod reporter;
+mod sockets;
+mod stage;
+mod watching;
 
-use toolgate_sandbox::Ending;
-
-use crate::{
-    driver::{Tier, finish, inside},
-    raw,
+use std::{
+    fmt, io,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
 };
+
+use toolgate_sandbox::{CommandJail, CommandReport};
+
+use crate::driver::{Case, PATIENCE, PLACED, Tier};
+use stage::{Stage, Target};
 
 /// One try.
 pub struct Attack {
     pub name: &'static str,
     /// What it would mean if it worked, for the ledger.
     pub what: &'static str,
-    pub run: fn(&Inside) -> Verdict,
+    pub stopped_by: &'static str,
+    run: fn(&Inside) -> Verdict,
+    tiers: Tiers,
+    ends: Ends,
+    network: Wires,
+    /// What this jail is like, on top of what every attacker has.
+    change: fn(&mut CommandJail, &Stage),
+    /// What goes on outside while it tries, again and again.
+    meanwhile: Option<fn(&Stage)>,
+    /// What would be seen outside, on top of what is always looked at.
+    harm: fn(&Stage, &CommandReport) -> Option<String>,
+    deadline: Duration,
+    target: Target,
+    hole: Hole,
 }
 
-/// What an attacker knows of its surroundings.
+/// Where it makes sense to try.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Tiers {
+    Both,
+    /// Needs what only namespaces give, or is a documented limit of jails without.
+    Namespaces,
+}
+
+/// How the attacker ends if the jail holds.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Ends {
+    /// By itself, saying that it was refused.
+    Saying,
+    /// In any way: it may be killed, run out of time, or never be able to say a word.
+    Anyhow,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Wires {
+    None,
+    Proxied,
+}
+
+/// How it is shown that the same try works where the jail is missing, so that it could be seen to work.
+enum Hole {
+    /// Not shown: it would harm the host, or no host grants it.
+    None,
+    /// Without any jail, whoever runs the test.
+    Unjailed,
+    /// Without any jail, where root runs the test.
+    UnjailedRoot,
+    /// In a jail with this one change.
+    Cut(fn(&mut CommandJail, &Stage)),
+}
+
+/// What an attacker knows of its surroundings: more than a real one would.
 pub struct Inside {
+    folder: PathBuf,
+    /// The process to be attacked.
+    gateway: i32,
+    /// Where the secret lies in the memory of that process.
+    secret_at: usize,
+    /// The address of the host that leads elsewhere than to itself.
+    host: IpAddr,
+    tcp: u16,
+    udp: u16,
+    /// The proxy of another jail.
+    other_proxy: u16,
+    abstract_name: String,
+    terminal: PathBuf,
+    handle: Vec<u8>,
+    key: usize,
     /// Whether it is alone with its processes.
-    pub has_own_processes: bool,
+    has_own_processes: bool,
 }
 
 #[derive(Debug, Eq, PartialEq)]
-pub enum Verdict {
+enum Verdict {
     /// The jail said no; with what it said.
     Held(String),
     /// It worked.
@@ -32,64 +114,189 @@ pub enum Verdict {
 }
 
 pub fn all() -> Vec<Attack> {
-    vec![
-        Attack { name: "read_shadow", what: "passwords of the host", run: read_shadow },
-        Attack { name: "inherited_descriptors", what: "a way to the gateway is left open", run: inherited },
-        Attack { name: "signal_everybody", what: "processes of the host are killed", run: signal_everybody },
-    ]
+    let tables = [
+        files::table(),
+        watching::table(),
+        races::table(),
+        processes::table(),
+        privileges::table(),
+        programs::table(),
+        sockets::table(),
+        kernel::table(),
+        exhaustion::table(),
+        reporter::table(),
+    ];
+    tables.into_iter().flatten().collect()
 }
 
-/// The gateway's side: the attack runs, fails, and says so.
-pub fn must_hold(attack: &Attack, tier: Tier) {
-    let report = finish(inside(tier, attack.name));
-    let said = String::from_utf8_lossy(&report.stdout);
-    assert_eq!(report.ending, Ending::Exited(0), "{}: {said} {report:?}", attack.what);
-    assert!(said.starts_with("held "), "{}: {said}", attack.what);
+/// Everything as cases of the driver.
+pub fn cases() -> Vec<Case> {
+    let case = |name: String, body: Box<dyn Fn()>| Case { name: name.to_lowercase(), body };
+    let mut cases = Vec::new();
+    for tier in [Tier::Namespaces, Tier::Landlock] {
+        for attack in all().into_iter().filter(|attack| attack.is_for(tier)) {
+            let name = format!("{tier:?}/attack/{}", attack.name);
+            cases.push(case(name, Box::new(move || stage::must_hold(&attack, tier))));
+        }
+    }
+    for attack in all().into_iter().filter(Attack::has_a_hole) {
+        let name = format!("hole/attack/{}", attack.name);
+        cases.push(case(name, Box::new(move || stage::must_break(&attack))));
+    }
+    cases.push(case("attack/planted_working_folder".into(), Box::new(races::planted_working_folder)));
+    if std::env::var_os(PLACED).is_none() {
+        cases.push(case("attack/every_one_has_its_row".into(), Box::new(ledger::is_complete)));
+    }
+    cases
 }
 
 /// The jailed side.
 pub fn perform(name: &str) -> ExitCode {
+    if name == stage::DECOY {
+        return stage::be_a_decoy();
+    }
     let attacks = all();
     let Some(attack) = attacks.iter().find(|attack| attack.name == name) else {
         println!("no attack is called {name}");
         return ExitCode::FAILURE;
     };
-    let inside = Inside { has_own_processes: std::os::unix::process::parent_id() <= 1 };
-    match (attack.run)(&inside) {
+    match (attack.run)(&Inside::from_environment()) {
         Verdict::Held(how) => println!("held {how}"),
         Verdict::Broke(how) => println!("broke {how}"),
     }
     ExitCode::SUCCESS
 }
 
+/// The ordinary row: in both kinds of jail, without a network, nothing special outside.
+fn row(
+    name: &'static str,
+    what: &'static str,
+    stopped_by: &'static str,
+    run: fn(&Inside) -> Verdict,
+) -> Attack {
+    Attack {
+        name,
+        what,
+        stopped_by,
+        run,
+        tiers: Tiers::Both,
+        ends: Ends::Saying,
+        network: Wires::None,
+        change: |_, _| (),
+        meanwhile: None,
+        harm: |_, _| None,
+        deadline: PATIENCE,
+        target: Target::ThisProcess,
+        hole: Hole::None,
+    }
+}
+
+impl Attack {
+    fn is_for(&self, tier: Tier) -> bool {
+        self.tiers == Tiers::Both || tier == Tier::Namespaces
+    }
+
+    fn has_a_hole(&self) -> bool {
+        match self.hole {
+            Hole::None => false,
+            Hole::UnjailedRoot => crate::driver::is_root(),
+            Hole::Unjailed | Hole::Cut(_) => true,
+        }
+    }
+
+    fn hole(self, hole: Hole) -> Self {
+        Self { hole, ..self }
+    }
+
+    fn unjailed(self) -> Self {
+        self.hole(Hole::Unjailed)
+    }
+
+    fn unjailed_root(self) -> Self {
+        self.hole(Hole::UnjailedRoot)
+    }
+
+    fn in_namespaces(self) -> Self {
+        Self { tiers: Tiers::Namespaces, ..self }
+    }
+
+    fn proxied(self) -> Self {
+        Self { network: Wires::Proxied, tiers: Tiers::Namespaces, ..self }
+    }
+
+    fn anyhow(self) -> Self {
+        Self { ends: Ends::Anyhow, ..self }
+    }
+
+    fn within(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
+    }
+
+    fn changed(self, change: fn(&mut CommandJail, &Stage)) -> Self {
+        Self { change, ..self }
+    }
+
+    fn at(self, target: Target) -> Self {
+        Self { target, ..self }
+    }
+
+    fn meanwhile(self, meanwhile: fn(&Stage)) -> Self {
+        Self { meanwhile: Some(meanwhile), ..self }
+    }
+
+    fn harms(self, harm: fn(&Stage, &CommandReport) -> Option<String>) -> Self {
+        Self { harm, ..self }
+    }
+}
+
+impl Inside {
+    fn canary(&self) -> PathBuf {
+        self.outside().join("canary")
+    }
+
+    /// Not granted.
+    fn outside(&self) -> PathBuf {
+        self.folder.join("outside")
+    }
+
+    /// Granted for writing, but for `hidden/key` and `.env`, which are hidden, and `fixed/settled`, which is only to read.
+    fn work(&self) -> PathBuf {
+        self.folder.join("work")
+    }
+
+    /// Granted for reading, with a socket in it.
+    fn read(&self) -> PathBuf {
+        self.folder.join("read")
+    }
+
+    /// Granted for running.
+    fn tools(&self) -> PathBuf {
+        self.folder.join("tools")
+    }
+}
+
 /// For what answers with a result: any success is an escape.
-pub fn must_fail<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>) -> Verdict {
+fn must_fail<T: fmt::Debug, E: fmt::Display>(outcome: Result<T, E>) -> Verdict {
     match outcome {
         Ok(got) => Verdict::Broke(format!("{got:?}")),
         Err(error) => Verdict::Held(error.to_string()),
     }
 }
 
-fn read_shadow(_: &Inside) -> Verdict {
-    must_fail(fs::read("/etc/shadow"))
-}
-
-fn inherited(_: &Inside) -> Verdict {
-    let get_flags = usize::try_from(libc::F_GETFD).unwrap();
-    let open = (3..1024).find(|number| raw::call(libc::SYS_fcntl, [*number, get_flags, 0, 0, 0, 0]).is_ok());
-    open.map_or_else(
-        || Verdict::Held("0 to 2".to_owned()),
-        |number| Verdict::Broke(format!("{number} is open")),
-    )
-}
-
-fn signal_everybody(inside: &Inside) -> Verdict {
-    if inside.has_own_processes {
-        // Nobody but process 1 is there, and the kernel keeps signals from it.
-        return must_fail(rustix::process::kill_process(
-            rustix::process::Pid::INIT,
-            rustix::process::Signal::KILL,
-        ));
+/// For several ways to the same end.
+fn none_works<T: fmt::Debug>(tries: impl IntoIterator<Item = (&'static str, io::Result<T>)>) -> Verdict {
+    let mut said = String::new();
+    for (way, outcome) in tries {
+        match outcome {
+            Ok(got) => return Verdict::Broke(format!("{way}: {got:?}")),
+            Err(error) => said = format!("{said}{way}: {error}; "),
+        }
     }
-    must_fail(rustix::process::test_kill_process(rustix::process::getppid().unwrap()))
+    Verdict::Held(said)
+}
+
+/// What a file says, if it can be read.
+fn read(path: impl AsRef<Path>) -> io::Result<String> {
+    let bytes = std::fs::read(path)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

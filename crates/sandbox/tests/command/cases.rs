@@ -54,14 +54,9 @@ pub fn all() -> Vec<Case> {
         add("memory_runs_out_for_one_and_for_all", memory);
         add("a_program_in_a_bind_runs_only_where_allowed", no_execution);
         add("common_programs_run", common_programs);
-        for attack in attacks::all() {
-            cases.push(Case {
-                name: format!("{tier:?}/attack/{}", attack.name).to_lowercase(),
-                body: Box::new(move || attacks::must_hold(&attack, tier)),
-            });
-        }
     }
     cases.extend(once());
+    cases.extend(attacks::cases());
     cases
 }
 

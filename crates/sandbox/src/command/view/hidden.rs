@@ -195,10 +195,36 @@ fn cover_one(
     }
     let Some(found) = exists(look_up(tree, place))? else { return Ok(()) };
     let is_whole_bind = place == one.at;
+    pin_above(tree, place, &one.at)?;
+    // Seen anew, since what lies above may be another mount now.
+    let found = if is_whole_bind { found } else { look_up(tree, place)? };
     if is_whole_bind || same(about, &rustix::fs::fstat(&found)?) {
         return cover.lay_over(&found);
     }
     Err(io::Error::other(format!("`{}` was replaced while the jail was made; try again", place.display())))
+}
+
+/// Makes every folder between `top` and `place` a mount of itself, so that nobody can move it: whoever moved it would
+/// find what is hidden in it, unhidden, in the next jail, and could put something else in its place.
+pub(crate) fn pin_above(tree: &Tree, place: &Path, top: &Path) -> io::Result<()> {
+    let between: Vec<&Path> = place.ancestors().skip(1).take_while(|above| *above != top).collect();
+    for above in between.into_iter().rev().filter(|above| above.starts_with(top)) {
+        let folder = look_up(tree, above)?;
+        let is_mount =
+            rustix::fs::statx(&folder, "", rustix::fs::AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::TYPE)?
+                .stx_attributes
+                .contains(rustix::fs::StatxAttributes::MOUNT_ROOT);
+        let is_read_only =
+            rustix::fs::fstatvfs(&folder)?.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY);
+        if !is_mount && !is_read_only {
+            let clone = OpenTreeFlags::OPEN_TREE_CLONE
+                | OpenTreeFlags::OPEN_TREE_CLOEXEC
+                | OpenTreeFlags::AT_EMPTY_PATH
+                | OpenTreeFlags::AT_RECURSIVE;
+            mount_on(&rustix::mount::open_tree(&folder, "", clone)?, &folder)?;
+        }
+    }
+    Ok(())
 }
 
 /// Searches what the command would see, with everything covered that is covered already.

@@ -1,0 +1,71 @@
+//! System calls in the attacker's hand: arguments of every kind as the numbers that the kernel takes.
+
+use std::{
+    ffi::{CStr, CString},
+    io,
+    os::fd::AsRawFd,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
+
+use crate::raw;
+
+/// A call with as many arguments as are given.
+pub fn call(number: libc::c_long, arguments: &[usize]) -> io::Result<usize> {
+    let mut all = [0; 6];
+    all[..arguments.len()].copy_from_slice(arguments);
+    raw::call(number, all)
+}
+
+pub fn path(path: impl AsRef<Path>) -> CString {
+    CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
+}
+
+/// The address of a text; the text must live on.
+pub fn at(text: &CStr) -> usize {
+    text.as_ptr().expose_provenance()
+}
+
+/// The address of anything; the thing must live on.
+pub fn of<T: ?Sized>(thing: &mut T) -> usize {
+    (&raw mut *thing).cast::<u8>().expose_provenance()
+}
+
+pub fn descriptor(file: &impl AsRawFd) -> usize {
+    signed(file.as_raw_fd())
+}
+
+/// Also numbers below zero, as the kernel reads them.
+pub fn signed(number: i32) -> usize {
+    usize::from_ne_bytes(i64::from(number).to_ne_bytes())
+}
+
+/// Splits the attacker. True in the child, which must end with `leave`.
+pub fn fork() -> io::Result<Fork> {
+    Ok(match call(libc::SYS_fork, &[])? {
+        0 => Fork::Child,
+        child => Fork::Parent(child),
+    })
+}
+
+pub enum Fork {
+    Child,
+    Parent(usize),
+}
+
+pub fn leave() -> ! {
+    loop {
+        let _ = call(libc::SYS_exit_group, &[0]);
+    }
+}
+
+/// Waits for one child, and says how it ended.
+pub fn wait(child: usize) -> io::Result<i32> {
+    let mut status = 0_i32;
+    call(libc::SYS_wait4, &[child, of(&mut status), 0, 0])?;
+    Ok(status)
+}
+
+/// `AT_FDCWD` and other answers of "nothing special".
+pub const HERE: usize = (-100_isize).cast_unsigned();
+pub const NONE: usize = usize::MAX;
