@@ -12,6 +12,7 @@ run: setup ## build, and start the gateway on a demo workspace
 
 test: setup lint ## everything that must hold before a change lands
 	@scripts/setup-clients
+	@scripts/setup-podman
 	$(CARGO) test --workspace --locked
 
 bench: setup ## ratios measured side by side in one run

@@ -85,7 +85,7 @@ impl Runner {
     fn handlers(&self) -> Result<ToolHandlers, Failure> {
         let egress = toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
-        let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required);
+        let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, None);
         Ok(ToolHandlers {
             js: JsHandlers {
                 runner: JsRunner::new(self.pool.clone(), Some(egress), detector),

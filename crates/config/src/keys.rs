@@ -172,12 +172,20 @@ const WEBHOOK: &[Key] = &[
     text("token_env", Shape::EnvName, Null, "The environment variable with a token to send along."),
 ];
 
-const COMMANDS: &[Key] = &[Key::new(
-    "allowed",
-    Kind::Texts(Shape::Words),
-    Null,
-    "Names or absolute paths of programs that command tools may use; those they name where null.",
-)];
+const COMMANDS: &[Key] = &[
+    Key::new(
+        "allowed",
+        Kind::Texts(Shape::Words),
+        Null,
+        "Names or absolute paths of programs that command tools may use; those they name where null.",
+    ),
+    text(
+        "image",
+        Shape::Words,
+        Null,
+        "The image for tools with `sandbox: container`, which must be there already; without one they do not run.",
+    ),
+];
 
 const SECRETS: &[Key] = &[
     texts("rules", Shape::Path, "Files with further rules that say what a secret looks like."),

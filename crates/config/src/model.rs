@@ -195,6 +195,8 @@ pub struct Webhook {
 pub struct Commands {
     /// Names or absolute paths; every program that a tool names where absent.
     pub allowed: Option<Vec<String>>,
+    /// For tools that run in a container.
+    pub image: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]

@@ -13,8 +13,8 @@ mod survey;
 
 pub use all::ToolHandlers;
 pub use cli::{
-    Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, Ended, Ending,
-    GatewayEnvironment, JailedLauncher, Launch, Order, OrderLimits, Refused, Trace, Usage,
+    Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
+    Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, Order, OrderLimits, Refused, Trace, Usage,
 };
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,

@@ -2,14 +2,16 @@
 
 use std::{
     future::Future,
-    path::PathBuf,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
     pin::Pin,
     sync::{Arc, OnceLock},
 };
 
+use tokio::sync::OnceCell;
 use toolgate_egress::Egress;
-use toolgate_handlers::{Ended, Ending, JailedLauncher, Launch, Order};
-use toolgate_sandbox::{CommandRequired, Jailer};
+use toolgate_handlers::{ContainerLauncher, Ended, Ending, JailedLauncher, Launch, Order};
+use toolgate_sandbox::{CommandRequired, ContainerUser, ContainerWall, ImageName, Jailer, probe_runtime};
 use toolgate_spec::model::SandboxKind;
 
 /// Carries orders out in the kind of sandbox that each asks for.
@@ -21,13 +23,40 @@ struct Inner {
     program: PathBuf,
     egress: Egress,
     required: CommandRequired,
+    /// The image for containers, and what its walls must be.
+    container: Option<Container>,
     jailed: OnceLock<Result<JailedLauncher, String>>,
+    contained: OnceCell<Result<ContainerLauncher, String>>,
+}
+
+/// Where commands run that ask for a container.
+#[derive(Clone, Debug)]
+pub struct Container {
+    pub image: String,
+    /// Who commands are inside; root is refused.
+    pub user: ContainerUser,
+    pub required: &'static [ContainerWall],
+}
+
+impl Container {
+    /// As the owner of the workspace, so that what is written there belongs to whom it should, unless that is root.
+    pub fn for_workspace(image: String, workspace: &Path, required: &'static [ContainerWall]) -> Self {
+        let owner = std::fs::metadata(workspace).ok().map(|folder| (folder.uid(), folder.gid()));
+        let (uid, gid) = owner.filter(|(uid, gid)| *uid != 0 && *gid != 0).unwrap_or(NOBODY_IN_PARTICULAR);
+        Self { image, user: ContainerUser { uid, gid }, required }
+    }
 }
 
 impl Commands {
     /// Starts nothing yet.
-    pub fn new(program: PathBuf, egress: Egress, required: CommandRequired) -> Self {
-        Self(Arc::new(Inner { program, egress, required, jailed: OnceLock::new() }))
+    pub fn new(
+        program: PathBuf,
+        egress: Egress,
+        required: CommandRequired,
+        container: Option<Container>,
+    ) -> Self {
+        let (jailed, contained) = (OnceLock::new(), OnceCell::new());
+        Self(Arc::new(Inner { program, egress, required, container, jailed, contained }))
     }
 }
 
@@ -39,6 +68,23 @@ impl Inner {
             Ok(JailedLauncher { jailer, egress: Some(self.egress.clone()), required: self.required })
         };
         self.jailed.get_or_init(start).as_ref().map_err(Clone::clone)
+    }
+
+    async fn contained(&self) -> Result<&ContainerLauncher, String> {
+        let Some(container) = self.container.clone() else { return Err(NO_IMAGE.to_owned()) };
+        // Asking a runtime blocks, and so does taking away what an earlier gateway left behind.
+        let made = || async {
+            tokio::task::spawn_blocking(move || {
+                let image = ImageName::parse(&container.image).map_err(|error| error.to_string())?;
+                let runtime = probe_runtime().map_err(|error| error.to_string())?;
+                runtime.sweep()?;
+                let Container { user, required, .. } = container;
+                Ok(ContainerLauncher { runtime: Arc::new(runtime), image, user, required })
+            })
+            .await
+            .unwrap_or_else(|_| Err("the container runtime could not be asked".to_owned()))
+        };
+        self.contained.get_or_init(made).await.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -52,7 +98,10 @@ impl Launch for Commands {
                     Ok(jailed) => jailed.launch(order).await,
                     Err(why) => Ended::at_once(Ending::NoJail(why)),
                 },
-                SandboxKind::Container => Ended::at_once(Ending::NoJail(NO_CONTAINERS.to_owned())),
+                SandboxKind::Container => match inner.contained().await {
+                    Ok(contained) => contained.launch(order).await,
+                    Err(why) => Ended::at_once(Ending::NoJail(why)),
+                },
             }
         })
     }
@@ -64,4 +113,7 @@ impl std::fmt::Debug for Commands {
     }
 }
 
-const NO_CONTAINERS: &str = "it asks for a container, and this gateway runs none";
+const NO_IMAGE: &str = "it asks for a container, and this gateway has no image for them; set `commands.image` in `toolgate.yaml`";
+
+/// The first ordinary user of most images.
+const NOBODY_IN_PARTICULAR: (u32, u32) = (1000, 1000);

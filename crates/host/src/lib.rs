@@ -18,7 +18,7 @@ mod policies;
 
 pub use builder::Builder;
 pub use catalog::{Shipped, preset_names, shipped_tools};
-pub use commands::Commands;
+pub use commands::{Commands, Container};
 pub use documents::{Document, Unread};
 pub use load::{Loaded, Origin, Problem, Surveyed};
 pub use open::{Extras, OpenError, Toolgate, Writes, note_command, open_egress, open_state};

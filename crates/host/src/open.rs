@@ -23,7 +23,7 @@ use toolgate_handlers::{
     Places, ToolHandlers,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
-use toolgate_sandbox::{CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_sandbox::{CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required};
 use toolgate_secrets::Detector;
 use toolgate_store::{Limits as QueueLimits, State};
 
@@ -31,7 +31,7 @@ use crate::{
     alerts::Alerts,
     builder::Builder,
     catalog,
-    commands::Commands,
+    commands::{Commands, Container},
     detector::open_detector,
     journal::FileJournal,
     load::{self, Loaded, Problem},
@@ -449,8 +449,14 @@ fn open_handlers(
         places: places.clone(),
         secrets: Arc::new(EnvironmentSecrets),
     };
+    let walls: &[ContainerWall] = match config.worker.required {
+        RequiredJail::Minimum => &[],
+        RequiredJail::Hardened => ContainerWall::BOUNDED,
+    };
+    let container = config.commands.image.clone();
+    let container = container.map(|image| Container::for_workspace(image, &places.workspace, walls));
     let cli = CliHandlers {
-        launcher: Arc::new(Commands::new(program, egress, required)),
+        launcher: Arc::new(Commands::new(program, egress, required, container)),
         host: CommandHost {
             places,
             allowed: match &config.commands.allowed {

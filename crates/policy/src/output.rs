@@ -1,5 +1,8 @@
 //! May this field of the output leave? Where a policy exists, what no rule names does not.
 
+use std::collections::HashMap;
+
+use serde_json::Value;
 use toolgate_spec::model::{Governance, OutputAction, OutputRule};
 
 /// The field rules of one tool.
@@ -28,7 +31,116 @@ impl<'s> OutputPolicy<'s> {
             .max()
             .map_or(OutputAction::Redact, |(_, action)| action)
     }
+
+    /// The part of a result that may leave, and the fields that were masked or taken out of it.
+    pub fn apply(&self, mut value: Value) -> (Value, Vec<String>) {
+        if !self.exists() {
+            return (value, Vec::new());
+        }
+        let mut walk = Walk { policy: self, places: Vec::new(), path: Vec::new(), redacted: Vec::new() };
+        let top = walk.place();
+        if !walk.leaves(&mut value, top) {
+            value = Value::Null;
+        }
+        (value, walk.redacted)
+    }
 }
+
+/// One pass over a value. What the rules say of a path is worked out once, however many items of a list have it.
+struct Walk<'w> {
+    policy: &'w OutputPolicy<'w>,
+    places: Vec<Place>,
+    path: Vec<String>,
+    redacted: Vec<String>,
+}
+
+struct Place {
+    action: OutputAction,
+    below: HashMap<String, usize>,
+    is_told: bool,
+}
+
+impl Walk<'_> {
+    /// The place of the path that the walk stands at.
+    fn place(&mut self) -> usize {
+        let names: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let action = self.policy.action_for(&names);
+        self.places.push(Place { action, below: HashMap::new(), is_told: false });
+        self.places.len() - 1
+    }
+
+    fn below(&mut self, place: usize, key: &str) -> usize {
+        if let Some(known) = self.places.get(place).and_then(|place| place.below.get(key)) {
+            return *known;
+        }
+        let new = self.place();
+        if let Some(place) = self.places.get_mut(place) {
+            place.below.insert(key.to_owned(), new);
+        }
+        new
+    }
+
+    fn action(&self, place: usize) -> OutputAction {
+        self.places.get(place).map_or(OutputAction::Redact, |place| place.action)
+    }
+
+    /// Takes out of the value what does not leave. A container leaves with those of its fields that do; an empty one tells
+    /// that there was one, so that it leaves only where a rule lets the field itself leave.
+    fn leaves(&mut self, value: &mut Value, place: usize) -> bool {
+        let is_empty = match value {
+            Value::Object(members) => {
+                members.retain(|key, value| {
+                    self.path.push(key.clone());
+                    let below = self.below(place, key);
+                    let leaves = self.leaves(value, below);
+                    self.path.pop();
+                    leaves
+                });
+                members.is_empty()
+            }
+            Value::Array(items) => {
+                items.retain_mut(|item| self.leaves(item, place));
+                items.is_empty()
+            }
+            scalar => return self.scalar_leaves(scalar, place),
+        };
+        !is_empty || self.path.is_empty() || self.action(place) == OutputAction::Allow
+    }
+
+    fn scalar_leaves(&mut self, scalar: &mut Value, place: usize) -> bool {
+        let action = self.action(place);
+        if action != OutputAction::Allow {
+            self.tell(place);
+        }
+        if action == OutputAction::Mask {
+            *scalar = Value::String(masked(scalar));
+        }
+        action != OutputAction::Redact
+    }
+
+    /// Each path once, however many items of a list it stands for, and not endlessly many.
+    fn tell(&mut self, place: usize) {
+        let Some(place) = self.places.get_mut(place).filter(|place| !place.is_told) else { return };
+        place.is_told = true;
+        if self.redacted.len() < MOST_REDACTED {
+            let path = self.path.iter().fold(String::new(), |text, part| format!("{text}.{part}"));
+            self.redacted.push(path.chars().take(LONGEST_PATH).collect());
+        }
+    }
+}
+
+/// First and last character of a text, where there is enough between them to hide. Of `true` they would tell all.
+fn masked(value: &Value) -> String {
+    let Some(text) = value.as_str() else { return "***".to_owned() };
+    let mut characters = text.chars();
+    match (characters.next(), characters.next_back()) {
+        (Some(first), Some(last)) if characters.nth(1).is_some() => format!("{first}***{last}"),
+        _ => "***".to_owned(),
+    }
+}
+
+const MOST_REDACTED: usize = 200;
+const LONGEST_PATH: usize = 200;
 
 #[cfg(test)]
 mod tests {

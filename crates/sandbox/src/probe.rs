@@ -52,6 +52,7 @@ pub fn probe() -> HostStrength {
         host.network_namespaces(),
         host.cgroups(),
         guarded_paths(opens_with_openat2()),
+        crate::container::container_row(&crate::container::probe_runtime()),
         host.jail_for_commands(&sys::process::try_in_child(make_a_view)),
         host.process_limit(),
         host.control_group(),

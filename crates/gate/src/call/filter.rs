@@ -4,9 +4,8 @@ mod clean;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolgate_policy::OutputPolicy;
-use toolgate_spec::model::OutputAction;
 
 use super::{
     execute::Executed,
@@ -57,13 +56,7 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         }
     }
     let output_digest = digest::of(&returned);
-    let mut redacted = Vec::new();
-    let policy = OutputPolicy::of(&tool.spec.governance);
-    let value = if policy.exists() {
-        apply(returned, &policy, &mut Vec::new(), &mut redacted).unwrap_or(Value::Null)
-    } else {
-        returned
-    };
+    let (value, redacted) = OutputPolicy::of(&tool.spec.governance).apply(returned);
     let value = clean::clean(value);
     let mut text = serde_json::to_string(&value).unwrap_or_default();
     let alerts = tool.alarms_in([text.as_str()]);
@@ -118,75 +111,3 @@ impl Filtered {
         (self.value, self.is_structured, self.report)
     }
 }
-
-/// `None`: the field does not leave. A container leaves with those of its fields that do.
-fn apply(
-    value: Value,
-    policy: &OutputPolicy<'_>,
-    path: &mut Vec<String>,
-    redacted: &mut Vec<String>,
-) -> Option<Value> {
-    match value {
-        Value::Object(members) => {
-            let mut kept = Map::with_capacity(members.len());
-            for (key, value) in members {
-                path.push(key);
-                let value = apply(value, policy, path, redacted);
-                let key = path.pop().unwrap_or_default();
-                if let Some(value) = value {
-                    kept.insert(key, value);
-                }
-            }
-            leaves(path, policy, kept.is_empty()).then_some(Value::Object(kept))
-        }
-        Value::Array(items) => {
-            let kept: Vec<Value> =
-                items.into_iter().filter_map(|item| apply(item, policy, path, redacted)).collect();
-            leaves(path, policy, kept.is_empty()).then_some(Value::Array(kept))
-        }
-        scalar => {
-            let names: Vec<&str> = path.iter().map(String::as_str).collect();
-            match policy.action_for(&names) {
-                OutputAction::Allow => Some(scalar),
-                OutputAction::Mask => {
-                    note(path, redacted);
-                    Some(Value::String(mask(&scalar)))
-                }
-                OutputAction::Redact => {
-                    note(path, redacted);
-                    None
-                }
-            }
-        }
-    }
-}
-
-/// An empty container tells that there was one; it leaves only where a rule lets the field itself leave.
-fn leaves(path: &[String], policy: &OutputPolicy<'_>, is_empty: bool) -> bool {
-    let names: Vec<&str> = path.iter().map(String::as_str).collect();
-    !is_empty || path.is_empty() || policy.action_for(&names) == OutputAction::Allow
-}
-
-/// First and last character of a text, where there is enough between them to hide. Of `true` they would tell all.
-fn mask(value: &Value) -> String {
-    let Some(text) = value.as_str() else { return "***".to_owned() };
-    let mut characters = text.chars();
-    match (characters.next(), characters.next_back()) {
-        (Some(first), Some(last)) if characters.count() >= 2 => format!("{first}***{last}"),
-        _ => "***".to_owned(),
-    }
-}
-
-/// Each path once, however many items of a list it stands for, and not endlessly many.
-fn note(path: &[String], redacted: &mut Vec<String>) {
-    let path: String = shown(path).chars().take(200).collect();
-    if redacted.len() < MOST_REDACTED && !redacted.contains(&path) {
-        redacted.push(path);
-    }
-}
-
-fn shown(path: &[String]) -> String {
-    path.iter().fold(String::new(), |text, part| format!("{text}.{part}"))
-}
-
-const MOST_REDACTED: usize = 200;

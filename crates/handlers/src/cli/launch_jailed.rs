@@ -109,7 +109,7 @@ fn jail(order: Order, required: CommandRequired) -> CommandJail {
     }
 }
 
-fn bind(bind: Bind) -> JailBind {
+pub fn bind(bind: Bind) -> JailBind {
     JailBind {
         source: Source::Opened(bind.held.into()),
         at: bind.path,

@@ -1,0 +1,242 @@
+//! What does a jailed command cost? `true`, run bare, in the jail with and without reports of refusals, by `bwrap` with equal
+//! binds, and by `podman run`; in turn within one loop, so that a noisy machine disturbs them alike. Also what the reports cost
+//! a command that opens many files.
+//!
+//! Without `bwrap` or Podman the bench goes on without them. `--quick` takes fewer rounds.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a bench prints, and fails loudly"
+)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use tokio::runtime::Runtime as Tokio;
+use toolgate_sandbox::{
+    Access, Bind, CommandJail, CommandLimits, CommandRequired, Ending, Jailer, Network, OutputCaps, Source,
+    Trace, View,
+};
+
+type Variant<'v> = (&'static str, Box<dyn FnMut() -> Duration + 'v>);
+
+fn main() {
+    toolgate_sandbox::run_if_jailer();
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let jailer = runtime.block_on(async { Jailer::start(&std::env::current_exe().unwrap()) }).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "x").unwrap();
+    one_true(&runtime, &jailer, folder.path(), if quick { 30 } else { 300 });
+    many_files(&runtime, &jailer, folder.path(), if quick { 3 } else { 15 });
+}
+
+fn one_true(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
+    let jailed = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/true", &[], trace);
+    let mut variants: Vec<Variant<'_>> = vec![
+        ("bare", Box::new(|| spawned(Command::new("/usr/bin/true")))),
+        ("jailed", Box::new(jailed(Trace::Off))),
+        ("jailed, refusals reported", Box::new(jailed(Trace::Refusals))),
+    ];
+    if Path::new("/usr/bin/bwrap").exists() {
+        variants.push(("bwrap, equal binds", Box::new(|| spawned(bwrap(folder)))));
+    }
+    println!("`true`, in ms, {rounds} rounds");
+    let mut times = take_turns(&mut variants, rounds);
+    drop(variants);
+    if let Some(mut podman) = podman() {
+        let mut few: Vec<Duration> = (0..rounds.div_ceil(30).max(3)).map(|_| podman()).collect();
+        few.sort_unstable();
+        times.push(("podman run, one layer, no network", few));
+    }
+    print(&times);
+    let p50 = |name: &str| times.iter().find(|(known, _)| *known == name).map(|(_, times)| median(times));
+    let ours = p50("jailed, refusals reported").unwrap();
+    if let Some(theirs) = p50("bwrap, equal binds") {
+        goal("jailed / bwrap", ratio(ours, theirs), 1.0, ratio(ours, theirs) <= 1.0, "≤");
+    }
+    if let Some(theirs) = p50("podman run, one layer, no network") {
+        goal("podman run / jailed", ratio(theirs, ours), 20.0, ratio(theirs, ours) >= 20.0, "≥");
+    }
+}
+
+/// Every opened file is looked at once more where refusals are reported.
+fn many_files(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
+    for number in 0..10_000 {
+        let below = folder.join(format!("{}", number / 100));
+        fs::create_dir_all(&below).unwrap();
+        fs::write(below.join(format!("{number}.txt")), "a line of text\n").unwrap();
+    }
+    let arguments = ["-r", "-c", "nothing of the kind", folder.to_str().unwrap()];
+    let jailed = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/grep", &arguments, trace);
+    let mut variants: Vec<Variant<'_>> = vec![
+        (
+            "bare",
+            Box::new(|| {
+                let mut bare = Command::new("/usr/bin/grep");
+                bare.args(arguments);
+                spawned(bare)
+            }),
+        ),
+        ("jailed", Box::new(jailed(Trace::Off))),
+        ("jailed, refusals reported", Box::new(jailed(Trace::Refusals))),
+    ];
+    println!("\n`grep -r` over 10,000 files, in ms, {rounds} rounds");
+    let times = take_turns(&mut variants, rounds);
+    print(&times);
+}
+
+fn in_jail(
+    runtime: &Tokio,
+    jailer: &Jailer,
+    folder: &Path,
+    program: &str,
+    arguments: &[&str],
+    trace: Trace,
+) -> Duration {
+    let jail = CommandJail {
+        program: PathBuf::from(program),
+        argv: std::iter::once(program).chain(arguments.iter().copied()).map(Into::into).collect(),
+        env: vec![("PATH".into(), "/usr/bin".into())],
+        cwd: folder.to_owned(),
+        view: View {
+            binds: vec![Bind {
+                source: Source::Path(folder.to_owned()),
+                at: folder.to_owned(),
+                access: Access::Read,
+            }],
+            hidden: Vec::new(),
+            tmp_bytes: 1 << 20,
+        },
+        network: Network::None,
+        limits: CommandLimits {
+            memory_bytes: 256 << 20,
+            cpu_seconds: 60,
+            processes: 64,
+            open_files: 256,
+            file_bytes: 1 << 20,
+        },
+        required: CommandRequired::MINIMUM,
+        trace,
+    };
+    let begin = Instant::now();
+    let report = runtime.block_on(async {
+        let running = jailer.spawn(jail).await.unwrap();
+        let caps = OutputCaps { stdout: 4 << 20, stderr: 4096 };
+        running.finish(Vec::new(), caps, Duration::from_secs(60)).await
+    });
+    let time = begin.elapsed();
+    assert!(matches!(report.ending, Ending::Exited(0 | 1)), "{:?}", report.ending);
+    time
+}
+
+/// What our jail shows, shown by `bwrap`: the system's folders, a private `/tmp`, `/dev` and `/proc`, and the folder.
+fn bwrap(folder: &Path) -> Command {
+    let mut command = Command::new("/usr/bin/bwrap");
+    command.args(["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]);
+    for path in ["/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs"] {
+        if Path::new(path).exists() {
+            command.args(["--ro-bind", path, path]);
+        }
+    }
+    for link in ["bin", "sbin", "lib", "lib64"] {
+        command.args(["--symlink", &format!("usr/{link}"), &format!("/{link}")]);
+    }
+    command.args(["--tmpfs", "/tmp", "--dev", "/dev", "--proc", "/proc"]);
+    let shown = folder.to_str().unwrap();
+    command.args(["--ro-bind", shown, shown, "--chdir", shown, "/usr/bin/true"]);
+    command
+}
+
+/// An image made here of one static program, and a way to run it. `None` where Podman does not run.
+fn podman() -> Option<Box<dyn FnMut() -> Duration>> {
+    let busybox = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists())?;
+    let folder = tempfile::tempdir().ok()?;
+    fs::create_dir_all(folder.path().join("bin")).ok()?;
+    fs::copy(busybox, folder.path().join("bin/true")).ok()?;
+    let pack =
+        Command::new("tar").args(["-C", folder.path().to_str()?, "-cf"]).arg(folder.path().join("image.tar"));
+    let mut pack = pack.arg("bin").spawn().ok()?;
+    pack.wait().ok().filter(std::process::ExitStatus::success)?;
+    let image = "localhost/toolgate-bench:latest";
+    let import =
+        Command::new("podman").arg("import").arg(folder.path().join("image.tar")).arg(image).output().ok()?;
+    for runtime in ["crun", "runc"] {
+        let run = move || {
+            let mut command = Command::new("podman");
+            command.args([
+                "--runtime",
+                runtime,
+                "run",
+                "--rm",
+                "--network=none",
+                "--read-only",
+                "--cap-drop=ALL",
+            ]);
+            command.args(["--security-opt=no-new-privileges", image, "/bin/true"]);
+            command
+        };
+        if import.status.success() && run().output().is_ok_and(|output| output.status.success()) {
+            return Some(Box::new(move || spawned(run())));
+        }
+    }
+    println!("Podman does not run here; the bench goes on without it");
+    None
+}
+
+fn spawned(mut command: Command) -> Duration {
+    let begin = Instant::now();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    let time = begin.elapsed();
+    assert!(matches!(status.code(), Some(0 | 1)), "{command:?}: {status}");
+    time
+}
+
+fn take_turns(variants: &mut [Variant<'_>], rounds: usize) -> Vec<(&'static str, Vec<Duration>)> {
+    let mut times: Vec<(&'static str, Vec<Duration>)> =
+        variants.iter().map(|(name, _)| (*name, Vec::new())).collect();
+    for round in 0..=rounds {
+        for ((_, variant), (_, times)) in variants.iter_mut().zip(&mut times) {
+            let time = variant();
+            if round > 0 {
+                times.push(time);
+            }
+        }
+    }
+    times.iter_mut().for_each(|(_, times)| times.sort_unstable());
+    times
+}
+
+fn print(times: &[(&str, Vec<Duration>)]) {
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    for (name, times) in times {
+        let (p50, p99) = (median(times), times[times.len() * 99 / 100]);
+        println!(
+            "  {name:<36} p50 {:>8.2}   p99 {:>8.2}   min {:>8.2}",
+            millis(p50),
+            millis(p99),
+            millis(times[0])
+        );
+    }
+}
+
+fn median(sorted: &[Duration]) -> Duration {
+    sorted[sorted.len() / 2]
+}
+
+fn ratio(one: Duration, other: Duration) -> f64 {
+    one.as_secs_f64() / other.as_secs_f64()
+}
+
+fn goal(what: &str, value: f64, bound: f64, is_met: bool, sign: &str) {
+    let verdict = if is_met { "met" } else { "MISSED" };
+    println!("  {what:<36} {value:>12.2} × (goal {sign} {bound}: {verdict})");
+}
