@@ -230,15 +230,14 @@ impl Refused {
 
 /// A name may hold anything; a report is read by people and kept line by line.
 fn in_one_line(path: &Path) -> String {
-    let name = path.to_string_lossy();
-    let plain = |letter: char| matches!(letter, '\'' | '"' | '\\');
-    name.chars()
-        .flat_map(|letter| {
-            let (kept, escaped) =
-                if plain(letter) { (Some(letter), None) } else { (None, Some(letter.escape_debug())) };
-            kept.into_iter().chain(escaped.into_iter().flatten())
-        })
-        .collect()
+    let mut line = String::new();
+    for letter in path.to_string_lossy().chars() {
+        match letter {
+            '\'' | '"' | '\\' => line.push(letter),
+            letter => line.extend(letter.escape_debug()),
+        }
+    }
+    line
 }
 
 impl Attempt {

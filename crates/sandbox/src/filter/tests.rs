@@ -90,7 +90,7 @@ fn what_reaches_beyond_the_jail_is_refused() {
     for call in BEYOND.split_ascii_whitespace() {
         assert_eq!(shipped.fate(call, [0; 6]), Fate::Asked, "{call}");
     }
-    for call in ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"] {
+    for call in ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "inotify_init1"] {
         assert_eq!(shipped.fate(call, [0; 6]), Fate::Absent, "{call}");
     }
     for call in ["read", "openat", "execve", "fork", "exit_group", "getdents64", "setsid"] {
@@ -129,6 +129,18 @@ fn arguments_decide() {
     let mmap = |flags| shipped.fate("mmap", [0, 4096, 3, flags, 0, 0]);
     assert_eq!([mmap(0x22), mmap(0x01), mmap(0x02)], [Allowed; 3]);
     assert_eq!([mmap(0x21), mmap(0x23)], [Asked; 2], "shared memory without a file");
+    shipped.check("chmod", 0, 0o755, 0, Allowed);
+    shipped.check("fchmodat", 0, 0, 0o644, Allowed);
+    for mode in [0o4755, 0o2755, 0o6000] {
+        shipped.check("chmod", 0, mode, 0, Asked);
+        shipped.check("fchmod", 0, mode, 0, Asked);
+        shipped.check("fchmodat2", 0, 0, mode, Asked);
+    }
+    shipped.check("fcntl", 0, 1, 0, Allowed);
+    shipped.check("fcntl", 0, 1024, 0, Asked);
+    shipped.check("fcntl", 0, 1026, 0, Asked);
+    shipped.check("prlimit64", 0, 7, 0, Allowed);
+    shipped.check("prlimit64", 1, 7, 0, Asked);
     shipped.check("socketpair", 1, 0x80801, 0, Allowed);
     shipped.check("socketpair", 1, 2, 0, Asked);
 }
@@ -163,6 +175,28 @@ fn without_a_process_namespace_nobody_leaves_the_group() {
     let group = Shipped::new(Variant { processes: Processes::Group, ..PLAIN });
     group.check("setsid", 0, 0, 0, Fate::Asked);
     group.check("setpgid", 0, 0, 0, Fate::Asked);
+}
+
+#[test]
+fn without_namespaces_nobody_touches_the_hosts_files_and_processes() {
+    use Fate::{Allowed, Asked};
+    let (own, host) = (Shipped::new(PLAIN), Shipped::new(Variant { processes: Processes::Group, ..PLAIN }));
+    for call in ["chmod", "fchmod", "fchmodat", "chown", "utimensat", "setxattr", "fsetxattr", "removexattr"]
+    {
+        own.check(call, 5, 5, 5, Allowed);
+        host.check(call, 5, 5, 5, Asked);
+    }
+    for call in ["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"] {
+        own.check(call, 5, 0, 0, Allowed);
+        host.check(call, 5, 0, 0, Asked);
+        host.check(call, 0, 0, 0, Allowed);
+    }
+    for (call, process, all_of_a_user) in [("setpriority", 0, 2), ("ioprio_set", 1, 3)] {
+        own.check(call, process, 5, 0, Allowed);
+        host.check(call, process, 0, 0, Allowed);
+        host.check(call, process, 5, 0, Asked);
+        host.check(call, all_of_a_user, 0, 0, Asked);
+    }
 }
 
 #[test]

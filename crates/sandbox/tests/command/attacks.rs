@@ -3,6 +3,7 @@
 mod call;
 mod exhaustion;
 mod files;
+mod hidden;
 mod kernel;
 mod ledger;
 mod native;
@@ -116,6 +117,7 @@ enum Verdict {
 pub fn all() -> Vec<Attack> {
     let tables = [
         files::table(),
+        hidden::table(),
         watching::table(),
         races::table(),
         processes::table(),

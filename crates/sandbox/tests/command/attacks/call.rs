@@ -40,7 +40,7 @@ pub fn signed(number: i32) -> usize {
     usize::from_ne_bytes(i64::from(number).to_ne_bytes())
 }
 
-/// Splits the attacker. True in the child, which must end with `leave`.
+/// Splits the attacker. The child must end with `leave`.
 pub fn fork() -> io::Result<Fork> {
     Ok(match call(libc::SYS_fork, &[])? {
         0 => Fork::Child,
@@ -66,6 +66,6 @@ pub fn wait(child: usize) -> io::Result<i32> {
     Ok(status)
 }
 
-/// `AT_FDCWD` and other answers of "nothing special".
+/// `AT_FDCWD`.
 pub const HERE: usize = (-100_isize).cast_unsigned();
 pub const NONE: usize = usize::MAX;

@@ -9,7 +9,7 @@ use std::{
 
 use toolgate_sandbox::{Access, Ending};
 
-use super::{Attack, Hole, Inside, Verdict, files::rename_exchange, read, row, stage::Stage};
+use super::{Attack, Hole, Inside, Verdict, hidden::rename_exchange, read, row, stage::Stage};
 use crate::driver::{Tier, bind, finish, folder, jail, on_runtime, spawn};
 
 pub fn table() -> Vec<Attack> {

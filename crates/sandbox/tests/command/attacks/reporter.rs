@@ -14,7 +14,7 @@ use super::{
 };
 
 pub fn table() -> Vec<Attack> {
-    vec![
+    let mut table = vec![
         row("endless_path", "a path without an end keeps the reporter reading", BOUNDED, |_| {
             let long = CString::new(vec![b'a'; 1 << 20]).unwrap();
             let deep = CString::new("/usr/..".repeat(100_000)).unwrap();
@@ -45,6 +45,39 @@ pub fn table() -> Vec<Attack> {
                 let lines = report.refused.iter().map(Refused::describe);
                 lines.into_iter().find(|line| line.chars().any(char::is_control))
             }),
+    ];
+    table.extend(of_many());
+    table
+}
+
+fn of_many() -> Vec<Attack> {
+    vec![
+        row(
+            "long_refusals",
+            "a hundred longest paths make a report that cannot be sent",
+            BOUNDED,
+            long_refusals,
+        )
+        .harms(|_, report| (report.refused.len() < 50).then(|| "the report is not whole".into())),
+        row(
+            "askers_without_end",
+            "questions without end keep the supervisor from ending them",
+            BOUNDED,
+            |_| {
+                for _ in 0..5 {
+                    let _ = fork();
+                }
+                loop {
+                    let _ = call(libc::SYS_unshare, &[0x1000_0000]);
+                    let _ = read("/etc/shadow");
+                }
+            },
+        )
+        .anyhow()
+        .within(Duration::from_millis(150))
+        .harms(|_, report| {
+            (report.ending != toolgate_sandbox::Ending::TimedOut).then(|| format!("{:?}", report.ending))
+        }),
         row("dying_askers", "whoever asks dies before it is answered", BOUNDED, |_| dying()),
         row(
             "changing_paths",
@@ -118,6 +151,26 @@ fn forged(inside: &Inside) -> Verdict {
         return Verdict::Broke("it ran".into());
     }
     Verdict::Held(format!("{}", written.is_ok()))
+}
+
+fn long_refusals(inside: &Inside) -> Verdict {
+    let mut folder = inside.work().join("free");
+    while folder.as_os_str().len() < 3800 {
+        folder.push("\u{1}".repeat(200));
+    }
+    if let Err(error) = fs::create_dir_all(&folder) {
+        return Verdict::Broke(format!("the folder is its own: {error}"));
+    }
+    let mut none = [0_usize];
+    let nothing = of(&mut none);
+    for number in 0..120 {
+        let name = folder.join(number.to_string());
+        let _ = fs::write(&name, "");
+        if let Ok(answer) = call(libc::SYS_execve, &[at(&path(name)), nothing, nothing]) {
+            return Verdict::Broke(format!("it ran: {answer}"));
+        }
+    }
+    Verdict::Held("120 were refused".into())
 }
 
 fn dying() -> Verdict {
