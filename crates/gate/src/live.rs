@@ -74,7 +74,7 @@ impl LiveTool {
         let redact = policy.audit.redact_patterns.values().map(|pattern| Regex::new(pattern));
         let redact: Vec<Regex> =
             redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
-        let alarming = policy.audit.alert_on.values().map(|text| text.to_string()).collect();
+        let alarming = policy.audit.alert_on.values().map(ToString::to_string).collect();
         let safety = safety_of(&spec, &policy);
         let level = effective_level(&risk, &policy.approval, wording);
         let listing = listing(&spec, &policy)?;

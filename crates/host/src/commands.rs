@@ -26,7 +26,7 @@ struct Inner {
     /// The image for containers, and what its walls must be.
     container: Option<Container>,
     jailed: OnceLock<Result<JailedLauncher, String>>,
-    contained: OnceCell<Result<ContainerLauncher, String>>,
+    in_containers: OnceCell<Result<ContainerLauncher, String>>,
 }
 
 /// Where commands run that ask for a container.
@@ -55,8 +55,8 @@ impl Commands {
         required: CommandRequired,
         container: Option<Container>,
     ) -> Self {
-        let (jailed, contained) = (OnceLock::new(), OnceCell::new());
-        Self(Arc::new(Inner { program, egress, required, container, jailed, contained }))
+        let (jailed, in_containers) = (OnceLock::new(), OnceCell::new());
+        Self(Arc::new(Inner { program, egress, required, container, jailed, in_containers }))
     }
 }
 
@@ -70,12 +70,12 @@ impl Inner {
         self.jailed.get_or_init(start).as_ref().map_err(Clone::clone)
     }
 
-    async fn contained(&self) -> Result<&ContainerLauncher, String> {
+    async fn in_containers(&self) -> Result<&ContainerLauncher, String> {
         let Some(container) = self.container.clone() else { return Err(NO_IMAGE.to_owned()) };
         // Asking a runtime blocks, and so does taking away what an earlier gateway left behind.
         let made = || async {
             tokio::task::spawn_blocking(move || {
-                let image = ImageName::parse(&container.image).map_err(|error| error.to_string())?;
+                let image = ImageName::parse(&container.image)?;
                 let runtime = probe_runtime().map_err(|error| error.to_string())?;
                 runtime.sweep()?;
                 let Container { user, required, .. } = container;
@@ -84,7 +84,7 @@ impl Inner {
             .await
             .unwrap_or_else(|_| Err("the container runtime could not be asked".to_owned()))
         };
-        self.contained.get_or_init(made).await.as_ref().map_err(Clone::clone)
+        self.in_containers.get_or_init(made).await.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -98,8 +98,8 @@ impl Launch for Commands {
                     Ok(jailed) => jailed.launch(order).await,
                     Err(why) => Ended::at_once(Ending::NoJail(why)),
                 },
-                SandboxKind::Container => match inner.contained().await {
-                    Ok(contained) => contained.launch(order).await,
+                SandboxKind::Container => match inner.in_containers().await {
+                    Ok(launcher) => launcher.launch(order).await,
                     Err(why) => Ended::at_once(Ending::NoJail(why)),
                 },
             }

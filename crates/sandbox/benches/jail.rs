@@ -40,11 +40,11 @@ fn main() {
 }
 
 fn one_true(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
-    let jailed = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/true", &[], trace);
+    let with = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/true", &[], trace);
     let mut variants: Vec<Variant<'_>> = vec![
         ("bare", Box::new(|| spawned(Command::new("/usr/bin/true")))),
-        ("jailed", Box::new(jailed(Trace::Off))),
-        ("jailed, refusals reported", Box::new(jailed(Trace::Refusals))),
+        ("jailed", Box::new(with(Trace::Off))),
+        ("jailed, refusals reported", Box::new(with(Trace::Refusals))),
     ];
     if Path::new("/usr/bin/bwrap").exists() {
         variants.push(("bwrap, equal binds", Box::new(|| spawned(bwrap(folder)))));
@@ -76,7 +76,7 @@ fn many_files(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
         fs::write(below.join(format!("{number}.txt")), "a line of text\n").unwrap();
     }
     let arguments = ["-r", "-c", "nothing of the kind", folder.to_str().unwrap()];
-    let jailed = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/grep", &arguments, trace);
+    let with = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/grep", &arguments, trace);
     let mut variants: Vec<Variant<'_>> = vec![
         (
             "bare",
@@ -86,8 +86,8 @@ fn many_files(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
                 spawned(bare)
             }),
         ),
-        ("jailed", Box::new(jailed(Trace::Off))),
-        ("jailed, refusals reported", Box::new(jailed(Trace::Refusals))),
+        ("jailed", Box::new(with(Trace::Off))),
+        ("jailed, refusals reported", Box::new(with(Trace::Refusals))),
     ];
     println!("\n`grep -r` over 10,000 files, in ms, {rounds} rounds");
     let times = take_turns(&mut variants, rounds);
@@ -131,7 +131,7 @@ fn in_jail(
     let report = runtime.block_on(async {
         let running = jailer.spawn(jail).await.unwrap();
         let caps = OutputCaps { stdout: 4 << 20, stderr: 4096 };
-        running.finish(Vec::new(), caps, Duration::from_secs(60)).await
+        running.finish(Vec::new(), caps, Duration::from_mins(1)).await
     });
     let time = begin.elapsed();
     assert!(matches!(report.ending, Ending::Exited(0 | 1)), "{:?}", report.ending);
@@ -162,13 +162,12 @@ fn podman() -> Option<Box<dyn FnMut() -> Duration>> {
     let folder = tempfile::tempdir().ok()?;
     fs::create_dir_all(folder.path().join("bin")).ok()?;
     fs::copy(busybox, folder.path().join("bin/true")).ok()?;
-    let pack =
-        Command::new("tar").args(["-C", folder.path().to_str()?, "-cf"]).arg(folder.path().join("image.tar"));
-    let mut pack = pack.arg("bin").spawn().ok()?;
-    pack.wait().ok().filter(std::process::ExitStatus::success)?;
+    let tar = folder.path().join("image.tar");
+    let packed =
+        Command::new("tar").args(["-C", folder.path().to_str()?, "-cf"]).arg(&tar).arg("bin").status();
+    packed.ok().filter(std::process::ExitStatus::success)?;
     let image = "localhost/toolgate-bench:latest";
-    let import =
-        Command::new("podman").arg("import").arg(folder.path().join("image.tar")).arg(image).output().ok()?;
+    let import = Command::new("podman").arg("import").arg(&tar).arg(image).output().ok()?;
     for runtime in ["crun", "runc"] {
         let run = move || {
             let mut command = Command::new("podman");
@@ -211,7 +210,9 @@ fn take_turns(variants: &mut [Variant<'_>], rounds: usize) -> Vec<(&'static str,
             }
         }
     }
-    times.iter_mut().for_each(|(_, times)| times.sort_unstable());
+    for (_, times) in &mut times {
+        times.sort_unstable();
+    }
     times
 }
 

@@ -41,19 +41,8 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         Ok(value) => value.take().unwrap_or_else(|| Value::String("undefined".to_owned())),
         Err(_) => Value::Null,
     };
-    if let Some(schema) = &tool.output {
-        let violations = schema.violations(&returned, 3);
-        if let Some(first) = violations.first() {
-            let place = if first.at.is_empty() { "the result" } else { &first.at };
-            let what = format!("`{place}`: expected {}, came {}", first.expected, first.came);
-            let stop = Stop::new(
-                Reason::OutputShape,
-                "the tool returned something other than it promises; nothing of it was released",
-            );
-            return Err(stop
-                .for_operator(format!("the result does not fit the output schema: {what}"))
-                .with_report(report));
-        }
+    if let Err(stop) = fits(tool, &returned) {
+        return Err(stop.with_report(report));
     }
     let output_digest = digest::of(&returned);
     let (value, redacted) = OutputPolicy::of(&tool.spec.governance).apply(returned);
@@ -98,6 +87,18 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         report,
         _sealed: (),
     })
+}
+
+/// What does not fit what the tool promises is withheld as a whole.
+fn fits(tool: &LiveTool, returned: &Value) -> Result<(), Stop> {
+    let Some(schema) = &tool.output else { return Ok(()) };
+    let violations = schema.violations(returned, 3);
+    let Some(first) = violations.first() else { return Ok(()) };
+    let place = if first.at.is_empty() { "the result" } else { &first.at };
+    let what = format!("`{place}`: expected {}, came {}", first.expected, first.came);
+    let message = "the tool returned something other than it promises; nothing of it was released";
+    Err(Stop::new(Reason::OutputShape, message)
+        .for_operator(format!("the result does not fit the output schema: {what}")))
 }
 
 impl Filtered {
