@@ -2,6 +2,7 @@
 //! against `serde_json` parsing its text; in turn within one loop.
 #![forbid(unsafe_code)]
 #![allow(
+    clippy::disallowed_methods,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,

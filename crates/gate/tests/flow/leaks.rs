@@ -12,7 +12,7 @@ fn token() -> String {
     format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8))
 }
 
-fn capability(block: Value) -> Value {
+fn capability(block: &Value) -> Value {
     json!({ "x-toolgate-capability": block })
 }
 
@@ -32,7 +32,7 @@ async fn a_secret_in_a_result_is_blotted_out_and_written_down_by_its_rule() {
 
 #[tokio::test]
 async fn a_tool_whose_results_are_secrets_says_so() {
-    let change = capability(json!({ "data": { "sanitizeOutput": false } }));
+    let change = capability(&json!({ "data": { "sanitizeOutput": false } }));
     let world = World::new(Does::Returns(json!(token())), &[document("say", &change)]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
     assert_eq!(shown(&outcome), format!("released: {:?}", token()));
@@ -40,7 +40,7 @@ async fn a_tool_whose_results_are_secrets_says_so() {
 
 #[tokio::test]
 async fn a_secret_does_not_go_into_a_tool_that_sends_its_arguments_out() {
-    let leaky = capability(json!({ "approval": { "level": "auto" }, "data": { "canLeakData": true } }));
+    let leaky = capability(&json!({ "approval": { "level": "auto" }, "data": { "canLeakData": true } }));
     let world = World::new(Does::EchoesArguments, &[document("say", &leaky)]);
     let outcome = world.call("say", json!({ "text": format!("key: {}", token()) })).await;
     assert!(shown(&outcome).starts_with("check.secret_to_sink"), "{}", shown(&outcome));
@@ -55,7 +55,7 @@ async fn a_secret_does_not_go_into_a_tool_that_sends_its_arguments_out() {
 
 #[tokio::test]
 async fn arguments_in_the_journal_hold_no_secret() {
-    let change = capability(json!({ "audit": { "logArgs": true } }));
+    let change = capability(&json!({ "audit": { "logArgs": true } }));
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let _ = world.call("say", json!({ "text": token(), "extra": { "password": "hunter2", "n": 1 } })).await;
     let arguments = &world.journal.last()["request"]["args"];
@@ -76,7 +76,7 @@ async fn what_acts_on_its_reader_is_shown_by_its_number() {
 
 #[tokio::test]
 async fn alarming_texts_are_told_and_stop_nothing() {
-    let change = capability(json!({ "audit": { "alertOn": ["rm -rf /", "launch"] } }));
+    let change = capability(&json!({ "audit": { "alertOn": ["rm -rf /", "launch"] } }));
     let world = World::new(Does::Returns(json!("launch")), &[document("say", &change)]);
     let outcome = world.call("say", json!({ "text": "rm -rf / now" })).await;
     assert!(matches!(outcome, Outcome::Released(_)));
