@@ -58,6 +58,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/sandbox/src/sys/filter.rs",
     "crates/sandbox/src/sys/mounts.rs",
     "crates/sandbox/src/sys/process.rs",
+    "crates/sandbox/tests/command/attacks/native.rs",
     "crates/sandbox/tests/command/raw.rs",
     "crates/sandbox/tests/jail/attacks.rs",
     "crates/engine/src/loader.rs",

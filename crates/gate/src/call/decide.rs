@@ -2,7 +2,7 @@
 
 mod ask;
 
-use toolgate_policy::{Arguments, Ruling, Verdict};
+use toolgate_policy::{Arguments, Origin, Ruling, Verdict};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
 use super::{check::Checked, stop::Stop};
@@ -93,8 +93,8 @@ fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
         (_, ApprovalLevel::Ask) => opinions.push(ask("capability", "calls are to be confirmed".to_owned())),
         (ApprovalMode::Disabled, ApprovalLevel::Auto) => {}
         (ApprovalMode::Unstated, ApprovalLevel::Auto) => {
-            if gate.approvals.default.asks(tool.level)
-                && tool.spec.governance.capability.approval.level.is_none()
+            // `auto` may also come from settings that the document names with `extends`, or from the operator's overrides.
+            if gate.approvals.default.asks(tool.level) && tool.policy.approval.level.origin == Origin::Builtin
             {
                 opinions.push(ask("risk", format!("rated {}", tool.level.name())));
             }

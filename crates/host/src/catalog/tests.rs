@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use toolgate_policy::{PolicySet, RiskLevel, rate, resolve};
+use toolgate_policy::{Origin, PolicySet, RiskLevel, rate, resolve};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
 use super::*;
@@ -55,9 +55,14 @@ fn the_documents_table_is_the_catalog() {
         let policy = resolve(spec, &set, None).unwrap();
         let level = rate(&policy, spec, &set).level;
         let asks = match (spec.approval.mode, policy.approval.level.value) {
-            (ApprovalMode::Unstated, ApprovalLevel::Auto) if level > RiskLevel::L0 => "by risk",
+            (ApprovalMode::Unstated, ApprovalLevel::Auto)
+                if level > RiskLevel::L0 && policy.approval.level.origin == Origin::Builtin =>
+            {
+                "by risk"
+            }
             (_, ApprovalLevel::Auto) => "no",
-            (_, ApprovalLevel::Ask) => "until trusted",
+            (_, ApprovalLevel::Ask) if !policy.approval.is_required() => "until trusted",
+            (_, ApprovalLevel::Ask) => "every call",
             (_, ApprovalLevel::Always) => "every call",
         };
         let sentence = spec.description.split(". ").next().unwrap().trim_end_matches('.').replace('|', "\\|");

@@ -96,6 +96,7 @@ fn the_running_host_answers_every_row() {
             "network namespaces",
             "cgroups v2",
             "openat2",
+            "container runtime",
             "jail for commands",
             "process limit",
             "control group for commands",

@@ -207,8 +207,9 @@ fn memory(most: usize) -> Verdict {
 fn together() -> Verdict {
     for _ in 0..6 {
         if let Ok(Fork::Child) = fork() {
-            let _ = memory(24);
+            let held = vec![1_u8; 24 << 20];
             std::thread::sleep(Duration::from_secs(20));
+            std::hint::black_box(held);
             leave();
         }
     }
