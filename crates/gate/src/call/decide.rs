@@ -2,7 +2,7 @@
 
 mod ask;
 
-use toolgate_policy::{Arguments, Origin, Ruling, Verdict};
+use toolgate_policy::{Arguments, Ruling, Verdict};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
 use super::{check::Checked, stop::Stop};
@@ -93,9 +93,10 @@ fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
         (_, ApprovalLevel::Ask) => opinions.push(ask("capability", "calls are to be confirmed".to_owned())),
         (ApprovalMode::Disabled, ApprovalLevel::Auto) => {}
         (ApprovalMode::Unstated, ApprovalLevel::Auto) => {
-            // `auto` may also come from settings that the document names with `extends`, or from the operator's overrides.
-            if gate.approvals.default.asks(tool.level) && tool.policy.approval.level.origin == Origin::Builtin
-            {
+            // `auto` may also be what the document takes over with `extends`.
+            let capability = &tool.spec.governance.capability;
+            let is_stated = capability.approval.level.is_some() || capability.extends.is_some();
+            if gate.approvals.default.asks(tool.level) && !is_stated {
                 opinions.push(ask("risk", format!("rated {}", tool.level.name())));
             }
         }

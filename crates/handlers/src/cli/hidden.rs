@@ -4,7 +4,7 @@
 use std::{
     fs,
     io::ErrorKind,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use toolgate_spec::{PathPattern, PathRoots};
@@ -29,6 +29,18 @@ struct Pattern {
     has_wildcard: bool,
 }
 
+/// Without `.` and `..`, as text.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+        plain
+    })
+}
+
 #[derive(Debug)]
 struct Base {
     workspace: String,
@@ -38,7 +50,8 @@ struct Base {
 impl Blocked {
     pub fn new(grants: Option<&FileGrants>, guarded: &[PathBuf]) -> Result<Self, String> {
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        let guarded = guarded.iter().flat_map(|path| [path.clone(), real(path)]).collect();
+        // Links in a name make `..` mean something else; its real name is among those hidden in any case.
+        let guarded = guarded.iter().flat_map(|path| [plain(path), real(&plain(path)), real(path)]).collect();
         let Some(grants) = grants else {
             return Ok(Self { patterns: Vec::new(), guarded, bases: Vec::new() });
         };

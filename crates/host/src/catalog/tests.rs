@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use toolgate_policy::{Origin, PolicySet, RiskLevel, rate, resolve};
+use toolgate_policy::{PolicySet, RiskLevel, rate, resolve};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
 use super::*;
@@ -56,7 +56,7 @@ fn the_documents_table_is_the_catalog() {
         let level = rate(&policy, spec, &set).level;
         let asks = match (spec.approval.mode, policy.approval.level.value) {
             (ApprovalMode::Unstated, ApprovalLevel::Auto)
-                if level > RiskLevel::L0 && policy.approval.level.origin == Origin::Builtin =>
+                if level > RiskLevel::L0 && spec.governance.capability.extends.is_none() =>
             {
                 "by risk"
             }
