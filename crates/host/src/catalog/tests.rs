@@ -62,8 +62,7 @@ fn the_documents_table_is_the_catalog() {
             }
             (_, ApprovalLevel::Auto) => "no",
             (_, ApprovalLevel::Ask) if !policy.approval.is_required() => "until trusted",
-            (_, ApprovalLevel::Ask) => "every call",
-            (_, ApprovalLevel::Always) => "every call",
+            (_, ApprovalLevel::Ask | ApprovalLevel::Always) => "every call",
         };
         let sentence = spec.description.split(". ").next().unwrap().trim_end_matches('.').replace('|', "\\|");
         let row = format!("| `{}` | {sentence} | {} | {asks} |", tool.name, level.name());
