@@ -162,3 +162,19 @@ pub fn address(data: &[u8]) {
         assert_ne!(host, "[::1]");
     }
 }
+
+/// Any bytes: redacted twice is redacted once, lines stay, and a cut anywhere changes nothing.
+pub fn secrets(data: &[u8]) {
+    let detector = toolgate_secrets::Detector::shipped().expect("the shipped rules are sound");
+    let _ = detector.contains(data, toolgate_secrets::Tier::Possible);
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let once = detector.redact(text, toolgate_secrets::Tier::Probable).text;
+    assert_eq!(once.matches('\n').count(), text.matches('\n').count());
+    assert_eq!(detector.redact(&once, toolgate_secrets::Tier::Probable).text, once);
+    let mut stream = detector.stream(toolgate_secrets::Tier::Probable);
+    let (front, back) = data.split_at(data.len() / 3);
+    let mut out = stream.push(front);
+    out.extend(stream.push(back));
+    out.extend(stream.finish().0);
+    assert_eq!(out, once.as_bytes());
+}

@@ -8,7 +8,7 @@ mod bodies;
 #[test]
 fn seeds_are_survived() {
     type Body = fn(&[u8]);
-    let targets: [(&str, Body); 11] = [
+    let targets: [(&str, Body); 12] = [
         ("document_json", bodies::document_json),
         ("document_yaml", bodies::document_yaml),
         ("manifest", bodies::manifest),
@@ -20,6 +20,7 @@ fn seeds_are_survived() {
         ("edit", bodies::edit),
         ("frame", bodies::frame),
         ("address", bodies::address),
+        ("secrets", bodies::secrets),
     ];
     for (name, body) in targets {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use toolgate_spec::model::NetworkMode;
+use toolgate_spec::model::{Body, NetworkMode};
 
 use crate::{
     live::LiveTool,
@@ -83,6 +83,10 @@ pub struct Wider {
 
 /// Where does the document ask for more than its run used?
 pub fn wider_than_used(tool: &LiveTool, observed: &Observed) -> Vec<Wider> {
+    // What a command reads and reaches in its jail is bounded there and not seen one by one.
+    if matches!(tool.spec.body, Body::Handler(_)) {
+        return Vec::new();
+    }
     let (network, files) = (&tool.policy.network, &tool.policy.files);
     let mut wider = Vec::new();
     let mode = network.mode.value;
