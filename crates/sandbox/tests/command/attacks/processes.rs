@@ -315,7 +315,7 @@ fn affinity(inside: &Inside) -> Verdict {
 }
 
 fn priority(inside: &Inside) -> Verdict {
-    let set = |which: usize, who: i32| call(libc::SYS_setpriority, &[which, signed(who), 1]);
+    let set = |which: usize, who: i32| call(libc::SYS_setpriority, &[which, signed(who), 19]);
     let user = || rustix::process::geteuid().as_raw().cast_signed();
     let one = must_fail(set(0, inside.gateway));
     if matches!(one, Verdict::Held(_)) && !inside.has_own_processes {
