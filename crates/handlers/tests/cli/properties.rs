@@ -56,6 +56,8 @@ impl Case {
             Some(around) if !before.starts_with(&self.workspace) => around,
             _ => ("", ""),
         };
+        // Of a path, the folder itself is inside too.
+        let start = start.trim_end_matches('/');
         prop_assert!(element.starts_with(start) && element.ends_with(end), "{:?}", element);
         prop_assert!(start.starts_with('-') || !element.starts_with('-'), "{:?} is an option", element);
         Ok(Some(element.clone()))
