@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Namespaces,
+    sys::process::Ended,
     wire::{Reader, WireError, Writer},
 };
 
@@ -49,8 +50,8 @@ pub(crate) enum Word {
     Sockets,
     /// Of a jail: everything stands, the next thing is the program. With the descriptor on which the filter asks.
     Sealed(CommandStrength),
-    /// Of a jail: the command ended with this status.
-    Exit(i32),
+    /// Of a jail: the command ended so, and nobody it started is left.
+    Exit(Ended),
 }
 
 /// What a supervisor knows of a command that ended.
@@ -177,7 +178,10 @@ impl Word {
             Self::Failed(why) => drop(writer.text(why)),
             Self::Report(account) => write_account(&mut writer, account),
             Self::Sockets => {}
-            Self::Exit(status) => drop(writer.u32(status.cast_unsigned())),
+            Self::Exit(ended) => {
+                let cpu = u64::try_from(ended.cpu.as_nanos()).unwrap_or(u64::MAX);
+                writer.u32(ended.status.cast_unsigned()).u64(cpu).u64(ended.peak_memory);
+            }
         }
         writer.finish().map_err(io::Error::other)
     }
@@ -191,7 +195,7 @@ impl Word {
             FAILED => reader.text(MOST_TEXT).map(|why| Self::Failed(why.to_owned())),
             REPORT => read_account(&mut reader).map(Self::Report),
             SOCKETS => Ok(Self::Sockets),
-            EXIT => reader.u32().map(|status| Self::Exit(status.cast_signed())),
+            EXIT => exit(&mut reader).map(Self::Exit),
             other => Err(WireError::UnknownKind(other)),
         };
         let word = word.map_err(io::Error::other)?;
@@ -298,6 +302,12 @@ fn path(reader: &mut Reader<'_>) -> Result<PathBuf, WireError> {
 
 fn strength(reader: &mut Reader<'_>) -> Result<CommandStrength, WireError> {
     CommandStrength::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))
+}
+
+fn exit(reader: &mut Reader<'_>) -> Result<Ended, WireError> {
+    let status = reader.u32()?.cast_signed();
+    let cpu = Duration::from_nanos(reader.u64()?);
+    Ok(Ended { status, cpu, peak_memory: reader.u64()? })
 }
 
 fn access(number: u8) -> Result<Access, WireError> {

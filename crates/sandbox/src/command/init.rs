@@ -155,23 +155,32 @@ fn open_sockets(http_port: u16, inner: &UnixStream) -> io::Result<()> {
     passing::send(inner, &Word::Sockets.to_frame()?, &[http.as_fd(), dns.as_fd()])
 }
 
-/// Buries orphans until the command itself ends. What is left then dies with this process.
+/// Buries orphans until the command itself ends, then ends whoever is left, and tells when nobody is.
 fn outlive(command: Pid, inner: &UnixStream) -> ! {
     // It needs no right and no descriptor any more but the one on which it tells the end.
     let _ = privileges::drop_capabilities();
     let kept = inner.as_raw_fd().cast_unsigned();
     let _ = sys::close_range(0, kept.saturating_sub(1));
     let _ = sys::close_range(kept.saturating_add(1), u32::MAX);
+    let mut exit = None;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((ended, status))) if ended == command => {
-                tell(inner, &Word::Exit(status.as_raw()), &[]);
-                sys::leave(0);
-            }
+            Ok(Some((ended, status))) if ended == command => exit = Some(status.as_raw()),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // Everybody in here is our child, or becomes it: nobody is left.
+            Err(rustix::io::Errno::CHILD) => break,
             Err(_) => sys::leave(1),
         }
+        if exit.is_some() {
+            process::kill_the_others();
+        }
     }
+    if let Some(status) = exit
+        && let Ok(ended) = process::account_of_children(status)
+    {
+        tell(inner, &Word::Exit(ended), &[]);
+    }
+    sys::leave(0)
 }
 
 /// Nobody listens any more only when this jail is about to be killed.

@@ -35,8 +35,8 @@ impl Notices {
         Self { watched, network: order.network, granted, list: Vec::new(), beyond: 0 }
     }
 
-    pub(crate) fn into_list(self) -> (Vec<Refused>, u64) {
-        (self.list, self.beyond)
+    pub(crate) fn take_list(&mut self) -> (Vec<Refused>, u64) {
+        (std::mem::take(&mut self.list), self.beyond)
     }
 
     /// Whether there may be more questions.

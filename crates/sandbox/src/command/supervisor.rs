@@ -94,7 +94,10 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
             if course.has_no_namespaces() {
                 return Ok(Some(order));
             }
+            // The gateway hears the end of the output only when nobody holds it any more.
+            drop(order);
             course.give_account(control);
+            course.bury();
             Ok(None)
         }
         _ => Ok(Some(order)),
@@ -117,6 +120,7 @@ fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Resu
     course.bound(&order.limits);
     drop(order);
     course.follow(control, filters)?;
+    course.end_the_others();
     course.give_account(control);
     Ok(())
 }
@@ -146,7 +150,6 @@ struct Course {
     memory: Memory,
     started: Instant,
     stage: Stage,
-    exit: Option<i32>,
     ended: Option<Ended>,
 }
 
@@ -172,7 +175,6 @@ impl Course {
             memory: Memory { group: None, limit: u64::MAX, looked: Instant::now(), is_out: false },
             started: Instant::now(),
             stage: Stage::Making,
-            exit: None,
             ended: None,
         }
     }
@@ -188,7 +190,7 @@ impl Course {
         self.memory.group = group;
     }
 
-    /// From the start to the end of the last process.
+    /// From the start to the end of the last process that is not ours.
     fn follow(&mut self, control: &UnixStream, filters: &Filters) -> io::Result<()> {
         let mut is_heard = true;
         loop {
@@ -200,11 +202,16 @@ impl Course {
             if ready.inner {
                 self.hear(control);
             }
-            if ready.listener
-                && let Some(listener) = &self.listener
-                && !self.notices.answer_next(listener.as_fd(), filters)
-            {
-                self.listener = None;
+            if let (Some(state), Some(listener)) = (ready.listener, &self.listener) {
+                // Whoever could ask is gone when there is an end and no question.
+                let may_ask =
+                    state.contains(PollFlags::IN) && self.notices.answer_next(listener.as_fd(), filters);
+                if !may_ask {
+                    self.listener = None;
+                }
+            }
+            if self.ended.is_some() {
+                return Ok(());
             }
             if ready.ended {
                 break;
@@ -218,11 +225,15 @@ impl Course {
                 self.kill();
             }
         }
-        self.ended = Some(process::wait_with_account(self.first)?);
-        self.end_the_others();
+        let ended = process::wait_with_account(self.first)?;
+        // In a namespace this is the first process, which was killed before it could tell of the command's end.
+        let killed = Ended { status: libc::SIGKILL, ..ended };
         // Everybody who could speak is gone, so that this ends.
         while self.inner.is_some() {
             self.hear(control);
+        }
+        if self.ended.is_none() {
+            self.ended = Some(if self.kind == Kind::Group { ended } else { killed });
         }
         Ok(())
     }
@@ -243,14 +254,16 @@ impl Course {
                 Ok(_) => break,
             }
         }
-        let mut states = polled.iter().map(|polled| !polled.revents().is_empty());
-        let mut next = |source: &Option<BorrowedFd<'_>>| source.is_some() && states.next().unwrap_or(false);
+        let mut states = polled.iter().map(PollFd::revents);
+        let mut next = |source: &Option<BorrowedFd<'_>>| {
+            source.as_ref().and_then(|_| states.next()).filter(|state| !state.is_empty())
+        };
         let [control, inner, listener, handle] = &sources;
         Ok(Ready {
-            control: next(control),
-            inner: next(inner),
+            control: next(control).is_some(),
+            inner: next(inner).is_some(),
             listener: next(listener),
-            ended: next(handle),
+            ended: next(handle).is_some(),
         })
     }
 
@@ -278,7 +291,8 @@ impl Course {
                 let _ = passing::send(inner, &[0], &[]);
                 self.sockets.clear();
             }
-            (Word::Exit(status), _) => self.exit = Some(status),
+            // Nobody is left but its first process, whose end, with all the mounts, need not be waited for.
+            (Word::Exit(ended), _) => self.ended = Some(ended),
             (word @ (Word::Failed(_) | Word::TooWeak(_)), Stage::Making) => self.stage = Stage::Failed(word),
             (Word::Failed(why), Stage::Running) => self.stage = Stage::Broken(why),
             _ => {}
@@ -295,12 +309,13 @@ impl Course {
         }
     }
 
-    /// In a namespace the kernel has done this already.
-    fn end_the_others(&mut self) {
-        if self.kind == Kind::Namespace {
-            return;
-        }
-        self.exit = self.ended.map(|ended| ended.status);
+    /// Waits for the end of a first process that has nobody left. What it held goes with it.
+    fn bury(self) {
+        let _ = rustix::process::waitpid(Some(self.first), rustix::process::WaitOptions::empty());
+    }
+
+    /// Those of a group. In a namespace its first process does this, or the kernel.
+    fn end_the_others(&self) {
         loop {
             let _ = rustix::process::kill_process_group(self.first, Signal::KILL);
             match rustix::process::wait(rustix::process::WaitOptions::empty()) {
@@ -314,15 +329,15 @@ impl Course {
         matches!(&self.stage, Stage::Failed(Word::TooWeak(missing)) if missing.is_empty())
     }
 
-    fn give_account(self, control: &UnixStream) {
-        let ending = match self.stage {
+    fn give_account(&mut self, control: &UnixStream) {
+        let ending = match &mut self.stage {
             Stage::Making => {
                 return say(control, &Word::Failed("it ended before the command ran".to_owned()), &[]);
             }
-            Stage::Failed(word) => return say(control, &word, &[]),
-            Stage::Broken(why) => Ending::JailFailed(why),
+            Stage::Failed(word) => return say(control, word, &[]),
+            Stage::Broken(why) => Ending::JailFailed(std::mem::take(why)),
             Stage::Running if self.memory.was_out() => Ending::OutOfMemory,
-            Stage::Running => ending(self.exit),
+            Stage::Running => ending(self.ended),
         };
         let ended = self.ended;
         let usage = CommandUsage {
@@ -330,7 +345,7 @@ impl Course {
             cpu: ended.map(|ended| ended.cpu).unwrap_or_default(),
             peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default(),
         };
-        let (refused, refused_beyond) = self.notices.into_list();
+        let (refused, refused_beyond) = self.notices.take_list();
         say(control, &Word::Report(Account { ending, usage, refused, refused_beyond }), &[]);
     }
 }
@@ -359,16 +374,17 @@ impl Memory {
 }
 
 /// Where something can be read.
-#[expect(clippy::struct_excessive_bools, reason = "one for each descriptor that was asked about")]
 struct Ready {
     control: bool,
     inner: bool,
-    listener: bool,
+    listener: Option<PollFlags>,
     ended: bool,
 }
 
-fn ending(exit: Option<i32>) -> Ending {
-    let Some(status) = exit.map(ExitStatus::from_raw) else { return Ending::Signalled(libc::SIGKILL) };
+fn ending(ended: Option<Ended>) -> Ending {
+    let Some(status) = ended.map(|ended| ExitStatus::from_raw(ended.status)) else {
+        return Ending::Signalled(libc::SIGKILL);
+    };
     match (status.code().map(u8::try_from), status.signal()) {
         (Some(Ok(code)), _) => Ending::Exited(code),
         (_, Some(signal)) => Ending::Signalled(signal),

@@ -19,8 +19,8 @@ pub(crate) enum Split {
     Child,
 }
 
-/// What `wait` tells of a process that ended, with everything it waited for itself.
-#[derive(Clone, Copy, Debug)]
+/// What is known of a process that ended, with everything it waited for itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) status: c_int,
     pub(crate) cpu: Duration,
@@ -109,8 +109,33 @@ pub(crate) fn wait_with_account(child: Pid) -> io::Result<Ended> {
             return Err(error);
         }
     }
-    let peak = u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024);
-    Ok(Ended { status, cpu: span(usage.ru_utime) + span(usage.ru_stime), peak_memory: peak })
+    Ok(Ended::new(status, &usage))
+}
+
+/// What the children used that were waited for, as the account of one that ended so.
+pub(crate) fn account_of_children(status: c_int) -> io::Result<Ended> {
+    // SAFETY: all-zero bytes are a valid `rusage`.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: the kernel writes to `usage`, which is ours and outlives the call.
+    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Ended::new(status, &usage))
+}
+
+/// Kills everybody else in a process namespace of which this is the first process. Does nothing in any other process.
+pub(crate) fn kill_the_others() {
+    if rustix::process::getpid() == Pid::INIT {
+        // SAFETY: sends a signal and touches no memory. The first process of a namespace reaches nobody outside.
+        unsafe { libc::kill(-1, libc::SIGKILL) };
+    }
+}
+
+impl Ended {
+    fn new(status: c_int, usage: &libc::rusage) -> Self {
+        let peak_memory = u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024);
+        Self { status, cpu: span(usage.ru_utime) + span(usage.ru_stime), peak_memory }
+    }
 }
 
 /// Copies memory of another process: as much as can be had without crossing into a page that is not there.

@@ -92,7 +92,7 @@ fn every_word_survives_its_journey() {
         Word::TooWeak(vec!["private-view".into()]),
         Word::Failed("cannot".into()),
         Word::Sockets,
-        Word::Exit(-1),
+        Word::Exit(Ended { status: -1, cpu: Duration::from_micros(5), peak_memory: 1 << 40 }),
     ];
     let endings = [
         Ending::Exited(255),
