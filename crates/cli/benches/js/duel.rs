@@ -3,7 +3,7 @@
 //! A turn is a handful of calls. The first of them finds the caches as its neighbours left them, and the column `first`
 //! shows its median; the other columns, and the ratios, are of all calls.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::{
     Effort, Variant, Work,
@@ -58,10 +58,7 @@ fn take_turns(work: &Work, variants: &mut [Box<dyn Variant>], rounds: usize) -> 
 
 /// What a variant leaves to be done behind it (a process that ends, a collector's threads) is not the next one's to pay.
 fn settle() {
-    let begin = Instant::now();
-    while begin.elapsed() < QUIET {
-        std::hint::spin_loop();
-    }
+    std::thread::sleep(QUIET);
 }
 
 /// Orders from a generator with a fixed seed, so that nobody always follows the same neighbour.
