@@ -71,6 +71,19 @@ impl Rules {
         }
     }
 
+    /// The one host of a URL that the operator named: a collector, an issuer, a webhook. Such hosts stand in private
+    /// networks as well; endpoints of metadata stay refused.
+    pub fn only(url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        Self {
+            mode: Mode::Allowlist,
+            literal_addresses: host.parse().ok().into_iter().collect(),
+            hosts: vec![HostRule::Exact(host)],
+            guard_private: Guard::Off,
+            ..Self::blocked()
+        }
+    }
+
     /// Everything that can be said about a URL without asking the network. A request asks again, and then judges
     /// the addresses too.
     pub fn judge_host(&self, url: &Url) -> Result<(), EgressError> {

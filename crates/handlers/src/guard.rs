@@ -1,6 +1,6 @@
 //! May this leave with a request? Not if it holds a secret that was not lent to the call.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use toolgate_egress::{BodyGuard, Egress, Leaving};
 use toolgate_gate::Survey;
@@ -9,7 +9,7 @@ use toolgate_secrets::{Detector, Tier};
 /// Looks through what one call sends out.
 pub struct SecretGuard {
     detector: Arc<Detector>,
-    /// The values of the tool's own secrets, which it was given to send.
+    /// The values of the tool's own secrets, which it was given to send, plain and as a URL spells them.
     lent: Vec<String>,
     refuses_from: Tier,
 }
@@ -20,27 +20,26 @@ impl SecretGuard {
     pub fn at(egress: &Egress, detector: &Arc<Detector>, lent: &[String], survey: &Survey) -> Egress {
         let was_asked = survey.questions.iter().any(|question| question.source == "secret");
         let refuses_from = if was_asked { Tier::Definite } else { Tier::Probable };
-        let lent = lent.iter().filter(|secret| secret.len() >= SHORTEST).cloned().collect();
+        let lent = lent.iter().filter(|secret| secret.len() >= SHORTEST);
+        let lent = lent.flat_map(|secret| [secret.clone(), url_encoded(secret)]).collect();
         egress.with_guard(Arc::new(Self { detector: Arc::clone(detector), lent, refuses_from }))
     }
 
     /// A credential is recognised by what stands before it too, so that a lent one is put out of sight with as much of
     /// its surroundings as a mark needs.
-    fn without_lent(&self, bytes: &[u8]) -> Vec<u8> {
-        let text = String::from_utf8_lossy(bytes);
-        let hidden = self.lent.iter().fold(text.into_owned(), |text, secret| {
-            let encoded: String = url_encoded(secret);
-            text.replace(secret.as_str(), LENT).replace(&encoded, LENT)
-        });
-        hidden.into_bytes()
+    fn without_lent<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        if self.lent.is_empty() {
+            return Cow::Borrowed(bytes);
+        }
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let hidden = self.lent.iter().fold(text, |text, secret| text.replace(secret.as_str(), LENT));
+        Cow::Owned(hidden.into_bytes())
     }
 }
 
 impl BodyGuard for SecretGuard {
     fn judge(&self, leaving: &Leaving<'_>) -> Option<String> {
-        let seen =
-            if self.lent.is_empty() { leaving.bytes.to_vec() } else { self.without_lent(leaving.bytes) };
-        let finding = self.detector.contains(&seen, self.refuses_from)?;
+        let finding = self.detector.contains(&self.without_lent(leaving.bytes), self.refuses_from)?;
         Some(format!("it holds a {} of {}", finding.kind, finding.provider))
     }
 }

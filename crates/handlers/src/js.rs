@@ -5,7 +5,7 @@ mod failure;
 mod helpers;
 mod port;
 mod report;
-mod secrets;
+pub(crate) mod secrets;
 mod source;
 
 use std::{sync::Arc, time::Duration};

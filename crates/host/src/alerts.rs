@@ -1,7 +1,6 @@
 //! Who is told of an alert, beside the journal? A webhook, from a task of its own, so that no call waits for it.
 
 use std::{
-    net::IpAddr,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -9,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::sleep};
 use toolgate_config::model::Webhook;
-use toolgate_egress::{Egress, Guard, HostRule, Mode, Redirects, Request, Rules, parse_url};
+use toolgate_egress::{Egress, Redirects, Request, Rules, parse_url};
 use toolgate_gate::{Finished, Observer};
 
 use crate::{OpenError, journal::FileJournal};
@@ -77,16 +76,7 @@ impl Target {
     fn of(webhook: &Webhook) -> Result<Self, OpenError> {
         let told = |problem: String| OpenError { part: "audit.webhook", problem };
         let url = parse_url(&webhook.url).map_err(|error| told(error.to_string()))?;
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let address: Option<IpAddr> = host.parse().ok();
-        let rules = Rules {
-            mode: Mode::Allowlist,
-            hosts: vec![HostRule::Exact(host)],
-            // The operator named the address, and such receivers stand in private networks.
-            guard_private: Guard::Off,
-            literal_addresses: address.into_iter().collect(),
-            ..Rules::blocked()
-        };
+        let rules = Rules::only(&url);
         rules.judge_host(&url).map_err(|error| told(error.to_string()))?;
         let token = webhook.token_env.as_ref().map(|name| {
             std::env::var(name).map_err(|_| told(format!("the environment variable `{name}` is not set")))

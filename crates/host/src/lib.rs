@@ -11,6 +11,7 @@ mod commands;
 mod detector;
 mod documents;
 mod exposure;
+mod handlers;
 mod journal;
 mod load;
 mod open;

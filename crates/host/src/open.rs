@@ -2,7 +2,7 @@
 
 use std::{
     fmt, io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
@@ -11,19 +11,15 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value, json};
 use toolgate_config::{
     Config, Overrides,
-    model::{ApprovalDefault as Ask, AuditSync, Isolation as Apart, OnAuditFailure, RequiredJail},
+    model::{ApprovalDefault as Ask, AuditSync, OnAuditFailure},
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
     ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet,
     LiveTool, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
 };
-use toolgate_handlers::{
-    AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    Places, ToolHandlers,
-};
+use toolgate_handlers::{Places, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
-use toolgate_sandbox::{CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required};
 use toolgate_secrets::Detector;
 use toolgate_store::{Limits as QueueLimits, State};
 
@@ -31,8 +27,8 @@ use crate::{
     alerts::Alerts,
     builder::Builder,
     catalog,
-    commands::{Commands, Container},
     detector::open_detector,
+    handlers::open_handlers,
     journal::FileJournal,
     load::{self, Loaded, Problem},
     policies::{overrides_from, policies_from},
@@ -406,70 +402,6 @@ pub fn open_egress() -> Result<Egress, OpenError> {
         .map_err(|error| broken(error.message))
 }
 
-fn open_handlers(
-    config: &Config,
-    egress: Egress,
-    detector: &Arc<Detector>,
-) -> Result<ToolHandlers, OpenError> {
-    let broken = |problem: String| OpenError { part: "sandbox", problem };
-    let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let pool = PoolConfig {
-        program: program.clone(),
-        workers: config.worker.count.map_or(cores, |count| count as usize),
-        spares: 1,
-        waiting: config.worker.queue as usize,
-        recycle_after: config.worker.recycle_after,
-        isolation: match config.worker.isolation {
-            Apart::Shared => Isolation::Shared,
-            Apart::PerCaller => Isolation::PerCaller,
-            Apart::PerTool => Isolation::PerTool,
-            Apart::PerCall => Isolation::PerCall,
-        },
-        required: match config.worker.required {
-            RequiredJail::Minimum => Required::MINIMUM,
-            RequiredJail::Hardened => Required::HARDENED,
-        },
-        namespaces: Namespaces::Enter,
-        cpu_seconds: CPU_SECONDS,
-    };
-    let pool = Pool::new(pool).map_err(|error| broken(error.to_string()))?;
-    let workspace = config.workspace.canonicalize().map_err(|error| OpenError {
-        part: "workspace",
-        problem: format!("`{}`: {error}", config.workspace.display()),
-    })?;
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let places = Places { workspace, home, guarded: config.guarded_paths() };
-    let required = match config.worker.required {
-        RequiredJail::Minimum => CommandRequired::MINIMUM,
-        RequiredJail::Hardened => CommandRequired::HARDENED,
-    };
-    let js = JsHandlers {
-        runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),
-        places: places.clone(),
-        secrets: Arc::new(EnvironmentSecrets),
-    };
-    let walls: &[ContainerWall] = match config.worker.required {
-        RequiredJail::Minimum => &[],
-        RequiredJail::Hardened => ContainerWall::BOUNDED,
-    };
-    let container = config.commands.image.clone();
-    let container = container.map(|image| Container::for_workspace(image, &places.workspace, walls));
-    let cli = CliHandlers {
-        launcher: Arc::new(Commands::new(program, egress, required, container)),
-        host: CommandHost {
-            places,
-            allowed: match &config.commands.allowed {
-                Some(list) => AllowedCommands::Only(list.clone()),
-                None => AllowedCommands::Any,
-            },
-            environment: GatewayEnvironment::current(),
-        },
-        secrets: Arc::new(EnvironmentSecrets),
-    };
-    Ok(ToolHandlers { js, cli })
-}
-
 fn workshop(
     config: &Config,
     handlers: &Arc<ToolHandlers>,
@@ -540,8 +472,6 @@ impl fmt::Debug for Extras {
         f.debug_struct("Extras").finish_non_exhaustive()
     }
 }
-
-const CPU_SECONDS: u64 = 3_600;
 
 /// More gateways than anybody runs on one state at once.
 const MOST_JOURNALS: u32 = 64;

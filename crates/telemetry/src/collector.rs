@@ -4,8 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use serde_json::Value;
 use toolgate_egress::{
-    Class, Egress, EgressError, Guard, HostRule, Limits, Mode, Reason, Redirects, Request, Response, Rules,
-    parse_url,
+    Class, Egress, EgressError, Limits, Reason, Redirects, Request, Response, Rules, parse_url,
 };
 
 use crate::{
@@ -62,14 +61,7 @@ impl Collector {
             let message = "the collector's headers would be sent in clear; use https, or a loopback address";
             return Err(SettingsError::new(message));
         }
-        let rules = Rules {
-            mode: Mode::Allowlist,
-            hosts: vec![HostRule::Exact(host)],
-            // The operator named the collector, and collectors stand in private networks.
-            guard_private: Guard::Off,
-            literal_addresses: address.into_iter().collect(),
-            ..Rules::blocked()
-        };
+        let rules = Rules::only(&url);
         rules
             .judge_host(&url)
             .map_err(|error| SettingsError::new(format!("the collector's endpoint is refused: {error}")))?;

@@ -1,10 +1,10 @@
 //! Who may come through the door? The configuration's answer, in the door's words.
 
-use std::{collections::BTreeSet, fs, future::Future, net::IpAddr, pin::Pin, sync::Arc, time::SystemTime};
+use std::{collections::BTreeSet, fs, future::Future, pin::Pin, sync::Arc, time::SystemTime};
 
 use toolgate::{Config, Toolgate};
 use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
-use toolgate_egress::{Egress, Guard, HostRule, Mode, Redirects, Request, Rules, parse_url};
+use toolgate_egress::{Egress, Redirects, Request, Rules, parse_url};
 use toolgate_server::{
     Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, PemKey, Role, Secret,
     ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
@@ -112,18 +112,7 @@ impl Fetch for KeySets {
     ) -> Pin<Box<dyn Future<Output = Result<bytes::Bytes, String>> + Send + 'a>> {
         Box::pin(async move {
             let parsed = parse_url(url).map_err(|error| error.message)?;
-            let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-            let literal: Option<IpAddr> = host.parse().ok();
-            let rules = Rules {
-                mode: Mode::Allowlist,
-                literal_addresses: literal.into_iter().collect(),
-                hosts: vec![HostRule::Exact(host)],
-                blocked_hosts: Vec::new(),
-                blocked_ports: Vec::new(),
-                // An issuer may well live in the operator's own network.
-                guard_private: Guard::Off,
-                guard_metadata: Guard::On,
-            };
+            let rules = Rules::only(&parsed);
             let request = Request {
                 method: "GET".to_owned(),
                 url: url.to_owned(),

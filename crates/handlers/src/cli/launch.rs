@@ -110,6 +110,20 @@ pub enum Ending {
     NoJail(String),
 }
 
+impl From<toolgate_sandbox::Ending> for Ending {
+    fn from(ending: toolgate_sandbox::Ending) -> Self {
+        use toolgate_sandbox::Ending as Jail;
+        match ending {
+            Jail::Exited(code) => Self::Exited(code),
+            Jail::Signalled(signal) => Self::Signalled(signal),
+            Jail::TimedOut => Self::TimedOut,
+            Jail::OutputTooLarge => Self::OutputTooLarge,
+            Jail::OutOfMemory => Self::OutOfMemory,
+            Jail::JailFailed(why) => Self::NoJail(why),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refused {
     Path {

@@ -3,13 +3,13 @@
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use toolgate_sandbox::{
-    ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, Ending as JailEnding,
-    ImageName, Network, OutputCaps, Runtime, View,
+    ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, ImageName, Network,
+    Runtime, View,
 };
 
 use super::{
     launch::{Ended, Ending, Launch, Order, Usage},
-    launch_jailed::bind,
+    launch_jailed::{bind, caps},
 };
 
 /// Runs commands in containers.
@@ -32,15 +32,14 @@ impl Launch for ContainerLauncher {
 }
 
 impl ContainerLauncher {
-    async fn run(&self, order: Order) -> Result<Ended, String> {
+    async fn run(&self, mut order: Order) -> Result<Ended, String> {
         if order.network.is_some() {
             return Err(
                 "a container has no network; take `network` from the tool, or say `sandbox: process`"
                     .to_owned(),
             );
         }
-        let caps = OutputCaps { stdout: order.limits.stdout_bytes, stderr: order.limits.stderr_bytes };
-        let stdin = order.stdin.clone();
+        let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
         let running = self.runtime.spawn(self.jail(order)).await.map_err(|error| error.to_string())?;
         Ok(ended(running.finish(stdin, caps).await))
     }
@@ -75,14 +74,7 @@ impl ContainerLauncher {
 
 fn ended(report: ContainerReport) -> Ended {
     Ended {
-        ending: match report.ending {
-            JailEnding::Exited(code) => Ending::Exited(code),
-            JailEnding::Signalled(signal) => Ending::Signalled(signal),
-            JailEnding::TimedOut => Ending::TimedOut,
-            JailEnding::OutputTooLarge => Ending::OutputTooLarge,
-            JailEnding::OutOfMemory => Ending::OutOfMemory,
-            JailEnding::JailFailed(why) => Ending::NoJail(why),
-        },
+        ending: report.ending.into(),
         stdout: report.stdout,
         stderr: report.stderr,
         refused: Vec::new(),

@@ -7,8 +7,8 @@ use toolgate_egress::{Egress, Exchange, Proxy, ProxyLimits, ProxyReport, Rules, 
 use toolgate_gate::{EffectEntry, EffectKind};
 use toolgate_sandbox::{
     Access as JailAccess, Attempt, Bind as JailBind, CommandJail, CommandLimits, CommandReport,
-    CommandRequired, Ending as JailEnding, Jailer, Network, OutputCaps, Refused as JailRefused, Running,
-    Source, Trace as JailTrace, View,
+    CommandRequired, Jailer, Network, OutputCaps, Refused as JailRefused, Running, Source,
+    Trace as JailTrace, View,
 };
 use toolgate_spec::model::SandboxKind;
 
@@ -121,19 +121,11 @@ pub fn bind(bind: Bind) -> JailBind {
     }
 }
 
-fn caps(limits: &OrderLimits) -> OutputCaps {
+pub fn caps(limits: &OrderLimits) -> OutputCaps {
     OutputCaps { stdout: limits.stdout_bytes, stderr: limits.stderr_bytes }
 }
 
 fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
-    let ending = match report.ending {
-        JailEnding::Exited(code) => Ending::Exited(code),
-        JailEnding::Signalled(signal) => Ending::Signalled(signal),
-        JailEnding::TimedOut => Ending::TimedOut,
-        JailEnding::OutputTooLarge => Ending::OutputTooLarge,
-        JailEnding::OutOfMemory => Ending::OutOfMemory,
-        JailEnding::JailFailed(why) => Ending::NoJail(why),
-    };
     let mut refused: Vec<Refused> = report.refused.into_iter().map(refusal).collect();
     if report.refused_beyond > 0 {
         refused.push(Refused::Other(format!("{} more", report.refused_beyond)));
@@ -145,7 +137,7 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
         }
     }
     Ended {
-        ending,
+        ending: report.ending.into(),
         stdout: report.stdout,
         stderr: report.stderr,
         refused,

@@ -18,7 +18,10 @@ use super::{
     unseen::Unseen,
     view::View,
 };
-use crate::{js::SecretSource, survey::CallGrants};
+use crate::{
+    js::{SecretSource, secrets},
+    survey::CallGrants,
+};
 
 /// The handler of command tools.
 #[derive(Clone)]
@@ -70,7 +73,7 @@ impl Runnable for Prepared {
     }
 
     fn mask(&self) -> Mask {
-        statics::mask_of(&self.tool.spec, self.secrets.as_ref())
+        secrets::mask_of(&self.tool.spec, self.secrets.as_ref())
     }
 }
 

@@ -3,13 +3,10 @@
 use serde_json::{Map, Value};
 use toolgate_gate::Reason;
 use toolgate_policy::Mask;
-use toolgate_spec::{
-    Part,
-    model::{StaticVariable, ToolSpec},
-};
+use toolgate_spec::model::{StaticVariable, ToolSpec};
 
 use super::report::Problem;
-use crate::js::SecretSource;
+use crate::js::{SecretSource, secrets};
 
 /// The variables of one call, and what of them nobody else may see.
 pub struct Statics {
@@ -31,38 +28,15 @@ pub fn secret_names(spec: &ToolSpec) -> Vec<&str> {
 
 pub fn resolve(spec: &ToolSpec, source: &dyn SecretSource) -> Result<Statics, Problem> {
     let mut values = Map::new();
-    let mut secrets = Vec::new();
+    let mut sent = Vec::new();
     for variable in spec.effective_statics() {
-        let mut text = String::new();
-        for part in variable.value.parts() {
-            match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Variable(name) => {
-                    let value = source.lookup(name).filter(|value| !value.trim().is_empty());
-                    let value = value.ok_or_else(|| is_missing(&variable.name, name))?;
-                    text.push_str(&value);
-                    secrets.push(value);
-                }
-            }
-        }
+        let text = secrets::resolve(variable, source, &mut sent)
+            .map_err(|message| Problem { reason: Reason::MissingSecret, message })?;
         values.insert(variable.name.clone(), Value::String(text));
     }
-    Ok(Statics { values, mask: Mask::new(&secrets) })
-}
-
-/// Everything secret that is set just now.
-pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
-    let set: Vec<String> =
-        spec.required_environment().into_iter().filter_map(|name| source.lookup(name)).collect();
-    Mask::new(&set)
+    Ok(Statics { values, mask: Mask::new(&sent) })
 }
 
 fn has_placeholder(variable: &StaticVariable) -> bool {
     variable.value.names().next().is_some()
-}
-
-fn is_missing(variable: &str, name: &str) -> Problem {
-    let message =
-        format!("`{variable}` needs `{name}`, which is not set; set it in the gateway's environment");
-    Problem { reason: Reason::MissingSecret, message }
 }

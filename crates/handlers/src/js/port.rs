@@ -8,7 +8,7 @@ use toolgate_gate::{
     Runnable, Survey,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
-use toolgate_spec::model::{Body, ToolSpec};
+use toolgate_spec::model::ToolSpec;
 
 use super::{
     EffectRecord, Failure, JsReport, JsRunner, JsTool, Returned, SecretSource, missing_helpers, secrets,
@@ -28,20 +28,14 @@ impl Handlers for JsHandlers {
         if let Some(helper) = missing_helpers(spec).first() {
             return Err(format!("it asks for the helper `{helper}`, which is not offered here"));
         }
-        let tool = JsTool::new(Arc::clone(spec), policy, &self.places).ok_or_else(|| not_offered(spec))?;
+        let tool = JsTool::new(Arc::clone(spec), policy, &self.places)
+            .ok_or("it is no JavaScript; its handler is another one")?;
         Ok(Arc::new(Prepared {
             tool,
             spec: Arc::clone(spec),
             runner: self.runner.clone(),
             secrets: Arc::clone(&self.secrets),
         }))
-    }
-}
-
-fn not_offered(spec: &ToolSpec) -> String {
-    match &spec.body {
-        Body::JavaScript { .. } => "its code cannot be made ready".to_owned(),
-        Body::Handler(handler) => format!("`{}` tools cannot be run by this gateway yet", handler.name()),
     }
 }
 

@@ -53,7 +53,8 @@ pub fn bind(
     }
     let mut sent = Vec::new();
     for variable in spec.effective_statics() {
-        let value = resolve(variable, source, &mut sent)?;
+        let value = resolve(variable, source, &mut sent)
+            .map_err(|message| Failure::new(FailureCode::MissingSecret, message))?;
         if value.trim().is_empty() {
             values.remove(&variable.name);
         } else {
@@ -70,11 +71,12 @@ pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
     Mask::new(&set)
 }
 
-fn resolve(
+/// The variable's text, its secrets added to `sent`; or which of them is not set.
+pub fn resolve(
     variable: &StaticVariable,
     source: &dyn SecretSource,
     sent: &mut Vec<String>,
-) -> Result<String, Failure> {
+) -> Result<String, String> {
     let mut text = String::new();
     for part in variable.value.parts() {
         match part {
@@ -82,11 +84,10 @@ fn resolve(
             Part::Variable(name) => {
                 let value =
                     source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
-                        let message = format!(
+                        format!(
                             "`{}` needs `{name}`, which is not set; set it in the gateway's environment",
                             variable.name
-                        );
-                        Failure::new(FailureCode::MissingSecret, message)
+                        )
                     })?;
                 text.push_str(&value);
                 sent.push(value);
