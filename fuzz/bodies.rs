@@ -1,11 +1,24 @@
 //! What each fuzz target does with its bytes. Shared with the test that replays the seeds, so that both mean the same.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
-use std::sync::LazyLock;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    sync::LazyLock,
+    task::{Context, Poll, Waker},
+    time::{Duration, SystemTime},
+};
 
+use jsonwebtoken::{Algorithm as Signature, EncodingKey, crypto::sign};
+use toolgate_audit::{Key, Receipt, verify, verify_receipt};
+use toolgate_config::{Config, Overrides};
 use toolgate_egress::{Guard, Mode, Rules, parse_url};
 use toolgate_policy::{PolicySet, rate, resolve};
 use toolgate_sandbox::wire::{FromWorker, HEADER, ToWorker};
+use toolgate_server::{
+    Algorithm, AuthSettings, Authenticator, Identity, IssuerSettings, KeySettings, Secret,
+};
 use toolgate_spec::{
     ArgTemplate, FieldPattern, FileCheck, Format, HostPattern, PathPattern, PathRoots, Template, ToolCheck,
     check, digest, locate,
@@ -178,3 +191,95 @@ pub fn secrets(data: &[u8]) {
     out.extend(stream.finish().0);
     assert_eq!(out, once.as_bytes());
 }
+
+/// A configuration is read or refused with its reasons; one that was read knows where each value comes from.
+pub fn config(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Config::parse(text, Path::new("/etc/toolgate"), &|_| None, &Overrides::default()) {
+        Ok(config) => assert!(!config.entries().is_empty(), "every key has an entry"),
+        Err(errors) => {
+            assert!(!errors.is_empty(), "a refusal has a reason");
+            assert!(errors.iter().all(|error| !error.to_string().is_empty()));
+        }
+    }
+}
+
+/// Whatever stands in the header, nobody gets in without the issuer's key.
+pub fn bearer(data: &[u8]) {
+    let Ok(header) = http::HeaderValue::from_bytes(data) else { return };
+    assert!(who(header).is_none(), "let in without a signature");
+}
+
+/// The bytes are the claims of a token that is signed by the issuer. Who is let in has a subject of that issuer's.
+pub fn claims(data: &[u8]) {
+    let signed = format!("{}.{}", base64(br#"{"alg":"HS256","typ":"JWT"}"#), base64(data));
+    let Ok(signature) = sign(signed.as_bytes(), &EncodingKey::from_secret(SECRET), Signature::HS256) else {
+        return;
+    };
+    let Ok(header) = http::HeaderValue::from_str(&format!("Bearer {signed}.{signature}")) else { return };
+    if let Some(identity) = who(header) {
+        let subject = &identity.caller.subject;
+        assert!(subject.starts_with("jwt:fuzz:"), "{subject}");
+        assert!(subject.chars().all(|character| !character.is_control()), "{subject:?}");
+    }
+}
+
+fn who(header: http::HeaderValue) -> Option<Identity> {
+    let headers = [(http::header::AUTHORIZATION, header)].into_iter().collect();
+    let mut asked =
+        Box::pin(DOOR.authenticate(&headers, SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)));
+    // A key that is at hand needs no waiting.
+    match asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => outcome.ok(),
+        Poll::Pending => panic!("asked somebody else"),
+    }
+}
+
+static DOOR: LazyLock<Authenticator> = LazyLock::new(|| {
+    let issuer = IssuerSettings {
+        name: "fuzz".to_owned(),
+        issuer: "https://issuer.example".to_owned(),
+        audiences: BTreeSet::from(["toolgate".to_owned()]),
+        algorithms: BTreeSet::from([Algorithm::Hs256]),
+        keys: KeySettings::Secret(Secret::new(SECRET)),
+        subject_claim: "sub".to_owned(),
+        permissions_claim: Some("/realm/roles".to_owned()),
+        admin_permission: Some("admin".to_owned()),
+        clock_skew: Duration::from_mins(1),
+        refresh: Duration::from_mins(10),
+        scopes: Vec::new(),
+    };
+    let settings = AuthSettings { issuers: vec![issuer], ..AuthSettings::default() };
+    Authenticator::new(settings).expect("the settings are sound")
+});
+
+const SECRET: &[u8] = b"thirty-two bytes of a secret key";
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The bytes are a file of the journal. It is never taken for one that is whole, and never lost in.
+pub fn journal(data: &[u8]) {
+    let folder = FOLDER.path().join("journal");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    fs::write(folder.join("2026-11-16.jsonl"), data).expect("a file can be written");
+    let report = verify(&folder, Some(KEY.public()), None);
+    assert!(!report.findings.is_empty(), "nothing here was signed, and nothing is found: {report:?}");
+    if let Ok(entries) = toolgate_audit::read(&folder, toolgate_audit::Span::default()) {
+        // A file without an end in sight would be a reader that does not move on.
+        assert!(entries.take(data.len() + 2).count() <= data.len() + 1);
+    }
+}
+
+/// The bytes are a receipt. Without our key none is good.
+pub fn receipt(data: &[u8]) {
+    let Ok(receipt) = serde_json::from_slice::<Receipt>(data) else { return };
+    assert!(verify_receipt(&receipt, KEY.public()).is_err(), "a receipt that nobody signed is believed");
+}
+
+static FOLDER: LazyLock<tempfile::TempDir> =
+    LazyLock::new(|| tempfile::tempdir().expect("a folder can be made"));
+static KEY: LazyLock<Key> =
+    LazyLock::new(|| Key::open_or_create(&FOLDER.path().join("key")).expect("a key can be made"));

@@ -15,7 +15,7 @@ pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> 
 
 /// Adds the canonical JSON of a value.
 pub(crate) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    let mut plain = Vec::with_capacity(1024);
+    let mut plain = Vec::with_capacity(USUAL_BYTES);
     serde_json::to_writer(&mut plain, value)?;
     let start = out.len();
     if arrange(&plain, out).is_some() {
@@ -35,7 +35,8 @@ pub(crate) fn is_canonical(text: &str) -> bool {
 }
 
 fn arrange(json: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let mut arranger = Arranger { rest: json, out, scratch: Vec::new() };
+    out.reserve(json.len());
+    let mut arranger = Arranger { rest: json, out, members: Vec::with_capacity(64), scratch: Vec::new() };
     arranger.value(0)?;
     arranger.rest.is_empty().then_some(())
 }
@@ -44,6 +45,8 @@ fn arrange(json: &[u8], out: &mut Vec<u8>) -> Option<()> {
 struct Arranger<'a, 'b> {
     rest: &'a [u8],
     out: &'b mut Vec<u8>,
+    /// Those of the objects that are being read, the innermost last: one list serves all.
+    members: Vec<Member<'a>>,
     scratch: Vec<u8>,
 }
 
@@ -82,20 +85,21 @@ impl<'a> Arranger<'a, '_> {
 
     fn object(&mut self, depth: u32) -> Option<()> {
         self.literal(b"{")?;
-        let first = self.out.len();
-        let mut members: Vec<Member<'a>> = Vec::with_capacity(16);
+        let (first, own) = (self.out.len(), self.members.len());
         if self.rest.first() != Some(&b'}') {
             loop {
-                members.push(self.member(depth)?);
+                let member = self.member(depth)?;
+                self.members.push(member);
                 if self.rest.first() != Some(&b',') {
                     break;
                 }
                 self.literal(b",")?;
             }
         }
-        if !members.is_sorted_by(|one, next| one.key < next.key) {
-            self.sort(first, members)?;
+        if !self.members.get(own..)?.is_sorted_by(|one, next| one.key < next.key) {
+            self.sort(first, own)?;
         }
+        self.members.truncate(own);
         self.literal(b"}")
     }
 
@@ -111,13 +115,15 @@ impl<'a> Arranger<'a, '_> {
         Some(Member { key, start, end: self.out.len() })
     }
 
-    /// Puts the members that were written from `first` on in order.
-    fn sort(&mut self, first: usize, mut members: Vec<Member<'a>>) -> Option<()> {
+    /// Puts the members from `own` on, which were written from `first` on, in order.
+    fn sort(&mut self, first: usize, own: usize) -> Option<()> {
+        let members = self.members.get_mut(own..)?;
         members.sort_unstable_by_key(|member| member.key);
         if !members.is_sorted_by(|one, next| one.key < next.key) {
             return None;
         }
         self.scratch.clear();
+        self.scratch.reserve(self.out.len().saturating_sub(first));
         for (index, member) in members.iter().enumerate() {
             if index > 0 {
                 self.scratch.push(b',');
@@ -181,6 +187,8 @@ fn has_no_short_escape(high: u8, low: u8) -> bool {
     matches!((high, low), (b'0', b'0'..=b'7' | b'b' | b'e' | b'f') | (b'1', b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// A record of a call fits.
+const USUAL_BYTES: usize = 2048;
 /// Deeper ones are left to the canonicalizer; recursion here must end.
 const MAX_DEPTH: u32 = 110;
 /// Integers of so many digits are exact as doubles, and written as they are.

@@ -28,7 +28,7 @@ impl Entry {
     }
 
     pub(crate) fn of_journal<E: Serialize>(entry: &E) -> Result<Self, JournalError> {
-        let mut line = Vec::with_capacity(1024);
+        let mut line = Vec::with_capacity(USUAL_LINE);
         line.extend_from_slice(record::BEFORE_ENTRY);
         canonical::write(entry, &mut line).map_err(|error| JournalError::Entry(error.to_string()))?;
         let entry = Self { hasher: Sha256::new().chain_update(&line), line };
@@ -106,6 +106,8 @@ pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const RECOVERED: &str = "recovered";
 const RESERVED: [(&str, &str); 2] =
     [(CHECKPOINT, r#""kind":"checkpoint""#), (RECOVERED, r#""kind":"recovered""#)];
+/// A record of a call fits, with what is put behind it.
+const USUAL_LINE: usize = 2560;
 const MAX_DEPTH: usize = 100;
 const MAX_ENTRY: usize = 4 << 20;
 

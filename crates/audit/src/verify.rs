@@ -99,7 +99,8 @@ impl Check<'_> {
             self.accept_key(head.key, Place { file: head::FILE, ..Place::nowhere() });
             self.watched.push(Watched::new(head.position(), Why::Head));
         }
-        for name in folder::day_files(self.folder)?.1 {
+        let (days, strangers) = folder::day_files(self.folder)?;
+        for name in strangers {
             let place = Place { file: &name, ..Place::nowhere() };
             self.find(FindingKind::FileName, place, "the file is not named after a day".to_owned());
         }
@@ -117,7 +118,8 @@ impl Check<'_> {
                 }
             }
         }
-        self.finish(head.is_some());
+        // A head is written before the first file is made.
+        self.finish(head.is_some() || days.is_empty());
         Ok(())
     }
 
@@ -221,7 +223,7 @@ impl Check<'_> {
     }
 
     fn finish(&mut self, has_head: bool) {
-        if !has_head && self.report.records > 0 && !self.report.has(FindingKind::Head) {
+        if !has_head && !self.report.has(FindingKind::Head) {
             let place = Place { file: head::FILE, ..Place::nowhere() };
             self.find(FindingKind::Head, place, "the signed head of the journal is missing".to_owned());
         }

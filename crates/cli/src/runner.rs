@@ -56,7 +56,8 @@ impl Runner {
             .canonicalize()
             .map_err(|error| Failure::at(&args.workspace, format!("no workspace: {error}")))?;
         let home = std::env::var_os("HOME").map(Into::into).filter(|home: &PathBuf| home.is_absolute());
-        let places = Places { workspace, home, guarded: Vec::new() };
+        let guarded = toolgate_config::guarded_in(&workspace, &|name| std::env::var(name).ok());
+        let places = Places { workspace, home, guarded };
         let required = if args.hardened { CommandRequired::HARDENED } else { CommandRequired::MINIMUM };
         Ok(Self { runtime, pool, places, program, required })
     }
@@ -88,7 +89,7 @@ impl Runner {
         let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, None);
         Ok(ToolHandlers {
             js: JsHandlers {
-                runner: JsRunner::new(self.pool.clone(), Some(egress), detector),
+                runner: JsRunner::new(self.pool.clone(), Some(egress), Arc::clone(&detector)),
                 places: self.places.clone(),
                 secrets: Arc::new(EnvironmentSecrets),
             },
@@ -100,6 +101,7 @@ impl Runner {
                     environment: GatewayEnvironment::current(),
                 },
                 secrets: Arc::new(EnvironmentSecrets),
+                detector,
             },
         })
     }

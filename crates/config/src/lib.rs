@@ -27,5 +27,6 @@ pub use entry::{Entry, Origin};
 pub use error::ConfigError;
 pub use model::Config;
 pub use overlay::{Overrides, config_path};
+pub use paths::guarded_in;
 pub use schema::schema;
 pub use text::reference_table;

@@ -42,6 +42,9 @@ pub struct Config {
     /// The file that was loaded; absent where a text was parsed.
     #[serde(skip)]
     pub file: Option<PathBuf>,
+    /// Kept from tools besides what this configuration names: the files of a gateway of the same workspace.
+    #[serde(skip)]
+    pub also_guarded: Vec<PathBuf>,
     #[serde(skip)]
     pub(crate) entries: Vec<Entry>,
 }

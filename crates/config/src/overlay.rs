@@ -74,4 +74,4 @@ pub(crate) const ENVIRONMENT: [(&str, &str, &str); 2] =
 
 pub(crate) const CONFIG_VARIABLE: &str = "TOOLGATE_CONFIG";
 
-const FILE_NAME: &str = "toolgate.yaml";
+pub(crate) const FILE_NAME: &str = "toolgate.yaml";

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{Config, JwtKey};
+use crate::{
+    model::{Config, JwtKey},
+    overlay::{FILE_NAME, Overrides, config_path},
+};
 
 /// Relative paths begin at the folder of the file. `.` vanishes; `..` stays, for what it means depends on links.
 pub(crate) fn resolved(base: &Path, path: &Path) -> PathBuf {
@@ -47,7 +50,28 @@ impl Config {
             .chain(&policy.cedar)
             .chain(keys)
             .chain(&self.secrets.rules)
+            .chain(&self.also_guarded)
             .cloned()
             .collect()
     }
 }
+
+/// What a draft that is tried out in a workspace must be kept from: the files of the gateway that serves there. Those
+/// with the usual names always; others as far as a configuration can be read, in the workspace or named by `env`.
+pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    let usual = workspace.join(FILE_NAME);
+    let named = std::path::absolute(config_path(None, env)).ok();
+    let mut guarded = vec![workspace.join(STATE_FOLDER), usual.clone()];
+    for file in std::iter::once(usual).chain(named) {
+        if let Ok(config) = Config::load(&file, env, &Overrides::default()) {
+            guarded.extend(config.guarded_paths());
+        }
+        guarded.push(file);
+    }
+    guarded.sort_unstable();
+    guarded.dedup();
+    guarded
+}
+
+/// Where the state is unless the configuration says otherwise.
+const STATE_FOLDER: &str = ".toolgate";

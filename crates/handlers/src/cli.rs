@@ -24,7 +24,7 @@ mod view;
 pub use arg::Arg;
 pub use command::CliCommand;
 pub use environment::GatewayEnvironment;
-pub use launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage};
+pub use launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage, WayOut};
 pub use launch_container::ContainerLauncher;
 pub use launch_jailed::JailedLauncher;
 pub use program::AllowedCommands;

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use toolgate_egress::{BodyGuard, Egress, Leaving};
+use toolgate_egress::{BodyGuard, Leaving};
 use toolgate_gate::Survey;
 use toolgate_secrets::{Detector, Tier};
 
@@ -15,14 +15,13 @@ pub struct SecretGuard {
 }
 
 impl SecretGuard {
-    /// The same way out with somebody at the door. What a person has agreed to send, although it may be a secret, is let
-    /// through unless it is certainly one.
-    pub fn at(egress: &Egress, detector: &Arc<Detector>, lent: &[String], survey: &Survey) -> Egress {
+    /// What a person has agreed to send, although it may be a secret, is let through unless it is certainly one.
+    pub fn new(detector: &Arc<Detector>, lent: &[String], survey: &Survey) -> Self {
         let was_asked = survey.questions.iter().any(|question| question.source == "secret");
         let refuses_from = if was_asked { Tier::Definite } else { Tier::Probable };
         let lent = lent.iter().filter(|secret| secret.len() >= SHORTEST);
         let lent = lent.flat_map(|secret| [secret.clone(), url_encoded(secret)]).collect();
-        egress.with_guard(Arc::new(Self { detector: Arc::clone(detector), lent, refuses_from }))
+        Self { detector: Arc::clone(detector), lent, refuses_from }
     }
 
     /// A credential is recognised by what stands before it too, so that a lent one is put out of sight with as much of

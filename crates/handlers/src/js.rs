@@ -33,7 +33,7 @@ use crate::{
     grants,
     guard::SecretGuard,
     places::Places,
-    survey::{CallGrants, Surveyor},
+    survey::{CallGrants, Surveyor, WithoutNetwork},
 };
 
 /// Runs JavaScript tools. Cheap to clone.
@@ -81,7 +81,7 @@ impl JsTool {
                 .values()
                 .map(|name| name.to_uppercase())
                 .collect(),
-            surveyor: Arc::new(Surveyor::new(&spec, policy, places)),
+            surveyor: Arc::new(Surveyor::new(&spec, policy, places, WithoutNetwork::Refuse)),
             prefix: wrapped.prefix,
             spec,
         })
@@ -135,10 +135,9 @@ impl JsRunner {
         let granted = survey.grants.get::<CallGrants>().unwrap_or(&none);
         let asked = tool.asks_for_methods.iter().filter(|name| !granted.methods.contains(name));
         let scope = EffectScope {
-            egress: self
-                .egress
-                .as_ref()
-                .map(|egress| SecretGuard::at(egress, &self.detector, &bound.sent, survey)),
+            egress: self.egress.as_ref().map(|egress| {
+                egress.with_guard(Arc::new(SecretGuard::new(&self.detector, &bound.sent, survey)))
+            }),
             rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
             methods_to_ask_for: asked.cloned().collect(),
             files: tool.files.clone(),

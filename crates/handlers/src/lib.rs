@@ -15,6 +15,7 @@ pub use all::ToolHandlers;
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
     Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, Order, OrderLimits, Refused, Trace, Usage,
+    WayOut,
 };
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,

@@ -27,7 +27,16 @@ pub struct Surveyor {
     files: Option<Arc<FileGrants>>,
     rules: Arc<Rules>,
     unknown_hosts: UnknownHosts,
+    without_network: WithoutNetwork,
     methods: Vec<String>,
+}
+
+/// What becomes of a host that a call names, where its tool has no network?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WithoutNetwork {
+    /// `accessUpgradeable: proxy`: a person may let this one call reach it.
+    Ask,
+    Refuse,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,14 +66,20 @@ pub struct GrantedPath {
 }
 
 impl Surveyor {
-    pub fn new(spec: &ToolSpec, policy: &EffectivePolicy, places: &Places) -> Self {
+    pub fn new(
+        spec: &ToolSpec,
+        policy: &EffectivePolicy,
+        places: &Places,
+        without_network: WithoutNetwork,
+    ) -> Self {
         let asks = policy.network.ask_for_unknown_hosts.value;
         let unknown_hosts = if asks { UnknownHosts::Ask } else { UnknownHosts::Refuse };
         Self {
-            fields: fields::of(spec, policy),
+            fields: fields::of(spec, policy, without_network),
             files: grants::files(&policy.files, places).map(Arc::new),
             rules: Arc::new(grants::rules(&policy.network)),
             unknown_hosts,
+            without_network,
             methods: policy.approval.ask_for_methods.values().map(|name| name.to_uppercase()).collect(),
         }
     }
@@ -138,25 +153,34 @@ impl Surveyor {
             None => host.clone(),
         };
         if let Err(error) = self.rules.judge_host(&url) {
+            let Some((source, why)) = self.question_about(&host) else { return Err(refused(error.message)) };
             let mut wider = granted.rules.as_deref().unwrap_or(&self.rules).clone();
-            wider.hosts.push(HostRule::Exact(host.trim_matches(['[', ']']).to_owned()));
+            wider.mode = Mode::Allowlist;
+            wider.hosts.push(HostRule::Exact(host));
             // Only the list may be lifted by a person: what is blocked, private or a metadata endpoint stays so.
-            let is_unknown = self.unknown_hosts == UnknownHosts::Ask
-                && self.rules.mode == Mode::Allowlist
-                && host.parse::<std::net::IpAddr>().is_err()
-                && !host.starts_with('[')
-                && wider.judge_host(&url).is_ok();
-            if !is_unknown {
+            if wider.judge_host(&url).is_err() {
                 return Err(refused(error.message));
             }
-            found.questions.push(Question {
-                source: "unknown_host",
-                why: format!("`{host}` is not among the hosts of this tool"),
-            });
+            found.questions.push(Question { source, why });
             granted.rules = Some(Arc::new(wider));
         }
         found.touches.push(Touch { kind: EffectKind::Fetch, target });
         Ok(())
+    }
+
+    /// What a person is asked about a host that the tool may not reach by itself; nothing, where nobody is asked.
+    fn question_about(&self, host: &str) -> Option<(&'static str, String)> {
+        let is_address = host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[');
+        match self.rules.mode {
+            _ if is_address => None,
+            Mode::Allowlist if self.unknown_hosts == UnknownHosts::Ask => {
+                Some(("unknown_host", format!("`{host}` is not among the hosts of this tool")))
+            }
+            Mode::Blocked if self.without_network == WithoutNetwork::Ask => {
+                Some(("network", format!("this tool has no network, and would reach `{host}`")))
+            }
+            _ => None,
+        }
     }
 
     /// A request is made by the argument's word for it, so that a person can be asked before.

@@ -79,6 +79,7 @@ pub fn open_handlers(
             environment: GatewayEnvironment::current(),
         },
         secrets: Arc::new(EnvironmentSecrets),
+        detector: Arc::clone(detector),
     };
     Ok(ToolHandlers { js, cli })
 }

@@ -126,7 +126,14 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
         because.push(Reason::new(code, level, text, setting, origin));
     };
     match network.mode.value {
-        NetworkMode::Blocked => return,
+        NetworkMode::Blocked => {
+            if network.proxy_on_approval.value {
+                let origin = &network.proxy_on_approval.origin;
+                let text = "a person may let a call reach hosts that it names".into();
+                signal("network-on-approval", RiskLevel::L3, text, "network.proxyOnApproval", origin);
+            }
+            return;
+        }
         NetworkMode::Allowlist => {
             if let Some(any) = network.hosts.entries.iter().find(|host| host.value == HostPattern::Any) {
                 let text = "the allow list contains `*`: every public host".into();

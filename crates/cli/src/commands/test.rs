@@ -43,6 +43,7 @@ fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Fail
     let defaults = Config::parse("version: 1\n", &here, &|_| None, &Overrides::default());
     let mut config = defaults.map_err(|_| Failure::new("our own defaults are wrong; report this"))?;
     config.workspace = here.join(&args.sandbox.workspace);
+    config.also_guarded = toolgate_config::guarded_in(&config.workspace, &|name| std::env::var(name).ok());
     config.state = scratch.join("state");
     config.tools = args.paths.iter().map(|path| here.join(path)).collect();
     config.policy.baseline = args.policy.baseline.as_ref().map(|path| here.join(path));

@@ -8,7 +8,7 @@ mod bodies;
 #[test]
 fn seeds_are_survived() {
     type Body = fn(&[u8]);
-    let targets: [(&str, Body); 12] = [
+    let targets: [(&str, Body); 17] = [
         ("document_json", bodies::document_json),
         ("document_yaml", bodies::document_yaml),
         ("manifest", bodies::manifest),
@@ -21,6 +21,11 @@ fn seeds_are_survived() {
         ("frame", bodies::frame),
         ("address", bodies::address),
         ("secrets", bodies::secrets),
+        ("config", bodies::config),
+        ("bearer", bodies::bearer),
+        ("claims", bodies::claims),
+        ("journal", bodies::journal),
+        ("receipt", bodies::receipt),
     ];
     for (name, body) in targets {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);

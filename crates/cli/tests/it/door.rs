@@ -230,16 +230,25 @@ fn an_edited_journal_is_found() {
 fn tools_never_see_the_gateways_own_files() {
     let place = Place::new();
     place.write_tool("peek", &json!({
-        "code": "const tried = {};\nfor (const path of ['.toolgate/keys/journal.key', '.toolgate/state.db', 'toolgate.yaml', 'tools/peek.json']) {\n  try { safety.fs.readText(path); tried[path] = 'read' } catch (error) { tried[path] = error.reason ?? String(error) }\n}\ntry { safety.fs.writeText('toolgate.yaml', 'version: 1'); tried.write = 'written' } catch (error) { tried.write = error.reason ?? String(error) }\nreturn tried",
+        "params": [],
+        "code": "const tried = {};\nfor (const path of ['.toolgate/keys/journal.key', '.toolgate/state.db', 'toolgate.yaml', 'tools/peek.json']) {\n  try { safety.fs.readText(path); tried[path] = 'read' } catch (error) { tried[path] = error.reason ?? String(error) }\n}\ntry { safety.fs.writeText('toolgate.yaml', 'version: 1'); tried.write = 'written' } catch (error) { tried.write = error.reason ?? String(error) }\nif (Object.values(tried).some((outcome) => outcome !== 'path-blocked')) throw new Error(JSON.stringify(tried))\nreturn tried",
         "humanInTheLoop": { "mode": "DISABLED" },
         "sandboxOverrides": { "fileRead": true, "fileWrite": true },
         "x-toolgate-capability": { "approval": { "level": "auto" } },
     }));
     place.ok(&["publish", "peek", "--yes"]);
     let answer: Value =
-        serde_json::from_str(&place.ok(&["call", "peek", "text=x", "--format", "json"])).unwrap();
+        serde_json::from_str(&place.ok(&["call", "peek", "--format", "json"])).unwrap();
     for (path, outcome) in answer["result"].as_object().unwrap() {
         assert_eq!(outcome, "path-blocked", "{path}");
+    }
+    // Nor does a draft that is only tried out, from wherever its document comes.
+    let draft = place.path().join("draft.json");
+    fs::rename(place.path().join("tools/peek.json"), &draft).unwrap();
+    for command in ["run", "test"] {
+        // It throws if it gets at anything.
+        let said = place.ok(&[command, draft.to_str().unwrap(), "--format", "json"]);
+        assert!(said.contains("peek") || said.contains("path-blocked"), "{said}");
     }
 }
 

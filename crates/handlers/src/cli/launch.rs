@@ -1,8 +1,8 @@
 //! What is a command given, and what came of it? Plain data between the tool and whoever makes the jail.
 
-use std::{ffi::OsString, fs::File, future::Future, path::PathBuf, pin::Pin, time::Duration};
+use std::{ffi::OsString, fmt, fs::File, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
-use toolgate_egress::Rules;
+use toolgate_egress::{BodyGuard, Rules};
 use toolgate_gate::EffectEntry;
 use toolgate_spec::model::SandboxKind;
 
@@ -24,12 +24,25 @@ pub struct Order {
     pub binds: Vec<Bind>,
     /// Absolute paths that stay out of sight, whatever is bound.
     pub hidden: Vec<PathBuf>,
-    /// `None`: no network at all. Otherwise only what these allow, through the gateway's proxy.
-    pub network: Option<Rules>,
+    /// `None`: no network at all.
+    pub network: Option<WayOut>,
     pub sandbox: SandboxKind,
     pub limits: OrderLimits,
     pub deadline: Duration,
     pub trace: Trace,
+}
+
+/// What a command may reach, through the gateway's proxy, and who looks through what it sends.
+#[derive(Clone)]
+pub struct WayOut {
+    pub rules: Rules,
+    pub guard: Arc<dyn BodyGuard>,
+}
+
+impl fmt::Debug for WayOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WayOut").field("rules", &self.rules).finish_non_exhaustive()
+    }
 }
 
 /// Something of the host that the command sees, under its own name. Ordered from the outside in.

@@ -3,7 +3,9 @@
 use std::{ffi::OsString, fmt, future::Future, path::PathBuf, pin::Pin, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
-use toolgate_egress::{Egress, Exchange, Proxy, ProxyLimits, ProxyReport, Rules, proxy_environment};
+use toolgate_egress::{
+    Egress, Exchange, Outcome, Proxy, ProxyLimits, ProxyReport, Reason, Rules, proxy_environment,
+};
 use toolgate_gate::{EffectEntry, EffectKind};
 use toolgate_sandbox::{
     Access as JailAccess, Attempt, Bind as JailBind, CommandJail, CommandLimits, CommandReport,
@@ -40,7 +42,7 @@ impl JailedLauncher {
         }
         let way_out = match (order.network.clone(), &self.egress) {
             (None, _) => None,
-            (Some(rules), Some(egress)) => Some((rules, egress)),
+            (Some(way_out), Some(egress)) => Some((way_out.rules, egress.with_guard(way_out.guard))),
             (Some(_), None) => return Err(
                 "this gateway has no way out for commands; open its network, or take `network` from the tool"
                     .to_owned(),
@@ -55,7 +57,8 @@ impl JailedLauncher {
             Ok(spawned) => spawned.map_err(|error| error.to_string())?,
             Err(_) => return Ok(Ended::at_once(Ending::TimedOut)),
         };
-        let proxy = way_out.map(|(rules, egress)| open(&mut running, rules, egress, lifetime)).transpose()?;
+        let proxy =
+            way_out.map(|(rules, egress)| open(&mut running, rules, &egress, lifetime)).transpose()?;
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         let passed = match proxy {
             Some(proxy) => proxy.finish().await,
@@ -131,9 +134,14 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
         refused.push(Refused::Other(format!("{} more", report.refused_beyond)));
     }
     for exchange in passed.exchanges.iter().filter(|exchange| exchange.outcome.is_refusal()) {
-        let host = Refused::Host(target(exchange));
-        if !refused.contains(&host) {
-            refused.push(host);
+        let one = match exchange.outcome {
+            Outcome::Ended(Reason::ContentRefused) => {
+                Refused::Other(format!("sending a secret to `{}`", target(exchange)))
+            }
+            _ => Refused::Host(target(exchange)),
+        };
+        if !refused.contains(&one) {
+            refused.push(one);
         }
     }
     Ended {
@@ -193,11 +201,23 @@ const PROXY_PORT: u16 = 3128;
 
 #[cfg(test)]
 mod tests {
-    use toolgate_egress::{Guard, Mode};
+    use std::sync::Arc;
+
+    use toolgate_egress::{BodyGuard, Guard, Leaving, Mode};
 
     use super::*;
+    use crate::cli::launch::WayOut;
+
+    struct Anything;
+
+    impl BodyGuard for Anything {
+        fn judge(&self, _: &Leaving<'_>) -> Option<String> {
+            None
+        }
+    }
 
     fn order(network: Option<Rules>) -> Order {
+        let network = network.map(|rules| WayOut { rules, guard: Arc::new(Anything) });
         Order {
             program: "/usr/bin/env".into(),
             argv: vec!["env".to_owned()],

@@ -4,12 +4,14 @@
 use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
 use serde_json::{Map, Value};
+use toolgate_egress::BodyGuard;
 use toolgate_gate::{Handlers, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
 
 use super::{
-    launch::{Access, Bind, Launch, Order, Trace},
+    launch::{Access, Bind, Launch, Order, Trace, WayOut},
     line,
     report::{self, Problem},
     statics,
@@ -19,6 +21,7 @@ use super::{
     view::View,
 };
 use crate::{
+    guard::SecretGuard,
     js::{SecretSource, secrets},
     survey::CallGrants,
 };
@@ -29,12 +32,19 @@ pub struct CliHandlers {
     pub launcher: Arc<dyn Launch>,
     pub host: CommandHost,
     pub secrets: Arc<dyn SecretSource>,
+    /// Looks through what commands send where it can be read.
+    pub detector: Arc<Detector>,
 }
 
 impl CliHandlers {
     /// A tool that was made ready, to be called.
     pub fn runnable(&self, tool: CliTool) -> Arc<dyn Runnable> {
-        Arc::new(Prepared { tool, launcher: Arc::clone(&self.launcher), secrets: Arc::clone(&self.secrets) })
+        Arc::new(Prepared {
+            tool,
+            launcher: Arc::clone(&self.launcher),
+            secrets: Arc::clone(&self.secrets),
+            detector: Arc::clone(&self.detector),
+        })
     }
 }
 
@@ -48,6 +58,7 @@ struct Prepared {
     tool: CliTool,
     launcher: Arc<dyn Launch>,
     secrets: Arc<dyn SecretSource>,
+    detector: Arc<Detector>,
 }
 
 impl Runnable for Prepared {
@@ -61,7 +72,8 @@ impl Runnable for Prepared {
                 Ok(statics) => statics,
                 Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
             };
-            match order(&self.tool, &statics, request).await {
+            let guard = SecretGuard::new(&self.detector, &statics.sent, request.survey);
+            match order(&self.tool, &statics, request, Arc::new(guard)).await {
                 Ok(order) => {
                     let unseen = Unseen::of(&order);
                     let ended = self.launcher.launch(order).await;
@@ -77,7 +89,12 @@ impl Runnable for Prepared {
     }
 }
 
-async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Result<Order, Problem> {
+async fn order(
+    tool: &CliTool,
+    statics: &Statics,
+    request: RunRequest<'_>,
+    guard: Arc<dyn BodyGuard>,
+) -> Result<Order, Problem> {
     let lost = || Problem::jail("the call was not looked at before its run".to_owned());
     let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
     let program = tool.program.hold().map_err(Problem::jail)?;
@@ -110,7 +127,11 @@ async fn order(tool: &CliTool, statics: &Statics, request: RunRequest<'_>) -> Re
         cwd: view.cwd,
         binds,
         hidden: view.hidden,
-        network: tool.network.as_ref().map(|rules| granted.rules.as_deref().unwrap_or(rules).clone()),
+        network: granted
+            .rules
+            .as_deref()
+            .or(tool.network.as_ref())
+            .map(|rules| WayOut { rules: rules.clone(), guard }),
         sandbox: tool.sandbox,
         limits: tool.limits,
         deadline: tool.deadline,

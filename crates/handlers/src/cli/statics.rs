@@ -12,6 +12,8 @@ use crate::js::{SecretSource, secrets};
 pub struct Statics {
     pub values: Map<String, Value>,
     pub mask: Mask,
+    /// The secrets among them, which the tool was given to send.
+    pub sent: Vec<String>,
 }
 
 /// Those without placeholders, which are known before any call.
@@ -34,7 +36,7 @@ pub fn resolve(spec: &ToolSpec, source: &dyn SecretSource) -> Result<Statics, Pr
             .map_err(|message| Problem { reason: Reason::MissingSecret, message })?;
         values.insert(variable.name.clone(), Value::String(text));
     }
-    Ok(Statics { values, mask: Mask::new(&sent) })
+    Ok(Statics { values, mask: Mask::new(&sent), sent })
 }
 
 fn has_placeholder(variable: &StaticVariable) -> bool {

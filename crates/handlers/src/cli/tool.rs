@@ -36,7 +36,7 @@ use super::{
 use crate::{
     grants,
     places::Places,
-    survey::{CallGrants, Surveyor},
+    survey::{CallGrants, Surveyor, WithoutNetwork},
 };
 
 /// What this gateway offers to commands.
@@ -119,7 +119,7 @@ impl CliTool {
             limits: limits(policy, deadline),
             deadline: Duration::from_millis(deadline),
             reader: Reader::new(body.output(), shape)?,
-            surveyor: Surveyor::new(&spec, policy, &host.places),
+            surveyor: Surveyor::new(&spec, policy, &host.places, without_network(policy)),
             literals: statics::literals(&spec),
             paths,
             known,
@@ -204,6 +204,16 @@ impl CommandBody {
 impl fmt::Debug for CommandBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("CommandBody").field(&self.command()).finish()
+    }
+}
+
+/// A container has no way out that anybody could open.
+fn without_network(policy: &EffectivePolicy) -> WithoutNetwork {
+    let has_way_out = policy.execution.sandbox.value != SandboxKind::Container;
+    if policy.network.proxy_on_approval.value && has_way_out {
+        WithoutNetwork::Ask
+    } else {
+        WithoutNetwork::Refuse
     }
 }
 

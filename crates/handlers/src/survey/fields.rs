@@ -8,6 +8,8 @@ use toolgate_spec::{
     model::{Classification, NetworkMode, ToolSpec},
 };
 
+use super::WithoutNetwork;
+
 #[derive(Debug)]
 pub struct Field {
     pattern: FieldPattern,
@@ -21,7 +23,7 @@ pub struct Named<'v> {
     pub text: &'v str,
 }
 
-pub fn of(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Field> {
+pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNetwork) -> Vec<Field> {
     let touches = &spec.governance.touches;
     let declared = [
         (&touches.read, EffectKind::Read),
@@ -40,7 +42,8 @@ pub fn of(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Field> {
         _ => EffectKind::Read,
     };
     if let Some(input) = &spec.governance.input {
-        let reaches_out = policy.network.mode.value != NetworkMode::Blocked;
+        let reaches_out =
+            policy.network.mode.value != NetworkMode::Blocked || without_network == WithoutNetwork::Ask;
         from_schema(input, input, &mut Vec::new(), &mut |path, format| {
             let kind = match format {
                 "path" => path_kind,

@@ -38,7 +38,9 @@ impl World {
         let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
         let workspace = self.folder.path().join("workspace");
         let places = Places { guarded: vec![workspace.join(".toolgate")], workspace, home: None };
-        Surveyor::new(&spec, &policy, &places).survey(arguments.as_object().unwrap())
+        let without_network =
+            if policy.network.proxy_on_approval.value { WithoutNetwork::Ask } else { WithoutNetwork::Refuse };
+        Surveyor::new(&spec, &policy, &places, without_network).survey(arguments.as_object().unwrap())
     }
 
     #[track_caller]
@@ -137,6 +139,43 @@ fn a_path_to_be_written_may_not_exist_yet() {
     assert_eq!(top.touches[0].target, world.at("top.txt"));
     world.refuses(&write, &json!({ "file": "leads_out" }), Reason::PathOutsideRoots);
     world.refuses(&write, &json!({ "file": "src/new.key" }), Reason::PathBlocked);
+}
+
+#[test]
+fn a_tool_without_a_network_may_ask_for_one() {
+    let world = World::new();
+    let upgradeable = FETCH
+        .replace("access: limited", "access: none\n    accessUpgradeable: proxy")
+        .replace("    allowedHosts: [docs.example.com]\n", "")
+        .replace("    requireApprovalForUnknownHosts: true\n", "")
+        .replace("    method: {type: string, enum: [GET, POST, put]}\n", "")
+        .replace(
+            "{mcp: {tool: fetch, url: 'https://docs.example.com/mcp'}}",
+            "{cli: {command: cat, stdin: '{url}'}}",
+        );
+    let found = world.survey(&upgradeable, &json!({ "url": "https://api.example.com/x" })).unwrap();
+    assert_eq!(found.questions[0].source, "network");
+    assert_eq!(found.touches[0].target, "api.example.com:443");
+    let granted: &CallGrants = found.grants.get().unwrap();
+    let rules = granted.rules.as_ref().unwrap();
+    assert_eq!(
+        (rules.mode, &rules.hosts),
+        (Mode::Allowlist, &vec![HostRule::Exact("api.example.com".into())])
+    );
+    for url in [
+        "https://evil.example.com/",
+        "https://api.example.com:22/",
+        "http://127.0.0.1/",
+        "http://[::1]/",
+        "http://169.254.169.254/latest",
+        "http://metadata.google.internal/",
+    ] {
+        world.refuses(&upgradeable, &json!({ "url": url }), Reason::HostNotAllowed);
+    }
+    // Without the word for it a URL is a text like any other.
+    let plain = upgradeable.replace("\n    accessUpgradeable: proxy", "");
+    let found = world.survey(&plain, &json!({ "url": "https://api.example.com/x" })).unwrap();
+    assert!(found.questions.is_empty() && found.touches.is_empty());
 }
 
 #[test]

@@ -196,6 +196,29 @@ fn the_network_is_none_or_the_tools_own_rules() {
             "capability:\n  execution: {sandbox: process}"
         )
     );
-    let rules = World::new().order(&reaching, &json!({})).network.unwrap();
+    let rules = World::new().order(&reaching, &json!({})).network.unwrap().rules;
     assert_eq!(rules.hosts, [toolgate_egress::HostRule::Exact("api.example.com".into())]);
+}
+
+#[test]
+fn a_host_that_a_person_was_asked_for_is_the_whole_network() {
+    let upgradeable = |sandbox: &str| {
+        format!(
+            "
+name: tried
+description: Is tried. Returns text.
+classification: read
+input: {{type: object, properties: {{url: {{type: string, format: uri}}}}, required: [url]}}
+testInput: {{url: 'https://api.example.com/'}}
+handler: {{cli: {{command: cat, stdin: '{{url}}'}}}}
+capability: {{network: {{access: none, accessUpgradeable: proxy}}, execution: {{sandbox: {sandbox}}}}}
+"
+        )
+    };
+    let url = json!({ "url": "https://api.example.com/x" });
+    let way_out = World::new().order(&upgradeable("process"), &url).network.unwrap();
+    assert_eq!(way_out.rules.mode, toolgate_egress::Mode::Allowlist);
+    assert_eq!(way_out.rules.hosts, [toolgate_egress::HostRule::Exact("api.example.com".into())]);
+    // There is no way out of a container, so that nobody is asked and nothing is opened.
+    assert!(World::new().order(&upgradeable("container"), &url).network.is_none());
 }

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     pin::Pin,
     process::Stdio,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use serde_json::Value;
@@ -20,10 +20,14 @@ use toolgate_handlers::{
     Places, SecretSource, Usage,
 };
 use toolgate_policy::{EffectivePolicy, PolicySet};
+use toolgate_secrets::Detector;
 use toolgate_spec::{
     Format,
     model::{Body, Handler, ToolSpec},
 };
+
+/// Reading all rules takes a while.
+static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
 
 /// A workspace with a few files, and folders beside it.
 pub struct World {
@@ -78,7 +82,12 @@ impl World {
     }
 
     pub fn handlers(&self, launcher: Arc<dyn Launch>) -> CliHandlers {
-        CliHandlers { launcher, host: self.host(), secrets: Arc::new(Secrets(self.secrets.clone())) }
+        CliHandlers {
+            launcher,
+            host: self.host(),
+            secrets: Arc::new(Secrets(self.secrets.clone())),
+            detector: Arc::clone(&DETECTOR),
+        }
     }
 
     pub fn load(&self, manifest: &str) -> Result<CliTool, String> {

@@ -44,6 +44,7 @@ fn network() {
         "L3: L3 network-unknown-hosts (tool)",
     );
     check(&capability("access: none, blockPrivateIPs: false, blockMetadata: false"), "L0: ");
+    check(&capability("access: none, accessUpgradeable: proxy"), "L3: L3 network-on-approval (tool)");
 }
 
 #[test]

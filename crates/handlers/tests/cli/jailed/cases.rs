@@ -20,7 +20,7 @@ use crate::{
     world::{World, call, resolve, with_command},
 };
 
-pub const ALL: [(&str, fn()); 11] = [
+pub const ALL: [(&str, fn()); 12] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
@@ -31,6 +31,7 @@ pub const ALL: [(&str, fn()); 11] = [
     ("a_repository_elsewhere_is_not_reached", a_repository_elsewhere_is_not_reached),
     ("what_the_rules_allow_is_reached", what_the_rules_allow_is_reached),
     ("nothing_else_is_reached", nothing_else_is_reached),
+    ("a_secret_leaves_only_where_it_was_lent", a_secret_leaves_only_where_it_was_lent),
     ("without_a_network_there_is_none", without_a_network_there_is_none),
 ];
 
@@ -213,13 +214,18 @@ fn a_repository_elsewhere_is_not_reached() {
 
 /// The client below, as a tool that may reach `hosts`.
 fn client(world: &World, how: &str, network: &str) -> CliTool {
+    client_of(world, how, network, "", "")
+}
+
+fn client_of(world: &World, how: &str, network: &str, statics: &str, env: &str) -> CliTool {
     let text = format!(
         "
 name: tried
 description: Is tried. Returns text.
 classification: read
 params: [{{name: target, type: STRING, required: true, testValue: x}}]
-handler: {{cli: {{command: fetch, args: [{}, {how}, '{{target}}']}}}}
+{statics}
+handler: {{cli: {{command: fetch, args: [{}, {how}, '{{target}}']{env}}}}}
 capability: {{network: {network}, execution: {{timeout: 20000}}}}
 ",
         client::ROLE
@@ -278,6 +284,27 @@ fn nothing_else_is_reached() {
     let around = world.handlers(launcher()).runnable(client(&world, "direct", LOOPBACK));
     let report = call(&around, &json!({ "target": address })).unwrap();
     assert!(report.outcome.unwrap_err().message.contains("exit code 3"));
+}
+
+fn a_secret_leaves_only_where_it_was_lent() {
+    let mut world = World::new();
+    let token =
+        |digit: &str| format!("xox{}-{}-{}-{}", 'b', digit.repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let (address, serving) = server();
+    let tool = world.handlers(launcher()).runnable(client(&world, "proxied", LOOPBACK));
+    let report = call(&tool, &json!({ "target": format!("http://{address}/?k={}", token("1")) })).unwrap();
+    let answer = report.outcome.unwrap().unwrap();
+    assert!(answer.as_str().unwrap().contains("403"), "{answer}");
+    assert_eq!(report.refused, [format!("sending a secret to `{address}`")]);
+    assert_eq!(report.effects[0].outcome, "content-refused");
+
+    world.secrets.insert("KEY".to_owned(), token("3"));
+    let lent =
+        client_of(&world, "proxied", LOOPBACK, "staticVariables: [{key: '${KEY}'}]", ", env: {KEY: '{key}'}");
+    let tool = world.handlers(launcher()).runnable(lent);
+    let report = call(&tool, &json!({ "target": format!("http://{address}/?k=") })).unwrap();
+    assert_eq!(report.effects[0].outcome, "ok", "{:?}", report.refused);
+    assert!(serving.join().unwrap().contains(&token("3")));
 }
 
 fn without_a_network_there_is_none() {

@@ -9,13 +9,14 @@ use std::{
 
 pub const ROLE: &str = "fetch";
 
-/// `proxied URL` or `direct ADDRESS`; prints what comes back.
+/// `proxied URL` or `direct ADDRESS`; prints what comes back. `KEY` is put behind a URL.
 pub fn main(words: &[String]) -> ExitCode {
     let [how, target] = words else { return ExitCode::from(2) };
     let (address, line) = match how.as_str() {
         "proxied" => {
             let proxy = env::var("http_proxy").unwrap_or_default();
-            (proxy.trim_start_matches("http://").to_owned(), target.clone())
+            let key = env::var("KEY").unwrap_or_default();
+            (proxy.trim_start_matches("http://").to_owned(), format!("{target}{key}"))
         }
         _ => (target.clone(), "/".to_owned()),
     };
