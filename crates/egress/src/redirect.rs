@@ -32,6 +32,11 @@ pub fn next(
         return Err(EgressError::new(Reason::InsecureRedirect, message));
     }
     if !from.shares_origin_with(&to) {
+        if outgoing.has_secret_body() {
+            let host = quoted(&to.authority());
+            let message = format!("a redirect to {host} would hand on the secret that was sent");
+            return Err(EgressError::new(Reason::InsecureRedirect, message));
+        }
         outgoing.leave_origin();
     }
     Ok(to)

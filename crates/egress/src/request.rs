@@ -32,6 +32,15 @@ pub struct Request {
     /// Names of headers that carry secrets: they stay with the first origin, and never follow a redirect from https
     /// to http.
     pub sensitive_headers: Vec<String>,
+    pub body_holds: BodyHolds,
+}
+
+/// May the body go where a redirect sends it?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BodyHolds {
+    Data,
+    /// It stays with the first origin: a redirect that would take it to another one is an error.
+    Secrets,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -53,6 +62,7 @@ impl Request {
             body: Bytes::new(),
             redirects: Redirects::Follow,
             sensitive_headers: Vec::new(),
+            body_holds: BodyHolds::Data,
         }
     }
 }
@@ -78,6 +88,7 @@ pub struct Outgoing {
     body: Bytes,
     sensitive: Vec<HeaderName>,
     credentials: Credentials,
+    body_holds: BodyHolds,
 }
 
 /// Did the request, as it was first sent, carry what must not travel in the clear?
@@ -103,7 +114,7 @@ impl Outgoing {
             |name: &HeaderName| *name == AUTHORIZATION || *name == COOKIE || sensitive.contains(name);
         let credentials =
             if headers.keys().any(is_secret) { Credentials::Carried } else { Credentials::Absent };
-        Ok(Self { method, headers, body, sensitive, credentials })
+        Ok(Self { method, headers, body, sensitive, credentials, body_holds: request.body_holds })
     }
 
     pub fn method(&self) -> &Method {
@@ -124,6 +135,10 @@ impl Outgoing {
 
     pub fn has_body(&self) -> bool {
         !self.body.is_empty()
+    }
+
+    pub fn has_secret_body(&self) -> bool {
+        self.has_body() && self.body_holds == BodyHolds::Secrets
     }
 
     /// The redirect asks for the new place to be read, not written to.

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::sleep};
 use toolgate_config::model::Webhook;
-use toolgate_egress::{Egress, Redirects, Request, Rules, parse_url};
+use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
 use toolgate_gate::{Finished, Observer};
 
 use crate::{OpenError, journal::FileJournal};
@@ -94,6 +94,7 @@ impl Target {
             body: alert.to_string().into(),
             redirects: Redirects::Error,
             sensitive_headers: vec!["authorization".to_owned()],
+            body_holds: BodyHolds::Data,
             ..Request::get(self.url.clone())
         }
     }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
 use toolgate_policy::{CedarError, CedarPolicies};
-use toolgate_spec::{ToolCheck, digest};
+use toolgate_spec::{ToolCheck, digest, model::Body};
 
 use crate::{catalog, documents, exposure, policies};
 
@@ -179,8 +179,9 @@ impl Loaded {
                 self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
                 what
             }
-            Unfit::NotOffered(what) => what,
-            Unfit::Unreadable(what) => {
+            // A command may be missing on this machine and there on the next; what JavaScript asks for is ours to offer.
+            Unfit::NotOffered(what) if !is_javascript(check) => what,
+            Unfit::NotOffered(what) | Unfit::Unreadable(what) => {
                 self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
                 what
             }
@@ -200,6 +201,10 @@ impl Loaded {
             is_exposed: false,
         });
     }
+}
+
+fn is_javascript(check: &ToolCheck) -> bool {
+    check.spec.as_ref().is_some_and(|spec| matches!(spec.body, Body::JavaScript { .. }))
 }
 
 fn place(check: &ToolCheck, origin: &Origin) -> String {

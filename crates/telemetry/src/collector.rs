@@ -4,7 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use serde_json::Value;
 use toolgate_egress::{
-    Class, Egress, EgressError, Limits, Reason, Redirects, Request, Response, Rules, parse_url,
+    BodyHolds, Class, Egress, EgressError, Limits, Reason, Redirects, Request, Response, Rules, parse_url,
 };
 
 use crate::{
@@ -86,6 +86,7 @@ impl Collector {
             body: body.to_string().into(),
             redirects: Redirects::Error,
             sensitive_headers: self.headers.pairs().iter().map(|(name, _)| name.clone()).collect(),
+            body_holds: BodyHolds::Data,
             ..Request::get(format!("{}/v1/{path}", self.base))
         }
     }

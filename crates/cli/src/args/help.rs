@@ -59,7 +59,7 @@ than its run used, that is said; one run is a witness, not a proof, so look befo
 Exit codes:
   0  every tool passed
   1  a tool failed or has errors
-  2  a path could not be read, or no JavaScript tool was found
+  2  a path could not be read, or no tool was found
 
 Examples:
   toolgate test

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate::{Origin, Surveyed, Toolgate};
+use toolgate::{Loaded, Origin, Surveyed, Toolgate};
 use toolgate_gate::{Candidate, Trial};
 use toolgate_policy::{RiskLevel, State};
 
@@ -22,7 +22,7 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
-        let chosen = choose(&loaded.tools, &args.tools)?;
+        let chosen = choose(&loaded, &args.tools)?;
         let mut ending = Ending::Clean;
         for tool in chosen {
             ending = ending.max(publish(&toolgate, tool, args, terminal).await?);
@@ -35,7 +35,7 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
-        for tool in choose(&loaded.tools, &args.tools)? {
+        for tool in choose(&loaded, &args.tools)? {
             let name = visible(&tool.name);
             // Without its document its record cannot be found, and nothing would have been taken back.
             let candidate = tool
@@ -51,11 +51,13 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
     })
 }
 
-/// All that are named; without names, all that are not active yet.
-fn choose<'t>(tools: &'t [Surveyed], names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
+/// All that are named; without names, all that are not active yet, and those that something keeps from it.
+fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
+    let tools = &loaded.tools;
     if names.is_empty() {
-        let is_waiting = |tool: &&Surveyed| {
-            tool.candidate.as_ref().is_ok_and(|candidate| candidate.lifecycle.state != State::Active)
+        let is_waiting = |tool: &&Surveyed| match &tool.candidate {
+            Ok(candidate) => candidate.lifecycle.state != State::Active,
+            Err(problem) => loaded.problems.iter().any(|known| known.what == *problem),
         };
         return Ok(tools.iter().filter(is_waiting).collect());
     }

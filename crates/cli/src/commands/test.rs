@@ -157,7 +157,7 @@ impl Passes {
                 Some(problem) => {
                     Failure::new(format!("{}: {}", visible(&problem.place), visible(&problem.what)))
                 }
-                None => Failure::new("no JavaScript tool was found"),
+                None => Failure::new("no tool was found that this gateway runs"),
             });
         }
         match self.format {

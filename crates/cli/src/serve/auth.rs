@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, future::Future, pin::Pin, sync::Arc, time::
 
 use toolgate::{Config, Toolgate};
 use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
-use toolgate_egress::{Egress, Redirects, Request, Rules, parse_url};
+use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
 use toolgate_server::{
     Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, PemKey, Role, Secret,
     ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
@@ -120,6 +120,7 @@ impl Fetch for KeySets {
                 body: bytes::Bytes::new(),
                 redirects: Redirects::Error,
                 sensitive_headers: Vec::new(),
+                body_holds: BodyHolds::Data,
             };
             let response = self.0.fetch(&rules, request).await.map_err(|error| error.message)?;
             match response.status {

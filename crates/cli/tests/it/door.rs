@@ -237,8 +237,7 @@ fn tools_never_see_the_gateways_own_files() {
         "x-toolgate-capability": { "approval": { "level": "auto" } },
     }));
     place.ok(&["publish", "peek", "--yes"]);
-    let answer: Value =
-        serde_json::from_str(&place.ok(&["call", "peek", "--format", "json"])).unwrap();
+    let answer: Value = serde_json::from_str(&place.ok(&["call", "peek", "--format", "json"])).unwrap();
     for (path, outcome) in answer["result"].as_object().unwrap() {
         assert_eq!(outcome, "path-blocked", "{path}");
     }
@@ -360,4 +359,14 @@ fn the_doctor_and_the_configuration_speak() {
     let said = place.fails(&["config", "show"], 2);
     assert!(said.contains("did you mean `listen`?"), "{said}");
     place.fails(&["doctor"], 1);
+}
+
+#[test]
+fn a_helper_that_is_not_offered_is_told_everywhere() {
+    let place = Place::new();
+    place.write_tool("early", &json!({ "toolSafety": { "runtime": { "helpers": ["safety.fs/v9"] } } }));
+    let said = place.fails(&["publish"], 1);
+    assert!(said.contains("safety.fs/v9"), "{said}");
+    let said = place.fails(&["test"], 1);
+    assert!(said.contains("safety.fs/v9"), "{said}");
 }

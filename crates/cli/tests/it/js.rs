@@ -74,6 +74,12 @@ fn secrets_are_masked_on_every_way_out() {
         assert!(!shown.contains("abcd1234") && shown.contains("***"), "{shown}");
         assert!(!shown.contains("YWJjZDEyMzQ") && !shown.contains("FiY2QxMjM0"), "{shown}");
     }
+    // A value from a file ends in a line break, and whoever sends it cuts that off.
+    let secrets = Secret("TOKEN".into(), " abcd1234\nefgh5678\n".into());
+    let code = "console.log(key.trim()); return [key.trim(), key.split('\\n')[0].trim(), btoa(key.trim())]";
+    let shown = format!("{:?}", gateway.run(&gateway.tool(&with_params(code)), &json!({}), &secrets));
+    assert!(!shown.contains("abcd1234") && !shown.contains("efgh5678"), "{shown}");
+    assert!(!shown.contains("YWJjZDEyMzQKZWZnaDU2Nzg"), "{shown}");
 }
 
 #[test]
@@ -107,6 +113,10 @@ fn errors_show_the_authors_lines() {
     let report = gateway.body("throw new Error('first')");
     assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 11, in the body");
     check_fails(&gateway.body("return 1 +;"), FailureCode::CodeInvalid, "SyntaxError");
+    let report = gateway.body("return 1 +;");
+    assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 11, in the body");
+    let report = gateway.body("const a = 1;\nif (a) {\n  return a;");
+    assert_eq!(report.outcome.unwrap_err().stack[0], "line 3, at the end of the code");
     check_fails(
         &gateway.body("return 1 }}); globalThis.x = 1; (async function(){{ return 2"),
         FailureCode::CodeInvalid,

@@ -1,7 +1,7 @@
 use http::HeaderValue;
 
 use super::*;
-use crate::{Limits, Request};
+use crate::{BodyHolds, Limits, Request};
 
 struct Case {
     method: &'static str,
@@ -9,9 +9,17 @@ struct Case {
     headers: &'static [(&'static str, &'static str)],
     sensitive: &'static [&'static str],
     body: &'static str,
+    body_holds: BodyHolds,
 }
 
-const GET: Case = Case { method: "GET", from: "https://a.com/x/y?z", headers: &[], sensitive: &[], body: "" };
+const GET: Case = Case {
+    method: "GET",
+    from: "https://a.com/x/y?z",
+    headers: &[],
+    sensitive: &[],
+    body: "",
+    body_holds: BodyHolds::Data,
+};
 const POST: Case = Case { method: "POST", body: "data", ..GET };
 
 /// What is sent after the redirect: request line, then the headers that the caller gave, then the body.
@@ -22,6 +30,7 @@ fn after(case: &Case, status: u16, location: &str) -> Result<String, &'static st
         headers: case.headers.iter().map(own).collect(),
         sensitive_headers: case.sensitive.iter().map(|name| (*name).to_owned()).collect(),
         body: case.body.into(),
+        body_holds: case.body_holds,
         ..Request::get(case.from)
     };
     let mut outgoing = Outgoing::of(&request, &Limits::default()).unwrap();
@@ -106,6 +115,18 @@ fn what_was_sent_in_confidence_does_not_go_on_in_the_clear() {
     check(&bearing, 302, "http://b.com/", "insecure-redirect");
     check(&POST, 307, "http://a.com/", "insecure-redirect");
     check(&POST, 303, "http://a.com/", "GET http://a.com/  -");
+}
+
+#[test]
+fn a_secret_in_the_body_stays_with_its_origin() {
+    let secret = Case { body_holds: BodyHolds::Secrets, ..POST };
+    check(&POST, 307, "https://b.com/", "POST https://b.com/  body");
+    for status in [307, 308] {
+        check(&secret, status, "https://b.com/", "insecure-redirect");
+        check(&secret, status, "https://a.com:8443/", "insecure-redirect");
+        check(&secret, status, "/other", "POST https://a.com/other  body");
+    }
+    check(&secret, 303, "https://b.com/", "GET https://b.com/  -");
 }
 
 #[test]

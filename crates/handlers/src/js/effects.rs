@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_egress::{Egress, Redirects, Request, Rules};
+use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules};
 use toolgate_sandbox::{
     Effects,
     wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
@@ -140,8 +140,12 @@ impl CallEffects {
 
     /// Headers that carry a secret are credentials, by whatever name; egress drops them across origins.
     fn request(&self, call: FetchCall) -> Request {
-        let carries_secret = |value: &str| {
-            self.secrets.iter().any(|secret| secret.len() >= 4 && value.contains(secret.as_str()))
+        // In any of the forms that are kept out of results.
+        let mask = Mask::new(&self.secrets);
+        let carries_secret = |value: &str| mask.text(value) != value;
+        let body_holds = match &call.body {
+            Some(body) if carries_secret(&String::from_utf8_lossy(body)) => BodyHolds::Secrets,
+            _ => BodyHolds::Data,
         };
         let sensitive: Vec<String> = call
             .headers
@@ -160,6 +164,7 @@ impl CallEffects {
                 Redirect::Manual => Redirects::Manual,
             },
             sensitive_headers: sensitive,
+            body_holds,
         }
     }
 

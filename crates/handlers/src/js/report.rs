@@ -200,7 +200,7 @@ fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure 
         .stack
         .iter()
         .flat_map(|stack| stack.lines())
-        .filter_map(|frame| authors_frame(frame, tool.prefix))
+        .filter_map(|frame| authors_frame(frame, tool))
         .map(|frame| mask.cut_text(&frame))
         .collect();
     let helper = match (thrown.kind, thrown.helper, thrown.reason) {
@@ -220,14 +220,22 @@ fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure 
 }
 
 /// A frame in the tool's own code, in the author's columns; frames of the prelude are nobody's business.
-fn authors_frame(frame: &str, prefix: usize) -> Option<String> {
+fn authors_frame(frame: &str, tool: &JsTool) -> Option<String> {
     let (before, place) = frame.trim().split_once("tool.js:")?;
     let place = place.trim_end_matches(')');
     let (line, column) = place.split_once(':').unwrap_or((place, "1"));
     let line: usize = line.parse().ok()?;
     let column: usize = column.parse().ok()?;
-    let column = if line == 1 { column.saturating_sub(prefix).max(1) } else { column };
-    let function = before.trim().trim_start_matches("at ").trim_end_matches('(').trim();
+    // The last line is ours: what is wrong there is missing before it.
+    let last = tool.load.source.lines().count().saturating_sub(1).max(1);
+    if line > last {
+        return Some(format!("line {last}, at the end of the code"));
+    }
+    let column = if line == 1 { column.saturating_sub(tool.prefix).max(1) } else { column };
+    let before = before.trim();
+    let function =
+        before.strip_prefix("at").filter(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()));
+    let function = function.unwrap_or(before).trim().trim_end_matches('(').trim();
     let function = if function.is_empty() || function == "<anonymous>" { "the body" } else { function };
     Some(format!("line {line}, column {column}, in {function}"))
 }

@@ -68,8 +68,21 @@ pub fn bind(
 pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
     let set: Vec<String> =
         spec.required_environment().into_iter().filter_map(|name| source.lookup(name)).collect();
-    Mask::new(&set)
+    Mask::new(&set.iter().flat_map(|value| worth_hiding(value)).collect::<Vec<_>>())
 }
+
+/// A value, and what is left of it once its surroundings are cut away: values from files end in a line break, and
+/// whoever sends one trims it. The lines of a longer text, such as a key, are secret one by one.
+fn worth_hiding(value: &str) -> Vec<String> {
+    let lines = value.lines().map(str::trim).filter(|line| line.chars().count() >= SHORTEST_LINE);
+    let mut parts: Vec<String> = [value, value.trim()].into_iter().chain(lines).map(str::to_owned).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    parts
+}
+
+/// Shorter lines, such as those of a list, would blank out half of every text.
+const SHORTEST_LINE: usize = 8;
 
 /// The variable's text, its secrets added to `sent`; or which of them is not set.
 pub fn resolve(
@@ -90,7 +103,7 @@ pub fn resolve(
                         )
                     })?;
                 text.push_str(&value);
-                sent.push(value);
+                sent.extend(worth_hiding(&value));
             }
         }
     }
