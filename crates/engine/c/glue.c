@@ -157,12 +157,14 @@ static uint32_t finish_error(enum outcome_kind kind) {
   return finish_thrown(kind, error);
 }
 
-// Runs jobs until the promise settles, ticking timers when nothing else is to do.
+// Runs jobs until the promise settles, ticking timers when nothing else is to do. What was begun and not awaited runs on
+// until it waits for a timer, also after the body has returned: nothing that a tool asked for is lost on the way.
 static JSPromiseStateEnum settle(JSValueConst promise) {
   JSContext *job_context;
   for (;;) {
     while (JS_PromiseState(context, promise) == JS_PROMISE_PENDING && JS_ExecutePendingJob(runtime, &job_context) > 0) {}
     JSPromiseStateEnum state = JS_PromiseState(context, promise);
+    if (state == JS_PROMISE_FULFILLED) while (JS_ExecutePendingJob(runtime, &job_context) > 0) {}
     if (state != JS_PROMISE_PENDING) return state;
     if (JS_IsJobPending(runtime)) continue;
     JSValue ticked = JS_Call(context, hook_tick, JS_UNDEFINED, 0, NULL);

@@ -24,16 +24,26 @@ function publish(members) {
 
 defineProperty(Maths, "random", { value: function () { return random(); }, writable: true, configurable: true, enumerable: false });
 
-// A result that is there already and can be awaited all the same: `then` goes away the first time it is used, so that
-// a promise resolved with the value does not ask it again.
+// A result that is there already and can be awaited all the same, as often as one likes. `then` is out of sight while a
+// promise is resolved with the value, or the promise would ask it again, and again.
 function awaitable(value) {
-  const settle = (name) => function (...callbacks) {
-    for (const method of ["then", "catch", "finally"]) delete value[method];
-    const promise = PromiseOf.resolve(value);
-    return apply(promise[name], promise, callbacks);
+  let hidden = 0;
+  const unseen = (act) => {
+    hidden += 1;
+    try {
+      return act();
+    } finally {
+      hidden -= 1;
+    }
   };
   for (const name of ["then", "catch", "finally"]) {
-    defineProperty(value, name, { value: settle(name), writable: true, configurable: true, enumerable: false });
+    const method = function (...callbacks) {
+      const promise = unseen(() => PromiseOf.resolve(value));
+      const first = callbacks[0];
+      if (name === "then" && typeof first === "function") callbacks[0] = (given) => unseen(() => first(given));
+      return apply(promise[name], promise, callbacks);
+    };
+    defineProperty(value, name, { get: () => (hidden ? undefined : method), configurable: true, enumerable: false });
   }
   return value;
 }

@@ -255,6 +255,18 @@ fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
 }
 
 #[test]
+fn what_was_begun_and_not_awaited_is_done_all_the_same() {
+    let gateway = Gateway::new();
+    let code = "async function later() { await null; await null; console.log('done') }\nlater();\nreturn 'returned'";
+    let report = gateway.body(code);
+    assert_eq!(report.outcome.unwrap(), Returned::Value(json!("returned")));
+    assert_eq!(report.console.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["done"]);
+    // And is bound by the limits of the call.
+    let report = gateway.body("(async () => { for (;;) await null })();\nreturn 'returned'");
+    check_fails(&report, FailureCode::Statements, "");
+}
+
+#[test]
 fn console_beyond_its_limits_is_dropped_and_the_call_goes_on() {
     let gateway = Gateway::new();
     let report = gateway.body("for (let i = 0; i < 1500; i++) console.log(i); return 'done'");
