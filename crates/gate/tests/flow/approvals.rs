@@ -79,6 +79,36 @@ async fn an_approval_is_for_these_arguments_this_caller_and_this_tool() {
 }
 
 #[tokio::test]
+async fn integers_that_share_a_digest_share_no_approval() {
+    let world = world();
+    let of = |extra: Value| json!({ "text": "hi", "extra": extra });
+    let widest = of(json!({ "id": 9_007_199_254_740_991_i64, "other": -9_007_199_254_740_991_i64 }));
+    assert_eq!(world.call("say", widest.clone()).await.reason(), Some(Reason::ApprovalPending));
+    approve(&world, &world.queue.only().id);
+    assert_eq!(world.call("say", widest).await.reason(), None);
+    for (arguments, place) in [
+        (of(json!({ "id": 9_007_199_254_740_992_i64 })), "/extra/id"),
+        (of(json!({ "id": 9_007_199_254_740_993_i64 })), "/extra/id"),
+        (of(json!({ "id": -9_007_199_254_740_993_i64 })), "/extra/id"),
+        (of(json!({ "id": i64::MIN })), "/extra/id"),
+        (of(json!({ "id": u64::MAX })), "/extra/id"),
+        (of(json!({ "a/b": [1, { "c~d": 9_007_199_254_740_993_i64 }] })), "/extra/a~1b/1/c~0d"),
+        (of(json!("{\"id\": 9007199254740993}")), "/extra/id"),
+        (json!({ "text": "hi", "count": 9_007_199_254_740_993_i64 }), "/count"),
+        (json!({ "text": "hi", "count": "9007199254740993" }), "/count"),
+    ] {
+        let outcome = world.call("say", arguments.clone()).await;
+        assert_eq!(outcome.reason(), Some(Reason::InputShape), "{arguments}");
+        let Outcome::Refused(refused) = outcome else { panic!("not refused: {arguments}") };
+        assert!(refused.to_caller.contains(&format!("`{place}`")), "{}", refused.to_caller);
+        assert_eq!(refused.remedy.as_deref(), Some("pass it as a text, where the tool takes one"));
+    }
+    let as_text = of(json!({ "id": "9007199254740993" }));
+    assert_eq!(world.call("say", as_text).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!((world.queue.all().len(), world.fake.runs()), (2, 1), "nobody was asked about the others");
+}
+
+#[tokio::test]
 async fn an_edited_tool_is_another_tool() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
