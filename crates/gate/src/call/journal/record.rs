@@ -163,7 +163,10 @@ impl CallRecord {
         self.stage = Some(Stage::Bind.name());
         self.request.insert("boundHash".into(), arguments_digest.into());
         if !coercions.is_empty() {
-            self.request.insert("coercions".into(), json!(coercions));
+            // Callers choose how many: absent members need not even be declared.
+            let first: Vec<&String> = coercions.iter().take(MOST_COERCIONS).collect();
+            self.request.insert("coercions".into(), json!(first));
+            self.request.insert("coercionCount".into(), coercions.len().into());
         }
         if let Some(arguments) = shown {
             self.request.insert("args".into(), Value::Object(arguments));
@@ -267,7 +270,8 @@ impl CallRecord {
 
     /// Leaves out what callers and tools can make large. Says whether there was any.
     pub fn make_slim(&mut self) -> bool {
-        let arguments = self.request.shift_remove("args").is_some();
+        let arguments =
+            self.request.shift_remove("args").is_some() | self.request.shift_remove("coercions").is_some();
         let output = self.response.as_mut().and_then(Value::as_object_mut).is_some_and(|response| {
             response.insert("redactedFields".into(), json!([])).is_some()
                 | response.shift_remove("output").is_some()
@@ -336,5 +340,6 @@ fn shorten(text: &mut String) -> bool {
 }
 
 const MOST_EFFECTS: usize = 100;
+const MOST_COERCIONS: usize = 20;
 /// Arguments that name much outside raise a question each.
 const MOST_OPINIONS: usize = 100;
