@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Call, ClientAnswer,
-    Clock, Outcome, Reason,
+    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Binding, Call,
+    ClientAnswer, Clock, Outcome, Reason,
 };
-use toolgate_policy::Caller;
+use toolgate_policy::{Caller, PolicySet};
 
 use crate::fakes::{Does, Says, Settings, Silence, World, call, document, shown};
 
@@ -129,6 +129,32 @@ async fn a_changed_policy_is_another_question() {
     wider["sandboxOverrides"] = json!({ "fileRead": true });
     world.make_live(&[document("say", &wider)]);
     assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+}
+
+#[tokio::test]
+async fn a_changed_policy_over_the_same_document_is_another_question() {
+    let mut world = world();
+    let documents = [document("say", &required())];
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    let first = world.queue.only();
+    approve(&world, &first.id);
+    let baseline = PolicySet::SHIPPED_BASELINE.replace("500000", "400000");
+    assert_ne!(baseline, PolicySet::SHIPPED_BASELINE);
+    world.workshop.policies = Arc::new(PolicySet::new(&baseline, PolicySet::SHIPPED_PROFILES).unwrap());
+    world.make_live(&documents);
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.fake.runs(), 0);
+    let all = world.queue.all();
+    let [spendable, asked] = all.as_slice() else { panic!("not asked anew") };
+    assert_eq!(spendable.state, ApprovalState::Approved, "the yes was not spent");
+    let (before, after) = (&first.question.binding, &asked.question.binding);
+    assert_ne!(before.policy_digest, after.policy_digest);
+    // Nothing else differs, so that it is the policy that the yes was bound to.
+    assert_eq!(Binding { policy_digest: before.policy_digest.clone(), ..after.clone() }, *before);
+    // Under the old policy the yes is still good.
+    world.workshop.policies = Arc::new(PolicySet::shipped().unwrap());
+    world.make_live(&documents);
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), None);
 }
 
 #[tokio::test]
