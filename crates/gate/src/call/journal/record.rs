@@ -198,7 +198,10 @@ impl CallRecord {
     }
 
     fn heard(&mut self, opinions: &[Opinion]) {
-        let shown = |opinion: &Opinion| json!({ "source": opinion.source, "verdict": opinion.verdict.name(), "why": opinion.why });
+        let shown = |voice: &Opinion| {
+            let verdict = voice.verdict.name();
+            json!({ "source": voice.source, "verdict": verdict, "why": voice.why })
+        };
         self.opinions = opinions.iter().take(MOST_OPINIONS).map(shown).collect();
     }
 
