@@ -42,6 +42,10 @@ pub fn bind(mut admitted: Admitted, limits: ArgumentLimits, given_digest: &str) 
     if !violations.is_empty() {
         return Err(refusal(&violations));
     }
+    // After the coercions: text that was read as a number is one by now.
+    if let Some(place) = inexact_integer(&value) {
+        return Err(inexact(&place));
+    }
     let arguments_digest = if coercions.is_empty() { given_digest.to_owned() } else { digest::of(&value) };
     let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
     Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
@@ -67,6 +71,36 @@ fn depth(value: &Value) -> usize {
         Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
         _ => 1,
     }
+}
+
+/// The place of the first integer that is not the only one with its double, as a JSON pointer. Canonical JSON writes
+/// numbers as doubles: two such integers would have one digest, and a yes to the one would be spent by the other.
+fn inexact_integer(value: &Value) -> Option<String> {
+    let within = |step: &str, value: &Value| {
+        let rest = inexact_integer(value)?;
+        Some(format!("/{}{rest}", step.replace('~', "~0").replace('/', "~1")))
+    };
+    match value {
+        // What is no double and does not fit `i64` is larger still.
+        Value::Number(number) if !number.is_f64() => {
+            let is_exact =
+                number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= LARGEST_EXACT_INTEGER);
+            (!is_exact).then(String::new)
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(index, item)| within(&index.to_string(), item))
+        }
+        Value::Object(members) => members.iter().find_map(|(name, member)| within(name, member)),
+        _ => None,
+    }
+}
+
+fn inexact(place: &str) -> Stop {
+    let message = format!(
+        "the arguments do not fit: `{place}`: expected an integer from -{LARGEST_EXACT_INTEGER} to \
+         {LARGEST_EXACT_INTEGER}, came one that not every reader of JSON can tell from its neighbours"
+    );
+    Stop::new(Reason::InputShape, message).with_remedy("pass it as a text, where the tool takes one")
 }
 
 /// The one type that the schema names for this argument, if it names one.
@@ -122,3 +156,5 @@ fn refusal(violations: &[toolgate_spec::Violation]) -> Stop {
 }
 
 const MOST_VIOLATIONS: usize = 5;
+/// 2^53 - 1.
+const LARGEST_EXACT_INTEGER: u64 = 9_007_199_254_740_991;

@@ -41,17 +41,25 @@ pub async fn decide(gate: &Inner, checked: Checked) -> Result<Decided, Stop> {
         return Ok(Decided { checked, opinions: vec![own], approval: None, was_trusted: false, _sealed: () });
     }
     let opinions = opinions(gate, &checked);
+    let (approval, was_trusted) = match weigh(gate, &checked, &opinions).await {
+        Ok(None) => (None, false),
+        Ok(Some(ask::Consent::Approved(spent))) => (Some(spent), false),
+        Ok(Some(ask::Consent::Trusted)) => (None, true),
+        // A no is written down with the voices that led to it, like a yes.
+        Err(stop) => return Err(stop.with_opinions(opinions)),
+    };
+    Ok(Decided { checked, opinions, approval, was_trusted, _sealed: () })
+}
+
+/// `None`: nobody had to be asked.
+async fn weigh(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Result<Option<ask::Consent>, Stop> {
     if let Some(against) = opinions.iter().find(|opinion| opinion.verdict == Verdict::Forbid) {
         return Err(forbidden(against));
     }
     if Verdict::strictest(opinions.iter().map(|opinion| opinion.verdict)) == Verdict::Permit {
-        return Ok(Decided { checked, opinions, approval: None, was_trusted: false, _sealed: () });
+        return Ok(None);
     }
-    let (approval, was_trusted) = match ask::ask(gate, &checked, &opinions).await? {
-        ask::Consent::Approved(spent) => (Some(spent), false),
-        ask::Consent::Trusted => (None, true),
-    };
-    Ok(Decided { checked, opinions, approval, was_trusted, _sealed: () })
+    ask::ask(gate, checked, opinions).await.map(Some)
 }
 
 fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {

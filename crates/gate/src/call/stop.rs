@@ -1,7 +1,8 @@
 //! Where a call stops short: the reason, and what is said to whom.
 
+use super::decide::Opinion;
 use crate::{
-    approval::Approval,
+    approval::{Approval, ApprovalId, ApprovalState, Spent},
     outcome::{Broken, Failed, Outcome, Pending, Refused},
     ports::RunReport,
     reason::{End, Reason},
@@ -16,7 +17,31 @@ pub struct Stop {
     pub remedy: Option<String>,
     /// The question that waits for an answer.
     pub asked: Option<Box<Approval>>,
+    /// The question that was answered or ran out of time, for the journal.
+    pub answered: Option<Box<Answered>>,
+    /// Who had a say before the call stopped, for the journal.
+    pub opinions: Box<[Opinion]>,
     report: Option<Box<RunReport>>,
+}
+
+/// What became of a question whose call was not run all the same.
+#[derive(Debug)]
+pub struct Answered {
+    pub id: ApprovalId,
+    pub state: ApprovalState,
+    pub by: Option<String>,
+}
+
+impl From<&Approval> for Answered {
+    fn from(approval: &Approval) -> Self {
+        Self { id: approval.id.clone(), state: approval.state, by: approval.decided_by.clone() }
+    }
+}
+
+impl From<&Spent> for Answered {
+    fn from(spent: &Spent) -> Self {
+        Self { id: spent.id.clone(), state: ApprovalState::Used, by: Some(spent.decided_by.clone()) }
+    }
 }
 
 impl Stop {
@@ -29,6 +54,8 @@ impl Stop {
             to_caller: message,
             remedy: None,
             asked: None,
+            answered: None,
+            opinions: Box::default(),
             report: None,
         }
     }
@@ -48,6 +75,18 @@ impl Stop {
     #[must_use]
     pub fn with_report(mut self, report: RunReport) -> Self {
         self.report = Some(Box::new(report));
+        self
+    }
+
+    #[must_use]
+    pub fn with_answer(mut self, answered: impl Into<Answered>) -> Self {
+        self.answered = Some(Box::new(answered.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn with_opinions(mut self, opinions: Vec<Opinion>) -> Self {
+        self.opinions = opinions.into();
         self
     }
 

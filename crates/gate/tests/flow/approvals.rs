@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Call, ClientAnswer,
-    Clock, Outcome, Reason,
+    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Binding, Call,
+    ClientAnswer, Clock, Outcome, Reason,
 };
-use toolgate_policy::Caller;
+use toolgate_policy::{Caller, PolicySet};
 
 use crate::fakes::{Does, Says, Settings, Silence, World, call, document, shown};
 
@@ -79,6 +79,36 @@ async fn an_approval_is_for_these_arguments_this_caller_and_this_tool() {
 }
 
 #[tokio::test]
+async fn integers_that_share_a_digest_share_no_approval() {
+    let world = world();
+    let of = |extra: Value| json!({ "text": "hi", "extra": extra });
+    let widest = of(json!({ "id": 9_007_199_254_740_991_i64, "other": -9_007_199_254_740_991_i64 }));
+    assert_eq!(world.call("say", widest.clone()).await.reason(), Some(Reason::ApprovalPending));
+    approve(&world, &world.queue.only().id);
+    assert_eq!(world.call("say", widest).await.reason(), None);
+    for (arguments, place) in [
+        (of(json!({ "id": 9_007_199_254_740_992_i64 })), "/extra/id"),
+        (of(json!({ "id": 9_007_199_254_740_993_i64 })), "/extra/id"),
+        (of(json!({ "id": -9_007_199_254_740_993_i64 })), "/extra/id"),
+        (of(json!({ "id": i64::MIN })), "/extra/id"),
+        (of(json!({ "id": u64::MAX })), "/extra/id"),
+        (of(json!({ "a/b": [1, { "c~d": 9_007_199_254_740_993_i64 }] })), "/extra/a~1b/1/c~0d"),
+        (of(json!("{\"id\": 9007199254740993}")), "/extra/id"),
+        (json!({ "text": "hi", "count": 9_007_199_254_740_993_i64 }), "/count"),
+        (json!({ "text": "hi", "count": "9007199254740993" }), "/count"),
+    ] {
+        let outcome = world.call("say", arguments.clone()).await;
+        assert_eq!(outcome.reason(), Some(Reason::InputShape), "{arguments}");
+        let Outcome::Refused(refused) = outcome else { panic!("not refused: {arguments}") };
+        assert!(refused.to_caller.contains(&format!("`{place}`")), "{}", refused.to_caller);
+        assert_eq!(refused.remedy.as_deref(), Some("pass it as a text, where the tool takes one"));
+    }
+    let as_text = of(json!({ "id": "9007199254740993" }));
+    assert_eq!(world.call("say", as_text).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!((world.queue.all().len(), world.fake.runs()), (2, 1), "nobody was asked about the others");
+}
+
+#[tokio::test]
 async fn an_edited_tool_is_another_tool() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
@@ -99,6 +129,32 @@ async fn a_changed_policy_is_another_question() {
     wider["sandboxOverrides"] = json!({ "fileRead": true });
     world.make_live(&[document("say", &wider)]);
     assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+}
+
+#[tokio::test]
+async fn a_changed_policy_over_the_same_document_is_another_question() {
+    let mut world = world();
+    let documents = [document("say", &required())];
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    let first = world.queue.only();
+    approve(&world, &first.id);
+    let baseline = PolicySet::SHIPPED_BASELINE.replace("500000", "400000");
+    assert_ne!(baseline, PolicySet::SHIPPED_BASELINE);
+    world.workshop.policies = Arc::new(PolicySet::new(&baseline, PolicySet::SHIPPED_PROFILES).unwrap());
+    world.make_live(&documents);
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.fake.runs(), 0);
+    let all = world.queue.all();
+    let [spendable, asked] = all.as_slice() else { panic!("not asked anew") };
+    assert_eq!(spendable.state, ApprovalState::Approved, "the yes was not spent");
+    let (before, after) = (&first.question.binding, &asked.question.binding);
+    assert_ne!(before.policy_digest, after.policy_digest);
+    // Nothing else differs, so that it is the policy that the yes was bound to.
+    assert_eq!(Binding { policy_digest: before.policy_digest.clone(), ..after.clone() }, *before);
+    // Under the old policy the yes is still good.
+    world.workshop.policies = Arc::new(PolicySet::shipped().unwrap());
+    world.make_live(&documents);
+    assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), None);
 }
 
 #[tokio::test]

@@ -13,3 +13,4 @@ mod fakes;
 mod leaks;
 mod outcomes;
 mod publishing;
+mod voices;

@@ -49,6 +49,38 @@ async fn the_documented_coercions_are_made_and_noted() {
     .await;
 }
 
+/// Members that nobody declared, each to be noted as absent.
+fn many_absent(count: usize, name_length: usize) -> Value {
+    let mut arguments = json!({ "text": "hi" });
+    for number in 0..count {
+        arguments[format!("{number:0name_length$}")] = Value::Null;
+    }
+    arguments
+}
+
+#[tokio::test]
+async fn coercions_are_noted_up_to_a_number_and_counted() {
+    let (arguments, expect) = (many_absent(300, 4), r#"released: {"text":"hi"}"#);
+    let record = check(Does::EchoesArguments, json!({}), arguments, expect).await;
+    let noted = record["request"]["coercions"].as_array().unwrap();
+    assert_eq!((noted.len(), &noted[19]), (20, &json!("0019: null → absent")));
+    assert_eq!(record["request"]["coercionCount"], 300);
+}
+
+#[tokio::test]
+async fn coercions_that_make_a_record_too_large_do_not_cost_the_record() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    let arguments = many_absent(20, 180);
+    assert!(matches!(world.call("say", arguments.clone()).await, Outcome::Released(_)));
+    // Too small by less than the coercions take.
+    let largest = world.journal.last().to_string().len() - 2_000;
+    world.journal.largest.store(largest, Ordering::SeqCst);
+    assert_eq!(shown(&world.call("say", arguments).await), r#"released: {"text":"hi"}"#);
+    world.assert_paired();
+    let request = world.journal.last()["request"].clone();
+    assert_eq!((request.get("coercions"), &request["coercionCount"]), (None, &json!(20)));
+}
+
 #[tokio::test]
 async fn no_other_coercion_is_made() {
     for (arguments, expect) in [

@@ -45,6 +45,7 @@ impl Seal {
 
 impl Bound {
     /// Lengths come before texts, so that no two calls have the same bytes.
+    /// Canonical JSON rounds integers beyond 2^53 - 1; the gate refuses calls with such arguments.
     pub fn to(subject: &str, tool: &str, arguments: &Map<String, Value>) -> Option<Self> {
         let arguments = serde_json_canonicalizer::to_vec(arguments).ok()?;
         let mut hash = Sha256::new();

@@ -10,7 +10,10 @@ use crate::{
     approval::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
-    call::{prompt, stop::Stop},
+    call::{
+        prompt,
+        stop::{Answered, Stop},
+    },
     digest,
     gate::Inner,
     ports::{Answer, Ask, Prompt},
@@ -31,7 +34,7 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
     // A no stands until its question would have expired, whatever was said about other calls.
     let refused = binding.clone();
     if on_queue(gate, move |queue| queue.is_denied(&refused, now)).await? {
-        return Err(denied());
+        return Err(denied_before(gate, binding, now).await);
     }
     let trust = trust_of(gate, checked, opinions, &binding, now);
     if let Some(trust) = trust.clone()
@@ -48,11 +51,16 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
         Some(spent) => spent,
         None => open_and_wait(gate, checked, question, now).await?,
     };
-    is_still_in_force(gate, checked)?;
-    if let Some(trust) = trust {
-        on_queue(gate, move |queue| queue.remember(&trust)).await?;
-    }
+    take_effect(gate, checked, trust).await.map_err(|stop| stop.with_answer(&spent))?;
     Ok(Consent::Approved(spent))
+}
+
+async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
+    is_still_in_force(gate, checked)?;
+    match trust {
+        Some(trust) => on_queue(gate, move |queue| queue.remember(&trust)).await,
+        None => Ok(()),
+    }
 }
 
 /// A person may have thought for minutes: the yes is for the tool and the policies that are in force now, or for nothing.
@@ -114,7 +122,8 @@ async fn open_and_wait(
         Ok(None) => {}
         Err(_) => {
             return Err(Stop::new(Reason::ApprovalTimeout, "nobody answered in time; the call was not run")
-                .with_remedy(how_to_approve(&approval.id)));
+                .with_remedy(how_to_approve(&approval.id))
+                .with_answer(&approval));
         }
     }
     spend_this(gate, &binding, &approval.id, now).await
@@ -152,7 +161,11 @@ async fn record(gate: &Inner, approval: &Approval, answer: Answer, now: SystemTi
         // Where somebody was faster, what they said counts, and spending will see it.
         (Ok(_) | Err(ApprovalError::NotPending(_)), ApprovalState::Approved) => Ok(()),
         (Err(problem), ApprovalState::Approved) => Err(invalid(&problem)),
-        _ => Err(denied()),
+        _ => Err(denied().with_answer(Answered {
+            id: approval.id.clone(),
+            state,
+            by: Some(BY_CLIENT.to_owned()),
+        })),
     }
 }
 
@@ -162,8 +175,17 @@ async fn spend_this(
     id: &ApprovalId,
     now: SystemTime,
 ) -> Result<Spent, Stop> {
-    let spent = spend(gate, binding, Some(id), now).await?;
-    spent.ok_or_else(|| invalid(&ApprovalError::NotPending(ApprovalState::Pending)))
+    let stop = match spend(gate, binding, Some(id), now).await {
+        Ok(Some(spent)) => return Ok(spent),
+        Ok(None) => invalid(&ApprovalError::NotPending(ApprovalState::Pending)),
+        Err(stop) => stop,
+    };
+    let known = id.clone();
+    let seen = on_queue_raw(gate, move |queue| queue.get(&known, now)).await;
+    Err(match seen {
+        Ok(approval) => stop.with_answer(&approval),
+        Err(_) => stop,
+    })
 }
 
 async fn spend(
@@ -250,6 +272,19 @@ fn denied() -> Stop {
     Stop::new(Reason::ApprovalDenied, message)
 }
 
+/// Somebody said no to this call earlier. Who it was is for the journal alone: where it is not found, the no stands.
+async fn denied_before(gate: &Inner, binding: Binding, now: SystemTime) -> Stop {
+    let found = on_queue_raw(gate, move |queue| {
+        let denied = queue.list(Some(ApprovalState::Denied), MOST_DENIALS_LOOKED_AT, now)?;
+        let is_this = |approval: &Approval| approval.question.binding == binding;
+        Ok(denied.into_iter().find(|approval| is_this(approval) && approval.question.expires > now))
+    });
+    match found.await {
+        Ok(Some(approval)) => denied().with_answer(&approval),
+        _ => denied(),
+    }
+}
+
 fn how_to_approve(id: &ApprovalId) -> String {
     format!("an operator can approve it with `toolgate approvals approve {id}`")
 }
@@ -288,3 +323,4 @@ where
 }
 
 const BY_CLIENT: &str = "client";
+const MOST_DENIALS_LOOKED_AT: usize = 200;

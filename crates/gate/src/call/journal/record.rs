@@ -7,7 +7,12 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::{
-    call::{check::Checked, decide::Decided, filter::Filtered, stop::Stop},
+    call::{
+        check::Checked,
+        decide::{Decided, Opinion},
+        filter::Filtered,
+        stop::Stop,
+    },
     digest,
     gate::{Call, OnJournalFailure},
     live::LiveTool,
@@ -158,7 +163,10 @@ impl CallRecord {
         self.stage = Some(Stage::Bind.name());
         self.request.insert("boundHash".into(), arguments_digest.into());
         if !coercions.is_empty() {
-            self.request.insert("coercions".into(), json!(coercions));
+            // Callers choose how many: absent members need not even be declared.
+            let first: Vec<&String> = coercions.iter().take(MOST_COERCIONS).collect();
+            self.request.insert("coercions".into(), json!(first));
+            self.request.insert("coercionCount".into(), coercions.len().into());
         }
         if let Some(arguments) = shown {
             self.request.insert("args".into(), Value::Object(arguments));
@@ -181,18 +189,20 @@ impl CallRecord {
 
     pub fn decided(&mut self, decided: &Decided) {
         self.stage = Some(Stage::Decide.name());
-        self.opinions = decided
-            .opinions
-            .iter()
-            .map(|opinion| {
-                json!({ "source": opinion.source, "verdict": opinion.verdict.name(), "why": opinion.why })
-            })
-            .collect();
+        self.heard(&decided.opinions);
         if let Some(spent) = &decided.approval {
             self.approval = Some(json!({ "id": spent.id.as_str(), "by": spent.decided_by }));
         } else if decided.was_trusted {
             self.approval = Some(json!({ "trusted": true }));
         }
+    }
+
+    fn heard(&mut self, opinions: &[Opinion]) {
+        let shown = |voice: &Opinion| {
+            let verdict = voice.verdict.name();
+            json!({ "source": voice.source, "verdict": verdict, "why": voice.why })
+        };
+        self.opinions = opinions.iter().take(MOST_OPINIONS).map(shown).collect();
     }
 
     pub fn ran(&mut self, report: &RunReport) {
@@ -243,8 +253,17 @@ impl CallRecord {
     pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
         self.stage = Some(stage.name());
         self.message = Some(stop.to_operator.clone());
+        if !stop.opinions.is_empty() {
+            self.heard(&stop.opinions);
+        }
         if let Some(approval) = &stop.asked {
             self.approval = Some(json!({ "id": approval.id.as_str(), "state": approval.state.name() }));
+        } else if let Some(answered) = &stop.answered {
+            let mut approval = json!({ "id": answered.id.as_str(), "state": answered.state.name() });
+            if let (Some(by), Some(members)) = (&answered.by, approval.as_object_mut()) {
+                members.insert("by".into(), by.as_str().into());
+            }
+            self.approval = Some(approval);
         }
         if let Some(report) = stop.report() {
             self.ran(report);
@@ -254,7 +273,8 @@ impl CallRecord {
 
     /// Leaves out what callers and tools can make large. Says whether there was any.
     pub fn make_slim(&mut self) -> bool {
-        let arguments = self.request.shift_remove("args").is_some();
+        let arguments =
+            self.request.shift_remove("args").is_some() | self.request.shift_remove("coercions").is_some();
         let output = self.response.as_mut().and_then(Value::as_object_mut).is_some_and(|response| {
             response.insert("redactedFields".into(), json!([])).is_some()
                 | response.shift_remove("output").is_some()
@@ -264,12 +284,12 @@ impl CallRecord {
             .as_mut()
             .and_then(Value::as_object_mut)
             .is_some_and(|run| run.insert("effects".into(), json!([])).is_some());
-        let message = self.message.as_mut().is_some_and(|message| {
-            let is_long = message.chars().count() > 1_000;
-            *message = message.chars().take(1_000).collect();
-            is_long
+        let message = self.message.as_mut().is_some_and(shorten);
+        let opinions = self.opinions.iter_mut().fold(false, |any, opinion| match opinion.get_mut("why") {
+            Some(Value::String(why)) => shorten(why) || any,
+            _ => any,
         });
-        arguments || output || effects || message
+        arguments || output || effects || message || opinions
     }
 
     pub fn close(&mut self, outcome: &Outcome, elapsed: Duration) {
@@ -313,4 +333,16 @@ fn short(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
+/// Says whether there was anything to cut off.
+fn shorten(text: &mut String) -> bool {
+    let end = text.char_indices().nth(1_000).map(|(end, _)| end);
+    if let Some(end) = end {
+        text.truncate(end);
+    }
+    end.is_some()
+}
+
 const MOST_EFFECTS: usize = 100;
+const MOST_COERCIONS: usize = 20;
+/// Arguments that name much outside raise a question each.
+const MOST_OPINIONS: usize = 100;

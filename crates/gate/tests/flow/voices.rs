@@ -1,0 +1,123 @@
+//! Who had a say in a call that was not run, and who said no: the journal tells.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate_gate::{Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, Reason};
+use toolgate_policy::deny_list;
+
+use crate::fakes::{Does, Says, Settings, Silence, World, call, document};
+
+fn asking() -> World {
+    let required = json!({ "humanInTheLoop": { "mode": "REQUIRED" } });
+    World::new(Does::EchoesArguments, &[document("say", &required)])
+}
+
+fn deny(world: &World) {
+    let id = world.queue.only().id;
+    world.queue.decide(&id, ApprovalState::Denied, "operator", None, world.clock.now()).unwrap();
+}
+
+/// `source: verdict` of each voice in the last record.
+#[track_caller]
+fn voices(world: &World) -> Vec<String> {
+    world.assert_paired();
+    let record = world.journal.last();
+    let opinions = record["opinions"].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    opinions.iter().map(|one| format!("{}: {}", text(&one["source"]), text(&one["verdict"]))).collect()
+}
+
+#[track_caller]
+fn assert_asked(world: &World, state: &str, by: Option<&str>) {
+    assert_eq!(voices(world), ["permissions: permit", "human_in_the_loop: ask"]);
+    let mut expect = json!({ "id": world.queue.only().id.as_str(), "state": state });
+    if let Some(by) = by {
+        expect["by"] = json!(by);
+    }
+    assert_eq!(world.journal.last()["approval"], expect);
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_forbidden_call_is_written_down_with_its_voices() {
+    let settings = Settings { policy: Arc::new(deny_list(["say"])), ..Settings::default() };
+    let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(outcome.reason(), Some(Reason::PolicyForbids));
+    assert_eq!(voices(&world), ["permissions: permit", "policy: forbid"]);
+    assert_eq!(world.journal.last()["opinions"][1]["why"], "`say` is on the deny list");
+    assert_eq!(world.journal.last().get("approval"), None);
+}
+
+#[tokio::test]
+async fn a_pending_call_and_the_no_of_an_operator_are_written_down_with_their_voices() {
+    let world = asking();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    assert_asked(&world, "pending", None);
+    deny(&world);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(outcome.reason(), Some(Reason::ApprovalDenied));
+    assert_asked(&world, "denied", Some("operator"));
+}
+
+#[tokio::test]
+async fn the_no_of_a_client_is_written_down_as_the_clients() {
+    let world = asking();
+    let mut asked = call("say", json!({ "text": "hi" }));
+    asked.ask = Some(Arc::new(Says(Answer::Decline)));
+    assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalDenied));
+    assert_asked(&world, "denied", Some("client"));
+
+    let world = asking();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    let mut again = call("say", json!({ "text": "hi" }));
+    again.answer = Some(ClientAnswer { approval: world.queue.only().id, answer: Answer::Decline });
+    assert_eq!(world.gate.handle(again).await.reason(), Some(Reason::ApprovalDenied));
+    assert_asked(&world, "denied", Some("client"));
+}
+
+/// What an operator does, and what else happens, while the client is silent.
+async fn ends_in_silence(meanwhile: impl FnOnce(&World), expect: Reason) -> Arc<World> {
+    let world = Arc::new(asking());
+    let waiting = tokio::spawn({
+        let world = Arc::clone(&world);
+        async move {
+            let mut asked = call("say", json!({ "text": "hi" }));
+            asked.ask = Some(Arc::new(Silence));
+            world.gate.handle(asked).await
+        }
+    });
+    while world.queue.all().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    meanwhile(&world);
+    assert_eq!(waiting.await.unwrap().reason(), Some(expect));
+    world
+}
+
+#[tokio::test]
+async fn the_no_of_an_operator_while_the_client_is_silent_is_the_operators() {
+    let world = ends_in_silence(deny, Reason::ApprovalDenied).await;
+    assert_asked(&world, "denied", Some("operator"));
+}
+
+#[tokio::test]
+async fn a_yes_that_came_too_late_is_written_down_as_used_up() {
+    let too_late = |world: &World| {
+        world.make_live(&[]);
+        let id = world.queue.only().id;
+        world.queue.decide(&id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
+    };
+    let world = ends_in_silence(too_late, Reason::ApprovalInvalid).await;
+    assert_asked(&world, "used", Some("operator"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answered_is_named() {
+    let world = asking();
+    let mut asked = call("say", json!({ "text": "hi" }));
+    asked.ask = Some(Arc::new(Silence));
+    assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalTimeout));
+    assert_asked(&world, "pending", None);
+}
