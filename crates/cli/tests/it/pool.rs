@@ -94,6 +94,64 @@ fn a_worker_is_replaced_after_its_calls() {
 }
 
 #[test]
+fn a_worker_that_died_while_idle_costs_no_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = write_recording_worker(folder.path());
+    let gateway = Gateway::with(|config| {
+        config.program = program;
+        config.workers = 1;
+        config.spares = 0;
+    });
+    let first = gateway.body("return 1");
+    assert_eq!(returned(&first), &json!(1));
+    kill_and_wait(fs::read_to_string(folder.path().join("pid")).unwrap().trim());
+    let second = gateway.body("return 2");
+    assert_eq!(returned(&second), &json!(2));
+    assert_ne!(first.worker, second.worker);
+}
+
+/// The real worker, started by a script that writes down its process number.
+fn write_recording_worker(folder: &Path) -> std::path::PathBuf {
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_toolgate"), folder.join("toolgate-worker")).unwrap();
+    let folder_name = folder.display();
+    write_script(
+        folder,
+        &format!("echo $$ > '{folder_name}/pid'\nPATH='{folder_name}'\nexec toolgate-worker"),
+    )
+}
+
+/// Ends when the process has closed all it held and waits to be buried.
+fn kill_and_wait(pid: &str) {
+    assert!(std::process::Command::new("kill").args(["-9", pid]).status().unwrap().success());
+    let is_dead = || {
+        fs::read_to_string(format!("/proc/{pid}/status")).map_or(true, |status| status.contains("State:\tZ"))
+    };
+    for _ in 0..2_000 {
+        if is_dead() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{pid} lives");
+}
+
+#[test]
+fn a_worker_whose_memory_was_full_is_replaced() {
+    let gateway = Gateway::with(|config| {
+        config.workers = 1;
+        config.spares = 0;
+    });
+    let greedy = gateway
+        .tool(&document("const list = []; for (;;) list.push(list.length);"))
+        .with_limits(|limits| limits.memory_bytes = 16 << 20);
+    let first = gateway.run(&greedy, &json!({}), &NoSecrets);
+    assert_eq!(code(&first), FailureCode::Memory);
+    let second = gateway.body("return 2");
+    assert_eq!(returned(&second), &json!(2));
+    assert_ne!(first.worker, second.worker);
+}
+
+#[test]
 fn a_call_that_is_dropped_kills_its_worker_and_nothing_else() {
     let gateway = Gateway::new();
     let endless = gateway.tool(&document("while (true) {}")).with_limits(|limits| limits.fuel = u64::MAX / 2);

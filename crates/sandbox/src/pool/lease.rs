@@ -72,10 +72,10 @@ impl Lease {
         }
     }
 
-    /// Only a worker that behaved comes back: a trap may be a failed attempt.
+    /// Only a worker that behaved comes back: a trap or a full memory may be a failed attempt.
     fn give_back(&self, worker: Worker, ending: &Ending) {
         let config = &self.pool.0.config;
-        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_));
+        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_) | Ending::Memory);
         let is_young = worker.calls() < config.recycle_after && config.isolation != Isolation::PerCall;
         if behaved && is_young {
             self.pool.0.put(worker);
