@@ -198,7 +198,17 @@ impl Inner {
         }
     }
 
+    /// An idle worker that is still there and has kept quiet: others would cost a call that did nothing wrong.
     fn take(&self, key: Option<&Tenant>) -> Option<Worker> {
+        loop {
+            let worker = self.pick(key)?;
+            if worker.is_silent() {
+                return Some(worker);
+            }
+        }
+    }
+
+    fn pick(&self, key: Option<&Tenant>) -> Option<Worker> {
         let mut idle = self.idle();
         // The most recently used one has the warmest caches.
         let own = idle.iter().rposition(|worker| !worker.is_fresh() && worker.key() == key);

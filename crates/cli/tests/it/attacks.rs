@@ -4,7 +4,7 @@
 use std::{collections::HashMap, fs, path::PathBuf};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{JsReport, Returned};
+use toolgate_handlers::{FailureCode, JsReport, Returned};
 
 use crate::gateway::{Gateway, Secret, document, ground};
 
@@ -30,6 +30,14 @@ fn every_script_has_its_row_in_the_ledger() {
     for (name, _) in scripts() {
         assert!(ledger.contains(&name), "docs/attacks.md has no row for {name}");
     }
+}
+
+#[test]
+fn a_script_that_never_ran_proves_nothing() {
+    let gateway = Gateway::new();
+    let header = "// grants: none\n// expect: never CANARY\n";
+    assert!(check(&gateway, &format!("{header}return 1;")).is_ok());
+    assert!(check(&gateway, &format!("{header}return (;")).is_err());
 }
 
 fn root() -> PathBuf {
@@ -112,10 +120,27 @@ fn grant(tool: &mut Value, grants: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Failures of which no script is the author: what was never tried did not come out either.
+fn never_ran(code: FailureCode) -> bool {
+    matches!(
+        code,
+        FailureCode::CodeInvalid
+            | FailureCode::MissingSecret
+            | FailureCode::ArgumentsTooLarge
+            | FailureCode::Busy
+            | FailureCode::WorkerUnavailable
+            | FailureCode::WorkerDied
+            | FailureCode::WorkerMisbehaved
+    )
+}
+
 fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
     let told = || Err(format!("expected `{expect}`, got {:?}", report.outcome));
     if let Some(secret) = expect.strip_prefix("never ") {
         let shown = format!("{report:?}");
+        if report.outcome.as_ref().is_err_and(|failure| never_ran(failure.code)) {
+            return Err(format!("the script itself said nothing: {shown}"));
+        }
         return if shown.contains(secret) { Err(format!("`{secret}` came out: {shown}")) } else { Ok(()) };
     }
     if let Some(value) = expect.strip_prefix("returns ") {

@@ -4,7 +4,10 @@ use std::{collections::HashSet, fs, os::unix::fs::PermissionsExt as _, path::Pat
 
 use serde_json::{Value, json};
 use toolgate_handlers::{FailureCode, JsReport, Returned};
-use toolgate_sandbox::{Isolation, Namespaces, Part, Required};
+use toolgate_sandbox::{
+    Isolation, Namespaces, Part, Required,
+    wire::{Done, Effect, Ending, FetchCall, FileCall, FromWorker, Redirect, Usage},
+};
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
@@ -91,6 +94,64 @@ fn a_worker_is_replaced_after_its_calls() {
     let workers: Vec<u64> = (0..7).map(|_| gateway.body("return 1").worker.unwrap()).collect();
     let distinct: HashSet<&u64> = workers.iter().collect();
     assert_eq!(distinct.len(), 3, "{workers:?}");
+}
+
+#[test]
+fn a_worker_that_died_while_idle_costs_no_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = write_recording_worker(folder.path());
+    let gateway = Gateway::with(|config| {
+        config.program = program;
+        config.workers = 1;
+        config.spares = 0;
+    });
+    let first = gateway.body("return 1");
+    assert_eq!(returned(&first), &json!(1));
+    kill_and_wait(fs::read_to_string(folder.path().join("pid")).unwrap().trim());
+    let second = gateway.body("return 2");
+    assert_eq!(returned(&second), &json!(2));
+    assert_ne!(first.worker, second.worker);
+}
+
+/// The real worker, started by a script that writes down its process number.
+fn write_recording_worker(folder: &Path) -> std::path::PathBuf {
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_toolgate"), folder.join("toolgate-worker")).unwrap();
+    let folder_name = folder.display();
+    write_script(
+        folder,
+        &format!("echo $$ > '{folder_name}/pid'\nPATH='{folder_name}'\nexec toolgate-worker"),
+    )
+}
+
+/// Ends when the process has closed all it held and waits to be buried.
+fn kill_and_wait(pid: &str) {
+    assert!(std::process::Command::new("kill").args(["-9", pid]).status().unwrap().success());
+    let is_dead = || {
+        fs::read_to_string(format!("/proc/{pid}/status")).map_or(true, |status| status.contains("State:\tZ"))
+    };
+    for _ in 0..2_000 {
+        if is_dead() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{pid} lives");
+}
+
+#[test]
+fn a_worker_whose_memory_was_full_is_replaced() {
+    let gateway = Gateway::with(|config| {
+        config.workers = 1;
+        config.spares = 0;
+    });
+    let greedy = gateway
+        .tool(&document("const list = []; for (;;) list.push(list.length);"))
+        .with_limits(|limits| limits.memory_bytes = 16 << 20);
+    let first = gateway.run(&greedy, &json!({}), &NoSecrets);
+    assert_eq!(code(&first), FailureCode::Memory);
+    let second = gateway.body("return 2");
+    assert_eq!(returned(&second), &json!(2));
+    assert_ne!(first.worker, second.worker);
 }
 
 #[test]
@@ -201,6 +262,104 @@ fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
         assert_eq!(code(&report), expected, "{what}: {:?}", report.outcome);
     }
     good.still_serves();
+}
+
+/// Frames that every worker may send, more or longer than this call allows: the gateway counts for itself.
+#[test]
+fn a_worker_that_goes_beyond_the_limits_is_stopped() {
+    let good = Gateway::new();
+    let strength = good.runtime.block_on(good.pool.warm()).unwrap().to_bits();
+    let text = |length: usize| "x".repeat(length);
+    let fetch = |value: &str| {
+        FromWorker::Effect(Effect::Fetch(FetchCall {
+            method: "GET".into(),
+            url: "https://example.com/".into(),
+            headers: vec![("x-key".into(), value.into())],
+            body: None,
+            redirect: Redirect::Follow,
+            timeout_ms: 0,
+            start_index: 0,
+            max_length: 0,
+        }))
+    };
+    let file = |path: &str, value: &str| {
+        let options = vec![("limit".into(), value.into())];
+        FromWorker::Effect(Effect::File(FileCall {
+            function: "readText".into(),
+            arguments: vec![path.into()],
+            options,
+        }))
+    };
+    let done = |ending: Ending, console: Vec<(u8, String)>| {
+        FromWorker::Done(Box::new(Done { ending, console, console_dropped: 0, usage: Usage::default() }))
+    };
+    let value = |length: usize| Ending::Value(format!("\"{}\"", text(length)));
+    let line = |length: usize| (b'l', text(length));
+    let asked = |count: usize| (0..count).map(|_| file("missing", "1")).collect::<Vec<_>>();
+    for (what, frames, is_allowed) in [
+        ("a short answer", vec![done(value(50), vec![line(10); 3])], true),
+        ("a long answer", vec![done(value(LIMITS.result_bytes + 1), vec![])], false),
+        ("a long error", vec![done(Ending::Threw(text(1 << 20)), vec![])], false),
+        ("many lines", vec![done(value(1), vec![line(1); LIMITS.console_lines + 1])], false),
+        ("a long line", vec![done(value(1), vec![line(LIMITS.console_bytes + 1)])], false),
+        ("a few questions", [asked(LIMITS.host_calls), vec![done(value(1), vec![])]].concat(), true),
+        ("many questions", asked(LIMITS.host_calls + 1), false),
+        ("a long header", vec![fetch(&text(LIMITS.host_bytes + 1))], false),
+        ("a long option", vec![file("missing", &text(LIMITS.host_bytes + 1))], false),
+        ("one long file", vec![file("long.txt", ""), done(value(1), vec![])], true),
+        ("a long file twice, and once more", vec![file("long.txt", ""); 3], false),
+    ] {
+        let report = run_with_frames(strength, &frames);
+        if is_allowed {
+            assert!(returned(&report).is_string(), "{what}");
+        } else {
+            assert_eq!(code(&report), FailureCode::WorkerMisbehaved, "{what}: {:?}", report.outcome);
+        }
+    }
+}
+
+struct TestLimits {
+    result_bytes: usize,
+    console_lines: usize,
+    console_bytes: usize,
+    host_calls: usize,
+    host_bytes: usize,
+}
+
+const LIMITS: TestLimits =
+    TestLimits { result_bytes: 100, console_lines: 3, console_bytes: 100, host_calls: 5, host_bytes: 30_000 };
+
+/// A call of a tool that may read, in a worker that sends `frames` whatever it is told.
+fn run_with_frames(strength: u32, frames: &[FromWorker]) -> JsReport {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, frames: &[FromWorker]| {
+        let bytes: Vec<u8> = frames.iter().flat_map(|frame| frame.encode().unwrap()).collect();
+        fs::write(folder.path().join(name), bytes).unwrap();
+    };
+    write("ready", &[FromWorker::Ready { strength }]);
+    write("frames", frames);
+    let place = folder.path().display();
+    let script = format!(
+        "cat '{place}/ready' >&0; dd bs=1 count=20 of=/dev/null 2>/dev/null <&0; cat '{place}/frames' >&0; sleep 60"
+    );
+    let program = write_script(folder.path(), &script);
+    let gateway = Gateway::with(|config| {
+        config.program = program;
+        config.spares = 0;
+    });
+    fs::write(gateway.workspace().join("long.txt"), "x".repeat(20_000)).unwrap();
+    let mut tool = document("return 1");
+    tool["sandboxOverrides"] = json!({ "fileRead": true });
+    let bounded = |value: usize| u32::try_from(value).unwrap();
+    let tool = gateway.tool(&tool).with_limits(|limits| {
+        limits.timeout_ms = 10_000;
+        limits.result_bytes = bounded(LIMITS.result_bytes);
+        limits.console_lines = bounded(LIMITS.console_lines);
+        limits.console_bytes = bounded(LIMITS.console_bytes);
+        limits.host_calls = bounded(LIMITS.host_calls);
+        limits.host_bytes = LIMITS.host_bytes as u64;
+    });
+    gateway.run(&tool, &json!({}), &NoSecrets)
 }
 
 fn write_script(folder: &Path, script: &str) -> std::path::PathBuf {

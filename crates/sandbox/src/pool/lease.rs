@@ -72,10 +72,10 @@ impl Lease {
         }
     }
 
-    /// Only a worker that behaved comes back: a trap may be a failed attempt.
+    /// Only a worker that behaved comes back: a trap or a full memory may be a failed attempt.
     fn give_back(&self, worker: Worker, ending: &Ending) {
         let config = &self.pool.0.config;
-        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_));
+        let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_) | Ending::Memory);
         let is_young = worker.calls() < config.recycle_after && config.isolation != Isolation::PerCall;
         if behaved && is_young {
             self.pool.0.put(worker);
@@ -117,7 +117,10 @@ async fn exchange(
                     Ok(answer) => answer,
                     Err(_) => interrupted(),
                 };
-                worker.send_bytes(&fitting(answer)?).await?;
+                let (frame, payload) = fitting(answer)?;
+                // Judged with the next question: the worker ends a call over its limit itself, and says so.
+                counted.bytes = counted.bytes.saturating_add(payload as u64);
+                worker.send_bytes(&frame).await?;
             }
             FromWorker::Done(done) => return counted.within(*done),
             FromWorker::Missing | FromWorker::Ready { .. } | FromWorker::Unloadable(_) => {
@@ -131,10 +134,7 @@ impl Counted {
     /// The worker counts too; one that lets more through than allowed is not ours any more.
     fn count(&mut self, effect: &Effect) -> Result<(), Lost> {
         self.effects += 1;
-        self.bytes = self.bytes.saturating_add(match effect {
-            Effect::Fetch(call) => call.url.len() + call.body.as_ref().map_or(0, Vec::len),
-            Effect::File(call) => call.arguments.iter().map(String::len).sum(),
-        } as u64);
+        self.bytes = self.bytes.saturating_add(effect.payload() as u64);
         let too_many = self.effects > self.limits.host_calls || self.bytes > self.limits.host_bytes;
         if too_many { Err(Lost::Nonsense("it asked more often than allowed".to_owned())) } else { Ok(()) }
     }
@@ -158,19 +158,21 @@ impl Counted {
 /// The prelude cuts name, message and stack; in JSON each character may take six.
 const MAX_ERROR: usize = 128 << 10;
 
-/// An answer that no frame holds is a failure of the helper, not of the worker.
-fn fitting(answer: EffectAnswer) -> Result<Vec<u8>, Lost> {
-    let frame = ToWorker::Answer(answer).encode();
-    let frame = frame.or_else(|_| {
-        ToWorker::Answer(EffectAnswer::Refused(EffectError {
-            kind: "HELPER_RUNTIME".to_owned(),
-            helper: "host".to_owned(),
-            reason: "result-too-large".to_owned(),
-            message: "the answer is larger than a tool can be handed".to_owned(),
-        }))
-        .encode()
+/// The frame and the bytes that count. An answer that no frame holds is a failure of the helper, not of the worker.
+fn fitting(answer: EffectAnswer) -> Result<(Vec<u8>, usize), Lost> {
+    let payload = answer.payload();
+    if let Ok(frame) = ToWorker::Answer(answer).encode() {
+        return Ok((frame, payload));
+    }
+    let refused = EffectAnswer::Refused(EffectError {
+        kind: "HELPER_RUNTIME".to_owned(),
+        helper: "host".to_owned(),
+        reason: "result-too-large".to_owned(),
+        message: "the answer is larger than a tool can be handed".to_owned(),
     });
-    frame.map_err(|error| Lost::Nonsense(error.to_string()))
+    let payload = refused.payload();
+    let frame = ToWorker::Answer(refused).encode().map_err(|error| Lost::Nonsense(error.to_string()))?;
+    Ok((frame, payload))
 }
 
 fn interrupted() -> EffectAnswer {

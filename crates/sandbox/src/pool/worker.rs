@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustix::{io::Errno, net::RecvFlags};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
@@ -91,9 +92,13 @@ impl Worker {
         self.calls
     }
 
-    /// Nothing but the answer to the last frame may have come.
+    /// Nothing but the answer to the last frame may have come, not even the end.
+    ///
+    /// The kernel is asked, not the runtime, which may not have heard of it yet.
     pub fn is_silent(&self) -> bool {
-        self.filled == 0
+        let mut next = [0_u8];
+        let look = rustix::net::recv(&self.socket, &mut next, RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        self.filled == 0 && matches!(look, Err(Errno::AGAIN))
     }
 
     pub async fn bury(self) -> Death {

@@ -74,18 +74,34 @@ impl Effect {
             pairs.len() <= MAX_PAIRS
                 && pairs.iter().all(|(name, value)| name.len().max(value.len()) <= MAX_HEADER)
         };
+        let whole = self.payload().saturating_add(FRAMING) <= super::MAX_FRAME;
+        whole
+            && match self {
+                Self::Fetch(call) => {
+                    call.method.len() <= MAX_NAME
+                        && call.url.len() <= MAX_URL
+                        && pairs(&call.headers)
+                        && call.body.as_ref().is_none_or(|body| body.len() <= MAX_CONTENT)
+                }
+                Self::File(call) => {
+                    call.function.len() <= MAX_NAME
+                        && call.arguments.len() <= MAX_ARGUMENTS
+                        && call.arguments.iter().map(String::len).sum::<usize>() <= MAX_CONTENT
+                        && pairs(&call.options)
+                }
+            }
+    }
+
+    /// Bytes that the tool sends with it. The worker counts the JSON that they come in, which is never less.
+    pub fn payload(&self) -> usize {
         match self {
             Self::Fetch(call) => {
-                call.method.len() <= MAX_NAME
-                    && call.url.len() <= MAX_URL
-                    && pairs(&call.headers)
-                    && call.body.as_ref().is_none_or(|body| body.len() <= MAX_CONTENT)
+                let body = call.body.as_ref().map_or(0, Vec::len);
+                call.method.len() + call.url.len() + pairs_length(&call.headers) + body
             }
             Self::File(call) => {
-                call.function.len() <= MAX_NAME
-                    && call.arguments.len() <= MAX_ARGUMENTS
-                    && call.arguments.iter().map(String::len).sum::<usize>() <= MAX_CONTENT
-                    && pairs(&call.options)
+                let arguments: usize = call.arguments.iter().map(String::len).sum();
+                call.function.len() + arguments + pairs_length(&call.options)
             }
         }
     }
@@ -151,6 +167,15 @@ impl Effect {
 }
 
 impl EffectAnswer {
+    /// Bytes that the tool receives, as both ends count them against the call's limit.
+    pub fn payload(&self) -> usize {
+        match self {
+            Self::Fetched(answer) => answer.body.len(),
+            Self::Json(text) => text.len(),
+            Self::Refused(_) => 0,
+        }
+    }
+
     pub(super) fn write(&self, writer: &mut Writer) {
         match self {
             Self::Fetched(answer) => {
@@ -189,6 +214,10 @@ impl EffectAnswer {
     }
 }
 
+fn pairs_length(pairs: &[(String, String)]) -> usize {
+    pairs.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
 fn write_pairs(writer: &mut Writer, pairs: &[(String, String)]) {
     writer.u32(u32::try_from(pairs.len()).unwrap_or(u32::MAX));
     for (name, value) in pairs {
@@ -207,3 +236,5 @@ const MAX_HEADER: usize = 64 << 10;
 const MAX_PAIRS: usize = 1_000;
 const MAX_ARGUMENTS: usize = 16;
 const MAX_CONTENT: usize = 32 << 20;
+/// More than a frame has beside its payload: eight bytes for each pair, four for each argument, and single numbers.
+const FRAMING: usize = 8 * MAX_PAIRS + 4 * MAX_ARGUMENTS + 64;

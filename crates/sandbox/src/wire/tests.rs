@@ -91,6 +91,37 @@ fn what_fits_is_what_the_other_end_reads() {
     }
 }
 
+/// Each part is allowed; together they are more than a frame holds.
+#[test]
+fn what_fits_in_parts_but_not_in_one_frame_does_not_fit() {
+    let file = |pairs: usize| {
+        Effect::File(FileCall {
+            function: "writeText".into(),
+            arguments: vec!["a".into(), "x".repeat(30 << 20)],
+            options: vec![("a".into(), "v".repeat(64 << 10)); pairs],
+        })
+    };
+    for (effect, fits) in [(file(200), true), (file(400), false)] {
+        assert_eq!(effect.fits(), fits);
+        assert_eq!(FromWorker::Effect(effect).encode().is_ok(), fits);
+    }
+}
+
+/// The widest frame that is allowed has the most to say beside its payload.
+#[test]
+fn whatever_fits_can_be_written() {
+    let options = vec![("a".to_owned(), "v".repeat(18_000)); 1_000];
+    let used: usize = options.iter().map(|(name, value)| name.len() + value.len()).sum();
+    for room in 0..3 {
+        let left = MAX_FRAME - used - "f".len() - 8_000 - 64 - 64 - 1 + room;
+        let mut arguments = vec![String::new(); 15];
+        arguments.push("x".repeat(left));
+        let effect = Effect::File(FileCall { function: "f".into(), arguments, options: options.clone() });
+        assert_eq!(effect.fits(), room < 2, "{room}");
+        assert!(FromWorker::Effect(effect).encode().is_ok());
+    }
+}
+
 #[test]
 fn a_count_never_outgrows_its_frame() {
     // A Done frame that announces ten thousand console lines and carries none.

@@ -7,45 +7,51 @@
 #[cfg(test)]
 mod tests;
 
-use csv::{ReaderBuilder, StringRecord};
+use csv::{Reader, ReaderBuilder, StringRecord};
 use serde::Deserialize;
 
 use super::{Answer, HelperError};
 
 /// JSON `[text, {header, delimiter}]` becomes an array of arrays, or of objects.
 pub fn parse(text: &str) -> Result<Answer, HelperError> {
+    // In JSON, quotes and line ends take two bytes.
+    if text.len() > 2 * MAX_INPUT {
+        return Err(too_large());
+    }
     let (table, options): (String, Options) = serde_json::from_str(text).map_err(|_| {
         HelperError::invalid(HELPER, "invalid-options", "options are {header: boolean, delimiter: string}")
     })?;
+    let delimiter = delimiter(&options.delimiter)?;
+    // Every value that is read costs eight bytes beside its own, and a row is read as a whole. Delimiters inside of
+    // quotes count too: whether a quote opens a value is the reader's to say, and guessing wrong would let a row through.
+    let delimiters = table.bytes().filter(|byte| *byte == delimiter).count();
+    if table.len() > MAX_INPUT || delimiters > MAX_VALUES {
+        return Err(too_large());
+    }
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
-        .delimiter(delimiter(&options.delimiter)?)
+        .delimiter(delimiter)
         .from_reader(table.strip_prefix('\u{feff}').unwrap_or(&table).as_bytes());
-    let mut rows = reader.records();
-    let header = if options.header { rows.next().transpose().map_err(|error| failed(&error))? } else { None };
-    let keys = header.as_ref().map(keys);
+    let mut row = StringRecord::new();
+    let keys = if options.header && read(&mut reader, &mut row)? { Some(keys(&row)?) } else { None };
     let mut json = String::from("[");
-    for row in rows {
-        let row = row.map_err(|error| failed(&error))?;
+    while read(&mut reader, &mut row)? {
         if json.len() > 1 {
             json.push(',');
         }
         match &keys {
-            None => push_array(&mut json, &row),
-            Some(keys) => push_object(&mut json, keys, &row),
-        }
-        // Checked for every row: a long header, repeated for many short ones, grows far beyond the text.
-        if json.len() > MAX_OUTPUT {
-            return Err(HelperError::runtime(
-                HELPER,
-                "result-too-large",
-                "the table is larger than 16 MiB; split it first",
-            ));
+            None => push_array(&mut json, &row)?,
+            Some(keys) => push_object(&mut json, keys, &row)?,
         }
     }
     json.push(']');
     Ok(Answer::Json(json))
+}
+
+/// The next row, into the memory of the last one.
+fn read(reader: &mut Reader<&[u8]>, row: &mut StringRecord) -> Result<bool, HelperError> {
+    reader.read_record(row).map_err(|error| HelperError::runtime(HELPER, "parse-failed", error.to_string()))
 }
 
 #[derive(Deserialize)]
@@ -77,27 +83,33 @@ fn delimiter(text: &str) -> Result<u8, HelperError> {
 }
 
 /// The column and the name, as JSON, of each key; of those with one name only the last.
-fn keys(header: &StringRecord) -> Vec<(usize, String)> {
+fn keys(header: &StringRecord) -> Result<Vec<(usize, String)>, HelperError> {
+    // Rows may all be shorter, so what is written down does not bound the names that are kept.
+    if header.len() > MAX_COLUMNS {
+        return Err(too_large());
+    }
     let mut last = std::collections::HashMap::new();
     for (column, name) in header.iter().enumerate() {
         last.insert(name, column);
     }
     let is_last = |(column, name): &(usize, &str)| last.get(name) == Some(column);
-    header.iter().enumerate().filter(is_last).map(|(column, name)| (column, quote(name))).collect()
+    Ok(header.iter().enumerate().filter(is_last).map(|(column, name)| (column, quote(name))).collect())
 }
 
-fn push_array(json: &mut String, row: &StringRecord) {
+fn push_array(json: &mut String, row: &StringRecord) -> Result<(), HelperError> {
     json.push('[');
     for (column, value) in row.iter().enumerate() {
         if column > 0 {
             json.push(',');
         }
         json.push_str(&quote(value));
+        within_output(json)?;
     }
     json.push(']');
+    Ok(())
 }
 
-fn push_object(json: &mut String, keys: &[(usize, String)], row: &StringRecord) {
+fn push_object(json: &mut String, keys: &[(usize, String)], row: &StringRecord) -> Result<(), HelperError> {
     json.push('{');
     let named = keys.iter().filter_map(|(column, key)| Some((key, row.get(*column)?)));
     for (position, (key, value)) in named.enumerate() {
@@ -107,17 +119,32 @@ fn push_object(json: &mut String, keys: &[(usize, String)], row: &StringRecord) 
         json.push_str(key);
         json.push(':');
         json.push_str(&quote(value));
+        within_output(json)?;
     }
     json.push('}');
+    // A row of no named value still takes two bytes.
+    within_output(json)
+}
+
+/// Asked for every value: one row may be the whole table, and a long header is said again for every row.
+fn within_output(json: &str) -> Result<(), HelperError> {
+    if json.len() > MAX_OUTPUT { Err(too_large()) } else { Ok(()) }
 }
 
 fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn failed(error: &csv::Error) -> HelperError {
-    HelperError::runtime(HELPER, "parse-failed", error.to_string())
+fn too_large() -> HelperError {
+    let message = format!(
+        "the table is larger than 16 MiB, {MAX_VALUES} values or {MAX_COLUMNS} named columns; split it first"
+    );
+    HelperError::runtime(HELPER, "result-too-large", message)
 }
 
 const HELPER: &str = "safety.parser.csv";
+const MAX_INPUT: usize = 16 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
+/// A value takes two quotes and a comma at least, so that more never fit the answer.
+const MAX_VALUES: usize = MAX_OUTPUT / 3;
+const MAX_COLUMNS: usize = 250_000;

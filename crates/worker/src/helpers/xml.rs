@@ -12,11 +12,14 @@ use quick_xml::{
     escape::resolve_xml_entity,
     events::{BytesRef, BytesStart, Event},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Answer, ErrorClass, HelperError};
 
 pub fn parse(text: &str) -> Result<Answer, HelperError> {
+    if text.len() > MAX_INPUT {
+        return Err(too_large());
+    }
     let mut reader = Reader::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     reader.config_mut().check_comments = true;
     let mut tree = Tree::default();
@@ -52,6 +55,7 @@ struct Tree {
     open: Vec<Element>,
     root: Option<Value>,
     elements: usize,
+    attributes: usize,
 }
 
 struct Element {
@@ -89,7 +93,8 @@ impl Tree {
             return Err(Problem::TooLarge);
         }
         let name = start.name();
-        let attributes = attributes(start)?;
+        let attributes = attributes(start, MAX_ATTRIBUTES.saturating_sub(self.attributes))?;
+        self.attributes += attributes.len();
         let element =
             Element { tag: checked(name.as_ref())?, attributes, text: String::new(), children: Vec::new() };
         self.open.push(element);
@@ -100,12 +105,13 @@ impl Tree {
         let Some(element) = self.open.pop() else {
             return Err(malformed("an element is closed that was never opened"));
         };
-        let value = json!({
-            "tag": element.tag,
-            "attrs": element.attributes,
-            "text": element.text.trim(),
-            "children": element.children,
-        });
+        // Moved, not written with `json!`, which would copy all that is inside once for every level around it.
+        let mut value = Map::new();
+        value.insert("tag".to_owned(), Value::String(element.tag));
+        value.insert("attrs".to_owned(), Value::Object(element.attributes));
+        value.insert("text".to_owned(), Value::String(element.text.trim().to_owned()));
+        value.insert("children".to_owned(), Value::Array(element.children));
+        let value = Value::Object(value);
         match self.open.last_mut() {
             Some(parent) => parent.children.push(value),
             None => self.root = Some(value),
@@ -130,8 +136,8 @@ impl Tree {
     }
 }
 
-/// The library's own search for attributes that stand twice compares each with all others.
-fn attributes(start: &BytesStart<'_>) -> Result<Map<String, Value>, Problem> {
+/// At most `allowed` of them. The library's own search for attributes that stand twice compares each with all others.
+fn attributes(start: &BytesStart<'_>, allowed: usize) -> Result<Map<String, Value>, Problem> {
     let mut attributes = Map::new();
     let mut written = start.attributes();
     for attribute in written.with_checks(false) {
@@ -142,6 +148,9 @@ fn attributes(start: &BytesStart<'_>) -> Result<Map<String, Value>, Problem> {
             .map_err(|error| malformed(&error.to_string()))?;
         if attributes.contains_key(&name) {
             return Err(malformed(&format!("attribute `{name}` stands twice in one tag")));
+        }
+        if attributes.len() >= allowed {
+            return Err(Problem::TooLarge);
         }
         attributes.insert(name, Value::String(value.into_owned()));
     }
@@ -190,7 +199,9 @@ fn doctype_refused() -> HelperError {
 }
 
 fn too_large() -> HelperError {
-    let message = format!("the tree has more than {MAX_ELEMENTS} elements or 16 MiB; split the text first");
+    let message = format!(
+        "the text or its tree has more than {MAX_ELEMENTS} elements, {MAX_ATTRIBUTES} attributes or 16 MiB; split it first"
+    );
     HelperError::runtime(HELPER, "result-too-large", message)
 }
 
@@ -198,5 +209,8 @@ const HELPER: &str = "safety.parser.xml";
 /// Each level is two for the engine's JSON reader, whose stack is small.
 const MAX_DEPTH: usize = 200;
 const MAX_ELEMENTS: usize = 200_000;
+/// In the whole text. Each takes the tree a hundred bytes and more, whatever it says.
+const MAX_ATTRIBUTES: usize = 400_000;
+const MAX_INPUT: usize = 16 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
 const MOST_SHOWN: usize = 80;

@@ -118,12 +118,7 @@ impl Call {
         }
         let answer =
             port.ask(effect).map_err(|LinkLost| Stop(Ending::Trapped("the gateway is gone".to_owned())))?;
-        let received = match &answer {
-            EffectAnswer::Fetched(fetched) => fetched.body.len(),
-            EffectAnswer::Json(text) => text.len(),
-            EffectAnswer::Refused(_) => 0,
-        };
-        self.usage.host_bytes = self.usage.host_bytes.saturating_add(received as u64);
+        self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload() as u64);
         if self.usage.host_bytes > limits.host_bytes {
             Err(Stop(Ending::HostBytes))
         } else {

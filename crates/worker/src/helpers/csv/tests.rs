@@ -54,3 +54,28 @@ fn many_columns_of_one_name() {
     let table = format!("{}k\n{}1", "k,".repeat(200_000), "1,".repeat(200_000));
     check(&table, &json!({"header": true}), &json!([{"k": "1"}]));
 }
+
+/// One row of nothing but delimiters: each costs the reader far more than its byte.
+#[test]
+fn more_values_than_an_answer_holds_are_refused_before_they_are_read() {
+    for table in [
+        ",".repeat(MAX_VALUES + 1),
+        // A quote that opens nothing hides nothing.
+        format!("a\"{}", ",".repeat(MAX_VALUES + 1)),
+        format!("\"{}", ",".repeat(MAX_VALUES + 1)),
+        ",".repeat(MAX_VALUES),
+        "x".repeat(MAX_INPUT + 1),
+        "\n".repeat(MAX_INPUT + 1),
+    ] {
+        check_refused(&table, &json!({}), "HELPER_RUNTIME result-too-large");
+        check_refused(&table, &json!({"header": true}), "HELPER_RUNTIME result-too-large");
+    }
+}
+
+/// No row repeats these names, so that only the header itself can be judged.
+#[test]
+fn a_header_of_very_many_columns_is_refused() {
+    let names = (0..=MAX_COLUMNS).map(|number| number.to_string()).collect::<Vec<_>>();
+    check_refused(&names.join(","), &json!({"header": true}), "HELPER_RUNTIME result-too-large");
+    check(&names[1..].join(","), &json!({"header": true}), &json!([]));
+}

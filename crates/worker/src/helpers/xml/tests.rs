@@ -1,4 +1,4 @@
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -101,4 +101,15 @@ fn deep_and_wide_trees_end_in_an_error() {
 fn a_tag_with_very_many_attributes() {
     let attributes = (0..100_000).map(|number| format!(" a{number}=''")).collect::<Vec<_>>().concat();
     assert!(parse(&format!("<r{attributes}/>")).is_ok());
+}
+
+/// Counted over the whole text: one tag with all of them costs as much as many with a few.
+#[test]
+fn very_many_attributes_and_very_long_texts_end_in_an_error() {
+    let attributes = (0..=MAX_ATTRIBUTES).map(|number| format!(" a{number}=''")).collect::<Vec<_>>();
+    assert_eq!(reason(&format!("<r{}/>", attributes.concat())), "result-too-large");
+    assert!(parse(&format!("<r{}/>", attributes[1..].concat())).is_ok());
+    let elements = "<a k='' l='' m=''/>".repeat(MAX_ATTRIBUTES / 3 + 1);
+    assert_eq!(reason(&format!("<r>{elements}</r>")), "result-too-large");
+    assert_eq!(reason(&" ".repeat(MAX_INPUT + 1)), "result-too-large");
 }
