@@ -63,8 +63,37 @@ fn a_person_is_asked_and_a_yes_is_good_once() {
     assert_eq!(waiting[0]["prompt"], "Say \"hi\"?");
     place.ok(&["approvals", "approve", &id]);
     place.fails(&["approvals", "deny", &id], 1);
+    let records = place.journal("journal-commands");
+    let decided: Vec<&Value> = records.iter().filter(|record| record["kind"] == "approval.decided").collect();
+    assert_eq!(decided.len(), 1, "once, and not for the answer that came too late: {decided:?}");
+    assert_eq!(decided[0]["approval"], id);
+    assert_eq!(decided[0]["state"], "approved");
     assert_eq!(place.ok(&["call", "say", "text=hi"]), "hi!\n");
     place.fails(&["call", "say", "text=hi"], 1);
+}
+
+#[test]
+fn an_admins_answer_over_http_is_written_down() {
+    let place = Place::new();
+    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    place.ok(&["publish", "say"]);
+    let admin = token(&place, &["--admin"]);
+    let serving = Serving::start(&place);
+    serving.call(&admin, "say", &json!({ "text": "hi" }));
+    let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
+    let id = waiting[0]["id"].as_str().unwrap();
+    let path = format!("/admin/v1/approvals/{id}/deny");
+    let (status, _, body) = serving.post_to(&path, Some(&admin), &json!({ "note": "not today" }), &[]);
+    assert_eq!(status, 200, "{body}");
+    serving.stop();
+    let records = place.journal("journal");
+    let decided: Vec<&Value> = records.iter().filter(|record| record["kind"] == "approval.decided").collect();
+    assert_eq!(decided.len(), 1, "{decided:?}");
+    assert_eq!(decided[0]["approval"], id);
+    assert_eq!(decided[0]["state"], "denied");
+    assert_eq!(decided[0]["by"], "token:tests");
+    assert_eq!(decided[0]["note"], "not today");
+    assert_eq!(decided[0]["tool"], "say");
 }
 
 #[test]
@@ -237,8 +266,7 @@ fn tools_never_see_the_gateways_own_files() {
         "x-toolgate-capability": { "approval": { "level": "auto" } },
     }));
     place.ok(&["publish", "peek", "--yes"]);
-    let answer: Value =
-        serde_json::from_str(&place.ok(&["call", "peek", "--format", "json"])).unwrap();
+    let answer: Value = serde_json::from_str(&place.ok(&["call", "peek", "--format", "json"])).unwrap();
     for (path, outcome) in answer["result"].as_object().unwrap() {
         assert_eq!(outcome, "path-blocked", "{path}");
     }
