@@ -4,7 +4,6 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use serde_json::{Map, Value, json};
@@ -15,8 +14,9 @@ use crate::{
     Ending, Failure,
     args::{ClientKind, ConnectArgs, TransportKind},
     commands::approvals,
+    gateway,
     terminal::{Terminal, json_pretty, visible},
-    write,
+    tokens, write,
 };
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -65,8 +65,8 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
     } else {
         let name = format!("client-{}", client_name(args.client));
         let state = approvals::state(config)?;
-        let told = |error: toolgate_store::StateError| Failure::new(visible(&error.to_string()));
-        state.revoke_token(&name, SystemTime::now()).map_err(told)?;
+        let note = |entry: &Value| gateway::note(config, entry);
+        tokens::revoke(&state, &name, note)?;
         let new = NewToken {
             subject: config.auth.local.subject.clone(),
             permissions: config.auth.local.permissions.clone(),
@@ -74,7 +74,7 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
             role: Role::Caller,
             expires: None,
         };
-        state.create_token(new, SystemTime::now()).map_err(told)?.1.as_str().to_owned()
+        tokens::create(&state, new, note)?.as_str().to_owned()
     };
     let mut servers = snippet(&format!("{base}/mcp"), &token);
     Ok(servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default())

@@ -375,6 +375,14 @@ fn clients_are_configured_with_a_backup() {
     let written = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();
     assert!(written.contains("Bearer tg_"), "{written}");
     assert!(place.ok(&["token", "list"]).contains("client-cursor"));
+    place.ok(&["connect", "cursor", "--transport", "http"]);
+    let records = place.journal("journal-commands");
+    let tokens: Vec<(&str, &str)> = records
+        .iter()
+        .filter_map(|record| Some((record["kind"].as_str()?, record["token"].as_str()?)))
+        .collect();
+    let (created, revoked) = (("token.created", "client-cursor"), ("token.revoked", "client-cursor"));
+    assert_eq!(tokens, [created, revoked, created], "a new token, and then another in its place");
 }
 
 #[test]
