@@ -28,16 +28,16 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         TransportKind::Http => reached(&config, args)?,
     };
     if args.client == ClientKind::Codex {
-        return codex(&server, args, terminal);
+        return codex(&server, &config, args, terminal);
     }
     let (path, key) = place(args.client);
-    let after = with_server(before.clone(), key, &server)?;
+    let after = with_server(before, key, &server)?;
     let text = format!("{after:#}\n");
     if args.print {
         writeln!(terminal, "{}", json_pretty(&after))?;
         return Ok(Ending::Clean);
     }
-    put(&path, &text, before.is_object() && path.exists(), terminal)?;
+    put(&path, &text, &Backup::of(&config, args.client), terminal)?;
     Ok(Ending::Clean)
 }
 
@@ -119,7 +119,12 @@ fn with_server(before: Value, key: &str, server: &Value) -> Result<Value, Failur
 }
 
 /// Codex writes TOML: its table is added at the end, where that changes nothing else.
-fn codex(server: &Value, args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn codex(
+    server: &Value,
+    config: &Config,
+    args: &ConnectArgs,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
     let table = codex_table(server);
     if args.print {
         write!(terminal, "{table}")?;
@@ -135,7 +140,7 @@ fn codex(server: &Value, args: &ConnectArgs, terminal: &mut Terminal) -> Result<
         return Err(Failure::at(&path, "it names toolgate already; change it there, or use --print"));
     }
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-    put(&path, &format!("{before}{gap}\n{table}"), path.exists(), terminal)?;
+    put(&path, &format!("{before}{gap}\n{table}"), &Backup::of(config, args.client), terminal)?;
     Ok(Ending::Clean)
 }
 
@@ -159,14 +164,26 @@ fn codex_file() -> PathBuf {
     home.unwrap_or_else(|| PathBuf::from(".codex")).join("config.toml")
 }
 
+/// Where the file as it was is kept. An earlier token may stand in it, so that it lies where no tool can look.
+struct Backup {
+    folder: PathBuf,
+    name: &'static str,
+}
+
+impl Backup {
+    fn of(config: &Config, client: ClientKind) -> Self {
+        Self { folder: config.state.join("backups"), name: client_name(client) }
+    }
+}
+
 /// A token may stand in it, so that it is this user's alone. Links are not followed: who wrote this folder may not choose
 /// another of the user's files.
-fn put(path: &Path, text: &str, exists: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+fn put(path: &Path, text: &str, backup: &Backup, terminal: &mut Terminal) -> Result<(), Failure> {
     if path.is_symlink() {
         return Err(Failure::at(path, "this is a link, and is not written through; use --print"));
     }
-    if exists {
-        let backup = write::write_private_copy(path)?;
+    if path.exists() {
+        let backup = write::write_private_copy(path, &backup.folder, backup.name)?;
         writeln!(terminal, "backup   {}", visible(&backup.to_string_lossy()))?;
     } else if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         write::create_folder(folder)?;

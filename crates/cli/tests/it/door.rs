@@ -260,11 +260,15 @@ fn tools_never_see_the_gateways_own_files() {
     let place = Place::new();
     place.write_tool("peek", &json!({
         "params": [],
-        "code": "const tried = {};\nfor (const path of ['.toolgate/keys/journal.key', '.toolgate/state.db', 'toolgate.yaml', 'tools/peek.json']) {\n  try { safety.fs.readText(path); tried[path] = 'read' } catch (error) { tried[path] = error.reason ?? String(error) }\n}\ntry { safety.fs.writeText('toolgate.yaml', 'version: 1'); tried.write = 'written' } catch (error) { tried.write = error.reason ?? String(error) }\nif (Object.values(tried).some((outcome) => outcome !== 'path-blocked')) throw new Error(JSON.stringify(tried))\nreturn tried",
+        "code": "const tried = {};\nfor (const path of ['.toolgate/keys/journal.key', '.toolgate/state.db', 'toolgate.yaml', 'tools/peek.json', '.mcp.json', '.cursor/mcp.json']) {\n  try { safety.fs.readText(path); tried[path] = 'read' } catch (error) { tried[path] = error.reason ?? String(error) }\n}\ntry { safety.fs.writeText('toolgate.yaml', 'version: 1'); tried.write = 'written' } catch (error) { tried.write = error.reason ?? String(error) }\nif (Object.values(tried).some((outcome) => outcome !== 'path-blocked')) throw new Error(JSON.stringify(tried))\nreturn tried",
         "humanInTheLoop": { "mode": "DISABLED" },
         "sandboxOverrides": { "fileRead": true, "fileWrite": true },
         "x-toolgate-capability": { "approval": { "level": "auto" } },
     }));
+    // What clients were given holds a token, and so does what stood there before.
+    for client in ["claude", "cursor"] {
+        place.ok(&["connect", client, "--transport", "http"]);
+    }
     place.ok(&["publish", "peek", "--yes"]);
     let answer: Value = serde_json::from_str(&place.ok(&["call", "peek", "--format", "json"])).unwrap();
     for (path, outcome) in answer["result"].as_object().unwrap() {
@@ -370,7 +374,7 @@ fn clients_are_configured_with_a_backup() {
     assert_eq!(written["mcpServers"]["other"]["command"], "x");
     assert_eq!(written["more"], 1);
     assert_eq!(written["mcpServers"]["toolgate"]["args"][0], "serve");
-    assert!(place.path().join(".mcp.toolgate-backup-1").exists());
+    assert!(place.path().join(".toolgate/backups/claude-1").exists());
     place.ok(&["connect", "cursor", "--transport", "http"]);
     let written = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();
     assert!(written.contains("Bearer tg_"), "{written}");
