@@ -54,7 +54,7 @@ fn decide(
     let by = gateway::operator();
     match queue.decide(&id_of(id)?, state, &by, note, SystemTime::now()) {
         Ok(approval) => {
-            writeln!(terminal, "{}  {}", approval.state.name(), visible(&approval.question.prompt))?;
+            line(&approval, terminal)?;
             Ok(Ending::Clean)
         }
         Err(problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown)) => {
@@ -103,6 +103,7 @@ fn list(found: &[Approval], format: OutputFormat, terminal: &mut Terminal) -> Re
     Ok(Ending::Clean)
 }
 
+/// Who calls what, and why a person is asked, are the gateway's own words; the prompt may be the tool's.
 fn line(approval: &Approval, terminal: &mut Terminal) -> Result<(), Failure> {
     let question = &approval.question;
     let bold = terminal.palette.bold;
@@ -116,6 +117,9 @@ fn line(approval: &Approval, terminal: &mut Terminal) -> Result<(), Failure> {
         visible(&question.binding.tool),
         visible(&question.prompt)
     )?;
+    for reason in &question.because {
+        writeln!(terminal, "    because {}", visible(reason))?;
+    }
     Ok(())
 }
 

@@ -61,6 +61,9 @@ fn a_person_is_asked_and_a_yes_is_good_once() {
     let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
     let id = waiting[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(waiting[0]["prompt"], "Say \"hi\"?");
+    let listed = place.ok(&["approvals", "list"]);
+    assert!(listed.contains("calls say"), "beside the tool's own words: {listed}");
+    assert!(listed.contains("because human_in_the_loop"), "{listed}");
     place.ok(&["approvals", "approve", &id]);
     place.fails(&["approvals", "deny", &id], 1);
     let records = place.journal("journal-commands");
