@@ -77,7 +77,7 @@ pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec
 }
 
 fn client_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    CLIENT_FILES.iter().map(|file| folder.join(file))
+    CLIENT_FILES.into_iter().map(move |file| folder.join(file))
 }
 
 /// Where clients look for the gateways of a folder.

@@ -75,11 +75,9 @@ fn an_answer_that_comes_too_late_leaves_no_record() {
     let world = world(true);
     world.queue.decide(&world.id, ApprovalState::Denied, "admin ann", None, at(1)).unwrap();
     let late = world.queue.decide(&world.id, ApprovalState::Approved, "client", None, at(2));
-    assert_eq!(late, Err(ApprovalError::NotPending(ApprovalState::Denied)));
+    assert_eq!(late.unwrap_err(), ApprovalError::NotPending(ApprovalState::Denied));
     let nobodys = ApprovalId::from_random([7; 16]);
-    assert_eq!(
-        world.queue.decide(&nobodys, ApprovalState::Approved, "client", None, at(2)),
-        Err(ApprovalError::Unknown)
-    );
+    let lost = world.queue.decide(&nobodys, ApprovalState::Approved, "client", None, at(2));
+    assert_eq!(lost.unwrap_err(), ApprovalError::Unknown);
     assert_eq!(world.written.lock().unwrap().len(), 1);
 }
