@@ -21,6 +21,7 @@ mod similar;
 mod table;
 mod terminal;
 mod time;
+mod tokens;
 mod trial;
 mod write;
 

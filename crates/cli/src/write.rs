@@ -35,7 +35,7 @@ pub fn create_folder(path: &Path) -> Result<(), Failure> {
 /// A folder that only this user can look into.
 pub fn create_private_folder(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::DirBuilderExt;
-    match fs::DirBuilder::new().mode(0o700).create(path) {
+    match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map_err(|error| Failure::at(path, error)),
     }
@@ -48,13 +48,14 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map(drop).map_err(|error| Failure::at(path, error))
 }
 
-/// A copy beside the file under a name that nobody has yet, for this user's eyes only.
-pub fn write_private_copy(path: &Path) -> Result<PathBuf, Failure> {
+/// A copy in a private folder under a name that nobody has yet, for this user's eyes only.
+pub fn write_private_copy(path: &Path, folder: &Path, name: &str) -> Result<PathBuf, Failure> {
+    create_private_folder(folder)?;
     let bytes = fs::read(path).map_err(|error| Failure::at(path, error))?;
     let mut number = 1;
     loop {
-        let backup = path.with_extension(format!("toolgate-backup-{number}"));
-        let copied = private_beside(path, &bytes)
+        let backup = folder.join(format!("{name}-{number}"));
+        let copied = private_beside(&backup, &bytes)
             .and_then(|file| file.persist_noclobber(&backup).map_err(|error| error.error));
         match copied {
             Ok(_) => return Ok(backup),

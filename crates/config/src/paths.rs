@@ -34,7 +34,7 @@ pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
 impl Config {
     /// What decides over tools, and what is remembered of them. A tool that may write in the workspace must not write here,
     /// nor read the state folder, although all of it usually lies in the workspace: it would publish itself, forge the
-    /// journal, or take the keys.
+    /// journal, or take the keys. Nor the files in which `toolgate connect` tells clients their tokens.
     pub fn guarded_paths(&self) -> Vec<PathBuf> {
         let policy = &self.policy;
         let keys = self.auth.jwt.iter().filter_map(|issuer| match &issuer.key {
@@ -52,6 +52,8 @@ impl Config {
             .chain(&self.secrets.rules)
             .chain(&self.also_guarded)
             .cloned()
+            .chain(client_files(&self.workspace))
+            .chain(self.file.as_deref().and_then(Path::parent).into_iter().flat_map(client_files))
             .collect()
     }
 }
@@ -62,6 +64,7 @@ pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec
     let usual = workspace.join(FILE_NAME);
     let named = std::path::absolute(config_path(None, env)).ok();
     let mut guarded = vec![workspace.join(STATE_FOLDER), usual.clone()];
+    guarded.extend(client_files(workspace));
     for file in std::iter::once(usual).chain(named) {
         if let Ok(config) = Config::load(&file, env, &Overrides::default()) {
             guarded.extend(config.guarded_paths());
@@ -72,6 +75,13 @@ pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec
     guarded.dedup();
     guarded
 }
+
+fn client_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    CLIENT_FILES.into_iter().map(move |file| folder.join(file))
+}
+
+/// Where clients look for the gateways of a folder.
+const CLIENT_FILES: [&str; 4] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml"];
 
 /// Where the state is unless the configuration says otherwise.
 const STATE_FOLDER: &str = ".toolgate";

@@ -27,6 +27,7 @@ use crate::{
     alerts::Alerts,
     builder::Builder,
     catalog,
+    decisions::RecordedQueue,
     detector::open_detector,
     handlers::open_handlers,
     journal::FileJournal,
@@ -420,6 +421,14 @@ fn workshop(
     })
 }
 
+fn recorded_queue(journal: &FileJournal, state: &Arc<State>) -> Arc<dyn ApprovalQueue> {
+    let files = journal.files.clone();
+    Arc::new(RecordedQueue::new(Arc::clone(state), move |entry| {
+        files.append(entry)?;
+        Ok(())
+    }))
+}
+
 fn gate_parts(
     config: &Config,
     journal: &FileJournal,
@@ -436,7 +445,7 @@ fn gate_parts(
             OnAuditFailure::Continue => OnJournalFailure::Continue,
         },
         shows: if config.audit.debug { Shows::Everything } else { Shows::Digests },
-        queue: Arc::clone(state) as Arc<dyn ApprovalQueue>,
+        queue: recorded_queue(journal, state),
         approvals: ApprovalSettings {
             default: match approvals.default {
                 Ask::ByRisk => ApprovalDefault::From(lowest),

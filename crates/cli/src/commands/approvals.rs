@@ -3,6 +3,7 @@
 use std::{io::Write, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
+use toolgate::RecordedQueue;
 use toolgate_config::{Config, Overrides};
 use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore};
 use toolgate_store::State;
@@ -17,7 +18,7 @@ use crate::{
 
 pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let queue = state(&config)?;
+    let queue = toolgate::open_queue(&config).map_err(|error| Failure::new(visible(&error.to_string())))?;
     let now = SystemTime::now();
     match &args.command {
         ApprovalsCommand::List { all, format } => {
@@ -31,10 +32,10 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             Ok(Ending::Clean)
         }
         ApprovalsCommand::Approve { id, note } => {
-            decide(&config, &queue, (id, ApprovalState::Approved, note.as_deref()), terminal)
+            decide(&queue, (id, ApprovalState::Approved, note.as_deref()), terminal)
         }
         ApprovalsCommand::Deny { id, note } => {
-            decide(&config, &queue, (id, ApprovalState::Denied, note.as_deref()), terminal)
+            decide(&queue, (id, ApprovalState::Denied, note.as_deref()), terminal)
         }
         ApprovalsCommand::Watch => gateway::wait(watch(&queue, terminal)),
     }
@@ -46,22 +47,14 @@ pub fn state(config: &Config) -> Result<Arc<State>, Failure> {
 }
 
 fn decide(
-    config: &Config,
-    queue: &State,
+    queue: &RecordedQueue,
     (id, state, note): (&str, ApprovalState, Option<&str>),
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
     let by = gateway::operator();
-    // Written down before it is done: what cannot be recorded is not decided.
-    gateway::note(
-        config,
-        &json!({
-            "kind": "approval.decided", "approval": id, "state": state.name(), "by": by, "note": note,
-        }),
-    )?;
     match queue.decide(&id_of(id)?, state, &by, note, SystemTime::now()) {
         Ok(approval) => {
-            writeln!(terminal, "{}  {}", approval.state.name(), visible(&approval.question.prompt))?;
+            line(&approval, terminal)?;
             Ok(Ending::Clean)
         }
         Err(problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown)) => {
@@ -71,7 +64,7 @@ fn decide(
     }
 }
 
-async fn watch(queue: &State, terminal: &mut Terminal) -> Result<Ending, Failure> {
+async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let mut changes = queue.changes();
     let mut seen: Vec<ApprovalId> = Vec::new();
     loop {
@@ -110,6 +103,7 @@ fn list(found: &[Approval], format: OutputFormat, terminal: &mut Terminal) -> Re
     Ok(Ending::Clean)
 }
 
+/// Who calls what, and why a person is asked, are the gateway's own words; the prompt may be the tool's.
 fn line(approval: &Approval, terminal: &mut Terminal) -> Result<(), Failure> {
     let question = &approval.question;
     let bold = terminal.palette.bold;
@@ -123,6 +117,9 @@ fn line(approval: &Approval, terminal: &mut Terminal) -> Result<(), Failure> {
         visible(&question.binding.tool),
         visible(&question.prompt)
     )?;
+    for reason in &question.because {
+        writeln!(terminal, "    because {}", visible(reason))?;
+    }
     Ok(())
 }
 

@@ -4,7 +4,6 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use serde_json::{Map, Value, json};
@@ -15,8 +14,9 @@ use crate::{
     Ending, Failure,
     args::{ClientKind, ConnectArgs, TransportKind},
     commands::approvals,
+    gateway,
     terminal::{Terminal, json_pretty, visible},
-    write,
+    tokens, write,
 };
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -28,16 +28,16 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         TransportKind::Http => reached(&config, args)?,
     };
     if args.client == ClientKind::Codex {
-        return codex(&server, args, terminal);
+        return codex(&server, &config, args, terminal);
     }
     let (path, key) = place(args.client);
-    let after = with_server(before.clone(), key, &server)?;
+    let after = with_server(before, key, &server)?;
     let text = format!("{after:#}\n");
     if args.print {
         writeln!(terminal, "{}", json_pretty(&after))?;
         return Ok(Ending::Clean);
     }
-    put(&path, &text, before.is_object() && path.exists(), terminal)?;
+    put(&path, &text, &Backup::of(&config, args.client), terminal)?;
     Ok(Ending::Clean)
 }
 
@@ -65,8 +65,8 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
     } else {
         let name = format!("client-{}", client_name(args.client));
         let state = approvals::state(config)?;
-        let told = |error: toolgate_store::StateError| Failure::new(visible(&error.to_string()));
-        state.revoke_token(&name, SystemTime::now()).map_err(told)?;
+        let note = |entry: &Value| gateway::note(config, entry);
+        tokens::revoke(&state, &name, note)?;
         let new = NewToken {
             subject: config.auth.local.subject.clone(),
             permissions: config.auth.local.permissions.clone(),
@@ -74,7 +74,7 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
             role: Role::Caller,
             expires: None,
         };
-        state.create_token(new, SystemTime::now()).map_err(told)?.1.as_str().to_owned()
+        tokens::create(&state, new, note)?.as_str().to_owned()
     };
     let mut servers = snippet(&format!("{base}/mcp"), &token);
     Ok(servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default())
@@ -119,7 +119,12 @@ fn with_server(before: Value, key: &str, server: &Value) -> Result<Value, Failur
 }
 
 /// Codex writes TOML: its table is added at the end, where that changes nothing else.
-fn codex(server: &Value, args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn codex(
+    server: &Value,
+    config: &Config,
+    args: &ConnectArgs,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
     let table = codex_table(server);
     if args.print {
         write!(terminal, "{table}")?;
@@ -135,7 +140,7 @@ fn codex(server: &Value, args: &ConnectArgs, terminal: &mut Terminal) -> Result<
         return Err(Failure::at(&path, "it names toolgate already; change it there, or use --print"));
     }
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-    put(&path, &format!("{before}{gap}\n{table}"), path.exists(), terminal)?;
+    put(&path, &format!("{before}{gap}\n{table}"), &Backup::of(config, args.client), terminal)?;
     Ok(Ending::Clean)
 }
 
@@ -159,14 +164,26 @@ fn codex_file() -> PathBuf {
     home.unwrap_or_else(|| PathBuf::from(".codex")).join("config.toml")
 }
 
+/// Where the file as it was is kept. An earlier token may stand in it, so that it lies where no tool can look.
+struct Backup {
+    folder: PathBuf,
+    name: &'static str,
+}
+
+impl Backup {
+    fn of(config: &Config, client: ClientKind) -> Self {
+        Self { folder: config.state.join("backups"), name: client_name(client) }
+    }
+}
+
 /// A token may stand in it, so that it is this user's alone. Links are not followed: who wrote this folder may not choose
 /// another of the user's files.
-fn put(path: &Path, text: &str, exists: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+fn put(path: &Path, text: &str, backup: &Backup, terminal: &mut Terminal) -> Result<(), Failure> {
     if path.is_symlink() {
         return Err(Failure::at(path, "this is a link, and is not written through; use --print"));
     }
-    if exists {
-        let backup = write::write_private_copy(path)?;
+    if path.exists() {
+        let backup = write::write_private_copy(path, &backup.folder, backup.name)?;
         writeln!(terminal, "backup   {}", visible(&backup.to_string_lossy()))?;
     } else if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         write::create_folder(folder)?;

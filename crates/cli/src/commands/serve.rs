@@ -28,6 +28,7 @@ use crate::{
     gateway,
     serve::{auth, log::Log, telemetry},
     terminal::{Terminal, json_pretty, visible},
+    tokens,
 };
 
 pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
@@ -168,8 +169,11 @@ struct SessionToken {
 
 impl Drop for SessionToken {
     fn drop(&mut self) {
-        // Where this fails the token still expires.
-        let _ = self.toolgate.state().revoke_token(&self.name, SystemTime::now());
+        let state = self.toolgate.state();
+        if tokens::revoke(state, &self.name, |entry| note(&self.toolgate, entry)).is_err() {
+            // Shutting out needs no record. Where this fails too, the token still expires.
+            let _ = state.revoke_token(&self.name, SystemTime::now());
+        }
     }
 }
 
@@ -181,20 +185,22 @@ fn greet(toolgate: &Arc<Toolgate>, base: &str, log: Log) -> Result<Option<Sessio
         return Ok(None);
     }
     let name = format!("serve-{}", std::process::id());
-    let now = SystemTime::now();
-    let told = |error: toolgate_store::StateError| Failure::new(visible(&error.to_string()));
-    toolgate.state().revoke_token(&name, now).map_err(told)?;
+    tokens::revoke(toolgate.state(), &name, |entry| note(toolgate, entry))?;
     let new = NewToken {
         name: name.clone(),
         subject: config.auth.local.subject.clone(),
         permissions: config.auth.local.permissions.clone(),
         role: toolgate_store::Role::Caller,
-        expires: Some(now + SESSION_TOKEN),
+        expires: Some(SystemTime::now() + SESSION_TOKEN),
     };
-    let (_, text) = toolgate.state().create_token(new, now).map_err(told)?;
+    let text = tokens::create(toolgate.state(), new, |entry| note(toolgate, entry))?;
     let snippet = json_pretty(&connect::snippet(&format!("{base}/mcp"), text.as_str()));
     Terminal::note(&format!("\nFor clients, good until this process ends:\n{snippet}\n"));
     Ok(Some(SessionToken { toolgate: Arc::clone(toolgate), name }))
+}
+
+fn note(toolgate: &Toolgate, entry: &serde_json::Value) -> Result<(), Failure> {
+    toolgate.note(entry).map_err(|error| Failure::new(visible(&error.to_string())))
 }
 
 fn http_settings(config: &Config) -> HttpSettings {

@@ -2,7 +2,6 @@
 
 use std::{io::Write, time::SystemTime};
 
-use serde_json::json;
 use toolgate_config::Overrides;
 use toolgate_store::{NewToken, Role, State};
 
@@ -12,7 +11,7 @@ use crate::{
     commands::approvals,
     gateway,
     terminal::{Terminal, visible},
-    time,
+    time, tokens,
 };
 
 pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -39,27 +38,14 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 role: if *admin { Role::Admin } else { Role::Caller },
                 expires,
             };
-            gateway::note(
-                &config,
-                &json!({
-                    "kind": "token.created", "token": new.name, "subject": new.subject, "permissions": new.permissions,
-                    "role": new.role.name(), "by": gateway::operator(),
-                }),
-            )?;
-            let (_, text) =
-                state.create_token(new, now).map_err(|error| Failure::new(visible(&error.to_string())))?;
+            let text = tokens::create(&state, new, |entry| gateway::note(&config, entry))?;
             Terminal::note("This token is shown once; keep it where secrets are kept.");
             writeln!(terminal, "{}", text.as_str())?;
             Ok(Ending::Clean)
         }
         TokenCommand::List => list(&state, terminal),
         TokenCommand::Revoke { token } => {
-            let entry = json!({ "kind": "token.revoked", "token": token, "by": gateway::operator() });
-            gateway::note(&config, &entry)?;
-            let revoked = state
-                .revoke_token(token, SystemTime::now())
-                .map_err(|error| Failure::new(visible(&error.to_string())))?;
-            match revoked {
+            match tokens::revoke(&state, token, |entry| gateway::note(&config, entry))? {
                 Some(found) => {
                     writeln!(terminal, "revoked  {}", visible(&found.name))?;
                     Ok(Ending::Clean)

@@ -61,10 +61,42 @@ fn a_person_is_asked_and_a_yes_is_good_once() {
     let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
     let id = waiting[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(waiting[0]["prompt"], "Say \"hi\"?");
+    let listed = place.ok(&["approvals", "list"]);
+    assert!(listed.contains("calls say"), "beside the tool's own words: {listed}");
+    assert!(listed.contains("because human_in_the_loop"), "{listed}");
     place.ok(&["approvals", "approve", &id]);
     place.fails(&["approvals", "deny", &id], 1);
+    let records = place.journal("journal-commands");
+    let decided: Vec<&Value> = records.iter().filter(|record| record["kind"] == "approval.decided").collect();
+    assert_eq!(decided.len(), 1, "once, and not for the answer that came too late: {decided:?}");
+    assert_eq!(decided[0]["approval"], id);
+    assert_eq!(decided[0]["state"], "approved");
     assert_eq!(place.ok(&["call", "say", "text=hi"]), "hi!\n");
     place.fails(&["call", "say", "text=hi"], 1);
+}
+
+#[test]
+fn an_admins_answer_over_http_is_written_down() {
+    let place = Place::new();
+    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    place.ok(&["publish", "say"]);
+    let admin = token(&place, &["--admin"]);
+    let serving = Serving::start(&place);
+    serving.call(&admin, "say", &json!({ "text": "hi" }));
+    let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
+    let id = waiting[0]["id"].as_str().unwrap();
+    let path = format!("/admin/v1/approvals/{id}/deny");
+    let (status, _, body) = serving.post_to(&path, Some(&admin), &json!({ "note": "not today" }), &[]);
+    assert_eq!(status, 200, "{body}");
+    serving.stop();
+    let records = place.journal("journal");
+    let decided: Vec<&Value> = records.iter().filter(|record| record["kind"] == "approval.decided").collect();
+    assert_eq!(decided.len(), 1, "{decided:?}");
+    assert_eq!(decided[0]["approval"], id);
+    assert_eq!(decided[0]["state"], "denied");
+    assert_eq!(decided[0]["by"], "token:tests");
+    assert_eq!(decided[0]["note"], "not today");
+    assert_eq!(decided[0]["tool"], "say");
 }
 
 #[test]
@@ -231,11 +263,15 @@ fn tools_never_see_the_gateways_own_files() {
     let place = Place::new();
     place.write_tool("peek", &json!({
         "params": [],
-        "code": "const tried = {};\nfor (const path of ['.toolgate/keys/journal.key', '.toolgate/state.db', 'toolgate.yaml', 'tools/peek.json']) {\n  try { safety.fs.readText(path); tried[path] = 'read' } catch (error) { tried[path] = error.reason ?? String(error) }\n}\ntry { safety.fs.writeText('toolgate.yaml', 'version: 1'); tried.write = 'written' } catch (error) { tried.write = error.reason ?? String(error) }\nif (Object.values(tried).some((outcome) => outcome !== 'path-blocked')) throw new Error(JSON.stringify(tried))\nreturn tried",
+        "code": "const tried = {};\nfor (const path of ['.toolgate/keys/journal.key', '.toolgate/state.db', 'toolgate.yaml', 'tools/peek.json', '.mcp.json', '.cursor/mcp.json']) {\n  try { safety.fs.readText(path); tried[path] = 'read' } catch (error) { tried[path] = error.reason ?? String(error) }\n}\ntry { safety.fs.writeText('toolgate.yaml', 'version: 1'); tried.write = 'written' } catch (error) { tried.write = error.reason ?? String(error) }\nif (Object.values(tried).some((outcome) => outcome !== 'path-blocked')) throw new Error(JSON.stringify(tried))\nreturn tried",
         "humanInTheLoop": { "mode": "DISABLED" },
         "sandboxOverrides": { "fileRead": true, "fileWrite": true },
         "x-toolgate-capability": { "approval": { "level": "auto" } },
     }));
+    // What clients were given holds a token, and so does what stood there before.
+    for client in ["claude", "cursor"] {
+        place.ok(&["connect", client, "--transport", "http"]);
+    }
     place.ok(&["publish", "peek", "--yes"]);
     let answer: Value = serde_json::from_str(&place.ok(&["call", "peek", "--format", "json"])).unwrap();
     for (path, outcome) in answer["result"].as_object().unwrap() {
@@ -341,11 +377,19 @@ fn clients_are_configured_with_a_backup() {
     assert_eq!(written["mcpServers"]["other"]["command"], "x");
     assert_eq!(written["more"], 1);
     assert_eq!(written["mcpServers"]["toolgate"]["args"][0], "serve");
-    assert!(place.path().join(".mcp.toolgate-backup-1").exists());
+    assert!(place.path().join(".toolgate/backups/claude-1").exists());
     place.ok(&["connect", "cursor", "--transport", "http"]);
     let written = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();
     assert!(written.contains("Bearer tg_"), "{written}");
     assert!(place.ok(&["token", "list"]).contains("client-cursor"));
+    place.ok(&["connect", "cursor", "--transport", "http"]);
+    let records = place.journal("journal-commands");
+    let tokens: Vec<(&str, &str)> = records
+        .iter()
+        .filter_map(|record| Some((record["kind"].as_str()?, record["token"].as_str()?)))
+        .collect();
+    let (created, revoked) = (("token.created", "client-cursor"), ("token.revoked", "client-cursor"));
+    assert_eq!(tokens, [created, revoked, created], "a new token, and then another in its place");
 }
 
 #[test]

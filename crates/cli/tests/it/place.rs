@@ -143,9 +143,19 @@ impl Serving {
 
     /// Status and body of one request.
     pub fn post(&self, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> (u16, String, String) {
+        self.post_to("/mcp", token, body, headers)
+    }
+
+    pub fn post_to(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: &Value,
+        headers: &[(&str, &str)],
+    ) -> (u16, String, String) {
         let body = body.to_string();
         let mut request = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+            "POST {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
             self.address,
             body.len()
         );

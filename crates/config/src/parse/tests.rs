@@ -252,6 +252,18 @@ fn every_path_is_resolved_and_guarded() {
     assert!(!guarded.contains(&config.workspace));
 }
 
+/// A tool that could read them would call other tools with the client's token.
+#[test]
+fn what_clients_are_told_is_guarded() {
+    let config = parse("version: 1\nworkspace: w\n").unwrap();
+    let draft = crate::guarded_in(Path::new("/srv/gate/w"), &no_env);
+    for file in [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml"] {
+        let file = Path::new("/srv/gate/w").join(file);
+        assert!(config.guarded_paths().contains(&file), "{}", file.display());
+        assert!(draft.contains(&file), "{}", file.display());
+    }
+}
+
 #[test]
 fn a_file_is_loaded_with_its_folder_as_the_base() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,122 @@
+//! Who said yes or no? No answer counts that the journal has not taken down, whichever way it came.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use toolgate_config::Config;
+use toolgate_gate::{
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
+    Spent, Trust,
+};
+use toolgate_store::State;
+
+use crate::open::{OpenError, note_command, open_state};
+
+#[cfg(test)]
+mod tests;
+
+/// The queue for a command, which writes into the commands' journal.
+pub fn open_queue(config: &Config) -> Result<RecordedQueue, OpenError> {
+    let state = open_state(config)?;
+    let config = config.clone();
+    Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry)))
+}
+
+/// The queue of approvals, whose rows are thrown away after some weeks: what was decided stays in the journal.
+pub struct RecordedQueue {
+    queue: Arc<State>,
+    note: Box<Note>,
+    /// Held from the look at the question to its end, so that of two answers only the one that counts is written.
+    deciding: Mutex<()>,
+}
+
+type Note = dyn Fn(&Value) -> Result<(), OpenError> + Send + Sync;
+
+impl RecordedQueue {
+    pub(crate) fn new(
+        queue: Arc<State>,
+        note: impl Fn(&Value) -> Result<(), OpenError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { queue, note: Box::new(note), deciding: Mutex::new(()) }
+    }
+}
+
+impl ApprovalStore for RecordedQueue {
+    fn open(&self, question: NewApproval, now: SystemTime) -> Result<Approval, ApprovalError> {
+        self.queue.open(question, now)
+    }
+
+    fn get(&self, id: &ApprovalId, now: SystemTime) -> Result<Approval, ApprovalError> {
+        self.queue.get(id, now)
+    }
+
+    fn spend(
+        &self,
+        binding: &Binding,
+        id: Option<&ApprovalId>,
+        now: SystemTime,
+    ) -> Result<Option<Spent>, ApprovalError> {
+        self.queue.spend(binding, id, now)
+    }
+
+    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.queue.is_denied(binding, now)
+    }
+
+    fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.queue.is_trusted(trust, now)
+    }
+
+    fn remember(&self, trust: &Trust) -> Result<(), ApprovalError> {
+        self.queue.remember(trust)
+    }
+}
+
+impl ApprovalQueue for RecordedQueue {
+    fn list(
+        &self,
+        state: Option<ApprovalState>,
+        limit: usize,
+        now: SystemTime,
+    ) -> Result<Vec<Approval>, ApprovalError> {
+        self.queue.list(state, limit, now)
+    }
+
+    fn decide(
+        &self,
+        id: &ApprovalId,
+        verdict: ApprovalState,
+        by: &str,
+        note: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Approval, ApprovalError> {
+        let _one_at_a_time = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.queue.get(id, now)?;
+        // What can no longer be decided is refused by the queue, which says why, and leaves no record of a decision.
+        if asked.state == ApprovalState::Pending {
+            let binding = &asked.question.binding;
+            let entry = json!({
+                "kind": "approval.decided", "approval": id.as_str(), "state": verdict.name(), "by": by, "note": note,
+                "caller": binding.caller, "tool": binding.tool,
+            });
+            // Before it is done: what cannot be recorded is not decided.
+            (self.note)(&entry).map_err(|error| ApprovalError::Unavailable(error.to_string()))?;
+        }
+        self.queue.decide(id, verdict, by, note, now)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.queue.changes()
+    }
+}
+
+impl fmt::Debug for RecordedQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordedQueue").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,83 @@
+use std::time::Duration;
+
+use tempfile::TempDir;
+use toolgate_store::Limits;
+
+use super::*;
+
+struct World {
+    queue: RecordedQueue,
+    written: Arc<Mutex<Vec<Value>>>,
+    id: ApprovalId,
+    _folder: TempDir,
+}
+
+/// One question that waits, and a journal that takes what it is given or nothing.
+fn world(journal_works: bool) -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { max_pending: 10, max_pending_per_caller: 10 };
+    let state = Arc::new(State::open(&folder.path().join("state.db"), limits).unwrap());
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&written);
+    let queue = RecordedQueue::new(state, move |entry| {
+        if !journal_works {
+            return Err(OpenError { part: "journal", problem: "the disk is full".to_owned() });
+        }
+        heard.lock().unwrap().push(entry.clone());
+        Ok(())
+    });
+    let text = |text: &str| text.to_owned();
+    let question = NewApproval {
+        binding: Binding {
+            caller: text("token:tests"),
+            tool: text("say"),
+            tool_digest: text("tool"),
+            arguments_digest: text("arguments"),
+            policy_digest: text("policy"),
+        },
+        prompt: text("Say it?"),
+        because: vec![text("risk")],
+        risk: text("L4"),
+        created: at(0),
+        expires: at(100),
+    };
+    let id = queue.open(question, at(0)).unwrap().id;
+    World { queue, written, id, _folder: folder }
+}
+
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + seconds)
+}
+
+#[test]
+fn a_decision_is_written_down_with_who_made_it() {
+    let world = world(true);
+    world.queue.decide(&world.id, ApprovalState::Denied, "admin ann", Some("not today"), at(1)).unwrap();
+    let expected = json!({
+        "kind": "approval.decided", "approval": world.id.as_str(), "state": "denied", "by": "admin ann",
+        "note": "not today", "caller": "token:tests", "tool": "say",
+    });
+    assert_eq!(*world.written.lock().unwrap(), [expected]);
+}
+
+#[test]
+fn what_cannot_be_written_down_is_not_decided() {
+    let world = world(false);
+    for verdict in [ApprovalState::Approved, ApprovalState::Denied] {
+        let refused = world.queue.decide(&world.id, verdict, "client", None, at(1));
+        assert!(matches!(refused, Err(ApprovalError::Unavailable(_))), "{refused:?}");
+    }
+    assert_eq!(world.queue.get(&world.id, at(1)).unwrap().state, ApprovalState::Pending);
+}
+
+#[test]
+fn an_answer_that_comes_too_late_leaves_no_record() {
+    let world = world(true);
+    world.queue.decide(&world.id, ApprovalState::Denied, "admin ann", None, at(1)).unwrap();
+    let late = world.queue.decide(&world.id, ApprovalState::Approved, "client", None, at(2));
+    assert_eq!(late.unwrap_err(), ApprovalError::NotPending(ApprovalState::Denied));
+    let nobodys = ApprovalId::from_random([7; 16]);
+    let lost = world.queue.decide(&nobodys, ApprovalState::Approved, "client", None, at(2));
+    assert_eq!(lost.unwrap_err(), ApprovalError::Unknown);
+    assert_eq!(world.written.lock().unwrap().len(), 1);
+}
