@@ -25,6 +25,7 @@ use super::{
     arg::refused,
     command::CliCommand,
     environment::{self, GatewayEnvironment},
+    glued,
     known::Known,
     launch::OrderLimits,
     line::{self, Values},
@@ -99,13 +100,16 @@ impl CliTool {
     ) -> Result<Self, String> {
         let program = Program::find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
         let known = Known::of(&program.name);
+        let paths = paths::names(&spec)?;
         if let CommandBody::Manifest(cli) = &body {
             check_program(cli, &program)?;
             check_shell(&cli.command, policy)?;
             check_elements(cli, known)?;
+            if !known.ends_options_at_dashes() {
+                glued::check(cli, &spec, &paths)?;
+            }
             check_secrets(cli, &spec)?;
         }
-        let paths = paths::names(&spec)?;
         let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
         let has_network = policy.network.mode.value != NetworkMode::Blocked;
         let shape = if spec.governance.output.is_some() { Shape::Object } else { Shape::Free };

@@ -121,6 +121,33 @@ fn a_line_that_hands_the_options_to_the_caller_is_not_loaded() {
 }
 
 #[test]
+fn a_value_does_not_go_on_with_a_group_of_letters() {
+    let world = World::new();
+    // Nothing is known of the program: `K/path` after `-s` would be the option `-K`.
+    for args in ["'-s{text}'", "'-s{text}.txt'", "{each: list, args: ['-s{item}']}"] {
+        let why = world.load(&manifest("echo", args)).unwrap_err();
+        assert!(why.contains("more options") && why.contains("allowOption"), "{args}: {why}");
+    }
+    for args in [
+        "'-n{count}'",
+        "'-s{path}'",
+        "{value: '-s{text}', allowOption: true}",
+        "'-s'\n'{text}'",
+        "'-s={text}'",
+    ] {
+        world.load(&manifest("echo", args)).unwrap();
+    }
+    let bounded = |by: &str| {
+        let plain = manifest("echo", "'-s{text}'").replace("{text: x,", "{text: '5',");
+        plain.replace("text: {type: string}", &format!("text: {{type: string, {by}}}"))
+    };
+    for by in ["pattern: '^[0-9]+$'", "enum: ['5', y]"] {
+        world.load(&bounded(by)).unwrap();
+    }
+    assert!(world.load(&bounded("pattern: '^[0-9]'")).is_err());
+}
+
+#[test]
 fn a_working_folder_is_in_sight_or_the_tool_is_not_loaded() {
     let blind = "
 name: blind

@@ -186,7 +186,7 @@ fn argument(
         report.say(
             &at.key("allowOption"),
             "`allowOption` has no meaning here",
-            "it belongs to a `value` that is `{param}` or `name={param}`",
+            "it belongs to a `value` that is `{param}`, `name={param}` or `-n{param}`",
         );
     }
 }
@@ -199,7 +199,10 @@ fn chooses_option(start: &str) -> bool {
 fn may_carry_option(parts: &[ArgPart]) -> bool {
     match parts {
         [ArgPart::Variable(_)] => true,
-        [ArgPart::Literal(start), ArgPart::Variable(_)] => start.ends_with('='),
+        // Glued to a letter of which only the author knows that it takes a value.
+        [ArgPart::Literal(start), ArgPart::Variable(_)] => {
+            start.ends_with('=') || (start.starts_with('-') && !start.starts_with("--"))
+        }
         _ => false,
     }
 }
