@@ -166,8 +166,8 @@ fn shell(operator: &str, document: impl FnOnce(&mut ToolSpec)) -> Result<CliTool
     document(&mut spec);
     let text = format!("tools: {{bash: {{capability: {operator}}}}}");
     let user = UserOverrides::parse(&text, Format::Yaml).unwrap();
-    let set = PolicySet::shipped().as_ref().unwrap();
-    let policy = toolgate_policy::resolve(&spec, set, Some(&user)).unwrap();
+    let set = PolicySet::shipped().unwrap();
+    let policy = toolgate_policy::resolve(&spec, &set, Some(&user)).unwrap();
     let world = World::new();
     let program = program(&world, "bash", 0o755);
     CliTool::new(with_command(&spec, &program), &policy, &world.host())

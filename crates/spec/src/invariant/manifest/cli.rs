@@ -80,7 +80,7 @@ fn is_meant_shell(cli: &CliHandler, report: &Report<'_>) -> bool {
 pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
     let (given, found) = (command::family(&cli.command), command::family(file_name));
     // One file with many programs in it is the one that it is called by.
-    let is_chosen_by_name = MANY_IN_ONE.iter().any(|many| found == *many && !given.starts_with(many));
+    let is_chosen_by_name = MANY_IN_ONE.iter().any(|many| found == *many && !given.starts_with(*many));
     if given == found || is_chosen_by_name {
         return None;
     }
@@ -98,7 +98,7 @@ pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
         interpreter.stdin(&at, report);
     }
     let first = findings.into_iter().next()?;
-    Some(format!("of which {}; {}", first.message, first.remedy))
+    Some(format!("an interpreter that would run what the caller writes; {}", first.remedy))
 }
 
 fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, report: &mut Report<'_>) {
