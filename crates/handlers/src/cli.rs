@@ -3,6 +3,7 @@
 mod arg;
 mod command;
 mod environment;
+mod glued;
 mod hidden;
 mod known;
 mod launch;

@@ -51,6 +51,8 @@ pub fn resolve(
     let network = network::resolve(spec, ground, &layers, &mut findings);
     let files = files::resolve(spec, ground, &layers, &mut findings);
     let classification = classification(spec, &files);
+    let data = data(&layers, &network);
+    refuse_open_secrets(spec, &data, &mut findings);
     let destructive = Setting {
         value: classification.value == Classification::Destructive,
         origin: classification.origin.clone(),
@@ -58,7 +60,7 @@ pub fn resolve(
     let policy = EffectivePolicy {
         profile,
         approval: approval(spec, &layers, &classification),
-        data: data(&layers, &network),
+        data,
         execution: execution(spec, ground, &layers),
         audit: audit(&layers),
         labels: labels(spec, &layers, &network, &files),
@@ -212,7 +214,31 @@ fn audit(layers: &Layers<'_>) -> AuditPolicy {
         redact_patterns: layers
             .replaced(&layers.defaults.redact_patterns, |patch| patch.audit.redact_patterns.as_ref()),
         alert_on: layers.replaced(&layers.defaults.alert_on, |patch| patch.audit.alert_on.as_ref()),
-        use_shared_secret_detector: layers.flag(|patch| patch.audit.use_shared_secret_detector, Fallback::ON),
+        use_shared_secret_detector: detector(layers),
+    }
+}
+
+/// The journal belongs to the operator: a document may not have secrets written into it.
+fn detector(layers: &Layers<'_>) -> Setting<bool> {
+    let said = layers.flag(|patch| patch.audit.use_shared_secret_detector, Fallback::ON);
+    if said.value || said.origin != Origin::Tool {
+        return said;
+    }
+    match layers.defaults.patch.audit.use_shared_secret_detector {
+        Some(shipped) => Setting::new(shipped, layers.defaults.origin.clone()),
+        None => Fallback::ON,
+    }
+}
+
+/// A tool that reads secrets hands them on where nobody looks through its output. Only the operator may want that.
+fn refuse_open_secrets(spec: &ToolSpec, data: &DataPolicy, findings: &mut Vec<Finding>) {
+    let output = &data.sanitize_output;
+    if !output.value && output.origin == Origin::Tool && data.can_read_secrets.value {
+        findings.push(reject(
+            block(spec, "capability").key("data").key("sanitizeOutput"),
+            "the tool can read secrets and its output is not redacted",
+            "leave `sanitizeOutput` on, or say `canReadSecrets: false`",
+        ));
     }
 }
 

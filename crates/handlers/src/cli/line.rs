@@ -191,6 +191,6 @@ fn is_missing(name: &str) -> Refusal {
 }
 
 /// What an element is called inside `each`.
-const ITEM: &str = "item";
+pub(super) const ITEM: &str = "item";
 const MOST_ELEMENTS: usize = 1_000;
 const MOST_BYTES: usize = 64 << 10;

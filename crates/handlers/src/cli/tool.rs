@@ -12,11 +12,12 @@ use std::{
 use serde_json::{Map, Value};
 use toolgate_egress::Rules;
 use toolgate_gate::{Grants, Refusal, Survey};
-use toolgate_policy::EffectivePolicy;
+use toolgate_policy::{EffectivePolicy, Origin};
 use toolgate_spec::{
     ArgPart,
     model::{
-        Argument, ArgumentGroup, Body, CliHandler, CommandOutput, Handler, NetworkMode, SandboxKind, ToolSpec,
+        ApprovalLevel, Argument, ArgumentGroup, Body, CliHandler, CommandOutput, Handler, NetworkMode,
+        SandboxKind, ToolSpec,
     },
 };
 
@@ -24,6 +25,7 @@ use super::{
     arg::refused,
     command::CliCommand,
     environment::{self, GatewayEnvironment},
+    glued,
     known::Known,
     launch::OrderLimits,
     line::{self, Values},
@@ -98,11 +100,16 @@ impl CliTool {
     ) -> Result<Self, String> {
         let program = Program::find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
         let known = Known::of(&program.name);
+        let paths = paths::names(&spec)?;
         if let CommandBody::Manifest(cli) = &body {
+            check_program(cli, &program)?;
+            check_shell(&cli.command, policy)?;
             check_elements(cli, known)?;
+            if !known.ends_options_at_dashes() {
+                glued::check(cli, &spec, &paths)?;
+            }
             check_secrets(cli, &spec)?;
         }
-        let paths = paths::names(&spec)?;
         let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
         let has_network = policy.network.mode.value != NetworkMode::Blocked;
         let shape = if spec.governance.output.is_some() { Shape::Object } else { Shape::Free };
@@ -227,6 +234,35 @@ fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     }
     let real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
     folders.into_iter().chain(real).filter(|folder| folder.parent().is_some()).collect()
+}
+
+/// The name that the links lead to is judged as the one that the document gives was.
+fn check_program(cli: &CliHandler, program: &Program) -> Result<(), String> {
+    let name = program.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match toolgate_spec::refuse_program_file(cli, name) {
+        Some(why) => Err(format!("`{}` leads to `{}`, {why}", cli.command, program.file.display())),
+        None => Ok(()),
+    }
+}
+
+/// Whatever the document says, or a set of shipped settings: only the operator takes the question or the wall away
+/// from a program that runs what the agent writes.
+fn check_shell(command: &str, policy: &EffectivePolicy) -> Result<(), String> {
+    if !toolgate_spec::starts_other_programs(command) {
+        return Ok(());
+    }
+    let (level, sandbox) = (&policy.approval.level, &policy.execution.sandbox);
+    if level.value == ApprovalLevel::Auto && level.origin != Origin::User {
+        return Err(format!(
+            "`{command}` runs what the agent writes, and nobody would be asked; set `approval.level` to `ask` or `always`, or let the operator's overrides say `auto`"
+        ));
+    }
+    if sandbox.value != SandboxKind::Container && sandbox.origin != Origin::User {
+        return Err(format!(
+            "`{command}` runs what the agent writes, and not in a container; set `execution.sandbox` to `container`, or let the operator's overrides say otherwise"
+        ));
+    }
+    Ok(())
 }
 
 /// What this very command would take for something else than the author meant.

@@ -9,6 +9,11 @@ use std::{
 use serde_json::json;
 use toolgate_gate::Reason;
 use toolgate_handlers::{AllowedCommands, CliTool};
+use toolgate_policy::{PolicySet, UserOverrides};
+use toolgate_spec::{
+    Format,
+    model::{ApprovalLevel, SandboxKind, ToolSpec},
+};
 
 use crate::{
     argv::manifest,
@@ -116,6 +121,33 @@ fn a_line_that_hands_the_options_to_the_caller_is_not_loaded() {
 }
 
 #[test]
+fn a_value_does_not_go_on_with_a_group_of_letters() {
+    let world = World::new();
+    // Nothing is known of the program: `K/path` after `-s` would be the option `-K`.
+    for args in ["'-s{text}'", "'-s{text}.txt'", "{each: list, args: ['-s{item}']}"] {
+        let why = world.load(&manifest("echo", args)).unwrap_err();
+        assert!(why.contains("more options") && why.contains("allowOption"), "{args}: {why}");
+    }
+    for args in [
+        "'-n{count}'",
+        "'-s{path}'",
+        "{value: '-s{text}', allowOption: true}",
+        "'-s'\n'{text}'",
+        "'-s={text}'",
+    ] {
+        world.load(&manifest("echo", args)).unwrap();
+    }
+    let bounded = |by: &str| {
+        let plain = manifest("echo", "'-s{text}'").replace("{text: x,", "{text: '5',");
+        plain.replace("text: {type: string}", &format!("text: {{type: string, {by}}}"))
+    };
+    for by in ["pattern: '^[0-9]+$'", "enum: ['5', y]"] {
+        world.load(&bounded(by)).unwrap();
+    }
+    assert!(world.load(&bounded("pattern: '^[0-9]'")).is_err());
+}
+
+#[test]
 fn a_working_folder_is_in_sight_or_the_tool_is_not_loaded() {
     let blind = "
 name: blind
@@ -125,4 +157,55 @@ handler: {cli: {command: ls, cwd: $WORKSPACE}}
 ";
     let why = World::new().load(blind).unwrap_err();
     assert!(why.contains("allowedPaths") && why.contains("$WORKSPACE"), "{why}");
+}
+
+/// The shipped shell under what the operator says, and changed as `document` wants it past every check of its text.
+fn shell(operator: &str, document: impl FnOnce(&mut ToolSpec)) -> Result<CliTool, String> {
+    let (spec, _) = resolve(&crate::catalog::manifest("bash"));
+    let mut spec = ToolSpec::clone(&spec);
+    document(&mut spec);
+    let text = format!("tools: {{bash: {{capability: {operator}}}}}");
+    let user = UserOverrides::parse(&text, Format::Yaml).unwrap();
+    let set = PolicySet::shipped().unwrap();
+    let policy = toolgate_policy::resolve(&spec, &set, Some(&user)).unwrap();
+    let world = World::new();
+    let program = program(&world, "bash", 0o755);
+    CliTool::new(with_command(&spec, &program), &policy, &world.host())
+}
+
+#[test]
+fn only_the_operator_takes_the_question_or_the_container_from_a_shell() {
+    shell("{}", |_| ()).unwrap();
+    let why = shell("{}", |spec| spec.governance.capability.approval.level = Some(ApprovalLevel::Auto));
+    assert!(why.unwrap_err().contains("nobody would be asked"));
+    for kind in [SandboxKind::Process, SandboxKind::None] {
+        let why = shell("{}", |spec| spec.governance.capability.execution.sandbox = Some(kind));
+        assert!(why.unwrap_err().contains("not in a container"));
+    }
+    let why = shell("{}", |spec| spec.governance.capability.extends = None);
+    assert!(why.unwrap_err().contains("not in a container"));
+    shell("{execution: {sandbox: process}, approval: {level: auto}}", |_| ()).unwrap();
+}
+
+#[test]
+fn a_program_is_also_what_its_links_lead_to() {
+    let world = World::new();
+    for (name, part) in
+        [("bash", "starts other programs"), ("python3.12", "interpreter"), ("ld-linux-x86-64.so.2", "starts")]
+    {
+        let link = world.root().join("bin/lister");
+        symlink(program(&world, name, 0o755), &link).unwrap();
+        refuses(&world, &link, part);
+        fs::remove_file(&link).unwrap();
+    }
+    // A file with many programs in it is the one that it is called by.
+    let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
+    let many = program(&world, "busybox", 0o755);
+    let load = |name: &str| {
+        let link = world.root().join("bin").join(name);
+        symlink(&many, &link).unwrap();
+        CliTool::new(with_command(&spec, &link), &policy, &world.host())
+    };
+    load("cat").unwrap();
+    assert!(load("busybox-extras").is_err());
 }

@@ -102,6 +102,26 @@ fn what_leads_out_is_refused() {
 }
 
 #[test]
+fn a_listing_or_a_search_shows_nothing_that_reading_blocks() {
+    let world = World::new();
+    for path in ["workspace/.git/config", "workspace/src/secrets/key.md"] {
+        world.write(path, "TOKEN=1\n");
+    }
+    for (name, mut input) in [("list_files", json!({})), ("search_code", json!({ "text": "TOKEN" }))] {
+        for folder in [".git", "src/secrets"] {
+            input["folder"] = json!(folder);
+            let refusal = call(&shipped(&world, name), &input).unwrap_err();
+            assert_eq!(refusal.reason, Reason::PathBlocked, "{name} {folder}");
+        }
+        input["folder"] = json!(".");
+        let hidden = world.order(&manifest(name), &input).hidden;
+        for path in [".git", "src/.env", "src/secrets"] {
+            assert!(hidden.contains(&world.at(path).into()), "{name} {path}: {hidden:?}");
+        }
+    }
+}
+
+#[test]
 fn history_is_shown() {
     let world = World::new();
     repository(&world);

@@ -289,3 +289,36 @@ fn the_plain_documents_are_sound() {
 }
 
 const CLI: &str = "{name: t, description: d, classification: read, handler: {cli: {command: date}}}";
+
+#[test]
+fn only_the_operator_switches_the_journals_detector_off() {
+    let document = |more: &str| testing::manifest("cli: {command: date}", &format!("capability: {more}"));
+    let off = "{audit: {useSharedSecretDetector: false}}";
+    let detector = |document: &str, user: &str| {
+        let user = UserOverrides::parse(user, Format::Yaml).unwrap();
+        let policy = resolve(&testing::spec(document), &PolicySet::shipped().unwrap(), Some(&user)).unwrap();
+        policy.audit.use_shared_secret_detector
+    };
+    let operator = format!("tools: {{t: {{capability: {off}}}}}");
+    assert_eq!(detector(&document(off), "tools: {}"), Setting::new(true, Origin::Builtin));
+    assert_eq!(detector(&document("{}"), &operator), Setting::new(false, Origin::User));
+}
+
+#[test]
+fn what_reads_secrets_has_its_output_looked_through() {
+    let mut spec = testing::spec(CLI);
+    spec.governance.capability.data.sanitize_output = Some(false);
+    let set = PolicySet::shipped().unwrap();
+    // A tool whose very result is a secret need not read any.
+    assert!(resolve(&spec, &set, None).is_ok());
+    spec.governance.capability.data.can_read_secrets = Some(true);
+    let refused = |spec: &ToolSpec| resolve(spec, &set, None).unwrap_err().remove(0);
+    assert_eq!(refused(&spec).at.as_str(), "/capability/data/sanitizeOutput");
+    // Nor does it help to have that from the shipped settings.
+    spec.governance.capability.data.can_read_secrets = None;
+    spec.governance.capability.extends = Some("bash".to_owned());
+    assert_eq!(refused(&spec).at.as_str(), "/capability/data/sanitizeOutput");
+    let user = "tools: {t: {capability: {data: {sanitizeOutput: false}}}}";
+    let user = UserOverrides::parse(user, Format::Yaml).unwrap();
+    assert!(resolve(&spec, &set, Some(&user)).is_ok());
+}

@@ -24,6 +24,8 @@ mod url;
 use serde_json::{Map, Value};
 
 pub(crate) use capability::check_alone as check_capability;
+pub use cli::refuse_file as refuse_program_file;
+pub use command::starts_others as starts_other_programs;
 
 use self::{report::Report, scope::Scope};
 use crate::{

@@ -77,13 +77,6 @@ fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
             "leave the guard on",
         );
     }
-    if patch.data.sanitize_output == Some(false) && patch.data.can_read_secrets == Some(true) {
-        wall(
-            capability.key("data").key("sanitizeOutput"),
-            "the tool can read secrets and its output is not redacted",
-            "leave `sanitizeOutput` on",
-        );
-    }
 }
 
 #[cfg(test)]
@@ -159,13 +152,11 @@ mod tests {
         check(
             &serde_json::json!({ "name": "t", "code": "", "x-toolgate-capability": {
                 "execution": { "sandbox": "none", "env": "inherit", "allowedPaths": ["$WORKSPACE", "/etc/**"] },
-                "data": { "canReadSecrets": true, "sanitizeOutput": false },
             } }),
             &[
                 (Code::LintBroadPath, "/x-toolgate-capability/execution/allowedPaths"),
                 (Code::LintUnconfined, "/x-toolgate-capability/execution/sandbox"),
                 (Code::LintUnconfined, "/x-toolgate-capability/execution/env"),
-                (Code::LintUnconfined, "/x-toolgate-capability/data/sanitizeOutput"),
             ],
         );
     }

@@ -17,6 +17,7 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     values(&at, report);
     network(spec, &at.key("network"), report);
     execution(spec, &at.key("execution"), report);
+    data(spec, &at.key("data"), report);
 }
 
 /// The values of a block that stands outside a document, as shipped defaults and an operator's overrides do. Whether
@@ -137,6 +138,18 @@ fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
             &list_at,
             "`allowedEnvVars` counts with `env: explicit` only",
             "write `env: explicit`, or remove it",
+        );
+    }
+}
+
+/// A tool that makes secrets may hand them out as they are; one that finds them may not.
+fn data(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+    let data = &spec.governance.capability.data;
+    if data.sanitize_output == Some(false) && data.can_read_secrets == Some(true) {
+        report.say(
+            &at.key("sanitizeOutput"),
+            "the tool can read secrets and its output is not redacted",
+            "leave `sanitizeOutput` on, or say `canReadSecrets: false`",
         );
     }
 }

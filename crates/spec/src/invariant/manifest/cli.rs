@@ -1,6 +1,6 @@
 //! A command: a fixed program, arguments that stay arguments, values that are there when they are needed.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     command::{self, Arguments},
@@ -57,19 +57,48 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
 /// A shell runs what the agent writes. Whoever wants that says so with the shipped settings for it, where a person is
 /// asked and a container is the wall, and loosens neither of the two in the document.
 fn is_meant_shell(cli: &CliHandler, report: &Report<'_>) -> bool {
-    let text = |path: &[&str]| {
-        let at = path.iter().fold(Pointer::new("/capability"), |at, key| at.key(key));
-        report.at(&at).and_then(Value::as_str)
-    };
-    let has_settings = text(&["extends"]) == Some("bash")
-        && matches!(text(&["approval", "level"]), None | Some("ask" | "always"))
-        && matches!(text(&["execution", "sandbox"]), None | Some("container" | "process"));
+    let value = |at: &str| report.at(&Pointer::new(at)).filter(|value| !value.is_null());
+    let text = |at: &str| value(at).and_then(Value::as_str);
+    // The older word and the switch of its own take the question away as surely as the level does.
+    let asks = ["/capability/approval/level", "/policy/approval"]
+        .into_iter()
+        .all(|at| matches!(text(at), None | Some("ask" | "always")))
+        && text("/humanInTheLoop/mode") != Some("DISABLED")
+        && value("/capability/approval/trustAfterApproval") != Some(&Value::Bool(true));
+    let is_walled = matches!(text("/capability/execution/sandbox"), None | Some("container"));
+    let has_settings = text("/capability/extends") == Some("bash") && asks && is_walled;
     let [ArgumentGroup::One(flag), ArgumentGroup::One(script)] = cli.args.as_slice() else { return false };
     has_settings
         && matches!(cli.command.as_str(), "bash" | "/bin/bash" | "/usr/bin/bash")
         && flag.template.text() == "-c"
         && script.template.whole().is_some()
         && cli.stdin.is_none()
+}
+
+/// Why the file that a command leads to must not be run, where it goes by another name than the command does: a link
+/// `lister` to a shell is a shell.
+pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
+    let (given, found) = (command::family(&cli.command), command::family(file_name));
+    // One file with many programs in it is the one that it is called by.
+    let is_chosen_by_name = MANY_IN_ONE.iter().any(|many| found == *many && !given.starts_with(*many));
+    if given == found || is_chosen_by_name {
+        return None;
+    }
+    if command::starts_others(file_name) {
+        return Some("which starts other programs: it would run what the agent writes".to_owned());
+    }
+    let mut interpreter = Interpreter::of_family(&found)?;
+    let (document, mut findings) = (Map::new(), Vec::new());
+    let report = &mut Report::new(&document, &mut findings);
+    let at = Pointer::root();
+    for group in &cli.args {
+        interpreter.group(group, &at, report);
+    }
+    if cli.stdin.as_ref().is_some_and(|stdin| stdin.names().next().is_some()) {
+        interpreter.stdin(&at, report);
+    }
+    let first = findings.into_iter().next()?;
+    Some(format!("an interpreter that would run what the caller writes; {}", first.remedy))
 }
 
 fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, report: &mut Report<'_>) {
@@ -157,7 +186,7 @@ fn argument(
         report.say(
             &at.key("allowOption"),
             "`allowOption` has no meaning here",
-            "it belongs to a `value` that is `{param}` or `name={param}`",
+            "it belongs to a `value` that is `{param}`, `name={param}` or `-n{param}`",
         );
     }
 }
@@ -170,7 +199,10 @@ fn chooses_option(start: &str) -> bool {
 fn may_carry_option(parts: &[ArgPart]) -> bool {
     match parts {
         [ArgPart::Variable(_)] => true,
-        [ArgPart::Literal(start), ArgPart::Variable(_)] => start.ends_with('='),
+        // Glued to a letter of which only the author knows that it takes a value.
+        [ArgPart::Literal(start), ArgPart::Variable(_)] => {
+            start.ends_with('=') || (start.starts_with('-') && !start.starts_with("--"))
+        }
         _ => false,
     }
 }
@@ -198,3 +230,6 @@ fn folder(cwd: &str, at: &Pointer, report: &mut Report<'_>) {
         );
     }
 }
+
+/// Files that hold many programs.
+const MANY_IN_ONE: [&str; 2] = ["busybox", "toybox"];

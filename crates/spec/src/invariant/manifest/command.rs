@@ -39,8 +39,7 @@ pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'s
     } else if command.contains('/') {
         return Some(("a relative path depends on where the gateway was started".into(), form));
     }
-    let program = family(command);
-    if LAUNCHERS.contains(&program.as_str()) {
+    if starts_others(command) {
         let why = match arguments {
             Arguments::Filled => "it would run what the agent writes",
             Arguments::Literal => "it would hide what runs",
@@ -53,6 +52,16 @@ pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'s
     None
 }
 
+/// Does the program run what it is told to run? A loader of shared objects does, under a name of its architecture.
+pub fn starts_others(command: &str) -> bool {
+    let program = family(command);
+    let is_loader = program == "ld.so"
+        || program.starts_with("ld-linux")
+        || program.starts_with("ld-musl")
+        || (program.starts_with("ld-") && program.contains(".so"));
+    is_loader || LAUNCHERS.contains(&program.as_str())
+}
+
 /// `/usr/bin/python3.12` is a `python`.
 pub(super) fn family(command: &str) -> String {
     let name = command.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
@@ -62,9 +71,10 @@ pub(super) fn family(command: &str) -> String {
 
 const OPEN_FOLDERS: [&str; 5] = ["/dev/", "/proc/", "/run/user/", "/tmp/", "/var/tmp/"];
 
-const LAUNCHERS: [&str; 46] = [
+const LAUNCHERS: [&str; 53] = [
     "ash",
     "bash",
+    "bash-static",
     "busybox",
     "capsh",
     "chroot",
@@ -79,8 +89,10 @@ const LAUNCHERS: [&str; 46] = [
     "firejail",
     "fish",
     "flock",
+    "gdb",
     "ionice",
     "ksh",
+    "ltrace",
     "mksh",
     "nice",
     "nohup",
@@ -98,16 +110,20 @@ const LAUNCHERS: [&str; 46] = [
     "setsid",
     "sh",
     "start-stop-daemon",
+    "static-sh",
     "stdbuf",
+    "strace",
     "su",
     "sudo",
     "systemd-run",
+    "taskset",
     "tcsh",
     "time",
     "timeout",
     "toybox",
     "unshare",
     "xargs",
+    "yash",
     "zsh",
 ];
 
@@ -127,8 +143,16 @@ mod tests {
 
     #[test]
     fn a_program_is_a_plain_name_or_path() {
-        for good in ["git", "/usr/bin/git", "g++", "python3.12", "x86_64-linux-gnu-gcc", "/opt/a-b_c/bin/d@2"]
-        {
+        for good in [
+            "git",
+            "/usr/bin/git",
+            "g++",
+            "ld",
+            "ld.gold",
+            "python3.12",
+            "x86_64-linux-gnu-gcc",
+            "/opt/a-b_c/bin/d@2",
+        ] {
             check(good, None);
         }
         check("git log", Some("space"));
@@ -153,6 +177,21 @@ mod tests {
         for command in
             ["sh", "/bin/sh", "bash5", "BASH", "/usr/bin/env", "sudo", "busybox", "bash-5.2", "pwsh.exe"]
         {
+            check(command, Some("starts other programs"));
+        }
+        for command in [
+            "bash-static",
+            "static-sh",
+            "yash",
+            "strace",
+            "ltrace",
+            "taskset",
+            "gdb",
+            "/lib64/ld-linux-x86-64.so.2",
+            "/lib/ld-musl-x86_64.so.1",
+            "ld-2.31.so",
+            "ld.so",
+        ] {
             check(command, Some("starts other programs"));
         }
     }

@@ -42,6 +42,18 @@ struct Dialect {
     code: &'static str,
     /// Letters whose option certainly takes no value.
     plain: &'static str,
+    operands: Operands,
+}
+
+/// What becomes of the words after the program?
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Operands {
+    /// They are the program's, also those that look like options.
+    Data,
+    /// They are data, but options are looked for among them.
+    Permuted,
+    /// They are read for commands too, and so is standard input.
+    Code,
 }
 
 impl Interpreter {
@@ -68,8 +80,8 @@ impl Interpreter {
     }
 
     pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
-        if self.program == Program::Open {
-            refuse(at, report);
+        if self.program == Program::Open || self.dialect.operands == Operands::Code {
+            self.refuse(at, report);
         }
     }
 
@@ -82,11 +94,12 @@ impl Interpreter {
             [] => {}
             [ArgPart::Literal(text)] => self.literal(text, before),
             [first, ..] => {
-                let is_option = matches!(first, ArgPart::Literal(start) if start.starts_with('-'));
+                let is_option = argument.may_be_option
+                    || matches!(first, ArgPart::Literal(start) if start.starts_with('-'));
                 if self.program == Program::Open || before != Before::Nothing || is_option {
-                    refuse(at, report);
+                    self.refuse(at, report);
                 } else {
-                    self.program = Program::Named;
+                    self.name();
                 }
             }
         }
@@ -94,16 +107,26 @@ impl Interpreter {
 
     fn literal(&mut self, text: &str, before: Before) {
         match before {
-            Before::CodeFlag => self.program = Program::Code,
+            Before::CodeFlag if self.dialect.operands != Operands::Code => self.program = Program::Code,
             Before::Option if !text.starts_with('-') => {}
             _ if text == "eval" || text == "--eval" || text == "--print" || self.is_code_flag(text) => {
                 self.before = Before::CodeFlag;
             }
             _ if SUBCOMMANDS.contains(&text) => {}
-            _ if matches!(text, "--" | "-m") || self.is_plain_flag(text) || text.contains('=') => {}
+            _ if matches!(text, "--" | "-m") || self.is_plain_flag(text) => {}
+            _ if text.starts_with('-') && text.contains('=') => {}
             _ if text.starts_with('-') => self.before = Before::Option,
-            _ => self.program = Program::Named,
+            _ => self.name(),
         }
+    }
+
+    /// A word that is no option was read: the program itself, or something after literal code.
+    fn name(&mut self) {
+        self.program = match self.dialect.operands {
+            Operands::Data => Program::Named,
+            Operands::Permuted => Program::Code,
+            Operands::Code => Program::Open,
+        };
     }
 
     /// `-c`, `-e`, and clusters such as `-ne`.
@@ -114,35 +137,72 @@ impl Interpreter {
         letters.ends_with(|last| self.dialect.code.contains(last))
     }
 
+    fn refuse(&self, at: &Pointer, report: &mut Report<'_>) {
+        let remedy = match self.dialect.operands {
+            Operands::Code => "write the arguments out: this program reads commands in all of them",
+            Operands::Data | Operands::Permuted => {
+                "name a script first, and pass parameters to it after its name"
+            }
+        };
+        report.say(at, "the interpreter would run what the caller writes here", remedy);
+    }
+
     fn is_plain_flag(&self, text: &str) -> bool {
         let letters = text.strip_prefix('-').unwrap_or_default();
         !letters.is_empty() && letters.chars().all(|letter| self.dialect.plain.contains(letter))
     }
 }
 
-fn refuse(at: &Pointer, report: &mut Report<'_>) {
-    report.say(
-        at,
-        "the interpreter would run what the caller writes here",
-        "name a script first, and pass parameters to it after its name",
-    );
-}
-
 /// Words that are followed by the script, not the script.
 const SUBCOMMANDS: [&str; 6] = ["exec", "repl", "run", "serve", "test", "x"];
 
-const DIALECTS: [Dialect; 8] = [
-    Dialect { names: &["pypy", "python", "pythonw"], code: "c", plain: "BEIOPSbdiqsuvx" },
-    Dialect { names: &["perl"], code: "eE", plain: "aclnpstTuUwWX" },
-    Dialect { names: &["ruby", "jruby"], code: "e", plain: "alnpsSvwy" },
-    Dialect { names: &["php"], code: "rRBE", plain: "nqs" },
-    Dialect { names: &["lua", "luajit"], code: "e", plain: "EivW" },
-    Dialect { names: &["bun", "deno", "node", "nodejs", "ts-node", "tsx"], code: "ep", plain: "i" },
-    Dialect { names: &["awk", "gawk", "mawk", "nawk"], code: "", plain: "" },
+const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'static str) -> Dialect {
+    Dialect { names, code, plain, operands: Operands::Data }
+}
+
+/// By family, so `sqlite3` is `sqlite`. Of editors and of those that read commands from any file or from standard
+/// input there is no place where a caller's word is only data.
+const DIALECTS: [Dialect; 10] = [
+    dialect(&["pypy", "python", "pythonw"], "c", "BEIOPSbdiqsuvx"),
+    dialect(&["perl"], "eE", "aclnpstTuUwWX"),
+    dialect(&["ruby", "jruby"], "e", "alnpsSvwy"),
+    dialect(&["php"], "rRBE", "nqs"),
+    dialect(&["lua", "luajit"], "e", "EivW"),
+    dialect(&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i"),
+    dialect(&["awk", "gawk", "mawk", "nawk", "original-awk"], "", ""),
+    dialect(
+        &["elixir", "groovy", "guile", "jshell", "julia", "osascript", "rscript", "scala", "tclsh"],
+        "eE",
+        "",
+    ),
+    Dialect { operands: Operands::Permuted, ..dialect(&["sed", "gsed"], "e", "Einrsuz") },
     Dialect {
-        names: &["elixir", "groovy", "guile", "jshell", "julia", "osascript", "rscript", "scala", "tclsh"],
-        code: "eE",
-        plain: "",
+        operands: Operands::Code,
+        ..dialect(
+            &[
+                "dc",
+                "ed",
+                "emacs",
+                "emacs-nox",
+                "emacs-gtk",
+                "ex",
+                "m",
+                "nvim",
+                "red",
+                "rvim",
+                "sqlite",
+                "vi",
+                "view",
+                "vim",
+                "vim.basic",
+                "vim.gtk",
+                "vim.nox",
+                "vim.tiny",
+                "vimdiff",
+            ],
+            "",
+            "",
+        )
     },
 ];
 
@@ -177,6 +237,29 @@ mod tests {
     }
 
     #[test]
+    fn a_fixed_script_may_be_given_files() {
+        check("sed", &["-n", "1,5p", "{x}"], true);
+        check("sed", &["-ne", "/a=b/p", "--", "{x}"], true);
+        check("awk", &["$1 == 2", "{x}"], true);
+        check("sed", &["{x}", "notes.txt"], false);
+        check("sed", &["-n", "/{x}/p", "notes.txt"], false);
+        check("sed", &["-e", "p", "-e", "{x}"], false);
+        // It looks for options behind the script too.
+        check("sed", &["p", "-f", "{x}"], false);
+        check("sed", &["p", "notes.txt", "--expression={x}"], false);
+    }
+
+    #[test]
+    fn to_an_editor_or_a_reader_of_commands_every_word_of_a_caller_is_code() {
+        for command in ["dc", "m4", "sqlite3", "ed", "ex", "vi", "vim", "nvim", "view", "emacs", "vim.basic"]
+        {
+            check(command, &["fixed", "{x}"], false);
+            check(command, &["-e", "fixed", "{x}"], false);
+            check(command, &["{x}"], false);
+        }
+    }
+
+    #[test]
     fn what_could_be_the_program_is_not_for_the_caller() {
         check("python3", &["{x}"], false);
         check("python3", &["-W", "ignore", "{x}"], false);
@@ -184,5 +267,17 @@ mod tests {
         check("perl", &["-I", "lib", "{x}"], false);
         check("perl", &["-e", "1", "-e{x}"], false);
         check("php", &["-r", "{x}"], false);
+    }
+
+    #[test]
+    fn after_literal_code_a_value_that_may_be_an_option_is_more_code() {
+        let file = crate::check_text(
+            "{name: x, classification: read, params: [{name: x, type: STRING, required: true, testValue: a}], \
+             handler: {cli: {command: perl, args: ['-e', '1', {value: '{x}', allowOption: true}]}}}",
+            crate::Format::Yaml,
+        );
+        let messages: Vec<_> =
+            file.tools.iter().flat_map(|tool| &tool.findings).map(|f| &f.message).collect();
+        assert!(messages.iter().any(|message| message.contains("interpreter would run")), "{messages:?}");
     }
 }
