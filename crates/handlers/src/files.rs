@@ -4,8 +4,8 @@
 //! defaults and reasons that tools already know. Every path is judged twice, as it was asked for and as what was opened
 //! is really called, and what was judged is what is used: by handle, never by path again. Reads stay beneath the read
 //! roots and writes beneath the workspace, whatever links lead away from there; a symbolic link whose target is absolute is
-//! never followed, also where it leads back inside. What cannot be seen: a hard link made by somebody else to a file
-//! outside. Everything blocks, so callers keep it off their event loops.
+//! never followed, also where it leads back inside. A hard link made by somebody else to a file outside is a file of its
+//! folder, unless the file is blocked by another name. Everything blocks, so callers keep it off their event loops.
 
 mod access;
 mod error;
@@ -23,15 +23,17 @@ mod remove;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod twins;
 mod walk;
 mod write;
 
-use std::fmt;
+use std::{fmt, path::PathBuf, sync::OnceLock};
 
 use self::{
     error::{Fault, Reason},
     judge::Judge,
     place::Roots,
+    twins::Twins,
 };
 
 pub use self::{
@@ -48,6 +50,9 @@ pub use self::{
 pub struct Files {
     roots: Roots,
     judge: Judge,
+    own: Vec<PathBuf>,
+    /// Looked for when a file with several names is opened.
+    twins: OnceLock<Twins>,
     rights: FileRights,
     caps: FileCaps,
     is_over: Box<dyn Fn() -> bool + Send + Sync>,
@@ -61,7 +66,15 @@ impl Files {
     ) -> Result<Self, FileError> {
         let opened = Roots::open(grants).and_then(|roots| Ok((Judge::new(grants)?, roots)));
         let (judge, roots) = opened.map_err(|fault| fault.by("safety.fs"))?;
-        Ok(Self { roots, judge, rights: grants.rights, caps: grants.caps, is_over: Box::new(is_over) })
+        Ok(Self {
+            roots,
+            judge,
+            own: grants.own.clone(),
+            twins: OnceLock::new(),
+            rights: grants.rights,
+            caps: grants.caps,
+            is_over: Box::new(is_over),
+        })
     }
 
     /// The workspace's absolute path.

@@ -68,10 +68,12 @@ pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
         (false, false) => return None,
     };
     let mut blocked: Vec<PathPattern> = policy.blocked_paths.values().cloned().collect();
+    let mut guarded = Vec::new();
     for own in &places.guarded {
         // By its real name, which is what paths are judged by. What cannot be blocked by name takes all files away instead.
         let real = own.canonicalize().unwrap_or_else(|_| own.clone());
         blocked.push(PathPattern::literal(real.to_str()?)?);
+        guarded.push(real);
     }
     Some(FileGrants {
         workspace: folder(&policy.base_path.value, places)?,
@@ -85,6 +87,7 @@ pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
         rights,
         allowed: policy.allowed_paths.values().cloned().collect(),
         blocked,
+        own: guarded,
         caps: FileCaps::default(),
     })
 }

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use tokio::sync::OnceCell;
@@ -25,8 +25,9 @@ struct Inner {
     required: CommandRequired,
     /// The image for containers, and what its walls must be.
     container: Option<Container>,
-    jailed: OnceLock<Result<JailedLauncher, String>>,
-    in_containers: OnceCell<Result<ContainerLauncher, String>>,
+    /// Kept once they work: what failed is tried again with the next command.
+    jailed: OnceCell<JailedLauncher>,
+    in_containers: OnceCell<ContainerLauncher>,
 }
 
 /// Where commands run that ask for a container.
@@ -55,19 +56,23 @@ impl Commands {
         required: CommandRequired,
         container: Option<Container>,
     ) -> Self {
-        let (jailed, in_containers) = (OnceLock::new(), OnceCell::new());
+        let (jailed, in_containers) = (OnceCell::new(), OnceCell::new());
         Self(Arc::new(Inner { program, egress, required, container, jailed, in_containers }))
     }
 }
 
 impl Inner {
-    fn jailed(&self) -> Result<&JailedLauncher, String> {
-        let start = || {
+    async fn jailed(&self) -> Result<&JailedLauncher, String> {
+        let start = || async {
             let jailer =
                 Jailer::start(&self.program).map_err(|error| format!("the jailer cannot start: {error}"))?;
-            Ok(JailedLauncher { jailer, egress: Some(self.egress.clone()), required: self.required })
+            Ok::<_, String>(JailedLauncher {
+                jailer,
+                egress: Some(self.egress.clone()),
+                required: self.required,
+            })
         };
-        self.jailed.get_or_init(start).as_ref().map_err(Clone::clone)
+        self.jailed.get_or_try_init(start).await
     }
 
     async fn in_containers(&self) -> Result<&ContainerLauncher, String> {
@@ -84,7 +89,7 @@ impl Inner {
             .await
             .unwrap_or_else(|_| Err("the container runtime could not be asked".to_owned()))
         };
-        self.in_containers.get_or_init(made).await.as_ref().map_err(Clone::clone)
+        self.in_containers.get_or_try_init(made).await
     }
 }
 
@@ -94,7 +99,7 @@ impl Launch for Commands {
         Box::pin(async move {
             match order.sandbox {
                 // `none` asks for no wall; a jail is no less than that, and the same for every command.
-                SandboxKind::Process | SandboxKind::None => match inner.jailed() {
+                SandboxKind::Process | SandboxKind::None => match inner.jailed().await {
                     Ok(jailed) => jailed.launch(order).await,
                     Err(why) => Ended::at_once(Ending::NoJail(why)),
                 },
@@ -117,3 +122,22 @@ const NO_IMAGE: &str = "it asks for a container, and this gateway has no image f
 
 /// The first ordinary user of most images.
 const NOBODY_IN_PARTICULAR: (u32, u32) = (1000, 1000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jailer_that_could_not_start_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("toolgate");
+        let egress = crate::open::open_egress().unwrap();
+        let commands = Commands::new(program.clone(), egress, CommandRequired::MINIMUM, None);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let problem = || runtime.block_on(commands.0.jailed()).err().unwrap();
+        let absent = problem();
+        // A file that is no program fails for another reason, which is told only by whoever tries again.
+        std::fs::write(program, "").unwrap();
+        assert_ne!(problem(), absent);
+    }
+}

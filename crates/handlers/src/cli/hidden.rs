@@ -4,6 +4,7 @@
 use std::{
     fs,
     io::ErrorKind,
+    os::unix::fs::MetadataExt as _,
     path::{Component, Path, PathBuf},
 };
 
@@ -70,16 +71,17 @@ impl Blocked {
         Ok(Self { patterns, guarded, bases })
     }
 
-    /// Everything to hide below these folders, or why that cannot be told.
-    pub fn below(&self, folders: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    /// Everything to hide below these folders and files, or why that cannot be told.
+    pub fn below(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         let mut hidden: Vec<PathBuf> = self.guarded.clone();
         let mut looked = 0;
-        for folder in folders {
+        for folder in places {
             let mut searched: Vec<&Pattern> = Vec::new();
             for pattern in &self.patterns {
                 let within = |start: &PathBuf| start.starts_with(folder) || folder.starts_with(start);
                 if !pattern.has_wildcard {
-                    hidden.extend(pattern.starts.iter().filter(|path| within(path)).cloned());
+                    let is_seen = |path: &&PathBuf| within(path) || has_other_name(path);
+                    hidden.extend(pattern.starts.iter().filter(is_seen).cloned());
                 } else if pattern.starts.iter().any(within) {
                     searched.push(pattern);
                 }
@@ -183,6 +185,11 @@ impl Pattern {
         starts.dedup();
         Ok(Self { spellings, starts, has_wildcard: text.contains('*') })
     }
+}
+
+/// Then it may be seen below any folder; whoever hides it looks for it by its number.
+fn has_other_name(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_file() && about.nlink() > 1)
 }
 
 fn elsewhere(start: &Path, wild: &[&str]) -> Option<PathPattern> {

@@ -105,9 +105,8 @@ impl ViewPlan {
             binds.push(Bind { path: PathBuf::from(&held.path), access, held: handle });
         }
         let binds = outside_in(binds);
-        let folders: Vec<PathBuf> =
-            binds.iter().filter(|bind| is_folder(bind)).map(|bind| bind.path.clone()).collect();
-        Ok(View { hidden: self.blocked.below(&folders)?, binds, cwd })
+        let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
+        Ok(View { hidden: self.blocked.below(&places)?, binds, cwd })
     }
 
     fn allowed(&self, files: &Files, grants: &FileGrants, pattern: &str) -> Result<Option<Bind>, String> {
@@ -144,11 +143,6 @@ fn outside_in(mut binds: Vec<Bind>) -> Vec<Bind> {
     binds.sort_by(|one, other| one.path.cmp(&other.path).then(other.access.cmp(&one.access)));
     binds.dedup_by(|later, earlier| later.path == earlier.path);
     binds
-}
-
-fn is_folder(bind: &Bind) -> bool {
-    // What cannot be looked at is searched, to be safe.
-    bind.held.metadata().map_or(true, |metadata| metadata.is_dir())
 }
 
 fn working_folder(text: &str, places: &Places) -> Result<PathBuf, String> {

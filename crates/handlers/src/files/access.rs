@@ -91,6 +91,7 @@ impl Files {
             }
             self.judge.check(&real, &self.roots, asked)?;
             let metadata = kernel::metadata(&handle, asked)?;
+            self.check_other_names(&metadata, asked)?;
             return Ok(Some(Found { handle, metadata, path: path.into(), real }));
         }
         Err(Fault::new(Reason::Io, format!("{} is replaced faster than it can be opened", quoted(asked))))

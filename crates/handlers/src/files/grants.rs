@@ -19,6 +19,8 @@ pub struct FileGrants {
     pub allowed: Vec<PathPattern>,
     /// Refused even where allowed, by whichever name it is reached.
     pub blocked: Vec<PathPattern>,
+    /// Those among the blocked that are the gateway's own, by their real names.
+    pub own: Vec<PathBuf>,
     pub caps: FileCaps,
 }
 

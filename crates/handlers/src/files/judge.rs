@@ -2,10 +2,13 @@
 //!
 //! A file has several names: the one in the grant and the real one, where a root is reached through a link. A block
 //! counts under each of them, and the literal beginning of a blocked path is also taken as links make of it now, so that
-//! blocking `/var/run/x` blocks `/run/x`. Not seen: another hard link to a blocked file, and folders whose file
-//! system ignores letter case.
+//! blocking `/var/run/x` blocks `/run/x`. Hard links are the matter of `twins.rs`. Not seen: folders whose file system
+//! ignores letter case.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use toolgate_spec::{PathPattern, PathRoots};
 
@@ -68,6 +71,26 @@ impl Judge {
         self.verdict(path, roots).is_none()
     }
 
+    pub fn blocks(&self, path: &str, roots: &Roots) -> bool {
+        self.verdict(path, roots) == Some(Reason::PathBlocked)
+    }
+
+    /// Where what is blocked begins: the whole path, or what comes before its first wildcard.
+    pub fn blocked_starts(&self) -> impl Iterator<Item = PathBuf> {
+        let start = |pattern: &PathPattern, base: &Base| {
+            let written = written(pattern.text(), base.roots())?;
+            let parts = written.split('/').filter(|part| !matches!(*part, "" | "."));
+            Some(
+                parts
+                    .take_while(|part| !part.contains('*'))
+                    .fold(PathBuf::from("/"), |path, part| path.join(part)),
+            )
+        };
+        self.blocked
+            .iter()
+            .flat_map(move |pattern| self.bases.iter().filter_map(move |base| start(pattern, base)))
+    }
+
     fn verdict(&self, path: &str, roots: &Roots) -> Option<Reason> {
         let mut names = vec![path.to_owned()];
         for root in roots.iter().filter(|root| root.real != root.granted) {
@@ -100,15 +123,19 @@ fn names_of(folder: &Path) -> Result<(String, String), Fault> {
     Ok((granted, real.to_str().ok_or_else(unusable)?.to_owned()))
 }
 
+/// With the folder in place of its name. `None` where there is no home.
+fn written(text: &str, base: PathRoots<'_>) -> Option<String> {
+    match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME"), base.home) {
+        (Some(rest), _, _) => Some(format!("{}/{rest}", base.workspace)),
+        (None, Some(rest), home) => Some(format!("{}/{rest}", home?)),
+        (None, None, _) => Some(text.to_owned()),
+    }
+}
+
 /// The same block by the path that links lead to, where that is another one.
 fn behind_links(pattern: &PathPattern, base: PathRoots<'_>) -> Result<Option<PathPattern>, Fault> {
     let text = pattern.text();
-    let written = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME"), base.home) {
-        (Some(rest), _, _) => format!("{}/{rest}", base.workspace),
-        (None, Some(rest), Some(home)) => format!("{home}/{rest}"),
-        (None, Some(_), None) => return Ok(None),
-        (None, None, _) => text.to_owned(),
-    };
+    let Some(written) = written(text, base) else { return Ok(None) };
     let parts: Vec<&str> = written.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let literal = parts.iter().take_while(|part| !part.contains('*')).count();
     // The longest beginning that exists is resolved; what does not exist has no links.

@@ -71,6 +71,7 @@ impl Ground {
             rights: FileRights::ReadWrite,
             allowed: vec![pattern("/")],
             blocked: Vec::new(),
+            own: Vec::new(),
             caps: FileCaps::default(),
         }
     }

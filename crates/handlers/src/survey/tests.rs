@@ -125,6 +125,18 @@ fn what_a_link_leads_to_is_judged_and_not_its_name() {
 }
 
 #[test]
+fn another_hard_link_to_something_blocked_is_blocked() {
+    let world = World::new();
+    for (number, path) in ["src/private.key", ".toolgate/state"].into_iter().enumerate() {
+        let name = format!("pub{number}.txt");
+        fs::hard_link(world.at(path), world.at(&name)).unwrap();
+        world.refuses(READ, &json!({ "file": name }), Reason::PathBlocked);
+    }
+    fs::hard_link(world.at("src/main.rs"), world.at("same.rs")).unwrap();
+    assert_eq!(world.touches(READ, &json!({ "file": "same.rs" })).len(), 1);
+}
+
+#[test]
 fn a_path_to_be_written_may_not_exist_yet() {
     let world = World::new();
     let write = READ

@@ -117,6 +117,28 @@ fn a_block_counts_where_its_links_lead() {
 }
 
 #[test]
+fn a_blocked_file_elsewhere_with_another_name_is_hidden_in_every_view() {
+    let world = World::new();
+    world.write("outside/key", "x");
+    world.write("outside/single", "x");
+    let key = world.root().join("outside/key");
+    fs::hard_link(&key, world.at("src/innocent")).unwrap();
+    let single = world.root().join("outside/single");
+    let blocked = format!(", blockedPaths: ['{}', '{}']", key.display(), single.display());
+    for (tool, arguments) in [
+        (manifest("", "", "", &blocked, "read"), json!({})),
+        (manifest(PATH, PATH_ARG, "", &blocked, "read"), json!({ "path": "src/main.rs" })),
+    ] {
+        let order = world.order(&tool, &arguments);
+        assert!(order.hidden.contains(&key), "{:?}", order.hidden);
+        assert!(!order.hidden.contains(&single), "{:?}", order.hidden);
+    }
+    let refusal =
+        world.line(&manifest(PATH, PATH_ARG, "", &blocked, "read"), &json!({ "path": "src/innocent" }));
+    assert_eq!(refusal.unwrap_err().reason, Reason::PathBlocked);
+}
+
+#[test]
 fn the_gateways_own_files_are_hidden_from_everybody() {
     let (world, order) = check(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({}), &[]);
     assert!(order.hidden.contains(&world.at(".toolgate").into()));

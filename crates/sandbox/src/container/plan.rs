@@ -1,7 +1,7 @@
 //! Does what is asked of a container make sense, and what exactly is it, with every path resolved and every cover in place?
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs, io,
     os::{
@@ -217,7 +217,7 @@ fn check_places(shown: &[Shown]) -> Result<(), SpawnError> {
     Ok(())
 }
 
-/// The binds and, over them, the covers.
+/// The binds, the folders in them that stay where they are, and, over them, the covers.
 fn mounts(shown: Vec<Shown>, hidden: &[PathBuf]) -> Result<(Vec<Mount>, Option<Masks>), SpawnError> {
     let failed = |error: io::Error| SpawnError::Failed(format!("what is hidden cannot be covered: {error}"));
     let (mut hidden, unseen) = masks::existing(hidden).map_err(failed)?;
@@ -243,7 +243,8 @@ fn mounts(shown: Vec<Shown>, hidden: &[PathBuf]) -> Result<(Vec<Mount>, Option<M
         let (source, target) = (source.to_string_lossy().into_owned(), place(target)?);
         mounts.push(Mount { source, target, access: Access::Read, id, _open: None });
     }
-    for one in shown {
+    let pins = pins(&shown, &covers)?;
+    for one in shown.into_iter().chain(pins) {
         if !covers.iter().any(|(target, _)| *target == one.at) {
             let (source, target) = (one.real.to_string_lossy().into_owned(), place(&one.at)?);
             mounts.push(Mount { source, target, access: one.access, id: one.id, _open: Some(one.open) });
@@ -251,6 +252,36 @@ fn mounts(shown: Vec<Shown>, hidden: &[PathBuf]) -> Result<(Vec<Mount>, Option<M
     }
     mounts.sort_by(|one, other| one.target.cmp(&other.target));
     Ok((mounts, masks))
+}
+
+/// The folders between a writable bind and what is covered or bound in it, each as a bind of itself, so that nobody can
+/// move it: whoever moved it would find what is hidden in it uncovered in the next container, and could put something else in
+/// its place.
+fn pins(shown: &[Shown], covers: &[(PathBuf, fs::Metadata)]) -> Result<Vec<Shown>, SpawnError> {
+    let mut pins: BTreeMap<&Path, Shown> = BTreeMap::new();
+    for place in covers.iter().map(|(target, _)| target).chain(shown.iter().map(|one| &one.at)) {
+        let around = shown.iter().filter(|one| place.starts_with(&one.at) && *place != one.at);
+        let outer = around.max_by_key(|one| one.at.components().count());
+        let Some(outer) = outer.filter(|outer| outer.access == Access::Write) else { continue };
+        for folder in place.ancestors().skip(1).take_while(|folder| *folder != outer.at) {
+            let Ok(below) = folder.strip_prefix(&outer.at) else { continue };
+            let real = outer.real.join(below);
+            // What is not there, no folder or mounted there is not seen through the bind either.
+            let is_seen =
+                fs::symlink_metadata(&real).is_ok_and(|about| about.is_dir() && about.dev() == outer.id.0);
+            if !is_seen || pins.contains_key(folder) {
+                continue;
+            }
+            let source = Source::Path(real.clone());
+            let pin = Shown::open(Bind { source, at: folder.to_owned(), access: outer.access })?;
+            if pin.real != real {
+                let why = format!("`{}` was replaced while the container was made; try again", told(&real));
+                return Err(SpawnError::Failed(why));
+            }
+            pins.insert(folder, pin);
+        }
+    }
+    Ok(pins.into_values().collect())
 }
 
 /// Where something hidden would be seen, and of what kind it is there.

@@ -13,6 +13,7 @@ pub const ALL: &[Case] = &[
     Case { name: "nothing_but_tmp_can_be_written", body: nothing_but_tmp_can_be_written },
     Case { name: "tmp_is_bounded_and_nothing_in_it_runs", body: tmp_is_bounded_and_nothing_in_it_runs },
     Case { name: "hidden_files_and_folders_are_covered", body: hidden_files_and_folders_are_covered },
+    Case { name: "folders_above_something_hidden_stay", body: folders_above_something_hidden_stay },
     Case { name: "another_name_of_a_hidden_file_is_covered", body: another_name_of_a_hidden_file_is_covered },
     Case {
         name: "a_link_in_a_bind_does_not_lead_another_bind_astray",
@@ -143,6 +144,23 @@ fn hidden_files_and_folders_are_covered() {
     assert_eq!(output(one), "plain\n");
     assert_eq!(fs::read_to_string(path(".env")).unwrap(), "SECRET");
     assert_eq!(fs::read_to_string(path("keys/deep/key")).unwrap(), "SECRET");
+}
+
+fn folders_above_something_hidden_stay() {
+    let top = folder();
+    let path = |name: &str| top.path().join(name);
+    fs::create_dir_all(path("config/cedar")).unwrap();
+    fs::write(path("config/cedar/main.cedar"), "SECRET").unwrap();
+    fs::create_dir(path("free")).unwrap();
+    let script = "mv /w/config /w/c2 2>/dev/null && echo moved; mv /w/config/cedar /w/config/c3 2>/dev/null && echo moved; \
+                  mkdir -p /w/config/cedar; echo x 2>/dev/null > /w/config/cedar/main.cedar; \
+                  cat /w/c2/cedar/main.cedar /w/config/c3/main.cedar 2>/dev/null; mv /w/free /w/freed && echo freed";
+    let mut one = jail(script);
+    one.view.binds.push(bind(top.path(), "/w", Access::Write));
+    one.view.hidden = vec![path("config/cedar/main.cedar")];
+    // The last one shows that moving is possible at all.
+    assert_eq!(output(one), "freed\n");
+    assert_eq!(fs::read_to_string(path("config/cedar/main.cedar")).unwrap(), "SECRET");
 }
 
 fn another_name_of_a_hidden_file_is_covered() {

@@ -36,6 +36,54 @@ fn a_blocked_path_is_blocked_by_every_name() {
 }
 
 #[test]
+fn another_hard_link_to_a_blocked_file_is_blocked() {
+    for (secret, blocked) in [
+        ("ws/hidden.txt", "$WORKSPACE/hidden.txt"),
+        ("ws/keys/deep/key", "$WORKSPACE/keys"),
+        ("ws/a/.env", "$WORKSPACE/**/.env"),
+        ("ws/b/.env", "/**/.env"),
+        ("elsewhere/shadow", "ELSEWHERE/shadow"),
+        ("elsewhere/ssh/id_rsa", "ELSEWHERE/ssh/id_*"),
+    ] {
+        let ground = Ground::new();
+        ground.put(secret, CANARY);
+        ground.put("ws/one", "harmless");
+        fs::hard_link(ground.path("ws/one"), ground.path("ws/two")).unwrap();
+        fs::hard_link(ground.path(secret), ground.path("ws/pub.txt")).unwrap();
+        let files = blocking(&ground, &[&blocked.replace("ELSEWHERE", &ground.text_path("elsewhere"))]);
+        for said in everything_said_about(&files, "pub.txt") {
+            assert!(said.starts_with("Err") && !said.contains(CANARY), "{blocked}: {said}");
+        }
+        refused(files.read_text("pub.txt"), "SECURITY readText path-blocked");
+        refused(files.append_text("pub.txt", "x"), "SECURITY appendText path-blocked");
+        assert!(!files.exists("pub.txt").unwrap(), "{blocked}");
+        let hits = files.search_in_files(".", "*", "CANARY", SearchOptions::default()).unwrap();
+        assert!(hits.is_empty(), "{blocked}: {hits:?}");
+        assert_eq!(files.read_text("two").unwrap(), "harmless", "{blocked}");
+    }
+}
+
+#[test]
+fn another_hard_link_to_the_gateways_own_files_is_blocked_however_many_there_are() {
+    let ground = Ground::new();
+    for number in 0..2_100 {
+        ground.put(&format!("state/{number}"), CANARY);
+    }
+    let own = ground.path("state");
+    let files = ground.files_with(|grants| {
+        grants.blocked = vec![pattern(&ground.text_path("state"))];
+        grants.own = vec![own];
+    });
+    for number in [0, 1_050, 2_099] {
+        let name = format!("alias{number}");
+        fs::hard_link(ground.path(&format!("state/{number}")), ground.path(&format!("ws/{name}"))).unwrap();
+    }
+    for name in ["alias0", "alias1050", "alias2099"] {
+        refused(files.read_text(name), "SECURITY readText path-blocked");
+    }
+}
+
+#[test]
 fn what_is_blocked_is_not_listed_found_or_searched() {
     let ground = Ground::new();
     ground.put("ws/keys/id_rsa", CANARY);

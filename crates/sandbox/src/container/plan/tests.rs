@@ -181,6 +181,33 @@ fn what_is_hidden_is_covered_under_each_name() {
 }
 
 #[test]
+fn folders_above_something_hidden_or_bound_in_a_writable_bind_are_mounts_of_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir_all(top.join("config/cedar")).unwrap();
+    fs::create_dir_all(top.join("a/inner")).unwrap();
+    fs::write(top.join("config/cedar/main.cedar"), "x").unwrap();
+    let targets = |access: Access| {
+        let mut jail = jail();
+        jail.view.binds =
+            vec![bind(&top, "/w", access), bind(&top.join("a/inner"), "/w/a/inner", Access::Read)];
+        jail.view.hidden = vec![top.join("config/cedar/main.cedar")];
+        let plan = Plan::check(jail).unwrap();
+        let is_pin =
+            |mount: &&Mount| ["/w/a", "/w/config", "/w/config/cedar"].contains(&mount.target.as_str());
+        for pin in plan.mounts.iter().filter(is_pin) {
+            assert_eq!(pin.source, pin.target.replace("/w", top.to_str().unwrap()));
+            assert_eq!(pin.access, Access::Write);
+        }
+        plan.mounts.into_iter().map(|mount| mount.target).collect::<Vec<String>>()
+    };
+    let pinned = ["/w", "/w/a", "/w/a/inner", "/w/config", "/w/config/cedar", "/w/config/cedar/main.cedar"];
+    assert_eq!(targets(Access::Write), pinned);
+    // Nobody can move anything in a bind that is only read.
+    assert_eq!(targets(Access::Read), ["/w", "/w/a/inner", "/w/config/cedar/main.cedar"]);
+}
+
+#[test]
 fn a_bind_in_something_hidden_is_replaced() {
     assert_eq!(covered(&[("keys", "/k"), ("open", "/o")], &["keys"]), Ok(vec!["/k".to_owned()]));
     assert_eq!(covered(&[("keys/key", "/k")], &["keys"]), Ok(vec!["/k".to_owned()]));
