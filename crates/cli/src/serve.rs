@@ -1,5 +1,7 @@
-//! What `serve` needs beside the gateway: callers from the configuration, and a log.
+//! What `serve` needs beside the gateway: callers from the configuration, a log, and an orderly end.
 
 pub mod auth;
+pub mod input;
 pub mod log;
+pub mod stopping;
 pub mod telemetry;

@@ -50,7 +50,12 @@ async fn around(
     if let Err(broken) = trail.open().await {
         return (broken, None);
     }
-    let (outcome, report) = match through_the_stages(gate, call, draft, &mut trail).await {
+    let ended = tokio::select! {
+        biased;
+        ended = through_the_stages(gate, call, draft, &mut trail) => ended,
+        () = gate.open_calls.ended() => Err(trail.cut()),
+    };
+    let (outcome, report) = match ended {
         Ok(filtered) => {
             let (value, is_structured, report) = filtered.into_parts();
             let call_id = trail.call_id().to_owned();

@@ -21,6 +21,7 @@ use crate::{
     limiter::{CallLimits, Limiter},
     live::LiveTool,
     metrics::Metrics,
+    open_calls::OpenCalls,
     outcome::Outcome,
     ports::{Answer, Ask, Clock, RunReport, SystemClock},
     reason::{Reason, Stage},
@@ -35,6 +36,7 @@ pub(crate) struct Inner {
     live: ArcSwap<LiveSet>,
     changes: watch::Sender<u64>,
     is_closing: AtomicBool,
+    pub(crate) open_calls: Arc<OpenCalls>,
     limits: ArgumentLimits,
     pub(crate) limiter: Limiter,
     pub(crate) journal: Arc<dyn Journal>,
@@ -158,6 +160,27 @@ impl Gate {
         self.0.is_closing()
     }
 
+    /// Calls between their opening and their closing record.
+    pub fn open_calls(&self) -> usize {
+        self.0.open_calls.len()
+    }
+
+    /// Until no call is open.
+    pub async fn idle(&self) {
+        self.0.open_calls.idle().await;
+    }
+
+    /// Ends the calls that still run. Each has its closing record before it is no longer open.
+    pub fn end_calls(&self) {
+        self.0.open_calls.end();
+    }
+
+    /// From now on no call is opened, not even to be refused: the journal is about to be closed.
+    pub fn seal(&self) {
+        self.begin_shutdown();
+        self.0.open_calls.seal();
+    }
+
     pub fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
@@ -178,6 +201,7 @@ impl Inner {
             live: ArcSwap::default(),
             changes: watch::Sender::new(0),
             is_closing: AtomicBool::new(false),
+            open_calls: Arc::default(),
             limits: parts.arguments,
             limiter: Limiter::new(parts.calls),
             journal: parts.journal,

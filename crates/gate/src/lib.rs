@@ -11,6 +11,7 @@ mod gate;
 mod limiter;
 mod live;
 mod metrics;
+mod open_calls;
 mod outcome;
 mod ports;
 mod publish;

@@ -121,7 +121,7 @@ reasons! {
     ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";
     ApprovalInvalid "decide.approval_invalid" Refused AfterApproval "the approval is unknown, expired, used, or for another call";
     ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the store of approvals cannot be reached";
-    Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away";
+    Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away, or the gateway stopped";
     ToolFailed "execute.tool_failed" Failed ChangeArguments "the tool threw an error";
     CodeInvalid "execute.code_invalid" Failed Never "the tool's code cannot be run";
     UnsettledPromise "execute.unsettled_promise" Failed Never "the tool awaits something that never comes";

@@ -243,9 +243,10 @@ impl Toolgate {
         Ok(self.journal.files.checkpoint()?)
     }
 
-    /// Refuses new calls, and closes the journal. Call it when the running calls have ended.
+    /// Refuses new calls, and closes the journal. Call it when the running calls have ended: `gate().idle()` waits for
+    /// them, `gate().end_calls()` ends them.
     pub fn close(&self) -> Result<(), OpenError> {
-        self.gate.begin_shutdown();
+        self.gate.seal();
         if self.writes == Writes::Gateway {
             self.note(&json!({ "kind": "gateway.stopped" }))?;
         }

@@ -3,6 +3,7 @@
 use std::{
     io::IsTerminal,
     path::PathBuf,
+    pin::pin,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -10,14 +11,17 @@ use std::{
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use toolgate::{Config, Extras, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
-    AllTools, Authenticator, ClientAnswers, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Identity,
-    McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, admin_routes, mcp_routes, serve_stdio,
+    AllTools, Authenticator, ClientAnswers, Doors, HttpFront, HttpLimits, HttpSettings, Identity,
+    McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, StdioError, admin_routes, mcp_routes,
+    serve_stdio,
 };
 use toolgate_store::{NewToken, Watch, secret_bytes};
 
@@ -26,7 +30,13 @@ use crate::{
     args::ServeArgs,
     commands::connect,
     gateway,
-    serve::{auth, log::Log, telemetry},
+    serve::{
+        auth,
+        input::InputEnd,
+        log::Log,
+        stopping::{asked_to_stop, close_fronts, connection_grace, finish_calls, seal},
+        telemetry,
+    },
     terminal::{Terminal, json_pretty, visible},
     tokens,
 };
@@ -56,12 +66,16 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     announce(&toolgate, log);
     let stop = CancellationToken::new();
     let freshness = tokio::spawn(keep_fresh(Arc::clone(&toolgate), watching, overrides, log, stop.clone()));
-    let outcome =
-        if args.stdio { over_stdio(&toolgate, &stop).await } else { over_http(&toolgate, log, &stop).await };
+    let outcome = if args.stdio {
+        over_stdio(&toolgate, log, &stop).await
+    } else {
+        over_http(&toolgate, log, &stop).await
+    };
     toolgate.gate().begin_shutdown();
     stop.cancel();
     // It has nothing to say any more, and ends at its next look at `stop`.
     let _ = freshness.await;
+    seal(toolgate.gate(), log).await;
     if let Some(telemetry) = telemetry {
         telemetry.shutdown().await;
     }
@@ -86,18 +100,26 @@ fn announce(toolgate: &Toolgate, log: Log) {
     }
 }
 
-async fn over_stdio(toolgate: &Toolgate, stop: &CancellationToken) -> Result<(), Failure> {
+async fn over_stdio(toolgate: &Toolgate, log: Log, stop: &CancellationToken) -> Result<(), Failure> {
     let config = toolgate.config();
     let local = &config.auth.local;
     let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
     let settings = mcp_settings(&config)?;
-    let pipes = (tokio::io::stdin(), tokio::io::stdout());
+    let gate = toolgate.gate();
+    let input = InputEnd::default();
+    let pipes = (input.hold(tokio::io::stdin()), tokio::io::stdout());
+    let mut serving = pin!(serve_stdio(gate.clone(), &settings, caller, pipes, stop.child_token()));
+    let told = |error: StdioError| Failure::new(visible(&error.to_string()));
     tokio::select! {
-        ended = serve_stdio(toolgate.gate().clone(), &settings, caller, pipes, stop.child_token()) => {
-            ended.map_err(|error| Failure::new(visible(&error.to_string())))
-        }
-        () = asked_to_stop() => Ok(()),
+        ended = &mut serving => return ended.map_err(told),
+        () = asked_to_stop() => gate.begin_shutdown(),
+        // What was sent before the end is still served; the last of it may be on its way to the gate.
+        () = input.seen() => sleep(ON_ITS_WAY).await,
     }
+    finish_calls(gate, config.server.shutdown_grace, log).await;
+    input.release();
+    // A client that reads no more does not keep us.
+    timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(())).map_err(told)
 }
 
 async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken) -> Result<(), Failure> {
@@ -136,28 +158,24 @@ async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken)
         events: Arc::new(log),
         clock: Arc::new(SystemClock),
     };
-    let mut serving = Vec::new();
+    let mut serving = JoinSet::new();
     if let Some(listen) = config.admin.listen {
         let settings = HttpSettings { listen, public_url: None, ..http_settings(&config) };
         let own = HttpFront::bind(settings).await.map_err(|error| {
             Failure::new(format!("cannot listen on {listen} for admins: {error}; change `admin.listen`"))
         })?;
         log.info(&format!("serving admins at http://{}/admin/v1", own.local_addr()));
-        serving.push(tokio::spawn(own.serve(doors(admin), accepting.clone())));
-        serving.push(tokio::spawn(front.serve(doors(mcp), accepting.clone())));
+        serving.spawn(own.serve(doors(admin), accepting.clone()));
+        serving.spawn(front.serve(doors(mcp), accepting.clone()));
     } else {
-        serving.push(tokio::spawn(front.serve(doors(mcp.merge(admin)), accepting.clone())));
+        serving.spawn(front.serve(doors(mcp.merge(admin)), accepting.clone()));
     }
     asked_to_stop().await;
     log.info("stopping: running calls may finish");
     toolgate.gate().begin_shutdown();
     accepting.cancel();
-    for one in serving {
-        if let Ok(Drained::Cut(cut)) = one.await {
-            log.warn(&format!("{cut} connections did not finish in time and were cut"));
-        }
-    }
-    closing.cancel();
+    finish_calls(toolgate.gate(), config.server.shutdown_grace, log).await;
+    close_fronts(serving, &closing, log).await;
     Ok(())
 }
 
@@ -216,7 +234,7 @@ fn http_settings(config: &Config) -> HttpSettings {
             header_time: server.header_timeout,
             body_time: server.request_timeout,
             idle_time: server.idle_timeout,
-            grace: server.shutdown_grace,
+            grace: connection_grace(server.shutdown_grace),
             ..HttpLimits::default()
         },
     }
@@ -342,13 +360,8 @@ async fn hangup(signals: &mut Option<tokio::signal::unix::Signal>) {
     }
 }
 
-/// SIGINT, SIGTERM, or a system on which they cannot be heard.
-async fn asked_to_stop() {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
-}
-
 const SESSION_TOKEN: Duration = Duration::from_hours(24);
+/// From a message that was read to the call that it asks for.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
+/// Longer than the SDK waits for answers that are on their way out.
+const LAST_MESSAGES: Duration = Duration::from_secs(6);

@@ -31,3 +31,4 @@ mod new;
 mod place;
 mod pool;
 mod resolve;
+mod stopping;

@@ -7,7 +7,7 @@ use std::{
     net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::mpsc,
+    sync::{Mutex, mpsc},
     time::{Duration, Instant},
 };
 
@@ -77,14 +77,28 @@ impl Place {
     }
 
     pub fn journal(&self, folder: &str) -> Vec<Value> {
+        let text = self.journal_text(folder);
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take()).collect()
+    }
+
+    /// While a gateway writes it: without a journal that is not there yet, and without a line that is not whole yet.
+    pub fn journal_so_far(&self, folder: &str) -> Vec<Value> {
+        if !self.path().join(".toolgate").join(folder).exists() {
+            return Vec::new();
+        }
+        let text = self.journal_text(folder);
+        let whole = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        whole.map(|mut line| line["entry"].take()).collect()
+    }
+
+    fn journal_text(&self, folder: &str) -> String {
         let mut files: Vec<PathBuf> = fs::read_dir(self.path().join(".toolgate").join(folder))
             .unwrap()
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
             .collect();
         files.sort();
-        let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take()).collect()
+        files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
     }
 }
 
@@ -92,7 +106,8 @@ impl Place {
 pub struct Serving {
     pub child: Child,
     pub address: String,
-    said: mpsc::Receiver<String>,
+    /// Behind a lock so that clients on several threads can share a gateway.
+    said: Mutex<mpsc::Receiver<String>>,
 }
 
 impl Serving {
@@ -120,7 +135,7 @@ impl Serving {
         std::thread::spawn(move || {
             stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line)));
         });
-        let mut serving = Self { child, address: String::new(), said };
+        let mut serving = Self { child, address: String::new(), said: Mutex::new(said) };
         let line = serving.wait_for("serving MCP at http://");
         let (_, rest) = line.split_once("http://").unwrap();
         rest.trim_end_matches("/mcp").clone_into(&mut serving.address);
@@ -131,7 +146,8 @@ impl Serving {
     pub fn wait_for(&self, text: &str) -> String {
         let end = Instant::now() + PATIENCE;
         let mut heard = String::new();
-        while let Ok(line) = self.said.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        let said = self.said.lock().unwrap();
+        while let Ok(line) = said.recv_timeout(end.saturating_duration_since(Instant::now())) {
             if line.contains(text) {
                 return line;
             }

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     gate::{Call, Finished, Inner, Observer, OnJournalFailure},
     metrics::Metrics,
+    open_calls::{OpenCalls, Place, STOPPED},
     outcome::{Broken, Outcome},
     reason::{Reason, Stage},
 };
@@ -30,7 +31,7 @@ pub trait Journal: Send + Sync {
     fn waits_for_disk(&self) -> bool;
 }
 
-/// The way of one call. Dropped in the middle, it writes that the caller went away.
+/// The way of one call. Dropped in the middle, it writes that the caller went away, or that the gateway stopped.
 pub(crate) struct Trail {
     journal: Arc<dyn Journal>,
     observer: Option<Arc<dyn Observer>>,
@@ -43,6 +44,9 @@ pub(crate) struct Trail {
     stages: Vec<(Stage, Duration)>,
     state: State,
     how: Writing,
+    open_calls: Arc<OpenCalls>,
+    /// Given back after the last record, for fields are dropped after `drop`.
+    place: Option<Arc<Place>>,
 }
 
 /// How values are written down.
@@ -81,6 +85,8 @@ impl Trail {
             stages: Vec::with_capacity(Stage::ALL.len()),
             state: State::Unopened,
             how: Writing { shows: gate.shows, secrets: Arc::clone(&gate.secrets) },
+            open_calls: Arc::clone(&gate.open_calls),
+            place: None,
         }
     }
 
@@ -95,6 +101,11 @@ impl Trail {
 
     /// Without an opening record nothing starts.
     pub async fn open(&mut self) -> Result<(), Outcome> {
+        self.place = self.open_calls.enter();
+        if self.place.is_none() {
+            self.metrics.ended(Some(Reason::JournalFailed));
+            return Err(self.broken("the gateway has stopped and its journal is closed".to_owned()));
+        }
         // From here on, for a caller that goes away while the record is being written leaves a record behind.
         self.state = State::Open;
         match (self.write().await, self.on_failure) {
@@ -117,6 +128,12 @@ impl Trail {
             Err(stop) => self.record.stopped(T::STAGE, stop),
         }
         result
+    }
+
+    /// The gateway stops and waits no longer.
+    pub fn cut(&mut self) -> Stop {
+        self.record.message = Some(STOPPED.to_owned());
+        Stop::new(Reason::Cancelled, STOPPED)
     }
 
     /// Without a closing record nothing is released.
@@ -156,9 +173,15 @@ impl Trail {
             return self.journal.append(&self.record);
         }
         let (journal, record) = (Arc::clone(&self.journal), self.record.clone());
-        tokio::task::spawn_blocking(move || journal.append(&record))
-            .await
-            .unwrap_or_else(|_| Err("the journal's thread ended".to_owned()))
+        // Who waits for this may be dropped meanwhile; the call is open until it is written.
+        let place = self.place.clone();
+        tokio::task::spawn_blocking(move || {
+            let written = journal.append(&record);
+            drop(place);
+            written
+        })
+        .await
+        .unwrap_or_else(|_| Err("the journal's thread ended".to_owned()))
     }
 
     fn broken(&self, problem: String) -> Outcome {
@@ -171,6 +194,9 @@ impl Drop for Trail {
     fn drop(&mut self) {
         if self.state == State::Open {
             self.record.cancelled(self.started.elapsed());
+            if self.open_calls.are_ended() {
+                self.record.message = Some(STOPPED.to_owned());
+            }
             if self.journal.append(&self.record).is_err() && self.record.make_slim() {
                 // There is nobody left to tell when this fails too; the opening record stays without its pair.
                 let _ = self.journal.append(&self.record);

@@ -1,0 +1,70 @@
+//! Standard input whose end is held back: the SDK would drop the calls that still run a few seconds after it.
+
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+#[derive(Debug)]
+pub struct Input<R> {
+    inner: R,
+    has_ended: bool,
+    seen: CancellationToken,
+    released: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+/// The other side: is told of the end, and lets it through.
+#[derive(Clone, Debug, Default)]
+pub struct InputEnd {
+    seen: CancellationToken,
+    released: CancellationToken,
+}
+
+impl InputEnd {
+    pub fn hold<R>(&self, inner: R) -> Input<R> {
+        let released = Box::pin(self.released.clone().cancelled_owned());
+        Input { inner, has_ended: false, seen: self.seen.clone(), released }
+    }
+
+    /// Until the client has closed its end.
+    pub async fn seen(&self) {
+        self.seen.cancelled().await;
+    }
+
+    /// From now on the input is at its end, whatever the client still sends.
+    pub fn release(&self) {
+        self.released.cancel();
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.released.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        if this.has_ended {
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        match Pin::new(&mut this.inner).poll_read(context, buffer) {
+            Poll::Ready(Ok(())) if buffer.filled().len() > before => Poll::Ready(Ok(())),
+            // An input that cannot be read is one that has ended.
+            Poll::Ready(_) => {
+                this.has_ended = true;
+                this.seen.cancel();
+                Poll::Pending
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How does a gateway stop? Calls finish within the grace, the rest is ended, and only then is the journal closed.
+
+use std::time::Duration;
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::Gate;
+use toolgate_server::Drained;
+
+use super::log::Log;
+
+/// SIGINT, SIGTERM, or a system on which they cannot be heard.
+pub async fn asked_to_stop() {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Waits for the calls that run. When the grace is over, or somebody asks once more, what is left is ended.
+pub async fn finish_calls(gate: &Gate, grace: Duration, log: Log) {
+    tokio::select! {
+        () = gate.idle() => return,
+        () = sleep(grace) => {}
+        () = asked_to_stop() => {}
+    }
+    log.warn(&format!("{} calls did not finish in time and were ended", gate.open_calls()));
+    gate.end_calls();
+    // A call that does not heed this ends with its connection.
+    let _ = timeout(ENDING, gate.idle()).await;
+}
+
+/// The last look before the journal is closed: a call that came late has its closing record too.
+pub async fn seal(gate: &Gate, log: Log) {
+    gate.seal();
+    gate.end_calls();
+    if timeout(ENDING, gate.idle()).await.is_err() {
+        log.error(&format!("{} calls do not end and have no closing record", gate.open_calls()));
+    }
+}
+
+/// Waits until every front has sent its last answers. Streams that clients keep open are ended after a moment.
+pub async fn close_fronts(mut serving: JoinSet<Drained>, streams: &CancellationToken, log: Log) {
+    let _ = timeout(LAST_ANSWERS, fronts_end(&mut serving, log)).await;
+    streams.cancel();
+    fronts_end(&mut serving, log).await;
+}
+
+async fn fronts_end(serving: &mut JoinSet<Drained>, log: Log) {
+    while let Some(ended) = serving.join_next().await {
+        if let Ok(Drained::Cut(cut)) = ended {
+            log.warn(&format!("{cut} connections did not finish in time and were cut"));
+        }
+    }
+}
+
+/// How long a front lets its connections live: longer than the calls, so that a call that was ended is still answered.
+pub fn connection_grace(grace: Duration) -> Duration {
+    grace.saturating_add(ENDING).saturating_add(LAST_ANSWERS * 2)
+}
+
+/// For calls that were ended to write their closing records.
+const ENDING: Duration = Duration::from_secs(3);
+/// For answers to reach their clients.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
