@@ -126,13 +126,11 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
         because.push(Reason::new(code, level, text, setting, origin));
     };
     match network.mode.value {
+        NetworkMode::Blocked if !network.proxy_on_approval.value => return,
         NetworkMode::Blocked => {
-            if network.proxy_on_approval.value {
-                let origin = &network.proxy_on_approval.origin;
-                let text = "a person may let a call reach hosts that it names".into();
-                signal("network-on-approval", RiskLevel::L3, text, "network.proxyOnApproval", origin);
-            }
-            return;
+            let origin = &network.proxy_on_approval.origin;
+            let text = "a person may let a call reach hosts that it names".into();
+            return signal("network-on-approval", RiskLevel::L3, text, "network.proxyOnApproval", origin);
         }
         NetworkMode::Allowlist => {
             if let Some(any) = network.hosts.entries.iter().find(|host| host.value == HostPattern::Any) {
@@ -164,24 +162,12 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
         || !network.hosts.is_empty()
         || network.ask_for_unknown_hosts.value;
     if reaches_any && !network.block_private_ips.value && network.mode.value != NetworkMode::Open {
-        let text = "private addresses are not blocked".into();
-        signal(
-            "network-private",
-            RiskLevel::L4,
-            text,
-            "network.blockPrivateIPs",
-            &network.block_private_ips.origin,
-        );
+        let (text, origin) = ("private addresses are not blocked".into(), &network.block_private_ips.origin);
+        signal("network-private", RiskLevel::L4, text, "network.blockPrivateIPs", origin);
     }
     if reaches_any && !network.block_metadata.value {
-        let text = "cloud metadata endpoints are not blocked".into();
-        signal(
-            "network-metadata",
-            RiskLevel::L4,
-            text,
-            "network.blockMetadata",
-            &network.block_metadata.origin,
-        );
+        let (text, origin) = ("cloud metadata endpoints are not blocked".into(), &network.block_metadata.origin);
+        signal("network-metadata", RiskLevel::L4, text, "network.blockMetadata", origin);
     }
 }
 

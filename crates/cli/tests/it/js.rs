@@ -257,7 +257,8 @@ fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
 #[test]
 fn what_was_begun_and_not_awaited_is_done_all_the_same() {
     let gateway = Gateway::new();
-    let code = "async function later() { await null; await null; console.log('done') }\nlater();\nreturn 'returned'";
+    let code =
+        "async function later() { await null; await null; console.log('done') }\nlater();\nreturn 'returned'";
     let report = gateway.body(code);
     assert_eq!(report.outcome.unwrap(), Returned::Value(json!("returned")));
     assert_eq!(report.console.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["done"]);
