@@ -16,6 +16,8 @@ pub struct Stop {
     pub remedy: Option<String>,
     /// The question that waits for an answer.
     pub asked: Option<Box<Approval>>,
+    /// Texts about which somebody wants to be told, also of a call that goes no further.
+    pub alerts: Vec<String>,
     report: Option<Box<RunReport>>,
 }
 
@@ -29,6 +31,7 @@ impl Stop {
             to_caller: message,
             remedy: None,
             asked: None,
+            alerts: Vec::new(),
             report: None,
         }
     }
@@ -42,6 +45,12 @@ impl Stop {
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_alerts(mut self, alerts: Vec<String>) -> Self {
+        self.alerts = alerts;
         self
     }
 
