@@ -75,35 +75,36 @@ fn undo(hay: &[u8], at: usize) -> Option<Undone> {
 
 /// Controls that do not lay out text: a terminal shows nothing for them.
 fn is_control(byte: u8) -> bool {
-    byte.is_ascii_control() && !byte.is_ascii_whitespace()
+    byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
 /// A control, and what belongs to it where it begins a sequence that sets colours or an alphabet.
 fn undo_control(hay: &[u8], at: usize) -> Option<Undone> {
-    let length = match hay.get(at..hay.len().min(at + MAX_SEQUENCE))? {
-        [ESCAPE, b'[', rest @ ..] => sequence_end(rest, b'0'..=b'?', b'@'..=b'~').map_or(1, |end| end + 2),
-        [ESCAPE, rest @ [b' '..=b'/', ..]] => {
-            sequence_end(rest, b' '..=b'/', b'0'..=b'~').map_or(1, |end| end + 1)
-        }
-        _ => 1,
+    let sequence = match hay.get(at..hay.len().min(at + MAX_SEQUENCE))? {
+        [ESCAPE, b'[', rest @ ..] => sequence_end(rest, &(b'0'..=b'?'), &(b'@'..=b'~')).map(|end| end + 2),
+        [ESCAPE, b'(' | b')', b'0' | b'A' | b'B', ..] => Some(3),
+        _ => None,
     };
-    Some(Undone { length, reads: Reads::AsNothing, encoding: Encoding::LookAlike })
+    Some(Undone { length: sequence.unwrap_or(1), reads: Reads::AsNothing, encoding: Encoding::LookAlike })
 }
 
 /// How long a sequence is that has any number of the one kind, and then one of the other.
-fn sequence_end(rest: &[u8], inside: RangeInclusive<u8>, last: RangeInclusive<u8>) -> Option<usize> {
-    let inner = rest.iter().take_while(|byte| inside.contains(byte)).count();
-    rest.get(inner).filter(|byte| last.contains(byte)).map(|_| inner + 1)
+fn sequence_end(rest: &[u8], inside: &RangeInclusive<u8>, last: &RangeInclusive<u8>) -> Option<usize> {
+    let inner = rest.iter().take_while(|byte| inside.contains(*byte)).count();
+    rest.get(inner).filter(|byte| last.contains(*byte)).map(|_| inner + 1)
 }
 
 fn controls(hay: &[u8]) -> impl Iterator<Item = usize> {
-    // Without leaving early, so that the compiler looks at many bytes at once.
-    let has_any = |block: &[u8]| block.iter().fold(false, |any, byte| any | is_control(*byte));
-    let blocks = hay.chunks(BLOCK).enumerate().filter(move |(_, block)| has_any(block));
+    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| has_control(block));
     blocks.flat_map(|(index, block)| {
         let controls = block.iter().enumerate().filter(|(_, byte)| is_control(**byte));
         controls.map(move |(at, _)| index * BLOCK + at)
     })
+}
+
+/// Without leaving early, so that the compiler looks at many bytes at once.
+fn has_control(block: &[u8]) -> bool {
+    block.iter().fold(false, |any, byte| any | is_control(*byte))
 }
 
 fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {

@@ -61,7 +61,7 @@ fn texts_of<'c>(bound: &'c Bound, survey: &'c Survey) -> Vec<Cow<'c, str>> {
     if tool.danger.is_empty() && !tool.has_alarms() {
         return Vec::new();
     }
-    let json = Cow::Owned(serde_json::to_string(&bound.arguments).unwrap_or_default());
+    let json: Cow<'c, str> = Cow::Owned(serde_json::to_string(&bound.arguments).unwrap_or_default());
     let arguments = texts::of_members(&bound.arguments).into_iter().map(Cow::Borrowed);
     let targets = survey.touches.iter().map(|touch| Cow::Borrowed(touch.target.as_str()));
     [json].into_iter().chain(arguments).chain(targets).collect()

@@ -20,11 +20,8 @@ pub struct Sanitised {
 /// The value as it may leave.
 pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
     let (value, findings) = redact(detector, value);
-    let left = if findings.is_empty() {
-        None
-    } else {
-        surest(detector, &texts::of(&value), &value.to_string())
-    };
+    let left =
+        if findings.is_empty() { None } else { surest(detector, &texts::of(&value), &value.to_string()) };
     let still_leaks = left.is_some_and(|finding| finding.tier == Tier::Definite);
     Sanitised { value, found: rows(&findings), still_leaks }
 }

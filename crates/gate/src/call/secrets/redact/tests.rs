@@ -38,9 +38,9 @@ fn places_are_those_of_the_text() {
 
 #[test]
 fn what_only_the_name_of_its_field_tells_goes_alone() {
-    let value = json!({ "before": "\n\"", "db_password": "h4rd2guess-K9x!", "after": "plain" });
+    let value = json!({ "before": "\n\"", "client_secret": "abcDEF123", "after": "plain" });
     let clean = redacted(value);
-    assert!(clean["db_password"].as_str().unwrap().starts_with("[REDACTED:"), "{clean}");
+    assert!(clean["client_secret"].as_str().unwrap().starts_with("[REDACTED:"), "{clean}");
     assert_eq!((&clean["before"], &clean["after"]), (&json!("\n\""), &json!("plain")));
 }
 
