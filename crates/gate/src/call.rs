@@ -10,6 +10,7 @@ mod journal;
 mod prompt;
 pub(crate) mod secrets;
 mod stop;
+mod texts;
 
 use std::sync::Arc;
 

@@ -166,7 +166,8 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
         signal("network-private", RiskLevel::L4, text, "network.blockPrivateIPs", origin);
     }
     if reaches_any && !network.block_metadata.value {
-        let (text, origin) = ("cloud metadata endpoints are not blocked".into(), &network.block_metadata.origin);
+        let (text, origin) =
+            ("cloud metadata endpoints are not blocked".into(), &network.block_metadata.origin);
         signal("network-metadata", RiskLevel::L4, text, "network.blockMetadata", origin);
     }
 }

@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 use serde::Deserialize;
 
+use crate::marker::marker;
+
 /// How sure we are. Ordered: what is done about `Probable` is done about `Definite` too.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[serde(rename_all = "lowercase")]
@@ -77,6 +79,13 @@ pub struct Finding {
     /// In bytes of the text that was scanned; begins and ends between characters.
     pub span: Range<usize>,
     pub encoding: Encoding,
+}
+
+impl Finding {
+    /// What stands in its place where it is taken out.
+    pub fn mark(&self) -> String {
+        marker(&self.kind, &self.provider)
+    }
 }
 
 impl fmt::Display for Finding {

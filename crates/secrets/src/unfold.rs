@@ -1,8 +1,8 @@
-//! Escapes, entities, percent signs and look-alikes: how does the text read once they are undone?
+//! Escapes, entities, percent signs, look-alikes and controls: how does the text read once they are undone?
 //!
 //! Only the neighbourhood of such a thing is undone. Text without any is passed over at the speed of `memchr`.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use crate::{
     coded::byte_of_hex,
@@ -15,8 +15,12 @@ use crate::{
 pub(crate) fn unfold(hay: &[u8], mut each: impl FnMut(&View)) {
     let mut places: Vec<usize> =
         memchr::memchr3_iter(b'%', b'\\', b'&', hay).filter(|at| is_disguise(hay, *at)).collect();
+    let written = places.len();
+    places.extend(controls(hay));
     if !hay.is_ascii() {
         places.extend(odd_characters(hay));
+    }
+    if places.len() > written {
         places.sort_unstable();
     }
     let mut view = View::default();
@@ -58,11 +62,49 @@ fn render(hay: &[u8], region: &Range<usize>, view: &mut View) {
 }
 
 fn may_begin(byte: u8) -> bool {
-    matches!(byte, b'%' | b'\\' | b'&') || byte >= 0xc2
+    matches!(byte, b'%' | b'\\' | b'&') || byte >= 0xc2 || is_control(byte)
 }
 
 fn undo(hay: &[u8], at: usize) -> Option<Undone> {
-    if hay.get(at)?.is_ascii() { undo_escape(hay, at) } else { undo_character(hay, at) }
+    match *hay.get(at)? {
+        byte if is_control(byte) => undo_control(hay, at),
+        byte if byte.is_ascii() => undo_escape(hay, at),
+        _ => undo_character(hay, at),
+    }
+}
+
+/// Controls that do not lay out text: a terminal shows nothing for them.
+fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r')
+}
+
+/// A control, and what belongs to it where it begins a sequence that sets colours or an alphabet.
+fn undo_control(hay: &[u8], at: usize) -> Option<Undone> {
+    let sequence = match hay.get(at..hay.len().min(at + MAX_SEQUENCE))? {
+        [ESCAPE, b'[', rest @ ..] => sequence_end(rest, &(b'0'..=b'?'), &(b'@'..=b'~')).map(|end| end + 2),
+        [ESCAPE, b'(' | b')', b'0' | b'A' | b'B', ..] => Some(3),
+        _ => None,
+    };
+    Some(Undone { length: sequence.unwrap_or(1), reads: Reads::AsNothing, encoding: Encoding::LookAlike })
+}
+
+/// How long a sequence is that has any number of the one kind, and then one of the other.
+fn sequence_end(rest: &[u8], inside: &RangeInclusive<u8>, last: &RangeInclusive<u8>) -> Option<usize> {
+    let inner = rest.iter().take_while(|byte| inside.contains(*byte)).count();
+    rest.get(inner).filter(|byte| last.contains(*byte)).map(|_| inner + 1)
+}
+
+fn controls(hay: &[u8]) -> impl Iterator<Item = usize> {
+    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| has_control(block));
+    blocks.flat_map(|(index, block)| {
+        let controls = block.iter().enumerate().filter(|(_, byte)| is_control(**byte));
+        controls.map(move |(at, _)| index * BLOCK + at)
+    })
+}
+
+/// Without leaving early, so that the compiler looks at many bytes at once.
+fn has_control(block: &[u8]) -> bool {
+    block.iter().fold(false, |any, byte| any | is_control(*byte))
 }
 
 fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
@@ -182,6 +224,9 @@ fn token_end(hay: &[u8], at: usize) -> usize {
 }
 
 const BLOCK: usize = 128;
+const ESCAPE: u8 = 0x1b;
+/// Longer ones are not sent by anything that sets colours.
+const MAX_SEQUENCE: usize = 40;
 const NEAR: usize = 160;
 const FAR: usize = 4096;
 

@@ -2,11 +2,9 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use serde_json::Value;
-
 use toolgate_secrets::Tier;
 
-use super::{bind::Bound, secrets, stop::Stop};
+use super::{bind::Bound, secrets, stop::Stop, texts};
 use crate::{
     gate::Inner,
     ports::{Question, Survey},
@@ -26,25 +24,26 @@ pub struct Checked {
 }
 
 pub fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
-    let mut survey = bound
-        .admitted
-        .tool
-        .runnable
-        .survey(&bound.arguments)
-        .map_err(|refusal| Stop::new(refusal.reason, refusal.message).with_remedy(refusal.remedy))?;
-    if bound.admitted.tool.policy.data.can_leak_data.value {
-        look_for_secrets(gate, &bound, &mut survey)?;
+    let tool = &bound.admitted.tool;
+    let mut survey = tool.runnable.survey(&bound.arguments).map_err(|refusal| {
+        Stop::new(refusal.reason, refusal.message)
+            .with_remedy(refusal.remedy)
+            .with_alerts(alerts(&bound, &texts_of(&bound, &Survey::default())))
+    })?;
+    if tool.policy.data.can_leak_data.value {
+        look_for_secrets(gate, &bound, &mut survey)
+            .map_err(|stop| stop.with_alerts(alerts(&bound, &texts_of(&bound, &survey))))?;
     }
     let texts = texts_of(&bound, &survey);
-    let (dangers, alerts) =
-        (dangers(&bound, &texts), bound.admitted.tool.alarms_in(texts.iter().map(AsRef::as_ref)));
+    let (dangers, alerts) = (dangers(&bound, &texts), alerts(&bound, &texts));
     Ok(Checked { bound, survey, dangers, alerts, _sealed: () })
 }
 
 /// What this tool gets, it sends away. A secret does not go along, and what looks like one only if a person says so.
 fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<(), Stop> {
-    let text = serde_json::to_string(&bound.arguments).unwrap_or_default();
-    let Some(finding) = gate.secrets.contains(text.as_bytes(), Tier::Probable) else { return Ok(()) };
+    let json = serde_json::to_string(&bound.arguments).unwrap_or_default();
+    let found = secrets::surest(&gate.secrets, &texts::of_members(&bound.arguments), &json);
+    let Some(finding) = found else { return Ok(()) };
     let what = secrets::shown(&finding);
     if finding.tier == Tier::Definite {
         let message = format!("the arguments hold a secret ({what}), and this tool sends them out");
@@ -62,11 +61,14 @@ fn texts_of<'c>(bound: &'c Bound, survey: &'c Survey) -> Vec<Cow<'c, str>> {
     if tool.danger.is_empty() && !tool.has_alarms() {
         return Vec::new();
     }
-    let mut texts = vec![Cow::Owned(serde_json::to_string(&bound.arguments).unwrap_or_default())];
-    let mut add = |text: &'c str| texts.push(Cow::Borrowed(text));
-    bound.arguments.values().for_each(|value| collect(value, &mut add));
-    survey.touches.iter().for_each(|touch| add(&touch.target));
-    texts
+    let json: Cow<'c, str> = Cow::Owned(serde_json::to_string(&bound.arguments).unwrap_or_default());
+    let arguments = texts::of_members(&bound.arguments).into_iter().map(Cow::Borrowed);
+    let targets = survey.touches.iter().map(|touch| Cow::Borrowed(touch.target.as_str()));
+    [json].into_iter().chain(arguments).chain(targets).collect()
+}
+
+fn alerts(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
+    bound.admitted.tool.alarms_in(texts.iter().map(AsRef::as_ref))
 }
 
 fn dangers(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
@@ -74,18 +76,4 @@ fn dangers(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
     let hits: BTreeSet<usize> =
         texts.iter().flat_map(|text| danger.matches(text).iter().collect::<Vec<_>>()).collect();
     hits.into_iter().filter_map(|at| danger.patterns().get(at).cloned()).collect()
-}
-
-fn collect<'v>(value: &'v Value, add: &mut impl FnMut(&'v str)) {
-    match value {
-        Value::String(text) => add(text),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, add)),
-        Value::Object(members) => {
-            for (key, value) in members {
-                add(key);
-                collect(value, add);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

@@ -38,9 +38,9 @@ pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
     match &report.outcome {
         Ok(_) => Ok(Executed { decided, report, _sealed: () }),
         Err(failure) => {
-            // What a tool says in failing is output like any other.
-            let message = secrets::without_secrets(&gate.secrets, &neutral(&failure.message));
-            Err(Stop::new(failure.reason, message).with_report(report))
+            // What a tool says in failing is output like any other, and in the same order.
+            let message = secrets::without_secrets(&gate.secrets, &failure.message);
+            Err(Stop::new(failure.reason, neutral(&message)).with_report(report))
         }
     }
 }

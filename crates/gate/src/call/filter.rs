@@ -12,6 +12,7 @@ use super::{
     journal::{Shows, Writing},
     secrets,
     stop::Stop,
+    texts,
 };
 use crate::{digest, gate::Inner, live::LiveTool, ports::RunReport, reason::Reason};
 
@@ -46,31 +47,29 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
     }
     let output_digest = digest::of(&returned);
     let (value, redacted) = OutputPolicy::of(&tool.spec.governance).apply(returned);
-    let value = clean::clean(value);
-    let mut text = serde_json::to_string(&value).unwrap_or_default();
-    let alerts = tool.alarms_in([text.as_str()]);
+    let alerts = alerts_in(tool, &value);
     let mut found = Vec::new();
     let value = if tool.policy.data.sanitize_output.value {
-        let clean = secrets::sanitise(&gate.secrets, value, &text);
+        let clean = secrets::sanitise(&gate.secrets, value);
         if clean.still_leaks {
             let message =
                 "the result holds a secret that cannot be taken out of it; nothing of it was released";
-            return Err(Stop::new(Reason::SecretInOutput, message).with_report(report));
-        }
-        if !clean.found.is_empty() {
-            text = serde_json::to_string(&clean.value).unwrap_or_default();
+            return Err(Stop::new(Reason::SecretInOutput, message).with_alerts(alerts).with_report(report));
         }
         found = clean.found;
         clean.value
     } else {
         value
     };
-    let bytes = text.len();
+    // After the secrets: a character that nobody sees hides none, and one that is shown by its number would break it apart.
+    let value = clean::clean(value);
+    let bytes = value.to_string().len();
     let most = tool.policy.execution.max_output_bytes.value;
     if bytes as u64 > most {
         let message = format!("the result has {bytes} bytes; this tool may return {most}");
         return Err(Stop::new(Reason::OutputTooLarge, message)
             .with_remedy("ask for less at once")
+            .with_alerts(alerts)
             .with_report(report));
     }
     let is_structured = tool.listing().get("outputSchema").is_some();
@@ -87,6 +86,15 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         report,
         _sealed: (),
     })
+}
+
+/// Each text by itself and all of them as JSON, so that neither quoting nor splitting over members hides what is asked for.
+fn alerts_in(tool: &LiveTool, value: &Value) -> Vec<String> {
+    if !tool.has_alarms() {
+        return Vec::new();
+    }
+    let json = value.to_string();
+    tool.alarms_in([json.as_str()].into_iter().chain(texts::of(value)))
 }
 
 /// What does not fit what the tool promises is withheld as a whole.

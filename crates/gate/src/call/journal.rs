@@ -8,6 +8,7 @@ use std::{
 use serde_json::{Map, Value};
 use toolgate_secrets::Detector;
 
+mod blot;
 mod record;
 
 pub use self::record::{CallRecord, Purpose, Shared};
@@ -108,6 +109,7 @@ impl Trail {
         }
         // From here on, for a caller that goes away while the record is being written leaves a record behind.
         self.state = State::Open;
+        self.record.blot(&self.how.secrets);
         match (self.write().await, self.on_failure) {
             (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => Ok(()),
             (Err(problem), OnJournalFailure::Refuse) => {
@@ -125,7 +127,10 @@ impl Trail {
         self.last = now;
         match &result {
             Ok(ticket) => ticket.note(&mut self.record, &self.how),
-            Err(stop) => self.record.stopped(T::STAGE, stop),
+            Err(stop) => {
+                self.record.alert(&stop.alerts);
+                self.record.stopped(T::STAGE, stop);
+            }
         }
         result
     }
@@ -139,6 +144,7 @@ impl Trail {
     /// Without a closing record nothing is released.
     pub async fn close(&mut self, outcome: Outcome) -> Outcome {
         self.record.close(&outcome, self.started.elapsed());
+        self.record.blot(&self.how.secrets);
         // From here on: the record is on its way, and one more would contradict it.
         self.state = State::Closed;
         let mut written = self.write().await;
@@ -197,6 +203,7 @@ impl Drop for Trail {
             if self.open_calls.are_ended() {
                 self.record.message = Some(STOPPED.to_owned());
             }
+            self.record.blot(&self.how.secrets);
             if self.journal.append(&self.record).is_err() && self.record.make_slim() {
                 // There is nobody left to tell when this fails too; the opening record stays without its pair.
                 let _ = self.journal.append(&self.record);

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 use toolgate_policy::Mask;
+use toolgate_secrets::Detector;
 use toolgate_spec::{is_deceptive, model::ToolSpec};
+
+use super::secrets;
 
 /// One line a fact, escaped and bounded. Placeholders are replaced in one pass: what an argument brings along is text.
 pub fn text(
@@ -14,7 +17,13 @@ pub fn text(
     arguments: &Map<String, Value>,
     reasons: &[&str],
     mask: &Mask,
+    detector: &Detector,
 ) -> String {
+    // What the gateway knows goes first: the detector may take a part of it for a secret of its own.
+    let known = mask.value(Value::Object(arguments.clone()));
+    let shown = secrets::sanitise(detector, known).value;
+    let nothing = Map::new();
+    let arguments = shown.as_object().unwrap_or(&nothing);
     let template = spec.approval.prompt_template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     let mut prompt = String::new();
     let mut rest = template;
@@ -35,7 +44,8 @@ pub fn text(
     }
     prompt.push_str(&plain(rest));
     if !reasons.is_empty() {
-        prompt.push_str(&plain(&format!(" (asked because: {})", reasons.join("; "))));
+        let reasons = secrets::without_secrets(detector, &reasons.join("; "));
+        prompt.push_str(&plain(&format!(" (asked because: {reasons})")));
     }
     cut(&prompt, LONGEST_PROMPT)
 }

@@ -1,7 +1,12 @@
 //! Which secrets does a text hold that is about to leave, and how does it read without them?
 
+mod redact;
+
 use serde_json::{Map, Value, json};
 use toolgate_secrets::{Detector, Finding, Tier};
+
+use self::redact::redact;
+use super::texts;
 
 /// A result without what is at least probably a secret.
 pub struct Sanitised {
@@ -12,18 +17,31 @@ pub struct Sanitised {
     pub still_leaks: bool,
 }
 
-/// `text` is the JSON of `value`. Secrets are looked for in the whole, so that one that is told by the name of its field, or
-/// goes on in the next item of a list, is seen too.
-pub fn sanitise(detector: &Detector, value: Value, text: &str) -> Sanitised {
-    let redacted = detector.redact(text, Tier::Probable);
-    if redacted.findings.is_empty() {
-        return Sanitised { value, found: Vec::new(), still_leaks: false };
+/// The value as it may leave.
+pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
+    let (value, findings) = redact(detector, value);
+    let left =
+        if findings.is_empty() { None } else { surest(detector, &texts::of(&value), &value.to_string()) };
+    let still_leaks = left.is_some_and(|finding| finding.tier == Tier::Definite);
+    Sanitised { value, found: rows(&findings), still_leaks }
+}
+
+/// What is most surely a secret, and at least probably one. Each text is looked at by itself, where JSON's escapes do not change
+/// how it reads, and then the JSON of the whole, where a secret is told by what stands beside it.
+pub fn surest(detector: &Detector, texts: &[&str], json: &str) -> Option<Finding> {
+    let mut surest: Option<Finding> = None;
+    for text in texts.iter().copied().chain([json]) {
+        let known = surest.as_ref().map(|finding| finding.tier);
+        let found = detector.contains(text.as_bytes(), Tier::Probable);
+        if let Some(finding) = found.filter(|finding| known < Some(finding.tier)) {
+            let is_definite = finding.tier == Tier::Definite;
+            surest = Some(finding);
+            if is_definite {
+                break;
+            }
+        }
     }
-    let found = rows(&redacted.findings);
-    // A mark has nothing in it that JSON would have to escape; where one took a quote along, each text is done by itself.
-    let value = serde_json::from_str(&redacted.text).unwrap_or_else(|_| each_text(detector, value));
-    let still_leaks = detector.contains(value.to_string().as_bytes(), Tier::Definite).is_some();
-    Sanitised { value, found, still_leaks }
+    surest
 }
 
 /// A message of a tool, for people and models.
@@ -34,10 +52,7 @@ pub fn without_secrets(detector: &Detector, text: &str) -> String {
 /// A value for the journal: what may possibly be a secret is blotted out there, and whatever stands under a telling name.
 pub fn for_journal(detector: &Detector, value: Value) -> Value {
     match value {
-        Value::String(text) => {
-            let findings = detector.scan(&text);
-            if findings.is_empty() { Value::String(text) } else { Value::String(blotted(&text, &findings)) }
-        }
+        Value::String(text) => Value::String(text_for_journal(detector, &text)),
         Value::Array(items) => {
             Value::Array(items.into_iter().map(|item| for_journal(detector, item)).collect())
         }
@@ -49,12 +64,17 @@ pub fn for_journal(detector: &Detector, value: Value) -> Value {
                 } else {
                     for_journal(detector, value)
                 };
-                kept.insert(blotted(&key, &detector.scan(&key)), value);
+                kept.insert(text_for_journal(detector, &key), value);
             }
             Value::Object(kept)
         }
         other => other,
     }
+}
+
+/// A text for the journal.
+pub fn text_for_journal(detector: &Detector, text: &str) -> String {
+    blotted(text, &detector.scan(text))
 }
 
 /// `type of provider`, for people.
@@ -70,23 +90,6 @@ fn rows(findings: &[Finding]) -> Vec<Value> {
         })
     };
     findings.iter().take(MOST_ROWS).map(row).collect()
-}
-
-fn each_text(detector: &Detector, value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(without_secrets(detector, &text)),
-        Value::Array(items) => {
-            Value::Array(items.into_iter().map(|item| each_text(detector, item)).collect())
-        }
-        Value::Object(members) => {
-            let mut kept = Map::with_capacity(members.len());
-            for (key, value) in members {
-                kept.insert(without_secrets(detector, &key), each_text(detector, value));
-            }
-            Value::Object(kept)
-        }
-        other => other,
-    }
 }
 
 fn blotted(text: &str, findings: &[Finding]) -> String {
@@ -150,8 +153,7 @@ mod tests {
     fn a_result_keeps_its_shape() {
         let detector = Detector::shipped().unwrap();
         let value = json!({ "line": format!("token {}\nnext", token()), "n": 3, "list": ["plain"] });
-        let text = value.to_string();
-        let clean = sanitise(&detector, value, &text);
+        let clean = sanitise(&detector, value);
         assert!(!clean.still_leaks);
         assert_eq!(clean.value["n"], 3);
         assert_eq!(clean.value["list"], json!(["plain"]));

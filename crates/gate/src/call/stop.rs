@@ -21,6 +21,8 @@ pub struct Stop {
     pub answered: Option<Box<Answered>>,
     /// Who had a say before the call stopped, for the journal.
     pub opinions: Box<[Opinion]>,
+    /// Texts about which somebody wants to be told, also of a call that goes no further.
+    pub alerts: Vec<String>,
     report: Option<Box<RunReport>>,
 }
 
@@ -56,6 +58,7 @@ impl Stop {
             asked: None,
             answered: None,
             opinions: Box::default(),
+            alerts: Vec::new(),
             report: None,
         }
     }
@@ -69,6 +72,12 @@ impl Stop {
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_alerts(mut self, alerts: Vec<String>) -> Self {
+        self.alerts = alerts;
         self
     }
 

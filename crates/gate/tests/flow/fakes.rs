@@ -16,9 +16,9 @@ use tokio::sync::watch;
 use toolgate_gate::{
     Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
-    Gate, GateParts, Handlers, Journal, LiveSet, LiveTool, NewApproval, OnJournalFailure, Outcome, PassStore,
-    Prompt, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StoredPass,
-    Survey, Trust, Workshop,
+    EffectEntry, Gate, GateParts, Handlers, Journal, LiveSet, LiveTool, NewApproval, OnJournalFailure,
+    Outcome, PassStore, Prompt, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable,
+    Shows, Spent, StoredPass, Survey, Trust, Workshop,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
@@ -37,6 +37,8 @@ pub struct FakeTool {
     pub does: Does,
     pub runs: AtomicUsize,
     pub secrets: Vec<String>,
+    /// What every run is said to have done, and been kept from.
+    pub effects: Mutex<(Vec<EffectEntry>, Vec<String>)>,
     survey: Mutex<Result<Survey, Refusal>>,
 }
 
@@ -46,6 +48,7 @@ impl FakeTool {
             does,
             runs: AtomicUsize::new(0),
             secrets: vec!["s3cr3t-value".to_owned()],
+            effects: Mutex::default(),
             survey: Mutex::new(Ok(Survey::default())),
         })
     }
@@ -79,14 +82,15 @@ impl Runnable for FakeTool {
                 }),
                 Does::NeverEnds => std::future::pending().await,
             };
+            let (effects, refused) = self.effects.lock().unwrap().clone();
             RunReport {
                 outcome,
                 console: Vec::new(),
                 console_dropped: 0,
-                effects: Vec::new(),
+                effects,
                 usage: RunUsage::default(),
                 walls: vec!["fake-wall".to_owned()],
-                refused: Vec::new(),
+                refused,
                 worker: Some(1),
             }
         })

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Clock, EffectKind, Outcome, Question, Reason, Refusal, Survey, Touch,
+    ApprovalQueue, ApprovalState, Clock, EffectEntry, EffectKind, Outcome, Question, Reason, Refusal, Survey,
+    Touch,
 };
 
 use crate::fakes::{Does, World, document, shown};
@@ -126,4 +127,99 @@ async fn an_approval_is_bound_to_what_the_call_touches() {
     world.fake.survey_with(Ok(touching("/srv/a")));
     let same = world.call("say", json!({ "text": "x" })).await;
     assert!(matches!(same, Outcome::Released(_)), "{}", shown(&same));
+}
+
+/// Wherever a text of a record comes from, the journal holds no secret.
+#[tokio::test]
+async fn no_text_of_a_record_holds_a_secret() {
+    let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{}", token()) };
+    let asked = Question { source: "unknown_host", why: format!("{} is unknown", token()) };
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
+    *world.fake.effects.lock().unwrap() = (
+        vec![EffectEntry {
+            kind: EffectKind::Fetch,
+            what: "fetch GET".to_owned(),
+            target: format!("https://x.example/?key={}", token()),
+            outcome: format!("refused {}", token()),
+            bytes: 1,
+            elapsed: std::time::Duration::ZERO,
+        }],
+        vec![format!("open /srv/{}", token())],
+    );
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    let record = world.journal.last();
+    assert_eq!(record["touches"][0]["target"], "/srv/[REDACTED]");
+    assert_eq!(record["run"]["effects"][0]["what"], "fetch GET");
+    assert_eq!(record["run"]["refused"], json!(["open /srv/[REDACTED]"]));
+    world.fake.survey_with(Err(Refusal {
+        reason: Reason::PathOutsideRoots,
+        message: format!("`/etc/{}` is outside", token()),
+        remedy: "name another".to_owned(),
+    }));
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(world.journal.last()["message"], "`/etc/[REDACTED]` is outside");
+    world.fake.survey_with(Ok(Survey { questions: vec![asked], ..Survey::default() }));
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    let _ = world.call(&token(), json!({})).await;
+    assert!(!format!("{:?}", world.journal.records()).contains(&token()));
+    assert!(!format!("{:?}", world.queue.all()).contains(&token()));
+    world.assert_paired();
+}
+
+/// A thrown message is told to its caller without what is probable, and to the journal without what is possible.
+#[tokio::test]
+async fn a_thrown_message_brings_no_secret_into_the_journal() {
+    let thrown: &'static str = format!("login with {} failed", token()).leak();
+    let world = World::new(Does::Fails(Reason::ToolFailed, thrown), &[document("say", &json!({}))]);
+    let outcome = world.call("say", json!({ "text": "x" })).await;
+    assert!(
+        !shown(&outcome).contains(&token()) && shown(&outcome).ends_with(" failed"),
+        "{}",
+        shown(&outcome)
+    );
+    assert!(!format!("{:?}", world.journal.records()).contains(&token()));
+    let hidden: &'static str = token().replacen('1', "1\u{200b}", 1).leak();
+    let world = World::new(Does::Fails(Reason::ToolFailed, hidden), &[document("say", &json!({}))]);
+    let outcome = world.call("say", json!({ "text": "x" })).await;
+    assert!(!shown(&outcome).contains("200b"), "{}", shown(&outcome));
+}
+
+#[tokio::test]
+async fn whoever_approves_is_shown_no_secret_and_the_queue_keeps_none() {
+    let asks = capability(&json!({ "approval": { "level": "ask" } }));
+    let mut with_template = document("tell", &asks);
+    with_template["humanInTheLoop"] =
+        json!({ "mode": "REQUIRED", "promptTemplate": "Say {args.text}, with {args}?" });
+    for (name, tool) in [("say", document("say", &asks)), ("tell", with_template)] {
+        let world = World::new(Does::EchoesArguments, &[tool]);
+        let text = format!("line\n{}\nnext postgres://ann:h4rd2guess@db.example/x", token());
+        let Outcome::Pending(pending) = world.call(name, json!({ "text": text })).await else { panic!() };
+        let seen = format!("{} {:?}", pending.prompt, world.queue.only());
+        assert!(!seen.contains(&token()) && !seen.contains("h4rd2guess"), "{seen}");
+        assert!(pending.prompt.contains("[REDACTED:") && pending.prompt.contains("next"), "{seen}");
+    }
+}
+
+/// A text that JSON writes otherwise is told too, and so is one in a call that is refused.
+#[tokio::test]
+async fn alarms_are_raised_for_each_text_and_for_refused_calls() {
+    let change = capability(&json!({ "audit": { "alertOn": ["say \"hi\"\nnow", "launch"] } }));
+    let world = World::new(Does::Returns(json!(["so: say \"hi\"\nnow."])), &[document("say", &change)]);
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(world.journal.last()["alerts"], json!(["say \"hi\"\nnow"]));
+    world.fake.survey_with(Err(Refusal {
+        reason: Reason::PathBlocked,
+        message: "blocked".to_owned(),
+        remedy: "name another".to_owned(),
+    }));
+    let _ = world.call("say", json!({ "text": "launch" })).await;
+    assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
+    let leaky = json!({
+        "approval": { "level": "auto" }, "data": { "canLeakData": true }, "audit": { "alertOn": ["launch"] },
+    });
+    let world = World::new(Does::EchoesArguments, &[document("say", &capability(&leaky))]);
+    let outcome = world.call("say", json!({ "text": format!("launch {}", token()) })).await;
+    assert!(shown(&outcome).starts_with("check.secret_to_sink"), "{}", shown(&outcome));
+    assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
 }

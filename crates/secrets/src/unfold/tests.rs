@@ -23,6 +23,13 @@ fn each_disguise_is_undone() {
     check("a&#95;b&#x5F;c&#95d", &["a_b_c_d"]);
     check("ａ–ｂ\u{200b}c", &["a-bc"]);
     check(r"\ud835\ude90", &["g"]);
+    check("a\0b\u{7f}c\u{1b}[0md\u{1b}[1;31me\u{1b}(Bf\u{85}g\u{202e}h", &["abcdef\ngh"]);
+}
+
+/// Only what a terminal takes for one sequence is passed over, not text behind it.
+#[test]
+fn a_sequence_without_an_end_is_one_character() {
+    check("a\u{1b}[0;1 b\u{1b}]c\u{1b}", &["a[0;1 b]c"]);
 }
 
 #[test]

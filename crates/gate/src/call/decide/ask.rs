@@ -11,7 +11,7 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{
-        prompt,
+        prompt, secrets,
         stop::{Answered, Stop},
     },
     digest,
@@ -215,8 +215,20 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
                 None => tool.policy_digest.clone(),
             },
         },
-        prompt: prompt::text(&tool.spec, &tool.wire_name, &bound.arguments, &reasons, &tool.runnable.mask()),
-        because: asking.map(|opinion| format!("{}: {}", opinion.source, opinion.why)).collect(),
+        prompt: prompt::text(
+            &tool.spec,
+            &tool.wire_name,
+            &bound.arguments,
+            &reasons,
+            &tool.runnable.mask(),
+            &gate.secrets,
+        ),
+        because: asking
+            .map(|opinion| {
+                let why = secrets::without_secrets(&gate.secrets, &opinion.why);
+                format!("{}: {why}", opinion.source)
+            })
+            .collect(),
         risk: tool.level.name().to_owned(),
         created: now,
         expires: now + gate.approvals.expires,

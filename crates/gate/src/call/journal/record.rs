@@ -182,7 +182,7 @@ impl CallRecord {
     }
 
     /// Each text once, whether the arguments or the result hold it.
-    fn alert(&mut self, found: &[String]) {
+    pub fn alert(&mut self, found: &[String]) {
         let new = found.iter().filter(|text| !self.alerts.contains(text)).cloned();
         self.alerts = self.alerts.iter().cloned().chain(new).collect();
     }

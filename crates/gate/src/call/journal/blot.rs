@@ -1,0 +1,35 @@
+//! Which free texts of a record hold secrets? Callers, tools and paths bring them along; the journal keeps what it is given.
+
+use serde_json::Value;
+use toolgate_secrets::Detector;
+
+use super::CallRecord;
+use crate::call::secrets::{for_journal, text_for_journal};
+
+impl CallRecord {
+    /// Blots out of every text that is neither an id, a digest nor one of our own words what may possibly be a secret.
+    /// Arguments and outputs were shown by the rules of their tool.
+    pub(super) fn blot(&mut self, detector: &Detector) {
+        let blot = |value: &mut Value| *value = for_journal(detector, value.take());
+        blot(&mut self.client);
+        // Until the tool is known, its name is what the caller says.
+        if self.policy_version.is_none() {
+            self.tool = for_journal(detector, (*self.tool).clone()).into();
+        }
+        self.touches.iter_mut().for_each(blot);
+        for opinion in &mut self.opinions {
+            opinion.get_mut("why").into_iter().for_each(blot);
+        }
+        self.request.get_mut("coercions").into_iter().for_each(blot);
+        if let Some(run) = &mut self.run {
+            run.get_mut("refused").into_iter().for_each(blot);
+            run.get_mut("effects").into_iter().for_each(blot);
+        }
+        if let Some(response) = &mut self.response {
+            response.get_mut("redactedFields").into_iter().for_each(blot);
+        }
+        if let Some(message) = &mut self.message {
+            *message = text_for_journal(detector, message);
+        }
+    }
+}

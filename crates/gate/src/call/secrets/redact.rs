@@ -1,0 +1,170 @@
+//! How does a value read without its secrets, when each text was looked at by itself and in the whole?
+//!
+//! By itself a text shows what its line breaks, quotes and backslashes hide, which JSON would write otherwise. In the JSON of the
+//! whole a secret is told by the name of its field, or goes on in the next item of a list. Both look at the value as it came, and
+//! what either finds is taken out of each text that it touches: no text and no line is lost.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use toolgate_secrets::{Detector, Finding, Tier};
+
+/// The value without what is at least probably a secret, and what was taken out.
+pub fn redact(detector: &Detector, value: Value) -> (Value, Vec<Finding>) {
+    let json = serde_json::to_string(&value).unwrap_or_default();
+    let in_json = detector.redact(&json, Tier::Probable).findings;
+    let mut walk = Walk { detector, in_json: &in_json, at: 0, found: in_json.clone() };
+    let value = walk.value(value);
+    (value, walk.found)
+}
+
+struct Walk<'w> {
+    detector: &'w Detector,
+    /// In order, none overlapping another.
+    in_json: &'w [Finding],
+    /// Where in the JSON we are.
+    at: usize,
+    found: Vec<Finding>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Array(items) => {
+                let is_empty = items.is_empty();
+                let kept = items.into_iter().map(|item| self.after_one(|walk| walk.value(item))).collect();
+                self.at += 1 + usize::from(is_empty);
+                Value::Array(kept)
+            }
+            Value::Object(members) => self.members(members),
+            other => self.other(other),
+        }
+    }
+
+    fn members(&mut self, members: Map<String, Value>) -> Value {
+        let mut kept = Map::with_capacity(members.len());
+        self.at += usize::from(members.is_empty());
+        for (key, value) in members {
+            let mut key = self.after_one(|walk| walk.text(key));
+            let value = self.after_one(|walk| walk.value(value));
+            // Two keys that differed only in a secret stay two.
+            while kept.contains_key(&key) {
+                key.push('′');
+            }
+            kept.insert(key, value);
+        }
+        self.at += 1;
+        Value::Object(kept)
+    }
+
+    /// Before an item stands a bracket or a comma, before a member's value a colon.
+    fn after_one<T>(&mut self, then: impl FnOnce(&mut Self) -> T) -> T {
+        self.at += 1;
+        then(self)
+    }
+
+    fn text(&mut self, text: String) -> String {
+        let start = self.at + 1;
+        let end = start + text.bytes().map(length_in_json).sum::<usize>();
+        self.at = end + 1;
+        let by_itself = self.detector.redact(&text, Tier::Probable).findings;
+        let in_whole = self.touching(&(start..end));
+        if by_itself.is_empty() && in_whole.is_empty() {
+            return text;
+        }
+        let mut places = places_in(&text, start, in_whole);
+        let is_known = |span: &Range<usize>| {
+            let next = places.partition_point(|(place, _)| place.end <= span.start);
+            places.get(next).is_some_and(|(place, _)| place.start < span.end)
+        };
+        self.found.extend(by_itself.iter().filter(|finding| !is_known(&finding.span)).cloned());
+        places.extend(by_itself.into_iter().map(|finding| (finding.span.clone(), finding)));
+        without(&text, merged(places))
+    }
+
+    /// A number may be a secret too; the mark for it is a text.
+    fn other(&mut self, value: Value) -> Value {
+        let start = self.at;
+        self.at += value.to_string().len();
+        match self.touching(&(start..self.at)).first() {
+            Some(finding) if value.is_number() => Value::String(finding.mark()),
+            _ => value,
+        }
+    }
+
+    fn touching(&self, range: &Range<usize>) -> &[Finding] {
+        let first = self.in_json.partition_point(|finding| finding.span.end <= range.start);
+        let last = self.in_json.partition_point(|finding| finding.span.start < range.end);
+        self.in_json.get(first..last).unwrap_or_default()
+    }
+}
+
+/// Where findings of the JSON stand in a text that begins there at `start`.
+fn places_in(text: &str, start: usize, findings: &[Finding]) -> Vec<(Range<usize>, Finding)> {
+    let mut places: Vec<(Range<usize>, Finding)> = Vec::new();
+    let mut findings = findings.iter().peekable();
+    let mut goes_on = false;
+    let mut at = start;
+    for (index, byte) in text.bytes().enumerate() {
+        let next = at + length_in_json(byte);
+        while findings.next_if(|finding| finding.span.end <= at).is_some() {
+            goes_on = false;
+        }
+        if let Some(finding) = findings.peek().filter(|finding| finding.span.start < next) {
+            match places.last_mut().filter(|_| goes_on) {
+                Some((place, _)) => place.end = index + 1,
+                None => places.push((index..index + 1, (*finding).clone())),
+            }
+            goes_on = true;
+        }
+        at = next;
+    }
+    places
+}
+
+/// What overlaps becomes one, under the name of the surest.
+fn merged(mut places: Vec<(Range<usize>, Finding)>) -> Vec<(Range<usize>, Finding)> {
+    places.sort_by_key(|(place, _)| place.start);
+    let mut merged: Vec<(Range<usize>, Finding)> = Vec::with_capacity(places.len());
+    for (place, finding) in places {
+        match merged.last_mut().filter(|(last, _)| place.start < last.end) {
+            Some((last, surest)) => {
+                last.end = last.end.max(place.end);
+                if finding.tier > surest.tier {
+                    *surest = finding;
+                }
+            }
+            None => merged.push((place, finding)),
+        }
+    }
+    merged
+}
+
+fn without(text: &str, places: Vec<(Range<usize>, Finding)>) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut from = 0;
+    for (place, finding) in places {
+        kept.push_str(text.get(from..place.start).unwrap_or_default());
+        kept.push_str(&finding.mark());
+        let secret = text.get(place.clone()).unwrap_or_default();
+        for line in secret.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+            kept.push_str(if line.ends_with("\r\n") { "\r\n" } else { "\n" });
+        }
+        from = place.end;
+    }
+    kept.push_str(text.get(from..).unwrap_or_default());
+    kept
+}
+
+/// How many bytes JSON writes for this one.
+const fn length_in_json(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..=0x1f => 6,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests;

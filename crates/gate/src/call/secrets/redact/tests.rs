@@ -1,0 +1,65 @@
+//! Each text loses its secrets, and the value nothing else.
+
+use serde_json::json;
+
+use super::*;
+
+fn redacted(value: Value) -> Value {
+    redact(&Detector::shipped().unwrap(), value).0
+}
+
+/// Well formed, and nobody's.
+fn token() -> String {
+    format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8))
+}
+
+fn key_lines() -> Vec<String> {
+    let body = ["rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS"; 5];
+    let edge = |word: &str| format!("-----{word} PRIVATE KEY-----");
+    let inside = body.iter().map(|line| (*line).to_owned());
+    [edge("BEGIN")].into_iter().chain(inside).chain([edge("END")]).collect()
+}
+
+/// What stands before a secret, however it is written in JSON, does not move the place that is taken out.
+#[test]
+fn places_are_those_of_the_text() {
+    let value = json!({
+        "": [], "e": {}, "q\"\\\n\u{1}\u{7f}é": [1.5, -2, null, true, "\t\"\u{8}\u{c}\r"],
+        "s": format!("a\n\"{}\"\nz", token()),
+    });
+    let clean = redacted(value.clone());
+    let mark = "[REDACTED:";
+    let text = clean["s"].as_str().unwrap();
+    assert!(text.starts_with(&format!("a\n\"{mark}")) && text.ends_with("]\"\nz"), "{text}");
+    let mut rest = clean;
+    rest["s"] = value["s"].clone();
+    assert_eq!(rest, value);
+}
+
+#[test]
+fn what_only_the_name_of_its_field_tells_goes_alone() {
+    let value = json!({ "before": "\n\"", "client_secret": "abcDEF123", "after": "plain" });
+    let clean = redacted(value);
+    assert!(clean["client_secret"].as_str().unwrap().starts_with("[REDACTED:"), "{clean}");
+    assert_eq!((&clean["before"], &clean["after"]), (&json!("\n\""), &json!("plain")));
+}
+
+#[test]
+fn a_key_keeps_its_lines_as_one_text_and_its_items_as_a_list() {
+    let lines = key_lines();
+    let clean = redacted(json!(lines.join("\n")));
+    assert_eq!(clean.as_str().unwrap().split('\n').count(), lines.len());
+    assert!(!clean.to_string().contains("rG3nmfZN"), "{clean}");
+    let clean = redacted(json!({ "lines": lines, "after": "x" }));
+    assert_eq!(clean["lines"].as_array().unwrap().len(), lines.len());
+    assert_eq!(clean["after"], "x");
+    assert!(!clean.to_string().contains("rG3nmfZN"), "{clean}");
+}
+
+#[test]
+fn no_member_is_lost_with_its_name() {
+    let other = token().replace("Ab3", "Cd4");
+    let clean = redacted(json!({ token(): 1, other: 2 }));
+    assert_eq!(clean.as_object().unwrap().len(), 2, "{clean}");
+    assert!(!clean.to_string().contains("Ab3") && !clean.to_string().contains("Cd4"), "{clean}");
+}

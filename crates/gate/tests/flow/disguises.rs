@@ -1,0 +1,104 @@
+//! Secrets in disguise: whatever the detector sees through in a text, the gate sees through in a value.
+//!
+//! `⟦` and `⟧` stand around a secret in the corpus; `<|>` is taken out.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+use toolgate_gate::Outcome;
+use toolgate_secrets::{Detector, Tier};
+
+use crate::fakes::{Does, World, document, shown};
+
+fn echo() -> World {
+    World::new(Does::EchoesArguments, &[document("say", &json!({}))])
+}
+
+fn sink() -> World {
+    let leaky = json!({ "approval": { "level": "auto" }, "data": { "canLeakData": true } });
+    World::new(Does::EchoesArguments, &[document("say", &json!({ "x-toolgate-capability": leaky }))])
+}
+
+async fn released(world: &World, arguments: Value) -> Value {
+    match world.call("say", arguments).await {
+        Outcome::Released(released) => released.value,
+        other => panic!("{}", shown(&other)),
+    }
+}
+
+/// The texts of the corpus with their secrets.
+fn escapes() -> Vec<(String, String, Vec<String>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../secrets/tests/corpus/escapes");
+    let read = |path: &Path| {
+        let marked = fs::read_to_string(path).unwrap().replace("<|>", "");
+        let inside = |part: &str| part.split('⟧').next().unwrap().to_owned();
+        let secrets: Vec<String> = marked.split('⟦').skip(1).map(inside).collect();
+        assert!(!secrets.is_empty(), "{path:?} marks nothing");
+        (path.display().to_string(), marked.replace(['⟦', '⟧'], ""), secrets)
+    };
+    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| read(&entry.unwrap().path())).collect();
+    assert!(files.len() > 20);
+    files
+}
+
+#[tokio::test]
+async fn no_disguise_of_the_corpus_is_released() {
+    let (world, detector) = (echo(), Detector::shipped().unwrap());
+    for (file, text, secrets) in escapes() {
+        let value = released(&world, json!({ "text": text, "extra": { "list": ["a", text, "b"] } })).await;
+        let places = [&value["text"], &value["extra"]["list"][1]];
+        for came in places.map(|place| place.as_str().unwrap()) {
+            assert_eq!(came.lines().count(), text.lines().count(), "{file} lost lines: {came}");
+            assert!(detector.contains(came.as_bytes(), Tier::Definite).is_none(), "{file}: {came}");
+            assert!(!secrets.iter().any(|secret| came.contains(secret)), "{file}: {came}");
+        }
+        assert_eq!([&value["extra"]["list"][0], &value["extra"]["list"][2]], [&json!("a"), &json!("b")]);
+    }
+}
+
+#[tokio::test]
+async fn no_disguise_of_the_corpus_goes_into_a_sink() {
+    let world = sink();
+    for (file, text, _) in escapes() {
+        for arguments in [json!({ "text": text }), json!({ "text": "x", "extra": { "key": [text] } })] {
+            let outcome = world.call("say", arguments).await;
+            assert!(shown(&outcome).starts_with("check.secret_to_sink"), "{file}: {}", shown(&outcome));
+        }
+        let as_key = world.call("say", json!({ "text": "x", "extra": { text: 1 } })).await;
+        assert!(shown(&as_key).starts_with("check.secret_to_sink"), "{file}: {}", shown(&as_key));
+    }
+    assert_eq!(world.fake.runs(), 0);
+}
+
+/// The characters are shown by their number, but only after what they hide has gone.
+#[tokio::test]
+async fn what_nobody_sees_hides_no_secret() {
+    let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let (open, sink) = (echo(), sink());
+    for hidden in ["\u{200b}", "\u{1b}[0m", "\u{1b}[1;31m", "\u{202e}", "\0", "\u{7f}", "\u{9c}", "\u{2028}"]
+    {
+        for at in [2, 10] {
+            let (before, after) = token.split_at(at);
+            let text = format!("first {before}{hidden}{after} last");
+            let value = released(&open, json!({ "text": text })).await;
+            let came = value["text"].as_str().unwrap();
+            let is_clean = came.starts_with("first [REDACTED:") && came.ends_with("] last");
+            assert!(is_clean, "{hidden:?} at {at}: {came}");
+            let outcome = sink.call("say", json!({ "text": text })).await;
+            assert!(shown(&outcome).starts_with("check.secret_to_sink"), "{hidden:?}: {}", shown(&outcome));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_keeps_its_lines_and_a_list_its_items() {
+    let line = "rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS";
+    let edge = |word: &str| format!("-----{word} PRIVATE KEY-----");
+    let mut lines = vec![edge("BEGIN")];
+    lines.extend((0..5).map(|_| line.to_owned()));
+    lines.push(edge("END"));
+    let value = released(&echo(), json!({ "text": lines.join("\r\n"), "extra": { "lines": lines } })).await;
+    assert_eq!(value["text"].as_str().unwrap().matches("\r\n").count(), lines.len() - 1);
+    assert_eq!(value["extra"]["lines"].as_array().unwrap().len(), lines.len());
+    assert!(!value.to_string().contains(&line[..16]), "{value}");
+}
