@@ -76,8 +76,11 @@ pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec
     guarded
 }
 
-fn client_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    CLIENT_FILES.into_iter().map(move |file| folder.join(file))
+fn client_files(folder: &Path) -> Vec<PathBuf> {
+    // Tools are judged by real names. A file that is yet to be written has none, but its folder has.
+    let real = folder.canonicalize().ok().filter(|real| real != folder);
+    let folders = std::iter::once(folder.to_owned()).chain(real);
+    folders.flat_map(|folder| CLIENT_FILES.map(|file| folder.join(file))).collect()
 }
 
 /// Where clients look for the gateways of a folder.

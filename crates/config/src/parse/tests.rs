@@ -265,6 +265,16 @@ fn what_clients_are_told_is_guarded() {
 }
 
 #[test]
+fn what_clients_will_be_told_is_guarded_behind_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let real = folder.path().canonicalize().unwrap().join("real");
+    let link = folder.path().join("link");
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert!(crate::guarded_in(&link, &no_env).contains(&real.join(".mcp.json")));
+}
+
+#[test]
 fn a_file_is_loaded_with_its_folder_as_the_base() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("toolgate.yaml");
