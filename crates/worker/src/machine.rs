@@ -211,10 +211,9 @@ impl Fresh {
             (0, text) => Ending::Value(limits::scalar_text(text.unwrap_or_default())),
             (1, _) => Ending::Undefined,
             (2, None) => Ending::Memory,
-            (4, None) if heap_is_full => Ending::Memory,
+            // What was to settle a promise may have found no memory too.
+            (4, None) | (3, _) if heap_is_full => Ending::Memory,
             (2, Some(error)) => limits::classify(error),
-            // What was to settle it may have found no memory.
-            (3, _) if heap_is_full => Ending::Memory,
             (3, _) => Ending::Unsettled,
             (4, None) => Ending::NotData(String::new()),
             // A result can be data and still be too much of it to be written down.

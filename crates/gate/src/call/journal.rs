@@ -128,7 +128,7 @@ impl Trail {
         match &result {
             Ok(ticket) => ticket.note(&mut self.record, &self.how),
             Err(stop) => {
-                self.record.alert(&stop.alerts);
+                self.record.alert(&stop.for_journal.alerts);
                 self.record.stopped(T::STAGE, stop);
             }
         }

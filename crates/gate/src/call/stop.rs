@@ -17,13 +17,19 @@ pub struct Stop {
     pub remedy: Option<String>,
     /// The question that waits for an answer.
     pub asked: Option<Box<Approval>>,
-    /// The question that was answered or ran out of time, for the journal.
-    pub answered: Option<Box<Answered>>,
-    /// Who had a say before the call stopped, for the journal.
-    pub opinions: Box<[Opinion]>,
+    pub for_journal: Box<ForJournal>,
+    report: Option<Box<RunReport>>,
+}
+
+/// What nobody but the journal is told of a call that stopped.
+#[derive(Debug, Default)]
+pub struct ForJournal {
+    /// The question that was answered or ran out of time.
+    pub answered: Option<Answered>,
+    /// Who had a say before the call stopped.
+    pub opinions: Vec<Opinion>,
     /// Texts about which somebody wants to be told, also of a call that goes no further.
     pub alerts: Vec<String>,
-    report: Option<Box<RunReport>>,
 }
 
 /// What became of a question whose call was not run all the same.
@@ -56,9 +62,7 @@ impl Stop {
             to_caller: message,
             remedy: None,
             asked: None,
-            answered: None,
-            opinions: Box::default(),
-            alerts: Vec::new(),
+            for_journal: Box::default(),
             report: None,
         }
     }
@@ -77,7 +81,7 @@ impl Stop {
 
     #[must_use]
     pub fn with_alerts(mut self, alerts: Vec<String>) -> Self {
-        self.alerts = alerts;
+        self.for_journal.alerts = alerts;
         self
     }
 
@@ -89,13 +93,13 @@ impl Stop {
 
     #[must_use]
     pub fn with_answer(mut self, answered: impl Into<Answered>) -> Self {
-        self.answered = Some(Box::new(answered.into()));
+        self.for_journal.answered = Some(answered.into());
         self
     }
 
     #[must_use]
     pub fn with_opinions(mut self, opinions: Vec<Opinion>) -> Self {
-        self.opinions = opinions.into();
+        self.for_journal.opinions = opinions;
         self
     }
 

@@ -253,12 +253,12 @@ impl CallRecord {
     pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
         self.stage = Some(stage.name());
         self.message = Some(stop.to_operator.clone());
-        if !stop.opinions.is_empty() {
-            self.heard(&stop.opinions);
+        if !stop.for_journal.opinions.is_empty() {
+            self.heard(&stop.for_journal.opinions);
         }
         if let Some(approval) = &stop.asked {
             self.approval = Some(json!({ "id": approval.id.as_str(), "state": approval.state.name() }));
-        } else if let Some(answered) = &stop.answered {
+        } else if let Some(answered) = &stop.for_journal.answered {
             let mut approval = json!({ "id": answered.id.as_str(), "state": answered.state.name() });
             if let (Some(by), Some(members)) = (&answered.by, approval.as_object_mut()) {
                 members.insert("by".into(), by.as_str().into());
