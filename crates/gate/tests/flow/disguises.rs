@@ -33,7 +33,7 @@ fn escapes() -> Vec<(String, String, Vec<String>)> {
         let marked = fs::read_to_string(path).unwrap().replace("<|>", "");
         let inside = |part: &str| part.split('⟧').next().unwrap().to_owned();
         let secrets: Vec<String> = marked.split('⟦').skip(1).map(inside).collect();
-        assert!(!secrets.is_empty(), "{path:?} marks nothing");
+        assert!(!secrets.is_empty(), "{} marks nothing", path.display());
         (path.display().to_string(), marked.replace(['⟦', '⟧'], ""), secrets)
     };
     let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| read(&entry.unwrap().path())).collect();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{json_schema, report::Report};
-use crate::{Pointer, identifier::is_identifier, model::ToolSpec, project};
+use crate::{Pointer, identifier::is_identifier, model::ToolSpec};
 
 pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     let (input_at, test_at) = (Pointer::new("/input"), Pointer::new("/testInput"));
@@ -30,7 +30,7 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     let closed = spec.governance.input.as_ref().unwrap_or(input);
     let validator = json_schema::check(closed, &input_at, report);
     if validator.is_some() {
-        examples(input, spec, &input_at, report);
+        examples(input, &input_at, report);
     }
     let has_required = input.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
     match (test_input, validator) {
@@ -56,24 +56,25 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
 }
 
 /// A model copies the examples that it is shown: each is something that a caller could send.
-fn examples(input: &Value, spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
-    // Without references, so that each part can be judged by itself.
-    let Ok(flat) = project::input_schema(spec) else { return };
-    let properties = input.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let place = Pointer::root().key("properties");
-    let mut left: Vec<(Pointer, &Value)> =
-        properties.map(|(name, schema)| (place.key(name), schema)).collect();
-    while let Some((place, written)) = left.pop() {
-        left.extend(json_schema::children(written, &place));
-        let Some(schema) = flat.pointer(place.as_str()) else { continue };
+fn examples(input: &Value, at: &Pointer, report: &mut Report<'_>) {
+    let parts = ["properties", "$defs"].into_iter().flat_map(|keyword| {
+        let members = input.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        members.map(move |(name, schema)| (Pointer::root().key(keyword).key(name), schema))
+    });
+    let mut left: Vec<(Pointer, &Value)> = parts.collect();
+    while let Some((place, schema)) = left.pop() {
+        left.extend(json_schema::children(schema, &place));
         let Some(examples) = schema.get("examples").and_then(Value::as_array) else { continue };
-        let Ok(validator) = crate::schema::compile(schema) else { continue };
-        let is_own = written.get("examples").is_some();
+        // With the definitions beside it, so that its references lead somewhere.
+        let mut whole = schema.clone();
+        if let (Some(members), Some(definitions)) = (whole.as_object_mut(), input.get("$defs")) {
+            members.insert("$defs".to_owned(), definitions.clone());
+        }
+        let Ok(validator) = crate::schema::compile(&whole) else { continue };
         for (index, example) in examples.iter().enumerate() {
             let Some(error) = validator.iter_errors(example).next() else { continue };
-            let place = if is_own { place.key("examples").index(index) } else { place.clone() };
             report.say(
-                &place.within(at),
+                &place.key("examples").index(index).within(at),
                 format!("the example does not fit its schema: {}", json_schema::shorten(&error.to_string())),
                 "write a value that a caller could send, or take the example out",
             );
