@@ -311,6 +311,28 @@ impl Toolgate {
     }
 
     /// The file as it is now, with what was fixed at the start.
+    /// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.
+    pub fn awaits_restart(&self, overrides: &Overrides) -> Vec<String> {
+        let current = self.config();
+        let Some(file) = &current.file else { return Vec::new() };
+        let Ok(read) = Config::load(file, &|name| std::env::var(name).ok(), overrides) else {
+            return Vec::new();
+        };
+        let counts_at_once = |key: &str| IN_FORCE_AT_ONCE.contains(&key.split('.').next().unwrap_or(key));
+        let value_in = |config: &Config, key: &str| {
+            config.entries().iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
+        };
+        let both = read.entries().iter().chain(current.entries());
+        let mut keys: Vec<String> = both
+            .map(|entry| entry.key.as_str())
+            .filter(|key| !counts_at_once(key) && value_in(&read, key) != value_in(&current, key))
+            .map(str::to_owned)
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
     fn read_config(&self, overrides: &Overrides) -> Result<Config, Vec<Problem>> {
         let current = self.config();
         let Some(file) = &current.file else { return Ok(current.as_ref().clone()) };
@@ -348,6 +370,9 @@ impl Toolgate {
         Ok(loaded)
     }
 }
+
+/// The sections of the configuration that a reload takes over.
+const IN_FORCE_AT_ONCE: [&str; 4] = ["tools", "catalog", "exposure", "policy"];
 
 /// The database alone, for what needs neither tools nor sandbox.
 pub fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {

@@ -4,7 +4,7 @@
 //! at most two deep. Every byte is looked at by a bounded number of views, so that the cost stays linear.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap},
     ops::Range,
 };
 
@@ -75,8 +75,8 @@ impl Looker {
             return;
         }
         // What is found as it is written is not looked for again across what follows it.
-        let plain: HashSet<(usize, usize)> =
-            found.iter().map(|found| (found.rule, found.span.start)).collect();
+        let plain: HashMap<(usize, usize), usize> =
+            found.iter().map(|found| ((found.rule, found.span.start), found.span.end)).collect();
         let deeper = Layer { depth: layer.depth + 1, ..layer };
         let alone = Layer { scope: Scope::StandingAlone, ..deeper };
         unfold(hay, |view| self.look_at_view(hay, view, deeper, &plain, found));
@@ -89,14 +89,18 @@ impl Looker {
         hay: &[u8],
         view: &View,
         layer: Layer,
-        plain: &HashSet<(usize, usize)>,
+        plain: &HashMap<(usize, usize), usize>,
         found: &mut Vec<Candidate>,
     ) {
         let mut inner = Vec::new();
         self.look_deeper(&view.text, layer, &mut inner);
         for candidate in inner {
             let Some((mut span, encoding)) = view.original(&candidate.span) else { continue };
-            if plain.contains(&(candidate.rule, span.start)) {
+            // Where a disguise was undone the same secret may go on behind it; where lines were put together it does not.
+            let is_known = plain
+                .get(&(candidate.rule, span.start))
+                .is_some_and(|end| layer.scope == Scope::StandingAlone || span.end <= *end);
+            if is_known {
                 continue;
             }
             let mut end = candidate.end;

@@ -70,20 +70,17 @@ impl Authenticator {
         let token = bearer::presented(headers).inspect_err(|_| self.throttle.failed(peer, now))?;
         // To come without a token is how a client asks for the challenge; it guesses nothing.
         let Some(token) = token else { return self.without_token() };
-        if let Some(wait) = self.throttle.wait(peer, token, now) {
-            return Err(Challenge::new(
-                DoorCode::RateLimited,
-                "too many wrong tokens came from this address",
-            )
-            .after(wait));
-        }
-        let outcome = self.verify(token, now).await;
-        match &outcome {
-            Ok(_) => self.throttle.succeeded(token),
-            Err(challenge) if challenge.code == DoorCode::Unavailable => {}
-            Err(_) => self.throttle.failed(peer, now),
-        }
-        outcome
+        // A good token passes however many wrong ones came from the same address, which may be a proxy's: nobody guesses
+        // 256 bits. Whoever is wrong too often no longer learns that.
+        let wrong = match self.verify(token, now).await {
+            Err(wrong) if wrong.code != DoorCode::Unavailable => wrong,
+            other => return other,
+        };
+        let wait = self.throttle.wait(peer, now);
+        self.throttle.failed(peer, now);
+        Err(wait.map_or(wrong, |wait| {
+            Challenge::new(DoorCode::RateLimited, "too many wrong tokens came from this address").after(wait)
+        }))
     }
 
     /// `None` without issuers: there is no authorization server to point to.

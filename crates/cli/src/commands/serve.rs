@@ -337,7 +337,13 @@ impl Watching {
 
 async fn reload(toolgate: &Toolgate, overrides: &Overrides, log: Log) {
     match toolgate.reload_with(overrides).await {
-        Ok(_) => log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count())),
+        Ok(_) => {
+            log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
+            let waiting = toolgate.awaits_restart(overrides);
+            if !waiting.is_empty() {
+                log.warn(&format!("changed, and not in force before a restart: {}", waiting.join(", ")));
+            }
+        }
         Err(problems) => {
             log.error("the change is not in force; what was in force before still is");
             for problem in &problems {

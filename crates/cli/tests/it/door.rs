@@ -153,6 +153,9 @@ fn edits_are_live_without_a_restart_and_mistakes_are_not() {
     place.configure("exposure:\n  exclude: [say]\n");
     serving.wait_for("did you mean `excluded`?");
     assert_eq!(serving.names(&token), ["word_count"]);
+    place.configure("approvals:\n  default: always\n");
+    let said = serving.wait_for("not in force before a restart");
+    assert!(said.contains("approvals.default"), "{said}");
     serving.stop();
 }
 

@@ -77,7 +77,9 @@ async fn what_nobody_sees_hides_no_secret() {
     let (open, sink) = (echo(), sink());
     for hidden in ["\u{200b}", "\u{1b}[0m", "\u{1b}[1;31m", "\u{202e}", "\0", "\u{7f}", "\u{9c}", "\u{2028}"]
     {
-        for at in [2, 10] {
+        // The beginning of such a token is one by itself; what follows a line end is not taken for the rest of it.
+        let places: &[usize] = if hidden == "\u{2028}" { &[2, 10] } else { &[2, 10, 45] };
+        for at in places.iter().copied() {
             let (before, after) = token.split_at(at);
             let text = format!("first {before}{hidden}{after} last");
             let value = released(&open, json!({ "text": text })).await;

@@ -1,13 +1,11 @@
 //! How often may an address be wrong? Failed attempts are counted in windows; the table is bounded.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     net::{IpAddr, Ipv6Addr},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
-
-use sha2::{Digest, Sha256};
 
 use crate::auth::settings::ThrottleSettings;
 
@@ -19,9 +17,6 @@ pub(crate) struct Throttle {
 #[derive(Default)]
 struct State {
     failures: HashMap<IpAddr, Window>,
-    /// Digests of tokens that were good lately. On one machine all clients share an address: one with an old token must
-    /// not lock the others out.
-    good: VecDeque<[u8; 32]>,
 }
 
 #[derive(Clone, Copy)]
@@ -35,13 +30,12 @@ impl Throttle {
         Self { settings, state: Mutex::default() }
     }
 
-    /// How long this address must wait before this token is looked at; `None`: not at all.
-    pub(crate) fn wait(&self, peer: IpAddr, token: &str, now: SystemTime) -> Option<Duration> {
+    /// How long this address is told to wait; `None`: not at all.
+    pub(crate) fn wait(&self, peer: IpAddr, now: SystemTime) -> Option<Duration> {
         let state = self.lock();
         let window = state.failures.get(&counted_as(peer))?;
         let left = self.left(*window, now)?;
-        let is_over = window.count >= self.settings.failures;
-        (is_over && !state.good.contains(&fingerprint(token))).then_some(left)
+        (window.count >= self.settings.failures).then_some(left)
     }
 
     pub(crate) fn failed(&self, peer: IpAddr, now: SystemTime) {
@@ -55,17 +49,6 @@ impl Throttle {
             *window = Window { since: now, count: 0 };
         }
         window.count = window.count.saturating_add(1);
-    }
-
-    pub(crate) fn succeeded(&self, token: &str) {
-        let mut state = self.lock();
-        let print = fingerprint(token);
-        if !state.good.contains(&print) {
-            if state.good.len() >= REMEMBERED_TOKENS {
-                state.good.pop_front();
-            }
-            state.good.push_back(print);
-        }
     }
 
     /// Windows that are over go first; if there are none, the address with the fewest failures does.
@@ -96,12 +79,6 @@ fn counted_as(peer: IpAddr) -> IpAddr {
     }
 }
 
-fn fingerprint(token: &str) -> [u8; 32] {
-    Sha256::digest(token).into()
-}
-
-const REMEMBERED_TOKENS: usize = 256;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,12 +100,12 @@ mod tests {
     fn an_address_that_guesses_waits_out_its_window() {
         let (throttle, now) = (Throttle::new(SETTINGS), SystemTime::UNIX_EPOCH);
         fail(&throttle, "192.0.2.1", 2, now);
-        assert_eq!(throttle.wait(address("192.0.2.1"), "x", now), None);
+        assert_eq!(throttle.wait(address("192.0.2.1"), now), None);
         fail(&throttle, "192.0.2.1", 1, now);
         let later = now + Duration::from_secs(20);
-        assert_eq!(throttle.wait(address("192.0.2.1"), "x", later), Some(Duration::from_secs(40)));
-        assert_eq!(throttle.wait(address("192.0.2.2"), "x", later), None);
-        assert_eq!(throttle.wait(address("192.0.2.1"), "x", now + Duration::from_mins(1)), None);
+        assert_eq!(throttle.wait(address("192.0.2.1"), later), Some(Duration::from_secs(40)));
+        assert_eq!(throttle.wait(address("192.0.2.2"), later), None);
+        assert_eq!(throttle.wait(address("192.0.2.1"), now + Duration::from_mins(1)), None);
     }
 
     #[test]
@@ -137,21 +114,11 @@ mod tests {
         for peer in ["2001:db8::1", "2001:db8::2", "2001:db8::ffff:3"] {
             fail(&throttle, peer, 1, now);
         }
-        assert!(throttle.wait(address("2001:db8::9"), "x", now).is_some());
-        assert!(throttle.wait(address("2001:db8:0:1::9"), "x", now).is_none());
+        assert!(throttle.wait(address("2001:db8::9"), now).is_some());
+        assert!(throttle.wait(address("2001:db8:0:1::9"), now).is_none());
         fail(&throttle, "::ffff:192.0.2.1", 3, now);
-        assert!(throttle.wait(address("192.0.2.1"), "x", now).is_some());
-        assert!(throttle.wait(address("192.0.2.2"), "x", now).is_none());
-    }
-
-    /// Somebody with a stale token on this machine must not shut everybody else out.
-    #[test]
-    fn a_token_that_was_good_lately_is_still_looked_at() {
-        let (throttle, now) = (Throttle::new(SETTINGS), SystemTime::UNIX_EPOCH);
-        throttle.succeeded("tg_good");
-        fail(&throttle, "127.0.0.1", 3, now);
-        assert_eq!(throttle.wait(address("127.0.0.1"), "tg_good", now), None);
-        assert!(throttle.wait(address("127.0.0.1"), "tg_guess", now).is_some());
+        assert!(throttle.wait(address("192.0.2.1"), now).is_some());
+        assert!(throttle.wait(address("192.0.2.2"), now).is_none());
     }
 
     /// Addresses are cheap: many of them fill the table, but do not push out the one that guesses most.
@@ -163,15 +130,6 @@ mod tests {
             fail(&throttle, &format!("192.0.2.{last}"), 1, now);
         }
         assert_eq!(throttle.lock().failures.len(), SETTINGS.addresses);
-        assert!(throttle.wait(address("192.0.2.1"), "x", now).is_some());
-    }
-
-    #[test]
-    fn the_memory_of_good_tokens_is_bounded() {
-        let throttle = Throttle::new(SETTINGS);
-        for token in 0..1000 {
-            throttle.succeeded(&token.to_string());
-        }
-        assert_eq!(throttle.lock().good.len(), REMEMBERED_TOKENS);
+        assert!(throttle.wait(address("192.0.2.1"), now).is_some());
     }
 }

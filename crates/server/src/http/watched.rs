@@ -35,6 +35,8 @@ struct State {
 
 #[derive(Clone, Copy, Debug)]
 enum Doing {
+    /// Before its first request: nobody knows who it is, and it holds a place.
+    New { since: Instant },
     /// Between requests.
     Idle { since: Instant },
     /// The first bytes of a request are here.
@@ -52,7 +54,7 @@ pub(super) enum Overdue {
 
 impl Activity {
     pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
-        let state = Mutex::new(State { doing: Doing::Idle { since: Instant::now() }, last_call: None });
+        let state = Mutex::new(State { doing: Doing::New { since: Instant::now() }, last_call: None });
         let (header_time, idle_time) = (limits.header_time, limits.idle_time);
         Arc::new(Self { state, changed: Notify::new(), header_time, idle_time })
     }
@@ -61,6 +63,7 @@ impl Activity {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let state = self.lock();
         match state.doing {
+            Doing::New { since } => Some(since + self.idle_time.min(self.header_time)),
             Doing::Idle { since } => Some(since + self.idle_time),
             Doing::Reading { since } => {
                 let last = since + self.header_time;
@@ -80,7 +83,7 @@ impl Activity {
         let is_late = self.deadline().is_some_and(|deadline| deadline <= Instant::now());
         let state = self.lock();
         match state.doing {
-            Doing::Idle { .. } if is_late => Some(Overdue::NextRequest),
+            Doing::New { .. } | Doing::Idle { .. } if is_late => Some(Overdue::NextRequest),
             Doing::Reading { .. } if is_late && state.last_call.is_some() => Some(Overdue::NextRequest),
             Doing::Reading { .. } if is_late => Some(Overdue::Headers),
             _ => None,
@@ -98,7 +101,7 @@ impl Activity {
     }
 
     fn received(&self) {
-        if matches!(self.lock().doing, Doing::Idle { .. }) {
+        if matches!(self.lock().doing, Doing::New { .. } | Doing::Idle { .. }) {
             self.set(Doing::Reading { since: Instant::now() });
         }
     }
