@@ -15,6 +15,8 @@ pub struct Loaded {
     pub tools: Vec<Surveyed>,
     /// Errors in documents and policies. With any of these an earlier good set stays in force.
     pub problems: Vec<Problem>,
+    /// Keys of the configuration that were changed and count only after a restart.
+    pub awaits_restart: Vec<String>,
     /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
     pub(crate) policies: Result<Option<CedarPolicies>, Unusable>,
 }
@@ -25,7 +27,7 @@ pub(crate) struct Unusable;
 
 impl Default for Loaded {
     fn default() -> Self {
-        Self { tools: Vec::new(), problems: Vec::new(), policies: Ok(None) }
+        Self { tools: Vec::new(), problems: Vec::new(), awaits_restart: Vec::new(), policies: Ok(None) }
     }
 }
 

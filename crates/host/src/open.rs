@@ -153,12 +153,12 @@ impl Toolgate {
     /// configuration, what chooses tools and policies counts at once; the rest after a restart.
     pub async fn reload_with(&self, overrides: &Overrides) -> Result<Arc<Loaded>, Vec<Problem>> {
         let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
-        let config = self.read_config(overrides)?;
+        let (config, awaits_restart) = self.read_config(overrides)?;
         // What the configuration names anew is guarded anew.
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths());
         let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(broken)?;
         let before = (self.config.swap(Arc::new(config)), self.workshop.swap(Arc::new(workshop)));
-        let loaded = self.load_and_try().await;
+        let loaded = Loaded { awaits_restart, ..self.load_and_try().await };
         if !loaded.problems.is_empty() {
             self.config.store(before.0);
             self.workshop.store(before.1);
@@ -311,31 +311,10 @@ impl Toolgate {
     }
 
     /// The file as it is now, with what was fixed at the start.
-    /// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.
-    pub fn awaits_restart(&self, overrides: &Overrides) -> Vec<String> {
+    /// What is in force from now on, and the keys that await a restart.
+    fn read_config(&self, overrides: &Overrides) -> Result<(Config, Vec<String>), Vec<Problem>> {
         let current = self.config();
-        let Some(file) = &current.file else { return Vec::new() };
-        let Ok(read) = Config::load(file, &|name| std::env::var(name).ok(), overrides) else {
-            return Vec::new();
-        };
-        let counts_at_once = |key: &str| IN_FORCE_AT_ONCE.contains(&key.split('.').next().unwrap_or(key));
-        let value_in = |config: &Config, key: &str| {
-            config.entries().iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
-        };
-        let both = read.entries().iter().chain(current.entries());
-        let mut keys: Vec<String> = both
-            .map(|entry| entry.key.as_str())
-            .filter(|key| !counts_at_once(key) && value_in(&read, key) != value_in(&current, key))
-            .map(str::to_owned)
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys
-    }
-
-    fn read_config(&self, overrides: &Overrides) -> Result<Config, Vec<Problem>> {
-        let current = self.config();
-        let Some(file) = &current.file else { return Ok(current.as_ref().clone()) };
+        let Some(file) = &current.file else { return Ok((current.as_ref().clone(), Vec::new())) };
         let read = Config::load(file, &|name| std::env::var(name).ok(), overrides).map_err(|errors| {
             let problem = |error: &toolgate_config::ConfigError| Problem {
                 place: file.display().to_string(),
@@ -343,10 +322,11 @@ impl Toolgate {
             };
             errors.iter().map(problem).collect::<Vec<_>>()
         })?;
+        let awaits_restart = awaiting_restart(&read, &current);
         let mut config = current.as_ref().clone();
         (config.tools, config.catalog, config.exposure, config.policy) =
             (read.tools, read.catalog, read.exposure, read.policy);
-        Ok(config)
+        Ok((config, awaits_restart))
     }
 
     fn put_in_force(&self, mut loaded: Loaded) -> Result<Arc<Loaded>, OpenError> {
@@ -369,6 +349,23 @@ impl Toolgate {
         }
         Ok(loaded)
     }
+}
+
+/// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.
+fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
+    let counts_at_once = |key: &str| IN_FORCE_AT_ONCE.contains(&key.split('.').next().unwrap_or(key));
+    let value_in = |config: &Config, key: &str| {
+        config.entries().iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
+    };
+    let both = read.entries().iter().chain(current.entries());
+    let mut keys: Vec<String> = both
+        .map(|entry| entry.key.as_str())
+        .filter(|key| !counts_at_once(key) && value_in(read, key) != value_in(current, key))
+        .map(str::to_owned)
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// The sections of the configuration that a reload takes over.

@@ -337,11 +337,11 @@ impl Watching {
 
 async fn reload(toolgate: &Toolgate, overrides: &Overrides, log: Log) {
     match toolgate.reload_with(overrides).await {
-        Ok(_) => {
+        Ok(loaded) => {
             log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
-            let waiting = toolgate.awaits_restart(overrides);
-            if !waiting.is_empty() {
-                log.warn(&format!("changed, and not in force before a restart: {}", waiting.join(", ")));
+            if !loaded.awaits_restart.is_empty() {
+                let keys = loaded.awaits_restart.join(", ");
+                log.warn(&format!("changed, and not in force before a restart: {keys}"));
             }
         }
         Err(problems) => {

@@ -7,7 +7,6 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use serde_json::{Value, json};
@@ -49,15 +48,7 @@ fn run(case: &Path) {
 
 /// One call over the pipes of a gateway that is started for it.
 fn speak(place: &Place, params: &Value) -> Value {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args(["serve", "--stdio"])
-        .current_dir(place.path())
-        .env_remove("TOOLGATE_CONFIG")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = place.serve_stdio();
     let mut input = child.stdin.take().unwrap();
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "cases", "version": "1" },

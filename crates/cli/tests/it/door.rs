@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    process::{Command, Stdio},
 };
 
 use serde_json::{Value, json};
@@ -163,14 +162,7 @@ fn edits_are_live_without_a_restart_and_mistakes_are_not() {
 fn a_client_that_starts_the_gateway_speaks_over_its_pipes() {
     let place = Place::new();
     place.ok(&["publish"]);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args(["serve", "--stdio"])
-        .current_dir(place.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = place.serve_stdio();
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut ask = |message: Value, has_answer: bool| -> Value {

@@ -71,6 +71,19 @@ impl Place {
         fs::write(self.path().join(format!("tools/{name}.json")), document.to_string()).unwrap();
     }
 
+    /// A gateway that speaks over its pipes.
+    pub fn serve_stdio(&self) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(["serve", "--stdio"])
+            .current_dir(self.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
     pub fn configure(&self, text: &str) {
         let path = self.path().join("toolgate.yaml");
         fs::write(&path, format!("version: 1\n{text}")).unwrap();

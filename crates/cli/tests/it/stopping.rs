@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Command},
     thread,
     time::{Duration, Instant},
 };
@@ -89,15 +89,7 @@ fn slow_place(grace: &str) -> Place {
 
 /// A client that has made its calls and reads no answer.
 fn stdio_with_calls(place: &Place, text: &str) -> (Child, ChildStdin) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args(["serve", "--stdio"])
-        .current_dir(place.path())
-        .env_remove("TOOLGATE_CONFIG")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = place.serve_stdio();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {

@@ -52,7 +52,7 @@ pub fn without_secrets(detector: &Detector, text: &str) -> String {
 /// A value for the journal: what may possibly be a secret is blotted out there, and whatever stands under a telling name.
 pub fn for_journal(detector: &Detector, value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(text_for_journal(detector, &text)),
+        Value::String(text) => Value::String(text_for_journal(detector, text)),
         Value::Array(items) => {
             Value::Array(items.into_iter().map(|item| for_journal(detector, item)).collect())
         }
@@ -64,7 +64,7 @@ pub fn for_journal(detector: &Detector, value: Value) -> Value {
                 } else {
                     for_journal(detector, value)
                 };
-                kept.insert(text_for_journal(detector, &key), value);
+                kept.insert(text_for_journal(detector, key), value);
             }
             Value::Object(kept)
         }
@@ -73,8 +73,9 @@ pub fn for_journal(detector: &Detector, value: Value) -> Value {
 }
 
 /// A text for the journal.
-pub fn text_for_journal(detector: &Detector, text: &str) -> String {
-    blotted(text, &detector.scan(text))
+pub fn text_for_journal(detector: &Detector, text: String) -> String {
+    let findings = detector.scan(&text);
+    if findings.is_empty() { text } else { blotted(&text, &findings) }
 }
 
 /// `type of provider`, for people.

@@ -29,7 +29,7 @@ impl CallRecord {
             response.get_mut("redactedFields").into_iter().for_each(blot);
         }
         if let Some(message) = &mut self.message {
-            *message = text_for_journal(detector, message);
+            *message = text_for_journal(detector, std::mem::take(message));
         }
     }
 }
