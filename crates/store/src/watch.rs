@@ -20,7 +20,7 @@ use std::{
 
 use notify::{
     Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
-    event::{AccessKind, AccessMode},
+    event::{AccessKind, AccessMode, ModifyKind},
 };
 use tokio::sync::watch;
 
@@ -234,7 +234,7 @@ impl Watcher {
     fn register(&self, plan: &Plan) -> notify::Result<RecommendedWatcher> {
         let (signals, meant) = (Arc::clone(&self.signals), plan.clone());
         let handler = move |event: notify::Result<Event>| match event {
-            Ok(event) if event.need_rescan() => signals.lose(),
+            Ok(event) if event.need_rescan() || ends_a_watch(&event, &meant) => signals.lose(),
             Ok(event) if is_change(&event) && event.paths.iter().any(|path| meant.concerns(path)) => {
                 signals.wake();
             }
@@ -260,6 +260,13 @@ fn is_change(event: &Event) -> bool {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
         _ => true,
     }
+}
+
+/// Has a folder gone that is registered with the kernel? Its watch went with it, and the one made in its place may have
+/// its very number: only the event tells the two apart.
+fn ends_a_watch(event: &Event, plan: &Plan) -> bool {
+    let is_leaving = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
+    is_leaving && event.paths.iter().any(|path| plan.registers(path))
 }
 
 const QUIET: Duration = Duration::from_millis(50);

@@ -45,6 +45,10 @@ impl Plan {
         self.folders.iter().map(|(path, folder)| (path.as_path(), folder.depth))
     }
 
+    pub(super) fn registers(&self, folder: &Path) -> bool {
+        self.folders.contains_key(folder)
+    }
+
     /// Does a change of this path matter? It does in a target, and on the way to one; not beside it.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         self.targets.iter().any(|target| match path.strip_prefix(target) {

@@ -10,12 +10,12 @@ use std::{
 
 use notify::{
     Event, EventKind,
-    event::{AccessKind, AccessMode, CreateKind},
+    event::{AccessKind, AccessMode, CreateKind, RemoveKind},
 };
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, sync::watch, time::timeout};
 
-use super::{How, Kernel, Watch, is_change, plan::Plan, scan};
+use super::{How, Kernel, Watch, ends_a_watch, is_change, plan::Plan, scan};
 use crate::write_atomic;
 
 struct Scene {
@@ -245,6 +245,24 @@ fn reading_is_no_change() {
     assert!(!is_change(&event(EventKind::Access(AccessKind::Close(AccessMode::Read)))));
     assert!(is_change(&event(EventKind::Access(AccessKind::Close(AccessMode::Write)))));
     assert!(is_change(&event(EventKind::Create(CreateKind::File))));
+}
+
+/// A file system may give the new folder the number of the old one, so that the plan is the same and its watch is dead.
+#[test]
+fn a_registered_folder_that_goes_ends_its_watch() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir_all(base.join("tools/sub")).unwrap();
+    let plan = Plan::of(&[base.join("tools"), base.join("toolgate.yaml")]);
+    let ends = |kind, name: &str| ends_a_watch(&Event::new(kind).add_path(base.join(name)), &plan);
+    let renamed = EventKind::Modify(notify::event::ModifyKind::Name(notify::event::RenameMode::From));
+    for kind in [EventKind::Remove(RemoveKind::Folder), EventKind::Remove(RemoveKind::Other), renamed] {
+        assert!(ends(kind, "tools"), "{kind:?}");
+        assert!(ends(kind, ""), "{kind:?}");
+        assert!(!ends(kind, "tools/sub"), "below a registered folder the watcher follows by itself");
+        assert!(!ends(kind, "toolgate.yaml"), "a file is watched through its folder");
+    }
+    assert!(!ends(EventKind::Create(CreateKind::Folder), "tools"));
 }
 
 #[test]
