@@ -4,6 +4,7 @@
 
 mod ask;
 mod call;
+mod direct;
 mod http;
 mod listing;
 mod logging;

@@ -18,7 +18,7 @@ use toolgate_gate::{Ask, Call, Client, ClientAnswer, Outcome};
 use super::{
     ClientAnswers, ask, logging, notify, reply,
     seal::Bound,
-    tools::{CallerSource, Door, Era},
+    tools::{CallerSource, Door, Era, Shared},
 };
 
 /// Dropped, or told to stop by the client, it ends the call, which the gate writes down.
@@ -56,20 +56,31 @@ pub async fn call(
         outcome = notify::with_progress(&context.peer, context.meta.get_progress_token(), work) => outcome,
         () = context.ct.cancelled() => return Err(cancelled()),
     };
-    match (outcome.ok_or_else(ill)?, bound) {
+    let outcome = outcome.ok_or_else(ill)?;
+    let is_question = bound.is_some() && matches!(outcome, Outcome::Pending(_));
+    if !is_question {
+        tell_end(door, &context, &tool, &outcome).await;
+    }
+    conclude(&door.shared, outcome, bound)
+}
+
+/// What the client reads. Where it can be asked by a result, a question is one.
+pub fn conclude(
+    shared: &Shared,
+    outcome: Outcome,
+    bound: Option<Bound>,
+) -> Result<CallToolResponse, ErrorData> {
+    match (outcome, bound) {
         (Outcome::Pending(pending), Some(bound)) => {
-            let state = door.shared.seal.close(&pending.approval, bound, pending.expires);
+            let state = shared.seal.close(&pending.approval, bound, pending.expires);
             Ok(ask::input_required(&pending, state).into())
         }
-        (outcome, _) => {
-            tell_end(door, &context, &tool, &outcome).await;
-            reply::reply(outcome).map(Into::into)
-        }
+        (outcome, _) => reply::reply(outcome).map(Into::into),
     }
 }
 
 /// `None` where the work panicked. The SDK would leave the client waiting for an answer that never comes.
-async fn caught<W: Future>(work: W) -> Option<W::Output> {
+pub async fn caught<W: Future>(work: W) -> Option<W::Output> {
     let mut work = std::pin::pin!(work);
     std::future::poll_fn(|context| {
         // Nothing of a call outlives its panic: it is dropped, and written down as ended.
@@ -142,7 +153,7 @@ async fn tell_end(door: &Door, context: &RequestContext<RoleServer>, tool: &str,
 }
 
 /// A name that a client gave itself, made harmless for a line of the journal.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(LONGEST_NAME).collect()
 }
 
@@ -152,7 +163,7 @@ fn bad_state() -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
-fn ill() -> ErrorData {
+pub fn ill() -> ErrorData {
     ErrorData::internal_error("the gateway could not carry out the call", None)
 }
 

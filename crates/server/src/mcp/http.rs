@@ -18,6 +18,7 @@ use toolgate_gate::Gate;
 
 use super::{
     CallerIdentity, McpSettings,
+    direct::{self, Kind},
     session::{ASKER, Asker, OwnedSessions},
     tools::{CallerSource, Door, Shared},
 };
@@ -34,21 +35,35 @@ pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -
         .with_json_response(true)
         .with_sse_retry(None)
         .with_max_request_body_bytes(settings.message_bytes)
-        .with_cancellation_token(shutdown);
-    let door = move || Ok(Door::new(Arc::clone(&shared), CallerSource::Request));
+        .with_cancellation_token(shutdown.clone());
+    let for_doors = Arc::clone(&shared);
+    let door = move || Ok(Door::new(Arc::clone(&for_doors), CallerSource::Request));
     let service = StreamableHttpService::new(door, Arc::clone(&sessions), config);
-    Router::new().route("/mcp", any(serve)).with_state(Mcp { service, sessions })
+    let message_bytes = settings.message_bytes;
+    let mcp = Arc::new(Mcp { service, sessions, shared, shutdown, message_bytes });
+    Router::new().route("/mcp", any(serve)).with_state(mcp)
 }
 
-#[derive(Clone)]
 struct Mcp {
     service: StreamableHttpService<Door, OwnedSessions>,
     sessions: Arc<OwnedSessions>,
+    shared: Arc<Shared>,
+    shutdown: CancellationToken,
+    message_bytes: usize,
 }
 
-async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
+async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
     let Some(CallerIdentity { caller }) = request.extensions().get::<CallerIdentity>().cloned() else {
         return (StatusCode::UNAUTHORIZED, "nobody is known to make this request").into_response();
+    };
+    let request = match direct::kind_of(request, mcp.message_bytes).await {
+        Kind::Plain(call) => {
+            // Its future is large, and this one would be as large.
+            let answer = Box::pin(direct::answer(&mcp.shared, caller, call, &mcp.shutdown)).await;
+            return without_caching(answer);
+        }
+        Kind::Other(request) => request,
+        Kind::Broken => return StatusCode::BAD_REQUEST.into_response(),
     };
     let is_delete = request.method() == Method::DELETE;
     if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {

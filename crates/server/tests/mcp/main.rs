@@ -12,6 +12,7 @@ mod admin;
 mod approvals;
 mod calls;
 mod client;
+mod direct;
 mod eras;
 mod fakes;
 mod listing;

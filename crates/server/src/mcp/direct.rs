@@ -1,0 +1,172 @@
+//! A plain call, answered without the SDK's service for each request, which costs more than the call itself.
+//!
+//! Plain is a request of the stateless era that names a tool, its arguments and what the client says of itself, and
+//! nothing besides. Whatever differs, however slightly, goes to the SDK, which knows the whole protocol: nothing is
+//! refused here, and what is answered here is answered as the SDK would.
+
+use axum::{
+    body::{Body, HttpBody as _},
+    extract::Request,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body_util::BodyExt as _;
+use rmcp::model::{
+    CallToolResponse, ClientCapabilities, ErrorData, Implementation, ProtocolVersion, RequestId,
+    ServerJsonRpcMessage, ServerResult,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::{Call, Client};
+use toolgate_policy::Caller;
+
+use super::{
+    ClientAnswers, ask,
+    call::{caught, conclude, ill, plain},
+    seal::Bound,
+    tools::Shared,
+};
+
+/// What a request is.
+pub enum Kind {
+    Plain(PlainCall),
+    /// Unread, as it came.
+    Other(Request),
+    /// Its body broke off.
+    Broken,
+}
+
+/// A call and nothing but a call.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PlainCall {
+    #[serde(deserialize_with = "the_version")]
+    jsonrpc: (),
+    id: RequestId,
+    #[serde(deserialize_with = "the_method")]
+    method: (),
+    params: Params,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    name: String,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+    #[serde(rename = "_meta")]
+    meta: Meta,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Meta {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion", deserialize_with = "the_era")]
+    version: (),
+    #[serde(rename = "io.modelcontextprotocol/clientInfo", default)]
+    client: Option<Implementation>,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    can: ClientCapabilities,
+}
+
+/// Looks whether it is plain. `longest` is how much the SDK would read.
+pub async fn kind_of(request: Request, longest: usize) -> Kind {
+    let has_fit_body = request.body().size_hint().exact().is_some_and(|bytes| bytes <= longest as u64);
+    if request.method() != Method::POST || !has_fit_body || !has_plain_headers(request.headers()) {
+        return Kind::Other(request);
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(body) = body.collect().await else { return Kind::Broken };
+    let body = body.to_bytes();
+    match serde_json::from_slice::<PlainCall>(&body) {
+        Ok(call) if only(&parts.headers, NAME) == Some(call.params.name.as_bytes()) => Kind::Plain(call),
+        _ => Kind::Other(Request::from_parts(parts, Body::from(body))),
+    }
+}
+
+/// Makes the call. `shutdown` ends it at once, as it does with the SDK's.
+pub async fn answer(
+    shared: &Shared,
+    caller: Caller,
+    call: PlainCall,
+    shutdown: &CancellationToken,
+) -> Response {
+    let PlainCall { id, params: Params { name, arguments, meta }, .. } = call;
+    let arguments = arguments.unwrap_or_default();
+    let can_answer = shared.answers == ClientAnswers::Taken && ask::shows_forms(&meta.can);
+    let bound = if can_answer { Bound::to(&caller.subject, &name, &arguments) } else { None };
+    let client = Client {
+        transport: "http",
+        protocol: Some(ProtocolVersion::V_2026_07_28.as_str().to_owned()),
+        name: meta.client.as_ref().map(|said| plain(&said.name)),
+        version: meta.client.as_ref().map(|said| plain(&said.version)),
+        conversation: None,
+    };
+    let call = Call { tool: name, arguments, caller, client, answer: None, ask: None };
+    let outcome = tokio::select! {
+        outcome = caught(shared.gate.handle(call)) => outcome,
+        () = shutdown.cancelled() => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    };
+    let response = outcome.ok_or_else(ill).and_then(|outcome| conclude(shared, outcome, bound));
+    message(id, response)
+}
+
+fn message(id: RequestId, response: Result<CallToolResponse, ErrorData>) -> Response {
+    let message = match response {
+        Ok(response) => ServerJsonRpcMessage::response(ServerResult::from(response), id),
+        Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
+    };
+    match serde_json::to_vec(&message) {
+        Ok(body) => ([(header::CONTENT_TYPE, HeaderValue::from_static(JSON))], body).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Those that the protocol wants, each once, and none of a session.
+fn has_plain_headers(headers: &HeaderMap) -> bool {
+    let accepts = only(headers, header::ACCEPT.as_str()).and_then(|value| std::str::from_utf8(value).ok());
+    only(headers, header::CONTENT_TYPE.as_str()) == Some(JSON.as_bytes())
+        && accepts.is_some_and(|value| value.contains(JSON) && value.contains(EVENTS))
+        && only(headers, "mcp-protocol-version") == Some(ProtocolVersion::V_2026_07_28.as_str().as_bytes())
+        && only(headers, "mcp-method") == Some(METHOD.as_bytes())
+        && only(headers, NAME).is_some_and(|name| name.iter().copied().all(is_plain_in_a_name))
+        && !headers.contains_key("mcp-session-id")
+}
+
+/// Names with anything else may be written in another way in a header.
+const fn is_plain_in_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+fn only<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h [u8]> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    values.next().is_none().then(|| value.as_bytes())
+}
+
+fn the_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    exactly("2.0", deserializer)
+}
+
+fn the_method<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    exactly(METHOD, deserializer)
+}
+
+fn the_era<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    exactly(ProtocolVersion::V_2026_07_28.as_str(), deserializer)
+}
+
+fn exactly<'de, D: serde::Deserializer<'de>>(expected: &str, deserializer: D) -> Result<(), D::Error> {
+    // Borrowed: a text with escapes in it is not plain.
+    let text = <&str>::deserialize(deserializer)?;
+    if text == expected { Ok(()) } else { Err(serde::de::Error::custom("another")) }
+}
+
+const METHOD: &str = "tools/call";
+const NAME: &str = "mcp-name";
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! What is plain, and what is left to the SDK.
+
+use axum::body::Body;
+use http::Request;
+use serde_json::{Value, json};
+
+use super::{Kind, kind_of};
+
+const PLAIN_HEADERS: [(&str, &str); 5] = [
+    ("content-type", "application/json"),
+    ("accept", "application/json, text/event-stream"),
+    ("mcp-protocol-version", "2026-07-28"),
+    ("mcp-method", "tools/call"),
+    ("mcp-name", "echo"),
+];
+
+fn plain_message() -> Value {
+    json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": "echo", "arguments": {"a": 1},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    })
+}
+
+/// Is it plain? If not, the body must reach the SDK as it came.
+async fn is_plain(headers: &[(&str, &str)], body: &str) -> bool {
+    let mut request = Request::post("/mcp");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    match kind_of(request.body(Body::from(body.to_owned())).unwrap(), 10_000).await {
+        Kind::Plain(_) => true,
+        Kind::Other(request) => {
+            assert_eq!(axum::body::to_bytes(request.into_body(), 100_000).await.unwrap(), body.as_bytes());
+            false
+        }
+        Kind::Broken => panic!("broken"),
+    }
+}
+
+#[tokio::test]
+async fn a_plain_call_is_plain() {
+    assert!(is_plain(&PLAIN_HEADERS, &plain_message().to_string()).await);
+    let mut short = plain_message();
+    short["id"] = "a text".into();
+    short["params"].as_object_mut().unwrap().remove("arguments");
+    short["params"]["_meta"].as_object_mut().unwrap().remove("io.modelcontextprotocol/clientInfo");
+    assert!(is_plain(&PLAIN_HEADERS, &short.to_string()).await);
+}
+
+#[tokio::test]
+async fn one_header_that_differs_is_enough() {
+    let body = plain_message().to_string();
+    for (index, (name, _)) in PLAIN_HEADERS.into_iter().enumerate() {
+        let without: Vec<_> = PLAIN_HEADERS.into_iter().filter(|(other, _)| *other != name).collect();
+        assert!(!is_plain(&without, &body).await, "without {name}");
+        let twice: Vec<_> = PLAIN_HEADERS.into_iter().chain([PLAIN_HEADERS[index]]).collect();
+        assert!(!is_plain(&twice, &body).await, "{name} twice");
+        let mut other = PLAIN_HEADERS;
+        other[index].1 = "other";
+        assert!(!is_plain(&other, &body).await, "another {name}");
+    }
+    let in_a_session: Vec<_> = PLAIN_HEADERS.into_iter().chain([("mcp-session-id", "x")]).collect();
+    assert!(!is_plain(&in_a_session, &body).await);
+}
+
+#[tokio::test]
+async fn one_member_that_differs_is_enough() {
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 14] = [
+        ("another version of JSON-RPC", |message| message["jsonrpc"] = "1.0".into()),
+        ("another method", |message| message["method"] = "tools/list".into()),
+        ("another name", |message| message["params"]["name"] = "other".into()),
+        ("no id", |message| drop(message.as_object_mut().unwrap().remove("id"))),
+        ("an id that is none", |message| message["id"] = json!({})),
+        ("more members", |message| message["more"] = 1.into()),
+        ("more params", |message| message["params"]["task"] = json!({})),
+        ("an answer", |message| message["params"]["inputResponses"] = json!({})),
+        ("a state", |message| message["params"]["requestState"] = "x".into()),
+        ("arguments that are a list", |message| message["params"]["arguments"] = json!([])),
+        ("another era", |message| {
+            message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2025-11-25".into();
+        }),
+        ("a client without a name", |message| {
+            message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({});
+        }),
+        ("progress", |message| message["params"]["_meta"]["progressToken"] = 1.into()),
+        ("no `_meta`", |message| drop(message["params"].as_object_mut().unwrap().remove("_meta"))),
+    ];
+    for (what, change) in changes {
+        let mut message = plain_message();
+        change(&mut message);
+        assert!(!is_plain(&PLAIN_HEADERS, &message.to_string()).await, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn texts_that_are_no_call_are_left_alone() {
+    let message = plain_message().to_string();
+    let long = message.replace("\"a\":1", &format!("\"a\":\"{}\"", "x".repeat(10_000)));
+    let doubled = message.replacen("\"id\":1", "\"id\":1,\"id\":2", 1);
+    let escaped = message.replace("tools/call", "tools\\/call");
+    let deep = message.replace("\"a\":1", &format!("\"a\":{}{}", "[".repeat(200), "]".repeat(200)));
+    for body in ["", "[]", "null", "{", &format!("[{message}]"), &long, &doubled, &escaped, &deep] {
+        assert!(!is_plain(&PLAIN_HEADERS, body).await, "{body:.80}");
+    }
+}
+
+/// A name that a header could spell in another way is the SDK's to compare.
+#[tokio::test]
+async fn names_are_compared_as_they_stand_or_not_at_all() {
+    let name = "=?base64?ZWNobw==?=";
+    let mut headers = PLAIN_HEADERS;
+    headers[4].1 = name;
+    let mut message = plain_message();
+    message["params"]["name"] = name.into();
+    assert!(!is_plain(&headers, &message.to_string()).await);
+}
