@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     Digest, Key, PublicKey,
     entry::{CHECKPOINT, RECOVERED},
+    listing::{Listing, signed_part},
     tree::Tree,
 };
 
@@ -17,6 +18,9 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct Checkpoint {
     kind: String,
+    /// None in checkpoints that were written before there was a list of journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) listing: Option<Listing>,
     pub(crate) size: u64,
     pub(crate) root: Digest,
     pub(crate) key: PublicKey,
@@ -28,6 +32,8 @@ pub(crate) struct Checkpoint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Seal {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) listing: Option<Listing>,
     pub(crate) size: u64,
     pub(crate) root: Digest,
     pub(crate) key: PublicKey,
@@ -80,11 +86,11 @@ impl Own {
 }
 
 impl Checkpoint {
-    pub(crate) fn sign(tree: &Tree, key: &Key) -> Self {
-        let (size, root) = (tree.size(), tree.root());
-        let signature = key.sign(&signed_text(size, root));
+    pub(crate) fn sign(tree: &Tree, listing: Listing, key: &Key) -> Self {
+        let (size, root, listing) = (tree.size(), tree.root(), Some(listing));
+        let signature = key.sign(&signed_text(size, root, listing.as_ref()));
         let peaks = tree.peaks().to_vec();
-        Self { kind: CHECKPOINT.to_owned(), size, root, key: key.public(), signature, peaks }
+        Self { kind: CHECKPOINT.to_owned(), listing, size, root, key: key.public(), signature, peaks }
     }
 
     /// The tree to go on from; none when the peaks are not those of the root.
@@ -97,14 +103,16 @@ impl Checkpoint {
     }
 
     pub(crate) fn seal(&self) -> Seal {
-        Seal { size: self.size, root: self.root, key: self.key, signature: self.signature.clone() }
+        let (listing, signature) = (self.listing.clone(), self.signature.clone());
+        Seal { listing, size: self.size, root: self.root, key: self.key, signature }
     }
 }
 
 impl Seal {
     /// Whether the key that the seal names has made it.
     pub(crate) fn is_signed(&self) -> bool {
-        self.key.has_signed(&signed_text(self.size, self.root), &self.signature)
+        let text = signed_text(self.size, self.root, self.listing.as_ref());
+        self.key.has_signed(&text, &self.signature)
     }
 }
 
@@ -114,8 +122,9 @@ impl Recovered {
     }
 }
 
-fn signed_text(size: u64, root: Digest) -> String {
-    format!("toolgate journal checkpoint 1\n{size}\n{root}\n")
+fn signed_text(size: u64, root: Digest, listing: Option<&Listing>) -> String {
+    let (version, listing) = signed_part(listing);
+    format!("toolgate journal checkpoint {version}\n{size}\n{root}\n{listing}")
 }
 
 const KIND: &str = r#""kind":""#;

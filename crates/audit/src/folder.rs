@@ -49,17 +49,29 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), JournalError> {
 
 /// Held as long as the journal is open for writing; the kernel lets go of it when the process dies.
 pub(crate) fn lock(folder: &Path) -> Result<File, JournalError> {
-    let path = folder.join(LOCK);
-    let file = open_for_writing(&path).map_err(|error| JournalError::io("open", &path, error))?;
-    for _ in 0..LOCK_TRIES {
+    // Somebody may just be asking whether there is a writer: see `has_writer`.
+    try_lock(&folder.join(LOCK), LOCK_TRIES)?
+        .ok_or_else(|| JournalError::InUse { folder: folder.display().to_string() })
+}
+
+/// One process at a time adds to the list of journals; it holds this for as long as that takes.
+pub(crate) fn lock_list(beside: &Path) -> Result<File, JournalError> {
+    let path = beside.join(LIST_LOCK);
+    try_lock(&path, LIST_LOCK_TRIES)?
+        .ok_or_else(|| JournalError::io("lock", &path, io::ErrorKind::WouldBlock.into()))
+}
+
+/// None when somebody else had it all the time.
+fn try_lock(path: &Path, tries: u32) -> Result<Option<File>, JournalError> {
+    let file = open_for_writing(path).map_err(|error| JournalError::io("open", path, error))?;
+    for _ in 0..tries {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(file),
-            // Somebody may just be asking whether there is a writer: see `has_writer`.
+            Ok(()) => return Ok(Some(file)),
             Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
-            Err(error) => return Err(JournalError::io("lock", &path, error.into())),
+            Err(error) => return Err(JournalError::io("lock", path, error.into())),
         }
     }
-    Err(JournalError::InUse { folder: folder.display().to_string() })
+    Ok(None)
 }
 
 /// Whether somebody is writing. Without a lock file nobody is.
@@ -122,7 +134,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn names(folder: &Path) -> Result<Vec<String>, JournalError> {
+pub(crate) fn names(folder: &Path) -> Result<Vec<String>, JournalError> {
     let fail = |error| JournalError::io("list the journal folder", folder, error);
     let mut names = Vec::new();
     for item in folder.read_dir().map_err(fail)? {
@@ -141,5 +153,8 @@ fn regular(file: File) -> io::Result<File> {
 const FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const LOCK: &str = "lock";
 const LOCK_TRIES: u32 = 10;
+const LIST_LOCK: &str = "journals.lock";
+/// Half a minute: many may start at once on a slow disk.
+const LIST_LOCK_TRIES: u32 = 1500;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 const ENDING: &str = ".jsonl";

@@ -4,7 +4,11 @@ use std::{io::Read as _, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, JournalError, Key, Position, PublicKey, folder, stamp::Stamp};
+use crate::{
+    Digest, JournalError, Key, Position, PublicKey, folder,
+    listing::{Listing, signed_part},
+    stamp::Stamp,
+};
 
 /// The signed file `head.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +17,9 @@ pub(crate) struct Head {
     clean: bool,
     hash: Digest,
     pub(crate) key: PublicKey,
+    /// None in heads that were written before there was a list of journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) listing: Option<Listing>,
     seq: u64,
     signature: String,
     time: String,
@@ -28,11 +35,18 @@ pub(crate) enum End {
 }
 
 impl Head {
-    pub(crate) fn sign(position: Position, stamp: Stamp, end: End, key: &Key) -> Self {
+    pub(crate) fn sign(
+        position: Position,
+        stamp: Stamp,
+        end: End,
+        listing: Option<Listing>,
+        key: &Key,
+    ) -> Self {
         let mut head = Self {
             clean: end == End::Closed,
             hash: position.hash,
             key: key.public(),
+            listing,
             seq: position.seq,
             signature: String::new(),
             time: stamp.text(),
@@ -81,7 +95,9 @@ impl Head {
 
     fn signed_text(&self) -> String {
         let end = if self.clean { "closed" } else { "open" };
-        format!("toolgate journal head 1\n{}\n{}\n{}\n{end}\n", self.seq, self.hash, self.time)
+        let (version, listing) = signed_part(self.listing.as_ref());
+        let Self { seq, hash, time, .. } = self;
+        format!("toolgate journal head {version}\n{seq}\n{hash}\n{time}\n{end}\n{listing}")
     }
 }
 
@@ -99,11 +115,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let key = Key::open_or_create(&dir.path().join("key")).unwrap();
         let position = Position { seq: 42, hash: Digest::of(b"record") };
-        for end in [End::Open, End::Closed] {
-            let head = Head::sign(position, Stamp::EPOCH, end, &key);
+        let listing = Listing { begun: position, known: position, name: "journal".to_owned() };
+        for (end, listing) in
+            [(End::Open, None), (End::Open, Some(listing.clone())), (End::Closed, Some(listing))]
+        {
+            let head = Head::sign(position, Stamp::EPOCH, end, listing.clone(), &key);
             head.save(dir.path()).unwrap();
             let found = Head::load(dir.path()).unwrap().unwrap();
             assert_eq!((found.position(), found.end(), found.key), (position, end, key.public()));
+            assert_eq!(found.listing, listing);
         }
         let written = fs::read(dir.path().join(FILE)).unwrap();
         for place in 0..written.len() {

@@ -19,6 +19,7 @@ use crate::{
     entry::Entry,
     folder,
     head::{End, Head},
+    membership::Membership,
     recover,
     stamp::Stamp,
     writer::{Mark, Writer},
@@ -61,20 +62,22 @@ impl Journal {
         folder::prepare(folder)?;
         let lock = folder::lock(folder)?;
         let tail = recover::read_tail(folder, key.public())?;
+        let now = now(&clock)?;
+        let membership = Arc::new(Membership::join(folder, &key, &tail, now)?);
         let key = Arc::new(key);
         let heads = Arc::new(Heads {
             folder: folder.into(),
             key: Arc::clone(&key),
+            membership: Arc::clone(&membership),
             last: Mutex::new(Some(0)),
             fault: OnceLock::new(),
         });
         let (end, is_torn) = (tail.end, tail.torn.is_some());
-        let now = now(&clock)?;
         // INVARIANT: from here on the head says "open"; nobody may append to a journal whose head says "closed".
         heads.secure(&tail.mark(folder)?, End::Open)?;
         let set_aside = recover::set_aside(folder, &tail)?;
         let is_used = tail.chain.last != Position::START;
-        let mut writer = Writer::resume(folder.into(), key, tail, options.checkpoint_every)?;
+        let mut writer = Writer::resume(folder.into(), key, membership, tail, options.checkpoint_every)?;
         if is_torn || (end == End::Open && is_used) || !set_aside.is_empty() {
             writer.note_recovery(set_aside, now)?;
             heads.secure(&writer.mark(), End::Open)?;
@@ -121,6 +124,7 @@ impl Journal {
 
     /// Signs what was written since the last checkpoint. To be called every few minutes.
     pub fn checkpoint(&self) -> Result<(), JournalError> {
+        self.shared.heads.membership.refresh();
         let mut writer = self.shared.writer()?;
         writer.checkpoint(now(&self.shared.clock)?)?;
         let mark = writer.mark();
@@ -135,6 +139,7 @@ impl Journal {
             Err(JournalError::Closed) => return Ok(()),
             other => other?,
         };
+        self.shared.heads.membership.refresh();
         writer.checkpoint(now(&self.shared.clock)?)?;
         let mark = writer.mark();
         self.shared.stop_keeper();
@@ -174,6 +179,7 @@ struct FlushState {
 struct Heads {
     folder: PathBuf,
     key: Arc<Key>,
+    membership: Arc<Membership>,
     /// The number of the last one; none once the journal was closed and may belong to somebody else.
     last: Mutex<Option<u64>>,
     /// Set once the disk has refused something: the kernel tells so only once, and forgets what it lost.
@@ -270,7 +276,9 @@ impl Heads {
         if last.is_none_or(|last| mark.position.seq < last) {
             return Ok(());
         }
-        Head::sign(mark.position, mark.stamp, end, &self.key).save(&self.folder)?;
+        self.membership.refresh();
+        let listing = Some(self.membership.listing());
+        Head::sign(mark.position, mark.stamp, end, listing, &self.key).save(&self.folder)?;
         *last = (end == End::Open).then_some(mark.position.seq);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The journal: records that cannot be changed unseen. Knows no tool and no caller.
 //!
 //! A [`Journal`] appends records to one file a day; each record carries the digest of the one before it, and
-//! every now and then a signed checkpoint covers all of them. [`verify`] finds what was changed since, [`read`]
-//! reads, [`receipt`] proves single records to somebody who does not have the rest. The format is a promise and
+//! every now and then a signed checkpoint covers all of them. [`verify`] finds what was changed since,
+//! [`verify_list`] which journals are gone as a whole, [`read`] reads, [`receipt`] proves single records to somebody who does not have the rest. The format is a promise and
 //! written down in `docs/journal.md`.
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,9 @@ mod head;
 mod journal;
 mod key;
 mod lines;
+mod list;
+mod listing;
+mod membership;
 mod read;
 mod receipt;
 mod record;
@@ -33,4 +36,4 @@ pub use journal::{Clock, Journal, Options, Sync};
 pub use key::{Key, PublicKey};
 pub use read::{Entries, Flaw, Record, Span, read};
 pub use receipt::{Receipt, receipt, receipt_for, verify_receipt};
-pub use verify::{Finding, FindingKind, Report, verify};
+pub use verify::{Finding, FindingKind, Report, verify, verify_list};

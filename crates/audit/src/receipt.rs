@@ -63,16 +63,16 @@ pub fn receipt_for(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Re
         return Err(damaged());
     }
     let records = records.into_iter().zip(paths).map(|(record, path)| Proven { record, path }).collect();
-    Ok(Receipt { version: VERSION, checkpoint: choice.seal, records })
+    Ok(Receipt { version: version_for(&choice.seal), checkpoint: choice.seal, records })
 }
 
 /// Checks a receipt with nothing but the public key, and returns the records that it proves.
 pub fn verify_receipt(receipt: &Receipt, trusted: PublicKey) -> Result<Vec<Record>, JournalError> {
     let refuse = |what: &str| Err(JournalError::Receipt(what.to_owned()));
-    if receipt.version != VERSION {
+    let seal = &receipt.checkpoint;
+    if receipt.version != version_for(seal) {
         return refuse("it is of another version; use a newer toolgate");
     }
-    let seal = &receipt.checkpoint;
     if seal.key != trusted {
         return refuse(&format!("it is signed by `{}`, which is not the trusted key", seal.key));
     }
@@ -147,4 +147,7 @@ fn damaged() -> JournalError {
     JournalError::Receipt("the journal is not as it was written; run `toolgate audit verify`".to_owned())
 }
 
-const VERSION: u32 = 1;
+/// The second version has a checkpoint that names its journal.
+fn version_for(seal: &Seal) -> u32 {
+    if seal.listing.is_some() { 2 } else { 1 }
+}

@@ -17,6 +17,7 @@ use crate::{
     folder,
     head::{End, Head},
     lines::{Lines, Next},
+    listing::Listing,
     record::{self, Line},
     stamp::Stamp,
     tree::Tree,
@@ -34,6 +35,9 @@ pub(crate) struct Tail {
     pub(crate) file: Option<(String, u64)>,
     pub(crate) torn: Option<Vec<u8>>,
     pub(crate) end: End,
+    pub(crate) has_head: bool,
+    /// What head and checkpoints say of the list of journals, the one that knows most of it.
+    pub(crate) listing: Option<Listing>,
 }
 
 /// Reads and checks the tail. Changes nothing.
@@ -54,6 +58,8 @@ pub(crate) fn read_tail(folder: &Path, key: PublicKey) -> Result<Tail, JournalEr
         file: None,
         torn: None,
         end: head.as_ref().map_or(End::Closed, Head::end),
+        has_head: head.is_some(),
+        listing: head.as_ref().and_then(|head| head.listing.clone()),
     };
     if let Some((file, offset)) = last_checkpoint(folder, &files)? {
         lines.seek(&file, offset)?;
@@ -119,6 +125,7 @@ impl Tail {
         if folder::day_of(lines.file()).map(Stamp::day) != Some(line.stamp.day()) {
             return refuse("stands in the file of another day");
         }
+        self.learn(checkpoint.listing.as_ref());
         self.tree = tree;
         self.tree.push(&line.position.hash);
         self.chain.advance(line.position, line.stamp);
@@ -161,6 +168,7 @@ impl Tail {
                 if !is_ours || checkpoint.tree().as_ref() != Some(&self.tree) {
                     return self.refuse(lines, "it is a checkpoint that does not fit");
                 }
+                self.learn(checkpoint.listing.as_ref());
                 self.unsealed = 0;
             }
             Own::Recovered(_) | Own::OfUser => self.unsealed += 1,
@@ -169,6 +177,14 @@ impl Tail {
         self.chain.advance(line.position, line.stamp);
         self.file = Some((lines.file().to_owned(), lines.offset()));
         Ok(())
+    }
+
+    /// A head can be an older one that was put back; what a checkpoint says stays in the chain.
+    fn learn(&mut self, said: Option<&Listing>) {
+        let known = self.listing.as_ref().map_or(0, |listing| listing.known.seq);
+        if let Some(said) = said.filter(|said| said.known.seq > known) {
+            self.listing = Some(said.clone());
+        }
     }
 
     fn tear(&mut self, lines: &Lines) -> Result<(), JournalError> {

@@ -12,14 +12,18 @@ use crate::{
     folder,
     head::{self, End, Head},
     lines::{Lines, Next},
+    listing::Listing,
+    membership::place_of,
     record::Line,
     recover,
     tree::Tree,
 };
 
 mod finding;
+mod list;
 
 pub use finding::{Finding, FindingKind, Report};
+pub use list::verify_list;
 
 /// Checks a whole journal, also while it is being written.
 ///
@@ -33,6 +37,7 @@ pub fn verify(folder: &Path, trusted: Option<PublicKey>, expect: Option<Position
         tree: Tree::default(),
         watched: Vec::new(),
         wrong_day: String::new(),
+        wrong_name: false,
     };
     check.watched.extend(expect.map(|position| Watched::new(position, Why::Expected)));
     if let Err(error) = check.run() {
@@ -50,6 +55,8 @@ struct Check<'a> {
     watched: Vec<Watched>,
     /// The file that was already reported to hold records of another day.
     wrong_day: String,
+    /// Whether the folder was already reported to have another name.
+    wrong_name: bool,
 }
 
 struct Watched {
@@ -96,7 +103,10 @@ impl Check<'_> {
         // The head is read before the records: what it promises must be there then.
         let head = self.load_head();
         if let Some(head) = &head {
-            self.accept_key(head.key, Place { file: head::FILE, ..Place::nowhere() });
+            let place = Place { file: head::FILE, ..Place::nowhere() };
+            if self.accept_key(head.key, place) {
+                self.listing(head.listing.as_ref(), place);
+            }
             self.watched.push(Watched::new(head.position(), Why::Head));
         }
         let (days, strangers) = folder::day_files(self.folder)?;
@@ -188,11 +198,26 @@ impl Check<'_> {
             };
             self.find(FindingKind::Checkpoint, place, what.to_owned());
         } else {
+            self.listing(checkpoint.listing.as_ref(), place);
             self.report.checkpoints += 1;
             self.report.unsealed = 0;
         }
         if let Some(tree) = tree {
             self.tree = tree;
+        }
+    }
+
+    /// Takes note of what was signed about the journal's place among others.
+    fn listing(&mut self, said: Option<&Listing>, place: Place<'_>) {
+        let Some(said) = said else { return };
+        let is_own_name = place_of(self.folder).is_ok_and(|(_, name)| name == said.name);
+        if !is_own_name && !self.wrong_name {
+            self.wrong_name = true;
+            let what = format!("the folder holds the journal that was signed as `{}`", said.name);
+            self.find(FindingKind::JournalName, place, what);
+        }
+        if self.report.listing.as_ref().is_none_or(|known| known.known.seq < said.known.seq) {
+            self.report.listing = Some(said.clone());
         }
     }
 
@@ -233,13 +258,19 @@ impl Check<'_> {
         // Read again, since a writer may have opened or closed the journal meanwhile. Only a closed head says that
         // nothing may follow.
         let (last, place) = (self.chain.last.seq, Place { file: head::FILE, ..Place::nowhere() });
-        if let Ok(Some(head)) = Head::load(self.folder)
-            && head.end() == End::Closed
-            && head.position().seq < last
-        {
+        let Ok(Some(head)) = Head::load(self.folder) else { return };
+        if head.end() == End::Closed && head.position().seq < last {
             let end = head.position().seq;
             let what = format!("the journal was closed after record {end}, but goes on to {last}");
             self.find(FindingKind::ForgedTail, place, what);
+        }
+        // The head names the journal's place before the first checkpoint does, and before the first record.
+        let is_older = match &head.listing {
+            None => self.report.listing.is_some(),
+            Some(listing) => listing.is_pending() && self.report.records > 0,
+        };
+        if is_older {
+            self.find(FindingKind::Head, place, "the head is older than the records".to_owned());
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
     checkpoint::{Checkpoint, Recovered, SetAside},
     entry::Entry,
     folder,
+    membership::Membership,
     recover::Tail,
     stamp::Stamp,
     tree::Tree,
@@ -25,6 +26,7 @@ use crate::{
 pub(crate) struct Writer {
     folder: PathBuf,
     key: Arc<Key>,
+    membership: Arc<Membership>,
     chain: Chain,
     tree: Tree,
     /// Records since the last checkpoint.
@@ -63,12 +65,14 @@ impl Writer {
     pub(crate) fn resume(
         folder: PathBuf,
         key: Arc<Key>,
+        membership: Arc<Membership>,
         tail: Tail,
         checkpoint_every: u64,
     ) -> Result<Self, JournalError> {
         let mut writer = Self {
             folder,
             key,
+            membership,
             chain: tail.chain,
             tree: tail.tree,
             unsealed: tail.unsealed,
@@ -118,7 +122,8 @@ impl Writer {
         // It belongs to the day that it seals, also when the clock has passed midnight.
         let stamp = now.max(self.chain.stamp);
         let is_same_day = self.day.as_ref().is_none_or(|day| day.day == stamp.day());
-        let entry = Entry::of_journal(&Checkpoint::sign(&self.tree, &self.key))?;
+        let checkpoint = Checkpoint::sign(&self.tree, self.membership.listing(), &self.key);
+        let entry = Entry::of_journal(&checkpoint)?;
         self.put(entry, if is_same_day { stamp } else { self.chain.stamp })?;
         self.unsealed = 0;
         Ok(())

@@ -3,5 +3,6 @@
 pub mod auth;
 pub mod input;
 pub mod log;
+pub mod refusals;
 pub mod stopping;
 pub mod telemetry;

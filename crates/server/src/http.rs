@@ -10,6 +10,7 @@ mod door;
 mod host;
 mod origin;
 mod problem;
+mod refusals;
 mod watched;
 
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
@@ -27,6 +28,7 @@ pub use self::{
     connection::Peer,
     door::{DoorEvents, Readiness},
     problem::{DoorCode, Problem},
+    refusals::{Refusal, Refusals},
 };
 
 /// Where to listen and whom to listen to.

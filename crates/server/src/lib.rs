@@ -15,7 +15,7 @@ pub use auth::{
 };
 pub use http::{
     Bound, DoorCode, DoorEvents, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Peer, Problem,
-    Readiness,
+    Readiness, Refusal, Refusals,
 };
 pub use mcp::{
     CallerIdentity, ClientAnswers, McpSettings, SessionLimits, StateKey, StdioError, router as mcp_router,

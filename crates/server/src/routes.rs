@@ -15,6 +15,7 @@ use toolgate_gate::Gate;
 use crate::{
     admin::{AdminIdentity, AllTools, admin_router, prometheus_text},
     auth::{Identity, Role},
+    http::Refusals,
     mcp::{CallerIdentity, McpSettings, router},
 };
 
@@ -26,11 +27,11 @@ pub fn mcp_routes(gate: &Gate, settings: &McpSettings, shutdown: CancellationTok
 /// `/admin/v1/…` and, where wanted, `/admin/metrics`.
 pub fn admin_routes(gate: &Gate, tools: &AllTools, metrics: Metrics) -> Router {
     let mut routes = admin_router(gate.clone(), Arc::clone(tools));
-    if metrics == Metrics::Shown {
+    if let Metrics::Shown(refusals) = metrics {
         let gate = gate.clone();
         let text = move || {
-            let gate = gate.clone();
-            async move { prometheus_text(&gate) }
+            let (gate, refusals) = (gate.clone(), Arc::clone(&refusals));
+            async move { prometheus_text(&gate, &refusals) }
         };
         routes = routes.route("/admin/metrics", get(text));
     }
@@ -38,9 +39,10 @@ pub fn admin_routes(gate: &Gate, tools: &AllTools, metrics: Metrics) -> Router {
 }
 
 /// Are there metrics for Prometheus?
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Metrics {
-    Shown,
+    /// Beside what the gate counts, what the door refused.
+    Shown(Arc<Refusals>),
     Hidden,
 }
 

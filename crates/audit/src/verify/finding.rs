@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Position, PublicKey};
+use crate::{Position, PublicKey, listing::Listing};
 
 /// The outcome of a check.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -19,6 +19,9 @@ pub struct Report {
     /// The key that signed: the trusted one if one was given, else the one that the journal itself names.
     pub key: Option<PublicKey>,
     pub findings: Vec<Finding>,
+    /// What head and checkpoints say of the list of journals, the one that knows most of it.
+    #[serde(skip)]
+    pub(crate) listing: Option<Listing>,
     /// Findings beyond those listed.
     pub more: u64,
 }
@@ -46,6 +49,10 @@ pub enum FindingKind {
     ForeignKey,
     ForgedTail,
     Head,
+    JournalMissing,
+    JournalName,
+    JournalUnlisted,
+    ListCut,
     Missing,
     NotARecord,
     NotCanonical,
@@ -94,6 +101,10 @@ impl FindingKind {
             Self::ForeignKey => "foreign_key",
             Self::ForgedTail => "forged_tail",
             Self::Head => "head",
+            Self::JournalMissing => "journal_missing",
+            Self::JournalName => "journal_name",
+            Self::JournalUnlisted => "journal_unlisted",
+            Self::ListCut => "list_cut",
             Self::Missing => "missing",
             Self::NotARecord => "not_a_record",
             Self::NotCanonical => "not_canonical",
@@ -123,6 +134,12 @@ impl FindingKind {
                 "do not rely on the records before this one that no other checkpoint covers; compare with a backup"
             }
             Self::Head => "restore `head.json` from a backup; without it a cut end cannot be told",
+            Self::JournalMissing => {
+                "look for the folder in a backup; nobody but a person takes a journal away"
+            }
+            Self::JournalName => "give the folder back its name; if that one is taken, this is a copy",
+            Self::JournalUnlisted => "do not rely on this journal; find out who put it there",
+            Self::ListCut => "restore the list from a backup; without it a missing journal cannot be told",
             Self::TornLine => {
                 "if the gateway crashed, start it: it sets the line aside and notes it; else compare with a backup"
             }

@@ -13,6 +13,7 @@ mod appending;
 mod crash;
 mod documents;
 mod full_disk;
+mod listing;
 mod opening;
 mod reading;
 mod receipts;

@@ -69,7 +69,13 @@ fn a_changed_receipt_proves_nothing() {
     check_refused(|receipt| receipt["records"][0]["record"]["more"] = json!(1), "not a record");
     check_refused(|receipt| receipt["records"] = json!([]), "no records");
     check_refused(|receipt| receipt["checkpoint"]["size"] = json!(18), "changed after signing");
-    check_refused(|receipt| receipt["toolgateReceipt"] = json!(2), "another version");
+    for version in [1, 3] {
+        check_refused(|receipt| receipt["toolgateReceipt"] = json!(version), "another version");
+    }
+    check_refused(
+        |receipt| receipt["checkpoint"]["listing"]["name"] = json!("other"),
+        "changed after signing",
+    );
     check_refused(|receipt| receipt["more"] = json!(2), "unknown field");
 }
 

@@ -225,6 +225,7 @@ fn a_rewritten_rest_without_checkpoints_does_not_fit_the_head() {
 fn a_checkpoint_of_another_key_is_found() {
     let place = Place::three_days();
     fs::rename(place.folder(), place.folder().with_extension("ours")).unwrap();
+    fs::remove_file(place.folder().with_file_name("journals.jsonl")).unwrap();
     let journal = Journal::open(&place.folder(), place.other_key(), options(4), place.clock()).unwrap();
     place.fill(&journal, 5);
     journal.close().unwrap();

@@ -11,7 +11,8 @@ use std::{
 use serde_json::Value;
 use toolgate::Writes;
 use toolgate_audit::{
-    Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_receipt,
+    Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_list,
+    verify_receipt,
 };
 use toolgate_config::Overrides;
 
@@ -29,8 +30,9 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     }
     let config = args.config.load(&Overrides::default())?;
     let folders = journals(&config.state);
-    if folders.is_empty() {
-        return Err(Failure::at(&config.state, "there is no journal yet; it begins with the first call"));
+    // That none is left may be what a check finds.
+    if folders.is_empty() && !matches!(args.command, AuditCommand::Verify { .. }) {
+        return Err(no_journal(&config.state));
     }
     match &args.command {
         AuditCommand::Verify { expect, key } => {
@@ -44,7 +46,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 );
             }
             let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
-            verify_all(&folders, key, expect, terminal)
+            verify_all(&config.state, &folders, key, expect, terminal)
         }
         AuditCommand::Tail { lines } => tail(&folders, *lines, terminal),
         AuditCommand::Query { tool, caller, decision, reason, call, from, to, format } => {
@@ -70,40 +72,62 @@ fn journals(state: &Path) -> Vec<PathBuf> {
     folders
 }
 
+fn no_journal(state: &Path) -> Failure {
+    if state.join("keys/journal.key").exists() {
+        let shown = visible(&state.to_string_lossy()).into_owned();
+        return Failure::Findings(format!(
+            "`{shown}`: there is a journal key but no journal; all of it is gone, look for it in a backup"
+        ));
+    }
+    Failure::at(state, "there is no journal yet; it begins with the first call")
+}
+
 fn verify_all(
+    state: &Path,
     folders: &[PathBuf],
     key: Option<PublicKey>,
     expect: Option<Position>,
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
-    let mut ending = Ending::Clean;
+    let mut reports: Vec<(PathBuf, Report)> = Vec::new();
     for (number, folder) in folders.iter().enumerate() {
         // What is expected stands in the gateway's own journal.
-        let report: Report = verify(folder, key, expect.filter(|_| number == 0));
-        let (good, bad) = (terminal.palette.good, terminal.palette.error);
-        let name = visible(&folder.to_string_lossy()).into_owned();
-        if report.is_clean() {
-            writeln!(
-                terminal,
-                "{good}intact{good:#}   {name}: {} records, {} checkpoints",
-                report.records, report.checkpoints
-            )?;
-        } else {
-            ending = Ending::Findings;
-            writeln!(
-                terminal,
-                "{bad}CHANGED{bad:#}  {name}: {} records, {} checkpoints",
-                report.records, report.checkpoints
-            )?;
-        }
-        for finding in &report.findings {
-            writeln!(terminal, "  {}", visible(&finding.to_string()))?;
-        }
-        if let Some(last) = report.last {
-            writeln!(terminal, "  ends at {last}")?;
-        }
+        let report = verify(folder, key, expect.filter(|_| number == 0));
+        let size = format!("{} records, {} checkpoints", report.records, report.checkpoints);
+        tell(folder, &report, &size, terminal)?;
+        reports.push((folder.clone(), report));
     }
-    Ok(ending)
+    let list = verify_list(state, key, &reports);
+    match &list {
+        Some(list) => {
+            let size = format!("{} journals were begun", list.records);
+            tell(&state.join("journals.jsonl"), list, &size, terminal)?;
+        }
+        None if folders.is_empty() => return Err(no_journal(state)),
+        None => Terminal::note(
+            "these journals are older than the list of journals: whether a whole one is missing cannot be told; \
+             the list begins when the gateway is started next",
+        ),
+    }
+    let is_clean = reports.iter().map(|(_, report)| report).chain(&list).all(Report::is_clean);
+    Ok(if is_clean { Ending::Clean } else { Ending::Findings })
+}
+
+fn tell(path: &Path, report: &Report, size: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (good, bad) = (terminal.palette.good, terminal.palette.error);
+    let name = visible(&path.to_string_lossy()).into_owned();
+    if report.is_clean() {
+        writeln!(terminal, "{good}intact{good:#}   {name}: {size}")?;
+    } else {
+        writeln!(terminal, "{bad}CHANGED{bad:#}  {name}: {size}")?;
+    }
+    for finding in &report.findings {
+        writeln!(terminal, "  {}", visible(&finding.to_string()))?;
+    }
+    if let Some(last) = report.last {
+        writeln!(terminal, "  ends at {last}")?;
+    }
+    Ok(())
 }
 
 fn tail(folders: &[PathBuf], lines: usize, terminal: &mut Terminal) -> Result<Ending, Failure> {

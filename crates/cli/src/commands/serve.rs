@@ -19,7 +19,7 @@ use toolgate::{Config, Extras, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
-    AllTools, Authenticator, ClientAnswers, Doors, HttpFront, HttpLimits, HttpSettings, Identity,
+    AllTools, Authenticator, ClientAnswers, DoorEvents, Doors, HttpFront, HttpLimits, HttpSettings, Identity,
     McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, StdioError, admin_routes, mcp_routes,
     serve_stdio,
 };
@@ -34,6 +34,7 @@ use crate::{
         auth,
         input::InputEnd,
         log::Log,
+        refusals::RefusalRecords,
         stopping::{asked_to_stop, close_fronts, connection_grace, finish_calls, seal},
         telemetry,
     },
@@ -139,23 +140,18 @@ async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken)
         let toolgate = Arc::clone(toolgate);
         Arc::new(move || toolgate.gate().all())
     };
-    let ready: Arc<dyn Fn() -> Readiness + Send + Sync> = {
-        let toolgate = Arc::clone(toolgate);
-        Arc::new(move || {
-            let is_ready = !toolgate.gate().is_closing() && toolgate.journal_problem().is_none();
-            if is_ready { Readiness::Ready } else { Readiness::NotReady }
-        })
-    };
+    let ready = readiness(toolgate);
+    let records = RefusalRecords::start(toolgate, log);
     let closing = CancellationToken::new();
     let accepting = stop.child_token();
-    let metrics = if config.metrics.prometheus { Metrics::Shown } else { Metrics::Hidden };
-    let admin = admin_routes(toolgate.gate(), &all, metrics);
+    let shown = config.metrics.prometheus.then(|| Metrics::Shown(Arc::clone(&records.refusals)));
+    let admin = admin_routes(toolgate.gate(), &all, shown.unwrap_or(Metrics::Hidden));
     let mcp = mcp_routes(toolgate.gate(), &mcp_settings(&config)?, closing.clone());
     let doors = |routes| Doors {
         routes,
         authenticator: Arc::clone(&authenticator),
         ready: Arc::clone(&ready),
-        events: Arc::new(log),
+        events: Arc::clone(&records.refusals) as Arc<dyn DoorEvents>,
         clock: Arc::new(SystemClock),
     };
     let mut serving = JoinSet::new();
@@ -176,7 +172,16 @@ async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken)
     accepting.cancel();
     finish_calls(toolgate.gate(), config.server.shutdown_grace, log).await;
     close_fronts(serving, &closing, log).await;
+    records.finish().await;
     Ok(())
+}
+
+fn readiness(toolgate: &Arc<Toolgate>) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
+    let toolgate = Arc::clone(toolgate);
+    Arc::new(move || {
+        let is_ready = !toolgate.gate().is_closing() && toolgate.journal_problem().is_none();
+        if is_ready { Readiness::Ready } else { Readiness::NotReady }
+    })
 }
 
 /// A token that lives as long as this process, so that something can be tried at once.

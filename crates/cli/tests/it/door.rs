@@ -254,6 +254,26 @@ fn an_edited_journal_is_found() {
 }
 
 #[test]
+fn a_journal_that_is_gone_as_a_whole_is_found() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    Serving::start(&place).stop();
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+    let state = place.path().join(".toolgate");
+    fs::rename(state.join("journal"), state.join("journal-9")).unwrap();
+    let said = place.fails(&["audit", "verify"], 1);
+    for code in ["journal_name", "journal_unlisted", "journal_missing"] {
+        assert!(said.contains(code), "{code}: {said}");
+    }
+    fs::remove_dir_all(state.join("journal-9")).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"));
+    fs::remove_dir_all(state.join("journal-commands")).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"), "also when none is left");
+    fs::remove_file(state.join("journals.jsonl")).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"));
+}
+
+#[test]
 fn tools_never_see_the_gateways_own_files() {
     let place = Place::new();
     place.write_tool("peek", &json!({

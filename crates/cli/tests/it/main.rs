@@ -30,5 +30,6 @@ mod many_files;
 mod new;
 mod place;
 mod pool;
+mod refusals;
 mod resolve;
 mod stopping;

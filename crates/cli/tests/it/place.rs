@@ -204,6 +204,20 @@ impl Serving {
         (status, head.to_owned(), body.to_owned())
     }
 
+    /// The whole answer, head and body.
+    pub fn get(&self, path: &str, token: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n",
+            self.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
     /// A request of the stateless protocol; its JSON answer.
     #[track_caller]
     pub fn modern(&self, token: &str, method: &str, mut params: Value) -> Value {

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use toolgate_gate::{End, Gate};
 
+use crate::http::Refusals;
+
 /// Every reason is there from the start, so that a rate never begins in the middle.
-pub fn prometheus_text(gate: &Gate) -> String {
+pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
     let metrics = gate.metrics();
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {
@@ -36,6 +38,16 @@ pub fn prometheus_text(gate: &Gate) -> String {
         "counter",
         "Alarming texts seen in calls since the start.",
         &plain(alerts),
+    );
+    let refused: Vec<(String, String)> = refusals
+        .totals()
+        .map(|(code, total)| (format!("{{reason=\"{}\"}}", code.code()), total.to_string()))
+        .collect();
+    family(
+        "toolgate_door_refusals_total",
+        "counter",
+        "Requests and connections that the door refused since the start.",
+        &refused,
     );
     text
 }

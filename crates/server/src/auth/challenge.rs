@@ -16,15 +16,22 @@ pub struct Challenge {
     /// For the journal: which issuer, which check.
     pub to_operator: String,
     pub retry_after: Option<Duration>,
+    /// Who it is, where a token has proved it.
+    pub caller: Option<String>,
 }
 
 impl Challenge {
     pub(crate) fn new(code: DoorCode, detail: &'static str) -> Self {
-        Self { code, detail, to_operator: detail.into(), retry_after: None }
+        Self { code, detail, to_operator: detail.into(), retry_after: None, caller: None }
     }
 
     pub(crate) fn said_to_operator(mut self, text: impl Into<String>) -> Self {
         self.to_operator = text.into();
+        self
+    }
+
+    pub(crate) fn of_caller(mut self, subject: &str) -> Self {
+        self.caller = Some(subject.to_owned());
         self
     }
 

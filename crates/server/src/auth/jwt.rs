@@ -77,7 +77,14 @@ impl Issuer {
         if !is_signed {
             return Err(Flaw::Signature.challenge(name));
         }
-        claims::identity(&token.claims, &self.settings, now).map_err(|flaw| flaw.challenge(name))
+        claims::identity(&token.claims, &self.settings, now).map_err(|flaw| {
+            let challenge = flaw.challenge(name);
+            // Only time has passed since the issuer said who it is.
+            match claims::caller(&token.claims, &self.settings).filter(|_| flaw == Flaw::Expired) {
+                Some(caller) => challenge.of_caller(&caller),
+                None => challenge,
+            }
+        })
     }
 
     async fn is_signed(&self, token: &Unverified<'_>, now: SystemTime) -> Result<bool, String> {

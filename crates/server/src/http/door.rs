@@ -25,6 +25,11 @@ use crate::auth::{Authenticator, Challenge, Identity, ResourceMetadata, Role};
 pub trait DoorEvents: Send + Sync {
     /// `detail` is for operators and holds nothing of a token. No `peer`: it happened before there was one.
     fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str);
+
+    /// As `refused`, of one whom a token has proved to be `caller`.
+    fn refused_caller(&self, code: DoorCode, peer: Option<IpAddr>, _caller: &str, detail: &str) {
+        self.refused(code, peer, detail);
+    }
 }
 
 /// May the machine in front of us send traffic?
@@ -165,13 +170,18 @@ impl Door {
         let is_admins = path == ADMIN || path.strip_prefix(ADMIN).is_some_and(|rest| rest.starts_with('/'));
         if is_admins && identity.role != Role::Admin {
             return Err(Challenge::insufficient_scope("the admin API needs an admin's token")
-                .said_to_operator(format!("`{}` tried the admin API", identity.caller.subject)));
+                .said_to_operator(format!("`{}` tried the admin API", identity.caller.subject))
+                .of_caller(&identity.caller.subject));
         }
         Ok(identity)
     }
 
     fn challenge(&self, peer: Option<IpAddr>, challenge: Challenge, host: &Authority) -> Response {
-        self.events.refused(challenge.code, peer, &challenge.to_operator);
+        let (code, detail) = (challenge.code, &challenge.to_operator);
+        match &challenge.caller {
+            Some(caller) => self.events.refused_caller(code, peer, caller, detail),
+            None => self.events.refused(code, peer, detail),
+        }
         let address = self.metadata.as_ref().map(|_| format!("{}{METADATA_MCP}", self.hosts.base(host)));
         finish(challenge.into_answer(address.as_deref()), After::Close)
     }

@@ -5,15 +5,25 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use std::net::SocketAddr;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 use tokio::net::TcpStream;
-use toolgate_server::prometheus_text;
+use toolgate_server::{DoorCode, DoorEvents, Refusals, prometheus_text};
 
 use crate::{
     client::Client,
     fakes::Does,
     world::{ASKS, World},
 };
+
+/// Who hears of refusals here.
+struct Nobody;
+
+impl DoorEvents for Nobody {
+    fn refused(&self, _: DoorCode, _: Option<IpAddr>, _: &str) {}
+}
 
 async fn ask(server: SocketAddr, admin: Option<&str>, method: &str, path: &str, body: &str) -> (u16, Value) {
     let stream = TcpStream::connect(server).await.unwrap();
@@ -165,7 +175,9 @@ async fn the_state_and_the_tools_are_shown() {
     assert_eq!(first, expect);
     let (_, rest) = ask(server, Some("olga"), "GET", "/admin/v1/tools?after=echo", "").await;
     assert_eq!((&rest["tools"][0]["name"], &rest["next"]), (&json!("broken"), &json!(null)));
-    let text = prometheus_text(&world.gate);
+    let refusals = Refusals::new(Arc::new(Nobody));
+    refusals.refused(DoorCode::TokenMissing, None, "detail");
+    let text = prometheus_text(&world.gate, &refusals);
     for line in [
         "toolgate_tools 2",
         "toolgate_calls_running 0",
@@ -173,6 +185,9 @@ async fn the_state_and_the_tools_are_shown() {
         "toolgate_calls_total{end=\"failed\",code=\"execute.tool_failed\"} 1",
         "toolgate_calls_total{end=\"refused\",code=\"execute.busy\"} 0",
         "# TYPE toolgate_calls_total counter",
+        "toolgate_door_refusals_total{reason=\"auth.token_missing\"} 1",
+        "toolgate_door_refusals_total{reason=\"http.too_large\"} 0",
+        "# TYPE toolgate_door_refusals_total counter",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }

@@ -26,19 +26,22 @@ pub(super) fn identity(
         return Err(Flaw::Audience);
     }
     let expires = check_times(claims, issuer.clock_skew, now)?;
-    let name = claims
-        .get(&issuer.subject_claim)
-        .and_then(Value::as_str)
-        .filter(|name| is_sound_subject(name))
-        .ok_or(Flaw::Subject)?;
+    let caller = caller(claims, issuer).ok_or(Flaw::Subject)?;
     let permissions = permissions(claims, issuer.permissions_claim.as_deref())?;
     let is_admin = issuer.admin_permission.as_ref().is_some_and(|needed| permissions.contains(needed));
     Ok(Identity {
-        caller: Caller::new(subject(Namespace::Jwt { issuer: &issuer.name }, name), permissions),
+        caller: Caller::new(caller, permissions),
         role: if is_admin { Role::Admin } else { Role::Caller },
         how: How::Jwt { issuer: issuer.name.clone() },
         expires: Some(expires),
     })
+}
+
+/// Whom a token of this issuer names.
+pub(super) fn caller(claims: &Map<String, Value>, issuer: &IssuerSettings) -> Option<String> {
+    let name = claims.get(&issuer.subject_claim).and_then(Value::as_str);
+    let name = name.filter(|name| is_sound_subject(name))?;
+    Some(subject(Namespace::Jwt { issuer: &issuer.name }, name))
 }
 
 /// Text or a list of texts (RFC 7519, 4.1.3); a list with anything else in it is nobody's.

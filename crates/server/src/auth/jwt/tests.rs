@@ -306,6 +306,17 @@ async fn a_token_must_expire_and_must_not_have_expired() {
     }
 }
 
+/// For the journal: whose token it was is known where the signature is good, and only there.
+#[tokio::test]
+async fn an_expired_token_still_names_its_caller_and_a_forged_one_does_not() {
+    let expired = good(json!({"exp": 1}));
+    let caller = async |token: &str| ask(rsa(), token).await.unwrap_err().caller;
+    assert_eq!(caller(&expired).await.as_deref(), Some("jwt:login:ann"));
+    let (message, _) = expired.rsplit_once('.').unwrap();
+    assert_eq!(caller(&format!("{message}.AAAA")).await, None);
+    assert_eq!(caller(&good(json!({"aud": "https://other.example"}))).await, None);
+}
+
 /// A stranger must not learn from us when somebody's token expired.
 #[tokio::test]
 async fn an_unsigned_token_is_not_told_that_it_expired() {

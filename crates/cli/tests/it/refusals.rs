@@ -1,0 +1,65 @@
+//! Who is turned away at the door leaves a record, however often they come few of them, and nothing of what they sent.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Serving, token};
+
+fn listing() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })
+}
+
+fn refusals(place: &Place) -> Vec<Value> {
+    place.journal("journal").into_iter().filter(|record| record["kind"] == "door.refused").collect()
+}
+
+#[test]
+fn a_refusal_is_written_down_without_what_was_sent() {
+    let place = Place::new();
+    let caller = token(&place, &[]);
+    let serving = Serving::start(&place);
+    assert_eq!(serving.post(None, &listing(), &[]).0, 401);
+    assert_eq!(serving.post(Some("tg_wrong"), &listing(), &[]).0, 401);
+    assert_eq!(serving.post(Some(&caller), &listing(), &[("origin", "https://evil.example")]).0, 403);
+    assert_eq!(serving.post_to("/admin/v1/state", Some(&caller), &json!({}), &[]).0, 403);
+    serving.stop();
+    let records = refusals(&place);
+    let reasons: BTreeSet<&str> = records.iter().map(|record| record["reason"].as_str().unwrap()).collect();
+    let expected =
+        ["auth.insufficient_scope", "auth.token_invalid", "auth.token_missing", "http.origin_not_allowed"];
+    assert_eq!(reasons, BTreeSet::from(expected), "{records:?}");
+    for record in &records {
+        let who = if record["reason"] == expected[0] { json!("token:tests") } else { Value::Null };
+        let expected = json!({
+            "kind": "door.refused", "reason": record["reason"], "peer": "127.0.0.1", "caller": who, "count": 1,
+        });
+        assert_eq!(record, &expected);
+    }
+    let found = place.ok(&["audit", "query", "--reason", "auth.token_missing"]);
+    assert!(found.contains("door.refused"), "{found}");
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+}
+
+#[test]
+fn a_thousand_refusals_leave_few_records_and_all_are_counted() {
+    let place = Place::new();
+    let admin = token(&place, &["--admin"]);
+    let serving = Serving::start(&place);
+    for _ in 0..1000 {
+        serving.post(None, &listing(), &[]);
+    }
+    let metrics = serving.get("/admin/metrics", &admin);
+    assert!(
+        metrics.contains("\ntoolgate_door_refusals_total{reason=\"auth.token_missing\"} 1000\n"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("\ntoolgate_door_refusals_total{reason=\"auth.token_expired\"} 0\n"),
+        "{metrics}"
+    );
+    serving.stop();
+    let records = refusals(&place);
+    assert!(records.len() <= 20, "{} records", records.len());
+    assert_eq!(records.iter().map(|record| record["count"].as_u64().unwrap()).sum::<u64>(), 1000);
+}

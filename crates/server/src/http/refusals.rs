@@ -1,0 +1,233 @@
+//! Who was turned away, and how often? Counted for metrics, and gathered for the journal so that whoever knocks a thousand
+//! times leaves a few records and not a thousand.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{door::DoorEvents, problem::DoorCode};
+use crate::auth::counted_as;
+
+/// Counts refusals and passes them on. What is due for the journal is fetched by whoever writes it, off the path of requests.
+pub struct Refusals {
+    next: Arc<dyn DoorEvents>,
+    /// In the order of `DoorCode::ALL`, which is that of the enum.
+    totals: Vec<AtomicU64>,
+    gathered: Mutex<HashMap<Key, Gathered>>,
+}
+
+/// Refusals of one kind since the last record of them. Nothing in it is text that a request brought along.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Refusal {
+    pub code: DoorCode,
+    /// An IPv4 address or a network of IPv6. None: those that were too many to tell apart, or before there was a peer.
+    pub peer: Option<String>,
+    /// Who it was, where a token proved it.
+    pub caller: Option<String>,
+    pub count: u64,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Key {
+    code: DoorCode,
+    block: Option<IpAddr>,
+    caller: Option<String>,
+}
+
+#[derive(Default)]
+struct Gathered {
+    count: u64,
+    /// When the last record was taken. None: there was none yet.
+    taken: Option<Instant>,
+}
+
+impl Refusals {
+    pub fn new(next: Arc<dyn DoorEvents>) -> Self {
+        let totals = DoorCode::ALL.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { next, totals, gathered: Mutex::default() }
+    }
+
+    /// Since the start, for every code.
+    pub fn totals(&self) -> impl Iterator<Item = (DoorCode, u64)> {
+        let counts = self.totals.iter().map(|total| total.load(Ordering::Relaxed));
+        DoorCode::ALL.iter().copied().zip(counts)
+    }
+
+    /// What to write down now: of each address and code, one record a minute at most.
+    pub fn due(&self, now: Instant) -> Vec<Refusal> {
+        let mut gathered = self.gathered();
+        let is_quiet = |one: &Gathered| one.taken.is_some_and(|taken| now.duration_since(taken) < PAUSE);
+        gathered.retain(|_, one| one.count > 0 || is_quiet(one));
+        let due = gathered.iter_mut().filter(|(_, one)| one.count > 0 && !is_quiet(one));
+        due.map(|(key, one)| {
+            one.taken = Some(now);
+            key.refusal(std::mem::take(&mut one.count))
+        })
+        .collect()
+    }
+
+    /// All that was not written down yet, for the end.
+    pub fn rest(&self) -> Vec<Refusal> {
+        let rest = std::mem::take(&mut *self.gathered());
+        rest.iter().filter(|(_, one)| one.count > 0).map(|(key, one)| key.refusal(one.count)).collect()
+    }
+
+    fn count(&self, code: DoorCode, peer: Option<IpAddr>, caller: Option<&str>) {
+        if let Some(total) = self.totals.get(code as usize) {
+            total.fetch_add(1, Ordering::Relaxed);
+        }
+        let key = Key { code, block: peer.map(counted_as), caller: caller.map(str::to_owned) };
+        let mut gathered = self.gathered();
+        let has_room = gathered.len() < MOST_GATHERED || gathered.contains_key(&key);
+        // Addresses are cheap: beyond the table's size they share one entry a code.
+        let key = if has_room { key } else { Key { code, block: None, caller: None } };
+        let one = gathered.entry(key).or_default();
+        one.count = one.count.saturating_add(1);
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, HashMap<Key, Gathered>> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DoorEvents for Refusals {
+    fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str) {
+        self.count(code, peer, None);
+        self.next.refused(code, peer, detail);
+    }
+
+    fn refused_caller(&self, code: DoorCode, peer: Option<IpAddr>, caller: &str, detail: &str) {
+        self.count(code, peer, Some(caller));
+        self.next.refused_caller(code, peer, caller, detail);
+    }
+}
+
+impl Refusal {
+    /// The journal's entry.
+    pub fn entry(&self) -> Value {
+        json!({
+            "kind": "door.refused",
+            "reason": self.code.code(),
+            "peer": self.peer,
+            "caller": self.caller,
+            "count": self.count,
+        })
+    }
+}
+
+impl Key {
+    fn refusal(&self, count: u64) -> Refusal {
+        let peer = self.block.map(|block| match block {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(network) => format!("{network}/64"),
+        });
+        Refusal { code: self.code, peer, caller: self.caller.clone(), count }
+    }
+}
+
+impl fmt::Debug for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusals").field("totals", &self.totals).finish_non_exhaustive()
+    }
+}
+
+/// With one more for each code: so many records a minute at most, whoever knocks.
+const MOST_GATHERED: usize = 64;
+/// Between two records of the same kind.
+const PAUSE: Duration = Duration::from_mins(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl DoorEvents for Nobody {
+        fn refused(&self, _: DoorCode, _: Option<IpAddr>, _: &str) {}
+    }
+
+    fn refusals() -> Refusals {
+        Refusals::new(Arc::new(Nobody))
+    }
+
+    fn refuse(refusals: &Refusals, code: DoorCode, peer: &str) {
+        refusals.refused(code, Some(peer.parse().unwrap()), "secret detail");
+    }
+
+    #[test]
+    fn the_first_is_told_at_once_and_the_rest_once_a_minute() {
+        let (refusals, start) = (refusals(), Instant::now());
+        refuse(&refusals, DoorCode::TokenMissing, "192.0.2.1");
+        let first = refusals.due(start);
+        assert_eq!(first.len(), 1);
+        let expected = json!({
+            "kind": "door.refused", "reason": "auth.token_missing", "peer": "192.0.2.1", "caller": null, "count": 1,
+        });
+        assert_eq!(first[0].entry(), expected);
+        for _ in 0..1000 {
+            refuse(&refusals, DoorCode::TokenMissing, "192.0.2.1");
+        }
+        assert!(refusals.due(start + PAUSE / 2).is_empty());
+        let later = refusals.due(start + PAUSE);
+        assert_eq!(later.iter().map(|one| one.count).collect::<Vec<_>>(), [1000]);
+        assert!(refusals.due(start + PAUSE * 2).is_empty());
+        assert!(refusals.gathered().is_empty(), "what is quiet is forgotten");
+    }
+
+    #[test]
+    fn codes_and_addresses_are_told_apart_and_one_ipv6_network_is_one() {
+        let refusals = refusals();
+        for peer in ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", "::ffff:192.0.2.1"] {
+            refuse(&refusals, DoorCode::TokenMissing, peer);
+        }
+        refuse(&refusals, DoorCode::HostNotAllowed, "192.0.2.1");
+        let mut told: Vec<(String, u64)> =
+            refusals.due(Instant::now()).into_iter().map(|one| (one.peer.unwrap(), one.count)).collect();
+        told.sort();
+        let expected = [("192.0.2.1", 1_u64), ("192.0.2.1", 2), ("192.0.2.2", 1), ("2001:db8::/64", 2)];
+        assert_eq!(told, expected.map(|(peer, count)| (peer.to_owned(), count)));
+    }
+
+    #[test]
+    fn a_caller_who_is_known_is_named() {
+        let refusals = refusals();
+        let peer = Some("192.0.2.1".parse().unwrap());
+        refusals.refused_caller(DoorCode::InsufficientScope, peer, "token:ann", "detail");
+        assert_eq!(refusals.due(Instant::now())[0].entry()["caller"], "token:ann");
+    }
+
+    /// Whoever has many addresses gets no more records, and no more of our memory.
+    #[test]
+    fn the_table_is_bounded_and_nothing_is_lost_from_the_counts() {
+        let (refusals, start) = (refusals(), Instant::now());
+        let knock_from_everywhere = || {
+            for number in 0..10_000_u32 {
+                let peer = IpAddr::V4(std::net::Ipv4Addr::from_bits(0x0a00_0000 + number));
+                let codes = DoorCode::ALL;
+                refusals.refused(codes[number as usize % codes.len()], Some(peer), "detail");
+            }
+        };
+        let mut told = Vec::new();
+        for minute in 0..3 {
+            knock_from_everywhere();
+            assert!(refusals.gathered().len() <= MOST_GATHERED + DoorCode::ALL.len());
+            let due = refusals.due(start + PAUSE * minute);
+            assert!(due.len() <= MOST_GATHERED + DoorCode::ALL.len(), "{}", due.len());
+            told.extend(due);
+        }
+        told.extend(refusals.rest());
+        assert_eq!(told.iter().map(|one| one.count).sum::<u64>(), 30_000);
+        assert_eq!(refusals.totals().map(|(_, total)| total).sum::<u64>(), 30_000);
+        assert!(told.iter().any(|one| one.peer.is_none()), "the rest shares one entry");
+        assert!(refusals.rest().is_empty());
+    }
+}
