@@ -25,7 +25,6 @@ use self::{
 };
 use crate::http::DoorCode;
 
-pub(crate) use self::metadata::ResourceMetadata;
 pub use self::{
     challenge::Challenge,
     fetch::Fetch,
@@ -36,6 +35,7 @@ pub use self::{
     },
     tokens::{TokenIdentity, TokenVerifier},
 };
+pub(crate) use self::{metadata::ResourceMetadata, throttle::counted_as};
 
 /// Answers for every request anew; keeps keys and counts failures, never tokens.
 pub struct Authenticator {

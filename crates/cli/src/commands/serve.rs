@@ -230,6 +230,7 @@ fn http_settings(config: &Config) -> HttpSettings {
         origins: server.allowed_origins.clone(),
         limits: HttpLimits {
             connections: server.max_connections as usize,
+            connections_per_address: server.connections_per_address() as usize,
             body_bytes: usize::try_from(server.max_request).unwrap_or(usize::MAX),
             header_time: server.header_timeout,
             body_time: server.request_timeout,

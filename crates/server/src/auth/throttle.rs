@@ -72,7 +72,7 @@ impl Throttle {
 }
 
 /// A household or a server has a whole /64 of IPv6 addresses to try from.
-fn counted_as(peer: IpAddr) -> IpAddr {
+pub(crate) fn counted_as(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         address @ IpAddr::V4(_) => address,
