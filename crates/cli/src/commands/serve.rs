@@ -256,6 +256,7 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
         sessions: SessionLimits {
             in_all: config.server.max_connections as usize * 4,
             per_caller: 64,
+            streams_per_caller: 64,
             idle: config.server.request_timeout.max(Duration::from_mins(10)),
         },
     })

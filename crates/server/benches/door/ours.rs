@@ -96,7 +96,12 @@ fn settings() -> McpSettings {
         answers: ClientAnswers::Taken,
         state_key: StateKey([1; 32]),
         message_bytes: 1 << 20,
-        sessions: SessionLimits { in_all: 64, per_caller: 64, idle: Duration::from_mins(10) },
+        sessions: SessionLimits {
+            in_all: 64,
+            per_caller: 64,
+            streams_per_caller: 64,
+            idle: Duration::from_mins(10),
+        },
     }
 }
 

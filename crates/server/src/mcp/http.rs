@@ -19,6 +19,7 @@ use toolgate_gate::Gate;
 use super::{
     CallerIdentity, McpSettings,
     session::{ASKER, Asker, OwnedSessions},
+    streams::{Place, Streams, holding},
     tools::{CallerSource, Door, Shared},
 };
 
@@ -27,6 +28,7 @@ use super::{
 pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
     let shared = Shared::new(gate, settings);
     let sessions = Arc::new(OwnedSessions::new(settings.sessions));
+    let streams = Arc::clone(&shared.streams);
     let config = StreamableHttpServerConfig::default()
         // One place checks them, and knows the names under which the gateway is reached.
         .disable_allowed_hosts()
@@ -37,13 +39,14 @@ pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -
         .with_cancellation_token(shutdown);
     let door = move || Ok(Door::new(Arc::clone(&shared), CallerSource::Request));
     let service = StreamableHttpService::new(door, Arc::clone(&sessions), config);
-    Router::new().route("/mcp", any(serve)).with_state(Mcp { service, sessions })
+    Router::new().route("/mcp", any(serve)).with_state(Mcp { service, sessions, streams })
 }
 
 #[derive(Clone)]
 struct Mcp {
     service: StreamableHttpService<Door, OwnedSessions>,
     sessions: Arc<OwnedSessions>,
+    streams: Arc<Streams>,
 }
 
 async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
@@ -54,18 +57,35 @@ async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
     if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }
+    let place = match listens(&mcp.streams, &request, &caller.subject) {
+        Ok(place) => place,
+        Err(Full) => return too_many("you hold too many streams open; close one, then try again"),
+    };
     let is_turned_away = Arc::new(AtomicBool::new(false));
     let asker = Asker { caller, is_turned_away: Arc::clone(&is_turned_away) };
     let response = ASKER.scope(asker, mcp.service.handle(request)).await;
     if is_turned_away.load(Ordering::Relaxed) {
-        return too_many_sessions();
+        return too_many("too many sessions are open; try again in a while");
     }
     // There is nothing to come, and some clients take any other status for a failure.
     if is_delete && response.status() == StatusCode::ACCEPTED {
         return StatusCode::NO_CONTENT.into_response();
     }
-    without_caching(response.into_response())
+    let response = without_caching(response.into_response());
+    match place {
+        // Anything else has ended already.
+        Some(place) if response.status() == StatusCode::OK => holding(response, place),
+        _ => response,
+    }
 }
+
+/// A stream that only tells of changes needs a place. What a POST opens ends with its request.
+fn listens(streams: &Arc<Streams>, request: &Request, subject: &str) -> Result<Option<Place>, Full> {
+    if request.method() == Method::GET { streams.enter(subject).map(Some).ok_or(Full) } else { Ok(None) }
+}
+
+/// The caller has as many streams as one may have.
+struct Full;
 
 /// One that names none at all is told so by the SDK.
 fn names_own_session(sessions: &OwnedSessions, request: &Request, subject: &str) -> bool {
@@ -75,10 +95,9 @@ fn names_own_session(sessions: &OwnedSessions, request: &Request, subject: &str)
     }
 }
 
-fn too_many_sessions() -> Response {
+fn too_many(message: &'static str) -> Response {
     let retry = [(header::RETRY_AFTER, HeaderValue::from_static("30"))];
-    (StatusCode::SERVICE_UNAVAILABLE, retry, "too many sessions are open; try again in a while")
-        .into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, retry, message).into_response()
 }
 
 /// An answer is for its caller alone, whatever stands between.

@@ -20,7 +20,7 @@ use toolgate_policy::Caller;
 
 use super::{
     CallerIdentity, ClientAnswers, McpSettings, call, listing::Listings, logging::Threshold, notify,
-    seal::Seal,
+    seal::Seal, streams::Streams,
 };
 
 /// One connection, session or request of a client.
@@ -41,6 +41,7 @@ pub struct Shared {
     pub seal: Seal,
     pub answers: ClientAnswers,
     pub page_size: usize,
+    pub streams: Arc<Streams>,
 }
 
 /// How is it known who calls?
@@ -68,6 +69,7 @@ impl Shared {
             seal: Seal::new(&settings.state_key),
             answers: settings.answers,
             page_size: settings.page_size,
+            streams: Streams::new(settings.sessions.streams_per_caller),
         })
     }
 }
@@ -164,7 +166,10 @@ impl ServerHandler for Door {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.caller_of(context.request_context())?;
+        let caller = self.caller_of(context.request_context())?;
+        let _place = self.shared.streams.enter(&caller.subject).ok_or_else(|| {
+            ErrorData::invalid_request("you hold too many streams open; close one, then listen again", None)
+        })?;
         let mut changes = self.shared.gate.changes();
         loop {
             tokio::select! {

@@ -17,4 +17,5 @@ mod fakes;
 mod listing;
 mod sessions;
 mod stdio;
+mod streams;
 mod world;

@@ -49,7 +49,12 @@ impl World {
             answers: ClientAnswers::Taken,
             state_key: StateKey([9; 32]),
             message_bytes: 100_000,
-            sessions: SessionLimits { in_all: 5, per_caller: 3, idle: Duration::from_mins(1) },
+            sessions: SessionLimits {
+                in_all: 5,
+                per_caller: 3,
+                streams_per_caller: 4,
+                idle: Duration::from_mins(1),
+            },
         };
         change(&mut approvals, &mut settings);
         let (journal, queue) = (Arc::<MemoryJournal>::default(), Arc::<MemoryQueue>::default());

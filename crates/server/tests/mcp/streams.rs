@@ -1,0 +1,83 @@
+//! Streams that only tell of changes: so many for each caller.
+
+use http::Response;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+
+use crate::{
+    client::{Client, Events},
+    world::World,
+};
+
+/// As many as the world lets one caller hold.
+const MOST: usize = 4;
+
+fn listen(client: &Client) -> Value {
+    client.message(5, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}))
+}
+
+/// The stream behind its acknowledgement.
+async fn listening(client: &Client) -> Events {
+    let mut events = client.open("POST", Some(&listen(client))).await;
+    let first = events.next().await;
+    assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first}");
+    events
+}
+
+/// Opened again and again until there is a place: the server hears of a closed stream a little later.
+async fn get_in_the_end(client: &Client) -> Response<Incoming> {
+    for _ in 0..2_000 {
+        let stream = client.send("GET", None).await;
+        if stream.status() == 200 {
+            return stream;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("the place was never given back");
+}
+
+#[tokio::test]
+async fn a_caller_holds_only_so_many_streams_of_a_session() {
+    let world = World::new();
+    let server = world.serve().await;
+    let ann = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    let bob = Client::session(server, "bob", "2025-11-25", json!({})).await;
+    let mut held = Vec::new();
+    for _ in 0..MOST {
+        let stream = ann.send("GET", None).await;
+        assert_eq!(stream.status(), 200);
+        held.push(stream);
+    }
+    let away = ann.send("GET", None).await;
+    assert_eq!(away.status(), 503);
+    assert_eq!(away.headers()["retry-after"], "30");
+    // Another session of the same caller is no way around it; another caller is not concerned.
+    let other = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    assert_eq!(other.send("GET", None).await.status(), 503);
+    assert_eq!(bob.send("GET", None).await.status(), 200);
+    assert_eq!(ann.list(None).await.status, 200, "who holds too many streams may still ask");
+    held.pop();
+    get_in_the_end(&ann).await;
+}
+
+#[tokio::test]
+async fn a_caller_listens_only_so_often() {
+    let world = World::new();
+    let server = world.serve().await;
+    let ann = Client::modern(server, "ann");
+    let mut held = Vec::new();
+    for _ in 0..MOST {
+        held.push(listening(&ann).await);
+    }
+    // A place is taken behind the acknowledgement, so all four have theirs once each has heard of a change.
+    world.add("fresh", "", crate::fakes::Does::Echo);
+    for events in &mut held {
+        assert_eq!(events.next().await["method"], "notifications/tools/list_changed");
+    }
+    let refused = listening(&ann).await.next().await;
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("too many streams"), "{refused}");
+    let mut bob = listening(&Client::modern(server, "bob")).await;
+    world.remove("fresh");
+    assert_eq!(bob.next().await["method"], "notifications/tools/list_changed");
+}
