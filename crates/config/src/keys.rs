@@ -152,8 +152,14 @@ const APPROVALS: &[Key] = &[
     duration("timeout", SECOND, HOUR, "120s", "How long a call waits for an answer."),
     duration("expires", SECOND, 7 * DAY, "15m", "How long an approval can be used, from the question on."),
     duration("trust", MINUTE, 30 * DAY, "8h", "How long trustAfterApproval lasts."),
-    number("max_pending", 1, 100_000, 1_000, "Open questions in all."),
-    number("max_pending_per_caller", 1, 100_000, 20, "Open questions of one caller."),
+    number("max_pending", 1, 100_000, 1_000, "Open questions in all; and calls that wait for an answer."),
+    number(
+        "max_pending_per_caller",
+        1,
+        100_000,
+        20,
+        "Open questions of one caller; and calls of it that wait for an answer.",
+    ),
 ];
 
 const AUDIT: &[Key] = &[

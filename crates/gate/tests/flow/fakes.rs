@@ -398,7 +398,7 @@ impl Default for Settings {
                 trust: Duration::from_hours(1),
             },
             on_failure: OnJournalFailure::Refuse,
-            calls: CallLimits { calls: 8, calls_per_caller: 4, waiting: 8 },
+            calls: CallLimits { calls: 8, calls_per_caller: 4, waiting: 8, asking: 8, asking_per_caller: 4 },
             policy: Arc::new(ALLOW_ALL),
             shows: Shows::Digests,
         }

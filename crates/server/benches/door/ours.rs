@@ -85,7 +85,13 @@ fn gate(journal: Files) -> Gate {
             trust: Duration::from_mins(1),
         },
         arguments: ArgumentLimits { bytes: 256 << 10, depth: 32 },
-        calls: CallLimits { calls: 256, calls_per_caller: 256, waiting: 1024 },
+        calls: CallLimits {
+            calls: 256,
+            calls_per_caller: 256,
+            waiting: 1024,
+            asking: 64,
+            asking_per_caller: 64,
+        },
         secrets: toolgate_secrets::Detector::shipped().unwrap(),
     })
 }

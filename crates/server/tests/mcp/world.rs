@@ -65,7 +65,13 @@ impl World {
             queue: queue.clone(),
             approvals,
             arguments: ArgumentLimits { bytes: 50_000, depth: 20 },
-            calls: CallLimits { calls: 50, calls_per_caller: 20, waiting: 10 },
+            calls: CallLimits {
+                calls: 50,
+                calls_per_caller: 20,
+                waiting: 10,
+                asking: 10,
+                asking_per_caller: 5,
+            },
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         });
         let (tools, shutdown) = (Arc::default(), CancellationToken::new());

@@ -1,6 +1,6 @@
 //! Did a person say yes to exactly this call? Every other answer means that it is not run.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use tokio::{sync::watch, time::timeout};
 use toolgate_policy::Verdict;
@@ -105,8 +105,15 @@ async fn open_and_wait(
     now: SystemTime,
 ) -> Result<Spent, Stop> {
     let binding = question.binding.clone();
+    let call = &checked.bound.admitted.call;
+    let asker = call.ask.clone().filter(|_| gate.approvals.client_may_answer);
+    // Before the question is put: nobody is to be asked about a call that may not wait for the answer.
+    let place = asker
+        .as_ref()
+        .map(|_| gate.limiter.ask(&call.caller.subject))
+        .transpose()
+        .map_err(|full| busy(&full))?;
     let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
-    let asker = checked.bound.admitted.call.ask.clone().filter(|_| gate.approvals.client_may_answer);
     let Some(asker) = asker else { return Err(pending(approval)) };
     let mut changes = gate.queue.changes();
     let answer = timeout(gate.approvals.timeout, async {
@@ -116,6 +123,7 @@ async fn open_and_wait(
         }
     })
     .await;
+    drop(place);
     let now = gate.clock.now();
     match answer {
         Ok(Some(answer)) => record(gate, &approval, answer, now).await?,
@@ -307,11 +315,16 @@ fn invalid(problem: &ApprovalError) -> Stop {
         ApprovalError::Unavailable(why) => {
             Stop::new(Reason::ApprovalsUnavailable, "approvals cannot be read").for_operator(why.clone())
         }
-        ApprovalError::QueueFull => Stop::new(Reason::Busy, problem.to_string())
-            .with_remedy("wait until some of the waiting calls have been answered"),
+        ApprovalError::QueueFull => busy(problem),
         _ => Stop::new(Reason::ApprovalInvalid, format!("{problem}; the call was not run"))
             .with_remedy("make the call again without an answer, so that it is asked for anew"),
     }
+}
+
+/// Too many wait for a person already.
+fn busy(problem: &dyn fmt::Display) -> Stop {
+    Stop::new(Reason::Busy, problem.to_string())
+        .with_remedy("wait until some of the waiting calls have been answered")
 }
 
 /// The queue is a database: it is asked beside the runtime's own threads.
