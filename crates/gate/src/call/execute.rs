@@ -7,6 +7,7 @@ use toolgate_spec::neutral;
 use super::{decide::Decided, secrets, stop::Stop};
 use crate::{
     gate::Inner,
+    limiter::Slot,
     ports::{RunReport, RunRequest},
     reason::Reason,
 };
@@ -19,12 +20,22 @@ pub struct Executed {
     _sealed: (),
 }
 
-pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
+/// A place among the running calls.
+pub async fn enter(gate: &Inner, caller: &str) -> Result<Slot, Stop> {
+    gate.limiter
+        .enter(caller)
+        .await
+        .map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy("wait a moment and call again"))
+}
+
+pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Stop> {
+    let held = decided.slot.take();
     let bound = &decided.checked.bound;
     let caller = &bound.admitted.call.caller.subject;
-    let _slot = gate.limiter.enter(caller).await.map_err(|busy| {
-        Stop::new(Reason::Busy, busy.to_string()).with_remedy("wait a moment and call again")
-    })?;
+    let _slot = match held {
+        Some(slot) => slot,
+        None => enter(gate, caller).await?,
+    };
     gate.metrics.running.fetch_add(1, Ordering::Relaxed);
     let running = Running(gate);
     let request = RunRequest {

@@ -249,6 +249,15 @@ impl ApprovalStore for MemoryQueue {
         Ok(None)
     }
 
+    fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.up()?;
+        Ok(self.all().iter().any(|known| {
+            known.state == ApprovalState::Approved
+                && known.question.binding == *binding
+                && known.question.expires > now
+        }))
+    }
+
     fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
         self.up()?;
         Ok(self.all().iter().any(|known| {

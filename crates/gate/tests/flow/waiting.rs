@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use toolgate_gate::{ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, Clock, Outcome};
+use toolgate_gate::{
+    Answer, ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, ClientAnswer, Clock, Outcome,
+};
 use toolgate_policy::Caller;
 
 use crate::fakes::{Does, Settings, Silence, World, call, document, shown};
@@ -68,4 +70,93 @@ async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running()
     decide(&world, &world.queue.all()[0].id, ApprovalState::Approved);
     assert_eq!(shown(&first.await.unwrap()), r#"released: {"text":"one"}"#);
     let _again = waits(&world, of("ann", "five"), 5).await;
+}
+
+/// One place to run in, and somebody has it.
+async fn with_one_place_taken(world: &Arc<World>) -> JoinHandle<Outcome> {
+    let running = tokio::spawn({
+        let world = Arc::clone(world);
+        async move { world.call("free", json!({ "text": "hi" })).await }
+    });
+    while world.fake.runs() == 0 {
+        tokio::task::yield_now().await;
+    }
+    running
+}
+
+async fn ended(task: JoinHandle<Outcome>) {
+    task.abort();
+    drop(task.await);
+}
+
+const BUSY: &str = "execute.busy: too many calls are running and waiting";
+
+/// A person has said yes. That the gateway is busy just now must not cost them a second look.
+#[tokio::test]
+async fn a_busy_gateway_does_not_spend_a_yes() {
+    let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
+    let world = world(Does::NeverEnds, calls);
+    let hi = || call("say", json!({ "text": "hi" }));
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
+    let id = world.queue.only().id;
+    let running = with_one_place_taken(&world).await;
+    // Said by the client itself, then found in the queue, then said again.
+    let mut answered = hi();
+    answered.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+    for call in [answered.clone(), hi(), answered] {
+        assert_eq!(shown(&world.gate.handle(call).await), BUSY);
+        assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is still there");
+    }
+    let record = world.journal.last();
+    assert_eq!(record["approval"], json!({ "id": id.as_str(), "state": "approved", "by": "client" }));
+    ended(running).await;
+    let again = tokio::spawn({
+        let (world, call) = (Arc::clone(&world), hi());
+        async move { world.gate.handle(call).await }
+    });
+    while world.fake.runs() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.queue.only().state, ApprovalState::Used);
+    ended(again).await;
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)), "and it was good once");
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn a_busy_gateway_does_not_spend_a_yes_that_was_waited_for() {
+    let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
+    let world = world(Does::NeverEnds, calls);
+    let waiting = waits(&world, of("ann", "hi"), 1).await;
+    let running = with_one_place_taken(&world).await;
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    assert_eq!(shown(&waiting.await.unwrap()), BUSY);
+    assert_eq!(world.queue.only().state, ApprovalState::Approved);
+    assert_eq!(world.fake.runs(), 1, "only the one that was running");
+    ended(running).await;
+}
+
+/// The place is taken before the yes is spent, so several calls may hold one each; the yes is good for one of them.
+#[tokio::test]
+async fn of_several_calls_with_a_place_each_one_spends_the_yes() {
+    let calls = CallLimits { calls: 16, calls_per_caller: 16, ..Settings::default().calls };
+    let world = world(Does::EchoesArguments, calls);
+    let hi = || call("say", json!({ "text": "hi" }));
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    let all: Vec<JoinHandle<Outcome>> = (0..16)
+        .map(|_| {
+            let (world, call) = (Arc::clone(&world), hi());
+            tokio::spawn(async move { world.gate.handle(call).await })
+        })
+        .collect();
+    let mut released = 0;
+    for one in all {
+        match one.await.unwrap() {
+            Outcome::Released(_) => released += 1,
+            Outcome::Pending(_) => {}
+            other => panic!("neither run nor asked about: {other:?}"),
+        }
+    }
+    assert_eq!((released, world.fake.runs()), (1, 1));
 }

@@ -11,18 +11,20 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{
-        prompt, secrets,
+        execute, prompt, secrets,
         stop::{Answered, Stop},
     },
     digest,
-    gate::Inner,
+    gate::{ClientAnswer, Inner},
+    limiter::Slot,
     ports::{Answer, Ask, Prompt},
     reason::Reason,
     registry::LiveSet,
 };
 
 pub enum Consent {
-    Approved(Spent),
+    /// Spent with a place to run in at hand: a yes that finds the gateway busy would have to be asked for again.
+    Approved { spent: Spent, slot: Slot },
     /// A yes that is remembered.
     Trusted,
 }
@@ -43,16 +45,16 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
     {
         return Ok(Consent::Trusted);
     }
-    let spent = match (&checked.bound.admitted.call.answer, gate.approvals.client_may_answer) {
-        (Some(given), true) => Some(answered(gate, &binding, &given.approval, given.answer, now).await?),
-        _ => spend(gate, &binding, None, now).await?,
+    let earlier = match (&checked.bound.admitted.call.answer, gate.approvals.client_may_answer) {
+        (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
+        _ => given_earlier(gate, checked, &binding).await?,
     };
-    let spent = match spent {
-        Some(spent) => spent,
+    let (spent, slot) = match earlier {
+        Some(earlier) => earlier,
         None => open_and_wait(gate, checked, question, now).await?,
     };
     take_effect(gate, checked, trust).await.map_err(|stop| stop.with_answer(&spent))?;
-    Ok(Consent::Approved(spent))
+    Ok(Consent::Approved { spent, slot })
 }
 
 async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
@@ -79,22 +81,43 @@ fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
     Ok(())
 }
 
+/// The call is made again, and somebody has approved it meanwhile. `None`: nobody has.
+async fn given_earlier(
+    gate: &Inner,
+    checked: &Checked,
+    binding: &Binding,
+) -> Result<Option<(Spent, Slot)>, Stop> {
+    let (wanted, now) = (binding.clone(), gate.clock.now());
+    // Looked at first: a call that is yet to be asked about needs no place to run in.
+    if !on_queue(gate, move |queue| queue.is_approved(&wanted, now)).await? {
+        return Ok(None);
+    }
+    let slot = place_to_run(gate, checked).await?;
+    // Another call may have been faster; then this one is asked for like any other.
+    let spent = spend(gate, binding, None, gate.clock.now()).await?;
+    Ok(spent.map(|spent| (spent, slot)))
+}
+
+/// Taken before an approval is spent, and kept until the run has ended.
+async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Slot, Stop> {
+    execute::enter(gate, &checked.bound.admitted.call.caller.subject).await
+}
+
 /// The call is made again, and the person behind the client has answered.
 async fn answered(
     gate: &Inner,
+    checked: &Checked,
     binding: &Binding,
-    id: &ApprovalId,
-    answer: Answer,
-    now: SystemTime,
-) -> Result<Spent, Stop> {
-    let known = id.clone();
+    given: &ClientAnswer,
+) -> Result<(Spent, Slot), Stop> {
+    let (known, now) = (given.approval.clone(), gate.clock.now());
     // The question must be the one for this very call before any answer to it counts.
     let approval = on_queue(gate, move |queue| queue.get(&known, now)).await?;
     if approval.question.binding != *binding {
         return Err(invalid(&ApprovalError::OtherCall));
     }
-    record(gate, &approval, answer, now).await?;
-    spend_this(gate, binding, id, now).await
+    record(gate, &approval, given.answer, now).await?;
+    spend_this(gate, checked, binding, &approval).await
 }
 
 /// Puts the question into the queue, and waits where the client can be asked at once.
@@ -103,7 +126,7 @@ async fn open_and_wait(
     checked: &Checked,
     question: NewApproval,
     now: SystemTime,
-) -> Result<Spent, Stop> {
+) -> Result<(Spent, Slot), Stop> {
     let binding = question.binding.clone();
     let call = &checked.bound.admitted.call;
     let asker = call.ask.clone().filter(|_| gate.approvals.client_may_answer);
@@ -124,9 +147,8 @@ async fn open_and_wait(
     })
     .await;
     drop(place);
-    let now = gate.clock.now();
     match answer {
-        Ok(Some(answer)) => record(gate, &approval, answer, now).await?,
+        Ok(Some(answer)) => record(gate, &approval, answer, gate.clock.now()).await?,
         Ok(None) => {}
         Err(_) => {
             return Err(Stop::new(Reason::ApprovalTimeout, "nobody answered in time; the call was not run")
@@ -134,7 +156,7 @@ async fn open_and_wait(
                 .with_answer(&approval));
         }
     }
-    spend_this(gate, &binding, &approval.id, now).await
+    spend_this(gate, checked, &binding, &approval).await
 }
 
 async fn put_to_client(asker: Arc<dyn Ask>, approval: &Approval) -> Answer {
@@ -179,16 +201,21 @@ async fn record(gate: &Inner, approval: &Approval, answer: Answer, now: SystemTi
 
 async fn spend_this(
     gate: &Inner,
+    checked: &Checked,
     binding: &Binding,
-    id: &ApprovalId,
-    now: SystemTime,
-) -> Result<Spent, Stop> {
-    let stop = match spend(gate, binding, Some(id), now).await {
-        Ok(Some(spent)) => return Ok(spent),
-        Ok(None) => invalid(&ApprovalError::NotPending(ApprovalState::Pending)),
+    asked: &Approval,
+) -> Result<(Spent, Slot), Stop> {
+    let slot = place_to_run(gate, checked).await;
+    let now = gate.clock.now();
+    let stop = match slot {
+        Ok(slot) => match spend(gate, binding, Some(&asked.id), now).await {
+            Ok(Some(spent)) => return Ok((spent, slot)),
+            Ok(None) => invalid(&ApprovalError::NotPending(ApprovalState::Pending)),
+            Err(stop) => stop,
+        },
         Err(stop) => stop,
     };
-    let known = id.clone();
+    let known = asked.id.clone();
     let seen = on_queue_raw(gate, move |queue| queue.get(&known, now)).await;
     Err(match seen {
         Ok(approval) => stop.with_answer(&approval),
