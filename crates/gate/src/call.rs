@@ -9,6 +9,7 @@ mod filter;
 mod journal;
 mod prompt;
 pub(crate) mod secrets;
+mod standing;
 mod stop;
 mod texts;
 

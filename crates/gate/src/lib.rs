@@ -33,7 +33,7 @@ pub use metrics::Metrics;
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released};
 pub use ports::{
     Answer, Ask, Clock, EffectEntry, EffectKind, Grants, PassStore, Prompt, Question, Refusal, RunFailure,
-    RunReport, RunRequest, RunUsage, Runnable, StoredPass, Survey, SystemClock, Touch,
+    RunReport, RunRequest, RunUsage, Runnable, Standing, StoredPass, Survey, SystemClock, Touch,
 };
 pub use publish::{
     Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,

@@ -38,6 +38,8 @@ type Callers = Mutex<HashMap<String, usize>>;
 /// A place among the running calls, given back when dropped.
 #[derive(Debug)]
 pub struct Slot {
+    /// In the queue, for as long as other calls took.
+    pub has_waited: bool,
     _permit: OwnedSemaphorePermit,
     _caller: CallerPlace,
 }
@@ -84,11 +86,11 @@ impl Limiter {
     pub async fn enter(&self, caller: &str) -> Result<Slot, Busy> {
         let place = place_in(&self.callers, caller, self.limits.calls_per_caller).ok_or(Busy::Caller)?;
         if let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned() {
-            return Ok(Slot { _permit: permit, _caller: place });
+            return Ok(Slot { has_waited: false, _permit: permit, _caller: place });
         }
         let _queued = self.queue()?;
         let permit = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| Busy::Gateway)?;
-        Ok(Slot { _permit: permit, _caller: place })
+        Ok(Slot { has_waited: true, _permit: permit, _caller: place })
     }
 
     /// Refused at once where there is no place: who waits to be let wait would be one who waits.

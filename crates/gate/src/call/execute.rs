@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use toolgate_spec::neutral;
 
-use super::{decide::Decided, secrets, stop::Stop};
+use super::{decide::Decided, secrets, standing, stop::Stop};
 use crate::{
-    gate::Inner,
+    gate::{Call, Inner},
     limiter::Slot,
     ports::{RunReport, RunRequest},
     reason::Reason,
@@ -20,12 +20,15 @@ pub struct Executed {
     _sealed: (),
 }
 
-/// A place among the running calls.
-pub async fn enter(gate: &Inner, caller: &str) -> Result<Slot, Stop> {
-    gate.limiter
-        .enter(caller)
-        .await
-        .map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy("wait a moment and call again"))
+/// A place among the running calls, for a caller who is still let in when there is one.
+pub async fn enter(gate: &Inner, call: &Call) -> Result<Slot, Stop> {
+    let slot = gate.limiter.enter(&call.caller.subject).await.map_err(|busy| {
+        Stop::new(Reason::Busy, busy.to_string()).with_remedy("wait a moment and call again")
+    })?;
+    if slot.has_waited {
+        standing::still_let_in(call).await?;
+    }
+    Ok(slot)
 }
 
 pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Stop> {
@@ -34,7 +37,7 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
     let caller = &bound.admitted.call.caller.subject;
     let _slot = match held {
         Some(slot) => slot,
-        None => enter(gate, caller).await?,
+        None => enter(gate, &bound.admitted.call).await?,
     };
     gate.metrics.running.fetch_add(1, Ordering::Relaxed);
     let running = Running(gate);

@@ -498,6 +498,7 @@ pub fn call(tool: &str, arguments: Value) -> Call {
         client: Client { transport: "library", ..Client::default() },
         answer: None,
         ask: None,
+        standing: None,
     }
 }
 

@@ -1,11 +1,15 @@
 //! Calls that wait: for a person, and for a place to run in.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
-    Answer, ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, ClientAnswer, Clock, Outcome,
+    Answer, ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, ClientAnswer, Clock, Outcome, Reason,
+    Standing,
 };
 use toolgate_policy::Caller;
 
@@ -159,4 +163,82 @@ async fn of_several_calls_with_a_place_each_one_spends_the_yes() {
         }
     }
     assert_eq!((released, world.fake.runs()), (1, 1));
+}
+
+/// A token that can be revoked.
+#[derive(Default)]
+struct Token {
+    is_revoked: AtomicBool,
+}
+
+impl Token {
+    fn revoke(&self) {
+        self.is_revoked.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Standing for Token {
+    fn holds(&self) -> bool {
+        !self.is_revoked.load(Ordering::SeqCst)
+    }
+}
+
+fn by(token: &Arc<Token>, mut call: Call) -> Call {
+    call.standing = Some(Arc::clone(token) as Arc<dyn Standing>);
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_with_its_callers_token_while_it_waits_for_a_person() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let token = Arc::<Token>::default();
+    let waiting = waits(&world, by(&token, of("ann", "hi")), 1).await;
+    token.revoke();
+    let outcome = waiting.await.unwrap();
+    assert_eq!(outcome.reason(), Some(Reason::CallerLapsed), "long before the time to answer is over");
+    assert_eq!(world.queue.only().state, ApprovalState::Pending, "nobody has answered");
+    assert_eq!(world.fake.runs(), 0);
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn a_yes_for_a_caller_whose_token_is_gone_runs_nothing() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let token = Arc::<Token>::default();
+    let waiting = waits(&world, by(&token, of("ann", "hi")), 1).await;
+    token.revoke();
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::CallerLapsed));
+    assert_eq!(world.queue.only().state, ApprovalState::Approved, "and is not spent");
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_good_token_runs_what_was_approved() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let waiting = waits(&world, by(&Arc::default(), of("ann", "hi")), 1).await;
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    assert_eq!(shown(&waiting.await.unwrap()), r#"released: {"text":"hi"}"#);
+}
+
+/// The queue before the running calls is a wait as well.
+#[tokio::test]
+async fn a_call_whose_token_went_while_it_waited_for_a_place_does_not_run() {
+    let calls = CallLimits { calls: 1, waiting: 1, ..Settings::default().calls };
+    let world = world(Does::NeverEnds, calls);
+    let token = Arc::<Token>::default();
+    let running = with_one_place_taken(&world).await;
+    let queued = tokio::spawn({
+        let (world, call) = (Arc::clone(&world), by(&token, call("free", json!({ "text": "ho" }))));
+        async move { world.gate.handle(call).await }
+    });
+    while world.gate.open_calls() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let away = world.gate.handle(call("free", json!({ "text": "hi" }))).await;
+    assert_eq!(shown(&away), BUSY, "the queue is full with the one that waits");
+    token.revoke();
+    ended(running).await;
+    assert_eq!(queued.await.unwrap().reason(), Some(Reason::CallerLapsed));
+    assert_eq!(world.fake.runs(), 1, "only the one that was running");
 }

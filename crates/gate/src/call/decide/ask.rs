@@ -11,7 +11,7 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{
-        execute, prompt, secrets,
+        execute, prompt, secrets, standing,
         stop::{Answered, Stop},
     },
     digest,
@@ -98,9 +98,13 @@ async fn given_earlier(
     Ok(spent.map(|spent| (spent, slot)))
 }
 
-/// Taken before an approval is spent, and kept until the run has ended.
+/// Taken before an approval is spent, and kept until the run has ended. The last look at the caller, too: a person may have
+/// thought for minutes, and a yes for somebody who is no longer let in runs nothing.
 async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Slot, Stop> {
-    execute::enter(gate, &checked.bound.admitted.call.caller.subject).await
+    let call = &checked.bound.admitted.call;
+    let slot = execute::enter(gate, call).await?;
+    standing::still_let_in(call).await?;
+    Ok(slot)
 }
 
 /// The call is made again, and the person behind the client has answered.
@@ -139,17 +143,19 @@ async fn open_and_wait(
     let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
     let Some(asker) = asker else { return Err(pending(approval)) };
     let mut changes = gate.queue.changes();
-    let answer = timeout(gate.approvals.timeout, async {
+    let heard = timeout(gate.approvals.timeout, async {
         tokio::select! {
-            answer = put_to_client(asker, &approval) => Some(answer),
-            () = decided_elsewhere(gate, &approval.id, &mut changes) => None,
+            answer = put_to_client(asker, &approval) => Heard::Client(answer),
+            () = decided_elsewhere(gate, &approval.id, &mut changes) => Heard::Queue,
+            () = standing::lapse(call) => Heard::Lapse,
         }
     })
     .await;
     drop(place);
-    match answer {
-        Ok(Some(answer)) => record(gate, &approval, answer, gate.clock.now()).await?,
-        Ok(None) => {}
+    match heard {
+        Ok(Heard::Client(answer)) => record(gate, &approval, answer, gate.clock.now()).await?,
+        Ok(Heard::Queue) => {}
+        Ok(Heard::Lapse) => return Err(standing::lapsed().with_answer(&approval)),
         Err(_) => {
             return Err(Stop::new(Reason::ApprovalTimeout, "nobody answered in time; the call was not run")
                 .with_remedy(how_to_approve(&approval.id))
@@ -157,6 +163,15 @@ async fn open_and_wait(
         }
     }
     spend_this(gate, checked, &binding, &approval).await
+}
+
+/// What ended the wait for a person.
+enum Heard {
+    Client(Answer),
+    /// Somebody has answered there.
+    Queue,
+    /// The caller is no longer let in.
+    Lapse,
 }
 
 async fn put_to_client(asker: Arc<dyn Ask>, approval: &Approval) -> Answer {
