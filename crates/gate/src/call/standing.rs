@@ -14,20 +14,17 @@ pub async fn still_let_in(call: &Call) -> Result<(), Stop> {
     }
 }
 
-/// Ends, within a second or so, when the caller is no longer let in.
-pub async fn lapse(call: &Call) {
-    let Some(standing) = &call.standing else { return std::future::pending().await };
-    while holds(standing).await {
+/// Ends, within a second or so, when the caller is no longer let in. Never, where nothing can end it.
+pub async fn until_lapse(standing: Option<Arc<dyn Standing>>) {
+    let Some(standing) = standing else { return std::future::pending().await };
+    while holds(&standing).await {
         sleep(BETWEEN_LOOKS).await;
     }
 }
 
 pub fn lapsed() -> Stop {
-    Stop::new(
-        Reason::CallerLapsed,
-        "your token was revoked or has expired while the call waited; it was not run",
-    )
-    .with_remedy("get a new token, then make the call again")
+    let message = "your token was revoked or has expired while the call waited; it was not run";
+    Stop::new(Reason::CallerLapsed, message).with_remedy("get a new token, then make the call again")
 }
 
 /// Whoever knows may have to ask a database: beside the runtime's own threads. No answer is a no.

@@ -174,6 +174,10 @@ impl TokenVerifier for OneToken {
             expires: None,
         }))
     }
+
+    fn is_good(&self, _: &str, _: SystemTime) -> Result<bool, String> {
+        Ok(true)
+    }
 }
 
 struct Nobody;

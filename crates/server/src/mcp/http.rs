@@ -22,6 +22,7 @@ use super::{
     streams::{Place, Streams, holding},
     tools::{CallerSource, Door, Shared},
 };
+use crate::auth::CallerStanding;
 
 /// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. Host and Origin are the front's to
 /// check. `shutdown` ends open streams and requests at once: let the gate finish its calls first.
@@ -61,6 +62,7 @@ async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
         Ok(place) => place,
         Err(Full) => return too_many("you hold too many streams open; close one, then try again"),
     };
+    let standing = request.extensions().get::<CallerStanding>().map(|known| Arc::clone(&known.0));
     let is_turned_away = Arc::new(AtomicBool::new(false));
     let asker = Asker { caller, is_turned_away: Arc::clone(&is_turned_away) };
     let response = ASKER.scope(asker, mcp.service.handle(request)).await;
@@ -74,7 +76,7 @@ async fn serve(State(mcp): State<Mcp>, request: Request) -> Response {
     let response = without_caching(response.into_response());
     match place {
         // Anything else has ended already.
-        Some(place) if response.status() == StatusCode::OK => holding(response, place),
+        Some(place) if response.status() == StatusCode::OK => holding(response, place, standing),
         _ => response,
     }
 }

@@ -1,7 +1,8 @@
-//! Streams that a client keeps open only to be told of changes: each caller has so many.
+//! Streams that a client keeps open only to be told of changes: each caller has so many, and while let in.
 
 use std::{
     collections::HashMap,
+    future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
@@ -12,6 +13,7 @@ use axum::{
     response::Response,
 };
 use futures_core::Stream;
+use toolgate_gate::{Standing, until_lapse};
 
 /// Who holds how many.
 #[derive(Debug)]
@@ -60,21 +62,30 @@ impl Drop for Place {
     }
 }
 
-/// The answer keeps its place until its last byte, or until nobody reads it any more.
-pub fn holding(response: Response, place: Place) -> Response {
-    response.map(|body| Body::from_stream(Held { body: body.into_data_stream(), _place: place }))
+/// The answer keeps its place until its last byte, until nobody reads it any more, or until its caller is no longer let in.
+pub fn holding(response: Response, place: Place, standing: Option<Arc<dyn Standing>>) -> Response {
+    let lapse = Box::pin(until_lapse(standing));
+    response.map(|body| Body::from_stream(Held { body: Some(body.into_data_stream()), lapse, _place: place }))
 }
 
 struct Held {
-    body: BodyDataStream,
+    /// `None` once the caller is no longer let in.
+    body: Option<BodyDataStream>,
+    lapse: Pin<Box<dyn Future<Output = ()> + Send>>,
     _place: Place,
 }
 
 impl Stream for Held {
     type Item = Result<Bytes, axum::Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.body).poll_next(context)
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let held = self.get_mut();
+        let Some(body) = &mut held.body else { return Poll::Ready(None) };
+        if held.lapse.as_mut().poll(context).is_ready() {
+            held.body = None;
+            return Poll::Ready(None);
+        }
+        Pin::new(body).poll_next(context)
     }
 }
 

@@ -1,12 +1,16 @@
-//! Streams that only tell of changes: so many for each caller.
+//! Streams that only tell of changes: so many for each caller, and only while the caller is let in.
+
+use std::{sync::atomic::Ordering, time::Duration};
 
 use http::Response;
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Events},
-    world::World,
+    fakes::Does,
+    world::{ASKS, World, until},
 };
 
 /// As many as the world lets one caller hold.
@@ -31,7 +35,7 @@ async fn get_in_the_end(client: &Client) -> Response<Incoming> {
         if stream.status() == 200 {
             return stream;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("the place was never given back");
 }
@@ -70,7 +74,7 @@ async fn a_caller_listens_only_so_often() {
         held.push(listening(&ann).await);
     }
     // A place is taken behind the acknowledgement, so all four have theirs once each has heard of a change.
-    world.add("fresh", "", crate::fakes::Does::Echo);
+    world.add("fresh", "", Does::Echo);
     for events in &mut held {
         assert_eq!(events.next().await["method"], "notifications/tools/list_changed");
     }
@@ -80,4 +84,34 @@ async fn a_caller_listens_only_so_often() {
     let mut bob = listening(&Client::modern(server, "bob")).await;
     world.remove("fresh");
     assert_eq!(bob.next().await["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_the_streams_that_it_opened() {
+    let world = World::new();
+    let server = world.serve().await;
+    let old = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    let stream = old.send("GET", None).await;
+    assert_eq!(stream.status(), 200);
+    let mut events = listening(&Client::modern(server, "bob")).await;
+    world.is_revoked.store(true, Ordering::SeqCst);
+    let read = stream.into_body().collect();
+    tokio::time::timeout(Duration::from_secs(30), read).await.expect("an end").unwrap();
+    let last = events.next().await;
+    assert_eq!(last["error"]["code"], -32600, "{last}");
+    assert!(last["error"]["message"].as_str().unwrap().contains("revoked"), "{last}");
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_calls_that_wait_for_a_person() {
+    let world = World::new();
+    let tool = world.add("pay", ASKS, Does::Echo);
+    let client = Client::session(world.serve().await, "ann", "2025-11-25", json!({"elicitation": {}})).await;
+    let call = client.message(7, "tools/call", json!({"name": "pay", "arguments": {}}));
+    let mut events = client.open("POST", Some(&call)).await;
+    assert_eq!(events.next().await["method"], "elicitation/create");
+    world.is_revoked.store(true, Ordering::SeqCst);
+    until("the call has ended", || !world.journal.ends().is_empty()).await;
+    assert_eq!(world.journal.ends(), [("pay".to_owned(), Some("decide.caller_lapsed"))]);
+    assert_eq!(tool.begun(), 0);
 }

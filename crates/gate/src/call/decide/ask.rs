@@ -147,7 +147,7 @@ async fn open_and_wait(
         tokio::select! {
             answer = put_to_client(asker, &approval) => Heard::Client(answer),
             () = decided_elsewhere(gate, &approval.id, &mut changes) => Heard::Queue,
-            () = standing::lapse(call) => Heard::Lapse,
+            () = standing::until_lapse(call.standing.clone()) => Heard::Lapse,
         }
     })
     .await;
