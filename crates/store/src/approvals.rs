@@ -105,14 +105,21 @@ impl State {
         now: SystemTime,
     ) -> Result<bool, ApprovalError> {
         let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
-        let (state, now) = (state.name(), to_ms(now));
+        // The state's own word and no parameter: an index over the rows of one state serves no other statement.
+        let wanted = format!(
+            "SELECT 1 FROM approvals WHERE state = '{}' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
+             AND arguments_digest = ?4 AND policy_digest = ?5 AND expires > ?6",
+            state.name()
+        );
         let found = self.shared.read(|connection| {
-            connection
-                .prepare_cached(
-                    "SELECT 1 FROM approvals WHERE state = ?1 AND caller = ?2 AND tool = ?3 AND tool_digest = ?4
-                     AND arguments_digest = ?5 AND policy_digest = ?6 AND expires > ?7",
-                )?
-                .exists(params![state, caller, tool, tool_digest, arguments_digest, policy_digest, now])
+            connection.prepare_cached(&wanted)?.exists(params![
+                caller,
+                tool,
+                tool_digest,
+                arguments_digest,
+                policy_digest,
+                to_ms(now)
+            ])
         });
         found.map_err(unavailable)
     }
