@@ -69,6 +69,13 @@ const SERVER: &[Key] = &[
     texts("allowed_origins", Shape::Origin, "Web pages that may call, as in `Origin`."),
     size("max_request", KIB, 64 * MIB, "1MiB", "The largest body of a request."),
     number("max_connections", 1, 100_000, 512, "Open at once; further ones wait."),
+    number(
+        "max_connections_per_address",
+        0,
+        100_000,
+        0,
+        "Open at once from one address; further ones are closed. 0: a quarter of max_connections, at least 64.",
+    ),
     duration("header_timeout", SECOND, HOUR, "10s", "Time for the head of a request to arrive."),
     duration("request_timeout", SECOND, HOUR, "300s", "Time for the body of a request to arrive."),
     duration("idle_timeout", SECOND, HOUR, "60s", "Time that a connection may be silent between requests."),
@@ -145,8 +152,14 @@ const APPROVALS: &[Key] = &[
     duration("timeout", SECOND, HOUR, "120s", "How long a call waits for an answer."),
     duration("expires", SECOND, 7 * DAY, "15m", "How long an approval can be used, from the question on."),
     duration("trust", MINUTE, 30 * DAY, "8h", "How long trustAfterApproval lasts."),
-    number("max_pending", 1, 100_000, 1_000, "Open questions in all."),
-    number("max_pending_per_caller", 1, 100_000, 20, "Open questions of one caller."),
+    number("max_pending", 1, 100_000, 1_000, "Open questions in all; and calls that wait for an answer."),
+    number(
+        "max_pending_per_caller",
+        1,
+        100_000,
+        20,
+        "Open questions of one caller; and calls of it that wait for an answer.",
+    ),
 ];
 
 const AUDIT: &[Key] = &[

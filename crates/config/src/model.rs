@@ -123,6 +123,8 @@ pub struct Server {
     #[serde(deserialize_with = "size_of")]
     pub max_request: u64,
     pub max_connections: u32,
+    /// 0 where nobody has said; see `connections_per_address`.
+    pub max_connections_per_address: u32,
     #[serde(deserialize_with = "duration_of")]
     pub header_timeout: Duration,
     #[serde(deserialize_with = "duration_of")]
@@ -132,6 +134,16 @@ pub struct Server {
     #[serde(deserialize_with = "duration_of")]
     pub shutdown_grace: Duration,
     pub page_size: u32,
+}
+
+impl Server {
+    /// A quarter of all where nobody has said otherwise, and never fewer than one busy client of loopback uses.
+    pub fn connections_per_address(&self) -> u32 {
+        match self.max_connections_per_address {
+            0 => (self.max_connections / 4).max(64),
+            stated => stated,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]

@@ -156,6 +156,9 @@ pub trait ApprovalStore: Send + Sync {
         now: SystemTime,
     ) -> Result<Option<Spent>, ApprovalError>;
 
+    /// Is there an approval that `spend` would find for exactly this binding? Changes nothing.
+    fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError>;
+
     /// Did somebody say no to exactly this call, in a question that has not expired?
     fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError>;
 

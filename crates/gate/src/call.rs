@@ -9,6 +9,7 @@ mod filter;
 mod journal;
 mod prompt;
 pub(crate) mod secrets;
+mod standing;
 mod stop;
 mod texts;
 
@@ -16,8 +17,11 @@ use std::sync::Arc;
 
 use self::journal::Trail;
 pub(crate) use self::journal::Writing;
-pub use self::journal::{CallRecord, Journal, Purpose, Shared, Shows};
 use self::stop::Stop;
+pub use self::{
+    journal::{CallRecord, Journal, Purpose, Shared, Shows},
+    standing::until_lapse,
+};
 use crate::{
     gate::{Call, Inner},
     live::LiveTool,

@@ -23,7 +23,7 @@ use crate::{
     metrics::Metrics,
     open_calls::OpenCalls,
     outcome::Outcome,
-    ports::{Answer, Ask, Clock, RunReport, SystemClock},
+    ports::{Answer, Ask, Clock, RunReport, Standing, SystemClock},
     reason::{Reason, Stage},
     registry::LiveSet,
 };
@@ -95,6 +95,7 @@ impl Gate {
             client,
             answer: None,
             ask: None,
+            standing: None,
         })
         .await
     }
@@ -243,6 +244,8 @@ pub struct Call {
     pub answer: Option<ClientAnswer>,
     /// How the person behind the client can be asked while the call waits, where that is possible.
     pub ask: Option<Arc<dyn Ask>>,
+    /// By what the caller was let in; looked at again where the call has waited. `None`: by nothing that could end.
+    pub standing: Option<Arc<dyn Standing>>,
 }
 
 /// What a client says of itself, for the journal. Only `conversation` has a meaning: it keeps flows apart.

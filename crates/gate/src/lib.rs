@@ -22,7 +22,7 @@ pub use approval::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
     Spent, Trust,
 };
-pub use call::{CallRecord, Journal, Purpose, Shared};
+pub use call::{CallRecord, Journal, Purpose, Shared, until_lapse};
 pub use gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts,
     Observer, OnJournalFailure, Shows,
@@ -33,7 +33,7 @@ pub use metrics::Metrics;
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released};
 pub use ports::{
     Answer, Ask, Clock, EffectEntry, EffectKind, Grants, PassStore, Prompt, Question, Refusal, RunFailure,
-    RunReport, RunRequest, RunUsage, Runnable, StoredPass, Survey, SystemClock, Touch,
+    RunReport, RunRequest, RunUsage, Runnable, Standing, StoredPass, Survey, SystemClock, Touch,
 };
 pub use publish::{
     Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,

@@ -1,4 +1,5 @@
-//! How many calls run at once? Bounded in all and per caller, with a bounded queue before it.
+//! How many calls run at once, and how many wait for a person? Bounded in all and per caller, with a bounded queue before
+//! the running ones.
 
 use std::{
     collections::HashMap,
@@ -17,6 +18,9 @@ pub struct CallLimits {
     pub calls: usize,
     pub calls_per_caller: usize,
     pub waiting: usize,
+    /// Calls that wait while a person is asked.
+    pub asking: usize,
+    pub asking_per_caller: usize,
 }
 
 #[derive(Debug)]
@@ -24,12 +28,25 @@ pub struct Limiter {
     limits: CallLimits,
     slots: Arc<Semaphore>,
     waiting: AtomicUsize,
-    callers: Arc<Mutex<HashMap<String, usize>>>,
+    callers: Arc<Callers>,
+    asking: Arc<Semaphore>,
+    askers: Arc<Callers>,
 }
+
+type Callers = Mutex<HashMap<String, usize>>;
 
 /// A place among the running calls, given back when dropped.
 #[derive(Debug)]
 pub struct Slot {
+    /// In the queue, for as long as other calls took.
+    pub has_waited: bool,
+    _permit: OwnedSemaphorePermit,
+    _caller: CallerPlace,
+}
+
+/// A place among the calls that wait for a person. It is none among the running ones: people think for minutes.
+#[derive(Debug)]
+pub struct Asking {
     _permit: OwnedSemaphorePermit,
     _caller: CallerPlace,
 }
@@ -38,6 +55,8 @@ pub struct Slot {
 pub enum Busy {
     Caller,
     Gateway,
+    CallerAsks,
+    GatewayAsks,
 }
 
 impl fmt::Display for Busy {
@@ -45,6 +64,8 @@ impl fmt::Display for Busy {
         f.write_str(match self {
             Self::Caller => "too many of your calls are running",
             Self::Gateway => "too many calls are running and waiting",
+            Self::CallerAsks => "too many of your calls wait for a person",
+            Self::GatewayAsks => "too many calls wait for a person",
         })
     }
 }
@@ -53,31 +74,30 @@ impl Limiter {
     pub fn new(limits: CallLimits) -> Self {
         Self {
             slots: Arc::new(Semaphore::new(limits.calls.clamp(1, Semaphore::MAX_PERMITS))),
+            asking: Arc::new(Semaphore::new(limits.asking.clamp(1, Semaphore::MAX_PERMITS))),
             limits,
             waiting: AtomicUsize::new(0),
             callers: Arc::default(),
+            askers: Arc::default(),
         }
     }
 
     /// A caller's own limit refuses at once, so that nobody fills the queue for the others.
     pub async fn enter(&self, caller: &str) -> Result<Slot, Busy> {
-        let place = self.place_of(caller)?;
+        let place = place_in(&self.callers, caller, self.limits.calls_per_caller).ok_or(Busy::Caller)?;
         if let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned() {
-            return Ok(Slot { _permit: permit, _caller: place });
+            return Ok(Slot { has_waited: false, _permit: permit, _caller: place });
         }
         let _queued = self.queue()?;
         let permit = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| Busy::Gateway)?;
-        Ok(Slot { _permit: permit, _caller: place })
+        Ok(Slot { has_waited: true, _permit: permit, _caller: place })
     }
 
-    fn place_of(&self, caller: &str) -> Result<CallerPlace, Busy> {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = callers.entry(caller.to_owned()).or_insert(0);
-        if *count >= self.limits.calls_per_caller {
-            return Err(Busy::Caller);
-        }
-        *count += 1;
-        Ok(CallerPlace { callers: Arc::clone(&self.callers), caller: caller.to_owned() })
+    /// Refused at once where there is no place: who waits to be let wait would be one who waits.
+    pub fn ask(&self, caller: &str) -> Result<Asking, Busy> {
+        let place = place_in(&self.askers, caller, self.limits.asking_per_caller).ok_or(Busy::CallerAsks)?;
+        let permit = Arc::clone(&self.asking).try_acquire_owned().map_err(|_| Busy::GatewayAsks)?;
+        Ok(Asking { _permit: permit, _caller: place })
     }
 
     fn queue(&self) -> Result<Queued<'_>, Busy> {
@@ -87,6 +107,17 @@ impl Limiter {
         }
         Ok(Queued(&self.waiting))
     }
+}
+
+/// `None`: the caller holds as many as one may.
+fn place_in(callers: &Arc<Callers>, caller: &str, most: usize) -> Option<CallerPlace> {
+    let mut held = callers.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = held.entry(caller.to_owned()).or_insert(0);
+    if *count >= most {
+        return None;
+    }
+    *count += 1;
+    Some(CallerPlace { callers: Arc::clone(callers), caller: caller.to_owned() })
 }
 
 struct Queued<'l>(&'l AtomicUsize);
@@ -99,7 +130,7 @@ impl Drop for Queued<'_> {
 
 #[derive(Debug)]
 struct CallerPlace {
-    callers: Arc<Mutex<HashMap<String, usize>>>,
+    callers: Arc<Callers>,
     caller: String,
 }
 
@@ -120,7 +151,7 @@ mod tests {
     use super::*;
 
     fn limits(calls: usize, calls_per_caller: usize, waiting: usize) -> Limiter {
-        Limiter::new(CallLimits { calls, calls_per_caller, waiting })
+        Limiter::new(CallLimits { calls, calls_per_caller, waiting, asking: 3, asking_per_caller: 2 })
     }
 
     #[tokio::test]
@@ -149,6 +180,19 @@ mod tests {
         drop(running);
         waits.await.unwrap().unwrap();
         limiter.enter("cid").await.unwrap();
+    }
+
+    #[test]
+    fn calls_that_wait_for_a_person_are_bounded_and_hold_no_slot() {
+        let limiter = limits(1, 1, 0);
+        let held = [limiter.ask("ann").unwrap(), limiter.ask("ann").unwrap()];
+        assert_eq!(limiter.ask("ann").unwrap_err(), Busy::CallerAsks);
+        let _bob = limiter.ask("bob").unwrap();
+        assert_eq!(limiter.ask("cid").unwrap_err(), Busy::GatewayAsks);
+        assert_eq!(limiter.slots.available_permits(), 1);
+        drop(held);
+        assert!(limiter.ask("cid").is_ok());
+        assert_eq!(limiter.askers.lock().unwrap().keys().collect::<Vec<_>>(), ["bob"]);
     }
 
     #[tokio::test]

@@ -177,6 +177,12 @@ pub trait Ask: Send + Sync {
     fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 }
 
+/// By what a caller was let in, as far as it can end before the caller is done: a token is revoked, or expires.
+pub trait Standing: Send + Sync {
+    /// Would the caller still be let in now? Where nobody can tell, not.
+    fn holds(&self) -> bool;
+}
+
 /// What a person is asked.
 #[derive(Clone, Debug)]
 pub struct Prompt {

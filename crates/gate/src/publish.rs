@@ -125,6 +125,7 @@ impl Workshop {
             client: Client { transport: "library", ..Client::default() },
             answer: None,
             ask: None,
+            standing: None,
         };
         let (outcome, report) = gate.try_out(Arc::clone(tool), call).await;
         let passed = match failure_text(&outcome) {

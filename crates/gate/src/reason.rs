@@ -120,6 +120,7 @@ reasons! {
     ApprovalDenied "decide.approval_denied" Refused Never "a person declined this call";
     ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";
     ApprovalInvalid "decide.approval_invalid" Refused AfterApproval "the approval is unknown, expired, used, or for another call";
+    CallerLapsed "decide.caller_lapsed" Refused Never "the caller's token was revoked or expired while the call waited";
     ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the store of approvals cannot be reached";
     Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away, or the gateway stopped";
     ToolFailed "execute.tool_failed" Failed ChangeArguments "the tool threw an error";

@@ -64,6 +64,10 @@ impl ApprovalStore for RecordedQueue {
         self.queue.spend(binding, id, now)
     }
 
+    fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.queue.is_approved(binding, now)
+    }
+
     fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
         self.queue.is_denied(binding, now)
     }

@@ -1,6 +1,10 @@
 //! What is there, what may be live, and what is wrong with the rest? Everything is read anew and swapped whole.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
@@ -99,8 +103,29 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
     for document in found {
         loaded.take_file(&document, config, workshop);
     }
+    let live = loaded.live();
+    loaded.problems.extend(collisions(live.iter().map(|tool| (tool.name(), tool.spec().name.as_str()))));
     loaded.policies = loaded.read_policies(&config.policy.cedar);
     loaded
+}
+
+/// Tools with names of their own that clients could not tell apart, by their name on the wire and their own. A mistake like any
+/// other: who was live before stays so, and the newcomer does not take its place.
+fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str)>) -> Vec<Problem> {
+    let mut known = HashMap::new();
+    let mut problems = Vec::new();
+    for (wire, name) in live {
+        match known.entry(wire) {
+            Entry::Vacant(free) => {
+                free.insert(name);
+            }
+            Entry::Occupied(taken) => problems.push(Problem {
+                place: format!("tools `{}` and `{name}`", taken.get()),
+                what: format!("both have the name `{wire}` on the wire; rename one"),
+            }),
+        }
+    }
+    problems
 }
 
 impl Loaded {
@@ -213,5 +238,20 @@ fn place(check: &ToolCheck, origin: &Origin) -> String {
     match origin {
         Origin::Shipped => format!("shipped tool `{}`", check.name),
         Origin::File(file) => format!("{}: tool `{}`", file.display(), check.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_that_clients_could_not_tell_apart_are_a_mistake() {
+        let live = [("a_b_1", "a\u{1}b"), ("plain", "plain"), ("a_b_1", "a_b_1")];
+        let found = collisions(live.into_iter());
+        let [found] = found.as_slice() else { panic!("one of them") };
+        assert_eq!(found.place, "tools `a\u{1}b` and `a_b_1`");
+        assert_eq!(found.what, "both have the name `a_b_1` on the wire; rename one");
+        assert!(collisions([("a", "a"), ("b", "b")].into_iter()).is_empty());
     }
 }

@@ -333,12 +333,9 @@ impl Toolgate {
         // Policies that cannot be used let nothing through.
         let live = if loaded.policies.is_err() { Vec::new() } else { loaded.live() };
         let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
-        let (set, doubled) = LiveSet::new(live);
+        // Of two tools with one name on the wire neither is live at the start; loading has told of them.
+        let (set, _) = LiveSet::new(live);
         let set = set.with_policies(cedar);
-        loaded.problems.extend(doubled.into_iter().map(|name| Problem {
-            what: "two tools have this name on the wire; neither is live".to_owned(),
-            place: name,
-        }));
         let entry = json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() });
         self.gate.replace(set);
         let loaded = Arc::new(loaded);
@@ -488,6 +485,8 @@ fn gate_parts(
             calls: config.limits.calls as usize,
             calls_per_caller: config.limits.calls_per_caller as usize,
             waiting: config.limits.waiting as usize,
+            asking: approvals.max_pending as usize,
+            asking_per_caller: approvals.max_pending_per_caller as usize,
         },
         secrets,
     }

@@ -7,6 +7,7 @@ mod identity;
 mod jwt;
 mod metadata;
 mod settings;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod throttle;
@@ -33,6 +34,7 @@ pub use self::{
         Algorithm, Anonymous, AuthSettings, AuthSettingsError, IssuerSettings, KeySettings, PemKey, Secret,
         ThrottleSettings, issuer_name,
     },
+    standing::CallerStanding,
     tokens::{TokenIdentity, TokenVerifier},
 };
 pub(crate) use self::{metadata::ResourceMetadata, throttle::counted_as};
@@ -81,6 +83,20 @@ impl Authenticator {
         Err(wait.map_or(wrong, |wait| {
             Challenge::new(DoorCode::RateLimited, "too many wrong tokens came from this address").after(wait)
         }))
+    }
+
+    /// Is what a caller was let in by still good? The token itself is not needed, and nobody has kept it.
+    pub(crate) fn still_lets_in(&self, how: &How, expires: Option<SystemTime>, now: SystemTime) -> bool {
+        let is_over = expires.is_some_and(|expires| expires <= now);
+        let is_known = match how {
+            How::Token { id } => {
+                // A store that cannot tell lets nobody in, and keeps nobody in.
+                self.tokens.as_ref().is_some_and(|tokens| tokens.is_good(id, now).unwrap_or(false))
+            }
+            // A signed token cannot be taken back, and who needed none has none to lose.
+            How::Jwt { .. } | How::Anonymous | How::Local => true,
+        };
+        is_known && !is_over
     }
 
     /// `None` without issuers: there is no authorization server to point to.

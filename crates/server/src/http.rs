@@ -4,6 +4,7 @@
 //! caller in the request's extensions as an `Identity`; no header that a client sends can stand in for it.
 
 mod accept;
+mod addresses;
 mod body;
 mod connection;
 mod door;
@@ -49,6 +50,8 @@ pub struct HttpSettings {
 pub struct HttpLimits {
     /// Beyond this many, accepting pauses and the kernel's queue holds whoever comes.
     pub connections: usize,
+    /// Of one address, IPv6 by its /64; beyond this many they are closed at once, so that others find a place.
+    pub connections_per_address: usize,
     /// At least 8 KiB; request line and headers together.
     pub header_bytes: usize,
     pub header_count: usize,
@@ -69,6 +72,7 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections: 512,
+            connections_per_address: 128,
             header_bytes: 32 * 1024,
             header_count: 100,
             body_bytes: 1024 * 1024,

@@ -9,9 +9,9 @@ mod routes;
 
 pub use admin::{AdminIdentity, AllTools, admin_router, prometheus_text};
 pub use auth::{
-    Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, Challenge, Fetch, How, Identity,
-    IssuerSettings, KeySettings, PemKey, Role, Secret, ThrottleSettings, TokenIdentity, TokenVerifier,
-    issuer_name,
+    Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, CallerStanding, Challenge, Fetch,
+    How, Identity, IssuerSettings, KeySettings, PemKey, Role, Secret, ThrottleSettings, TokenIdentity,
+    TokenVerifier, issuer_name,
 };
 pub use http::{
     Bound, DoorCode, DoorEvents, Doors, Drained, HttpFront, HttpLimits, HttpSettings, Peer, Problem,

@@ -13,6 +13,7 @@ mod reply;
 mod seal;
 mod session;
 mod stdio;
+mod streams;
 mod tools;
 
 use std::{fmt, time::Duration};
@@ -57,6 +58,8 @@ pub enum ClientAnswers {
 pub struct SessionLimits {
     pub in_all: usize,
     pub per_caller: usize,
+    /// Of one caller, open at once only to be told of changes: by GET, and by `subscriptions/listen`.
+    pub streams_per_caller: usize,
     /// Longer than any call may take: a call that says nothing for so long ends with its session.
     pub idle: Duration,
 }

@@ -60,17 +60,12 @@ impl ApprovalStore for State {
         })
     }
 
+    fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.is_in_state(ApprovalState::Approved, binding, now)
+    }
+
     fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
-        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
-        let found = self.shared.read(|connection| {
-            connection
-                .prepare_cached(
-                    "SELECT 1 FROM approvals WHERE state = 'denied' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
-                     AND arguments_digest = ?4 AND policy_digest = ?5 AND expires > ?6",
-                )?
-                .exists(params![caller, tool, tool_digest, arguments_digest, policy_digest, to_ms(now)])
-        });
-        found.map_err(unavailable)
+        self.is_in_state(ApprovalState::Denied, binding, now)
     }
 
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
@@ -98,6 +93,35 @@ impl ApprovalStore for State {
             .execute([MOST_TRUSTS])
         });
         written.map(|_| ()).map_err(unavailable)
+    }
+}
+
+impl State {
+    /// Is there a question for exactly this call that was answered so, and has not expired?
+    fn is_in_state(
+        &self,
+        state: ApprovalState,
+        binding: &Binding,
+        now: SystemTime,
+    ) -> Result<bool, ApprovalError> {
+        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
+        // The state's own word and no parameter: an index over the rows of one state serves no other statement.
+        let wanted = format!(
+            "SELECT 1 FROM approvals WHERE state = '{}' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
+             AND arguments_digest = ?4 AND policy_digest = ?5 AND expires > ?6",
+            state.name()
+        );
+        let found = self.shared.read(|connection| {
+            connection.prepare_cached(&wanted)?.exists(params![
+                caller,
+                tool,
+                tool_digest,
+                arguments_digest,
+                policy_digest,
+                to_ms(now)
+            ])
+        });
+        found.map_err(unavailable)
     }
 }
 

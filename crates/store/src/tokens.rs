@@ -144,6 +144,14 @@ impl State {
         Ok(Some(TokenIdentity { id, name, subject, permissions, role }))
     }
 
+    /// Is the token with this id neither revoked nor expired? Asked again and again of callers who stay, so it counts as no use.
+    pub fn is_token_good(&self, id: &str, now: SystemTime) -> Result<bool, StateError> {
+        let found = self.shared.read(|connection| {
+            connection.prepare_cached("SELECT * FROM tokens WHERE id = ?1")?.query_row([id], token).optional()
+        })?;
+        Ok(found.is_some_and(|token| is_live(&token, now)))
+    }
+
     /// Also those that are revoked or expired; newest first.
     pub fn list_tokens(&self) -> Result<Vec<Token>, StateError> {
         self.shared.note_used_tokens();

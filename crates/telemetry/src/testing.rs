@@ -145,6 +145,7 @@ pub fn record() -> CallRecord {
         client,
         answer: None,
         ask: None,
+        standing: None,
     };
     let mut record = CallRecord::opened(&call, Purpose::Call, OnJournalFailure::Refuse);
     record.call_id = "019a8b7c-6d5e-7f40-8123-456789abcdef".into();

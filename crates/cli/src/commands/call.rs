@@ -33,6 +33,7 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             client: Client { transport: "command-line", ..Client::default() },
             answer: None,
             ask: None,
+            standing: None,
         };
         let outcome = toolgate.gate().handle(call.clone()).await;
         if outcome.reason() == Some(Reason::UnknownTool) {

@@ -235,6 +235,7 @@ fn http_settings(config: &Config) -> HttpSettings {
         origins: server.allowed_origins.clone(),
         limits: HttpLimits {
             connections: server.max_connections as usize,
+            connections_per_address: server.connections_per_address() as usize,
             body_bytes: usize::try_from(server.max_request).unwrap_or(usize::MAX),
             header_time: server.header_timeout,
             body_time: server.request_timeout,
@@ -260,6 +261,7 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
         sessions: SessionLimits {
             in_all: config.server.max_connections as usize * 4,
             per_caller: 64,
+            streams_per_caller: 64,
             idle: config.server.request_timeout.max(Duration::from_mins(10)),
         },
     })

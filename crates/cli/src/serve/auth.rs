@@ -100,6 +100,10 @@ impl TokenVerifier for StoredTokens {
             expires: None,
         }))
     }
+
+    fn is_good(&self, id: &str, now: SystemTime) -> Result<bool, String> {
+        self.0.is_token_good(id, now).map_err(|error| error.to_string())
+    }
 }
 
 /// Key sets come through the same guarded way out as everything else, from the very host that is configured.

@@ -130,6 +130,28 @@ fn a_client_lists_and_calls_over_http() {
     assert!(records.iter().any(|record| record["kind"] == "gateway.stopped"));
 }
 
+/// A name with a control character is another one on the wire, and somebody can choose just that one for a tool of theirs.
+#[test]
+fn a_newcomer_does_not_take_a_live_tool_down_with_it() {
+    const ON_THE_WIRE: &str = "odd_name_72451f6d";
+    let place = Place::new();
+    place.write_tool("odd", &json!({ "name": "odd\u{1}name" }));
+    place.ok(&["publish", "--yes"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    assert_eq!(serving.names(&token), [ON_THE_WIRE, "word_count"]);
+    place.write_tool("other", &json!({ "name": ON_THE_WIRE }));
+    serving.wait_for("reloaded: 2 tools are live");
+    place.ok(&["publish", "--yes", ON_THE_WIRE]);
+    serving.wait_for("the change is not in force");
+    let said = serving.wait_for("rename one");
+    assert!(said.contains(ON_THE_WIRE), "{said}");
+    assert_eq!(serving.names(&token), [ON_THE_WIRE, "word_count"], "who was there before still is");
+    fs::remove_file(place.path().join("tools/other.json")).unwrap();
+    serving.wait_for("reloaded: 2 tools are live");
+    serving.stop();
+}
+
 #[test]
 fn edits_are_live_without_a_restart_and_mistakes_are_not() {
     let place = Place::new();

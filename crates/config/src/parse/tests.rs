@@ -40,6 +40,19 @@ fn silence_takes_the_defaults() {
 }
 
 #[test]
+fn one_address_gets_a_quarter_of_the_connections_unless_somebody_says_otherwise() {
+    for (said, expect) in [
+        ("{}", 128),
+        ("{max_connections: 4000}", 1000),
+        ("{max_connections: 10}", 64),
+        ("{max_connections: 4000, max_connections_per_address: 7}", 7),
+    ] {
+        let config = parse(&format!("version: 1\nserver: {said}")).unwrap();
+        assert_eq!(config.server.connections_per_address(), expect, "{said}");
+    }
+}
+
+#[test]
 fn everything_can_be_said() {
     let config = parse(
         "version: 1\nserver: {public_url: 'https://a.example/gate/', max_request: 64KiB}\nauth:\n  jwt:\n    - issuer: https://login.example.com/\n      audience: toolgate\n      algorithms: [ES256]\n      key: {pem_file: keys/login.pem}\n      clock_skew: 250ms\nmetrics: {otlp: {endpoint: 'http://127.0.0.1:4318'}}\n",

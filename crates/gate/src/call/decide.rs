@@ -10,6 +10,7 @@ use crate::{
     approval::Spent,
     call::Purpose,
     gate::{ApprovalDefault, Inner},
+    limiter::Slot,
     reason::Reason,
 };
 
@@ -21,6 +22,8 @@ pub struct Decided {
     pub opinions: Vec<Opinion>,
     /// The approval that this call used up.
     pub approval: Option<Spent>,
+    /// Where an approval was used up, the place to run in was there before.
+    pub slot: Option<Slot>,
     /// A remembered approval answered instead of a person.
     pub was_trusted: bool,
     _sealed: (),
@@ -38,17 +41,25 @@ pub async fn decide(gate: &Inner, checked: Checked) -> Result<Decided, Stop> {
     // A Local Pass is the author's own test: nobody is asked, and no caller's permissions are meant.
     if checked.bound.admitted.purpose == Purpose::LocalPass {
         let own = Opinion { source: "local_pass", verdict: Verdict::Permit, why: "a test run".to_owned() };
-        return Ok(Decided { checked, opinions: vec![own], approval: None, was_trusted: false, _sealed: () });
+        let opinions = vec![own];
+        return Ok(Decided {
+            checked,
+            opinions,
+            approval: None,
+            slot: None,
+            was_trusted: false,
+            _sealed: (),
+        });
     }
     let opinions = opinions(gate, &checked);
-    let (approval, was_trusted) = match weigh(gate, &checked, &opinions).await {
-        Ok(None) => (None, false),
-        Ok(Some(ask::Consent::Approved(spent))) => (Some(spent), false),
-        Ok(Some(ask::Consent::Trusted)) => (None, true),
+    let (approval, slot, was_trusted) = match weigh(gate, &checked, &opinions).await {
+        Ok(None) => (None, None, false),
+        Ok(Some(ask::Consent::Approved { spent, slot })) => (Some(spent), Some(slot), false),
+        Ok(Some(ask::Consent::Trusted)) => (None, None, true),
         // A no is written down with the voices that led to it, like a yes.
         Err(stop) => return Err(stop.with_opinions(opinions)),
     };
-    Ok(Decided { checked, opinions, approval, was_trusted, _sealed: () })
+    Ok(Decided { checked, opinions, approval, slot, was_trusted, _sealed: () })
 }
 
 /// `None`: nobody had to be asked.

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 
 use toolgate_spec::neutral;
 
-use super::{decide::Decided, secrets, stop::Stop};
+use super::{decide::Decided, secrets, standing, stop::Stop};
 use crate::{
-    gate::Inner,
+    gate::{Call, Inner},
+    limiter::Slot,
     ports::{RunReport, RunRequest},
     reason::Reason,
 };
@@ -19,12 +20,25 @@ pub struct Executed {
     _sealed: (),
 }
 
-pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
-    let bound = &decided.checked.bound;
-    let caller = &bound.admitted.call.caller.subject;
-    let _slot = gate.limiter.enter(caller).await.map_err(|busy| {
+/// A place among the running calls, for a caller who is still let in when there is one.
+pub async fn enter(gate: &Inner, call: &Call) -> Result<Slot, Stop> {
+    let slot = gate.limiter.enter(&call.caller.subject).await.map_err(|busy| {
         Stop::new(Reason::Busy, busy.to_string()).with_remedy("wait a moment and call again")
     })?;
+    if slot.has_waited {
+        standing::still_let_in(call).await?;
+    }
+    Ok(slot)
+}
+
+pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Stop> {
+    let held = decided.slot.take();
+    let bound = &decided.checked.bound;
+    let caller = &bound.admitted.call.caller.subject;
+    let _slot = match held {
+        Some(slot) => slot,
+        None => enter(gate, &bound.admitted.call).await?,
+    };
     gate.metrics.running.fetch_add(1, Ordering::Relaxed);
     let running = Running(gate);
     let request = RunRequest {

@@ -249,6 +249,15 @@ impl ApprovalStore for MemoryQueue {
         Ok(None)
     }
 
+    fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        self.up()?;
+        Ok(self.all().iter().any(|known| {
+            known.state == ApprovalState::Approved
+                && known.question.binding == *binding
+                && known.question.expires > now
+        }))
+    }
+
     fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
         self.up()?;
         Ok(self.all().iter().any(|known| {
@@ -398,7 +407,7 @@ impl Default for Settings {
                 trust: Duration::from_hours(1),
             },
             on_failure: OnJournalFailure::Refuse,
-            calls: CallLimits { calls: 8, calls_per_caller: 4, waiting: 8 },
+            calls: CallLimits { calls: 8, calls_per_caller: 4, waiting: 8, asking: 8, asking_per_caller: 4 },
             policy: Arc::new(ALLOW_ALL),
             shows: Shows::Digests,
         }
@@ -489,6 +498,7 @@ pub fn call(tool: &str, arguments: Value) -> Call {
         client: Client { transport: "library", ..Client::default() },
         answer: None,
         ask: None,
+        standing: None,
     }
 }
 

@@ -15,3 +15,4 @@ mod leaks;
 mod outcomes;
 mod publishing;
 mod voices;
+mod waiting;

@@ -331,8 +331,8 @@ async fn what_makes_a_record_too_large_does_not_cost_the_record() {
 
 #[tokio::test]
 async fn too_many_calls_at_once_are_told_to_wait() {
-    let settings =
-        Settings { calls: CallLimits { calls: 8, calls_per_caller: 1, waiting: 8 }, ..Settings::default() };
+    let calls = CallLimits { calls_per_caller: 1, ..Settings::default().calls };
+    let settings = Settings { calls, ..Settings::default() };
     let world = Arc::new(World::with(Does::NeverEnds, &[document("say", &json!({}))], settings));
     let running = tokio::spawn({
         let world = Arc::clone(&world);

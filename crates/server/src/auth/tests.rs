@@ -26,6 +26,14 @@ impl TokenVerifier for FakeTokens {
             _ => Ok(None),
         }
     }
+
+    fn is_good(&self, id: &str, _: SystemTime) -> Result<bool, String> {
+        match id {
+            "t1" | "t2" => Ok(true),
+            "t5" => Err("disk on fire".into()),
+            _ => Ok(false),
+        }
+    }
 }
 
 fn settings() -> AuthSettings {
@@ -185,4 +193,22 @@ async fn nothing_secret_shows_in_debug_output_or_challenges() {
 #[test]
 fn metadata_exists_only_where_an_issuer_does() {
     assert!(Authenticator::new(settings()).unwrap().metadata().is_none());
+}
+
+#[test]
+fn nobody_stays_longer_than_the_proof_they_came_with() {
+    let now = UNIX_EPOCH + Duration::from_hours(1);
+    let later = Some(now + Duration::from_secs(1));
+    let token = |id: &str| How::Token { id: id.into() };
+    let authenticator = Authenticator::new(settings()).unwrap();
+    let stays = |how: How, expires| authenticator.still_lets_in(&how, expires, now);
+    assert!(stays(token("t1"), None) && stays(token("t1"), later));
+    assert!(!stays(token("t1"), Some(now)), "expired");
+    assert!(!stays(token("t3"), None), "revoked");
+    assert!(!stays(token("t5"), None), "the store cannot tell");
+    assert!(stays(How::Jwt { issuer: "login".into() }, later));
+    assert!(!stays(How::Jwt { issuer: "login".into() }, Some(now)));
+    assert!(stays(How::Anonymous, None));
+    let without = Authenticator::new(AuthSettings::default()).unwrap();
+    assert!(!without.still_lets_in(&token("t1"), None, now), "there are no tokens any more");
 }

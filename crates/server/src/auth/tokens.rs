@@ -10,6 +10,9 @@ use crate::auth::identity::{How, Identity, Namespace, Role, is_sound_subject, su
 pub trait TokenVerifier: Send + Sync {
     /// `Ok(None)` alike for tokens that are unknown, revoked, expired or misshapen; `Err` where the store cannot tell.
     fn verify(&self, presented: &str, now: SystemTime) -> Result<Option<TokenIdentity>, String>;
+
+    /// Is the token with this public id still neither revoked nor expired? For callers who were let in by it.
+    fn is_good(&self, id: &str, now: SystemTime) -> Result<bool, String>;
 }
 
 /// What the store knows of a good token.

@@ -1,6 +1,11 @@
-//! Who gets a connection? As many as the limit says; when accepting fails we pause and go on.
+//! Who gets a connection? As many as the limit says, of one address only its share; when accepting fails we pause and go on.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::Router;
 use tokio::{
@@ -12,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     HttpLimits,
+    addresses::{Addresses, Full},
     connection::{self, Ended, Peer, Stop},
     door::DoorEvents,
     problem::DoorCode,
@@ -39,6 +45,7 @@ pub(super) async fn run(
         limits,
         events,
         places: Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS))),
+        addresses: Addresses::new(limits.connections_per_address),
         stop: Stop::default(),
         running: TaskTracker::new(),
     };
@@ -56,6 +63,7 @@ struct Front {
     limits: HttpLimits,
     events: Arc<dyn DoorEvents>,
     places: Arc<Semaphore>,
+    addresses: Arc<Addresses>,
     stop: Stop,
     running: TaskTracker,
 }
@@ -73,6 +81,15 @@ impl Front {
     }
 
     fn start(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+        // Closed and not kept waiting: whoever waits in the kernel's queue would stand before the others.
+        let share = match self.addresses.enter(peer.ip(), Instant::now()) {
+            Ok(share) => share,
+            Err(Full::Tell) => {
+                let detail = "it holds as many connections as one address may; more are closed";
+                return self.events.refused(DoorCode::TooManyConnections, Some(peer.ip()), detail);
+            }
+            Err(Full::Told) => return,
+        };
         // A socket that cannot be set up is one that its client has left already.
         if prepare(&stream).is_err() {
             return;
@@ -84,7 +101,7 @@ impl Front {
             if let Ended::Refused(code, detail) = ended {
                 events.refused(code, Some(peer.ip()), &detail);
             }
-            drop(place);
+            drop((place, share));
         });
     }
 

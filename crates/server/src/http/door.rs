@@ -19,7 +19,7 @@ use super::{
     origin::{self, AllowedOrigins},
     problem::{DoorCode, Problem},
 };
-use crate::auth::{Authenticator, Challenge, Identity, ResourceMetadata, Role};
+use crate::auth::{Authenticator, CallerStanding, Challenge, Identity, ResourceMetadata, Role};
 
 /// Where refusals go besides the client: journal and metrics. Must not block.
 pub trait DoorEvents: Send + Sync {
@@ -151,6 +151,7 @@ impl Door {
         };
         // The proof has done its work; nothing behind the door can leak what it does not have.
         parts.headers.remove(header::AUTHORIZATION);
+        parts.extensions.insert(CallerStanding::of(&identity, &self.authenticator, &self.clock));
         parts.extensions.insert(identity);
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
         finish(explained(response), After::KeepAlive)

@@ -42,6 +42,7 @@ door_codes! {
     Timeout "http.timeout" REQUEST_TIMEOUT "the request did not arrive in time";
     NotReady "http.not_ready" SERVICE_UNAVAILABLE "not ready";
     AcceptFailed "http.accept_failed" SERVICE_UNAVAILABLE "connections cannot be accepted";
+    TooManyConnections "http.too_many_connections" SERVICE_UNAVAILABLE "one address holds too many connections";
     TokenMissing "auth.token_missing" UNAUTHORIZED "a token is required";
     TokenInvalid "auth.token_invalid" UNAUTHORIZED "the token is not valid";
     TokenExpired "auth.token_expired" UNAUTHORIZED "the token has expired";

@@ -50,7 +50,8 @@ pub async fn call(
         Asking::InTheMiddle => Some(Arc::new(ask::Elicitation(context.peer.clone()))),
         Asking::ByResult | Asking::Impossible => None,
     };
-    let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask };
+    let standing = door.standing_of(&context);
+    let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask, standing };
     let work = caught(door.shared.gate.handle(call));
     let outcome = tokio::select! {
         outcome = notify::with_progress(&context.peer, context.meta.get_progress_token(), work) => outcome,

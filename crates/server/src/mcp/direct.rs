@@ -4,6 +4,8 @@
 //! nothing besides. Whatever differs, however slightly, goes to the SDK, which knows the whole protocol: nothing is
 //! refused here, and what is answered here is answered as the SDK would.
 
+use std::sync::Arc;
+
 use axum::{
     body::{Body, HttpBody as _},
     extract::Request,
@@ -18,7 +20,7 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::{Call, Client};
+use toolgate_gate::{Call, Client, Standing};
 use toolgate_policy::Caller;
 
 use super::{
@@ -70,6 +72,12 @@ struct Meta {
     can: ClientCapabilities,
 }
 
+/// Who makes the call, as the front knows.
+pub struct Maker {
+    pub caller: Caller,
+    pub standing: Option<Arc<dyn Standing>>,
+}
+
 /// Looks whether it is plain. `longest` is how much the SDK would read.
 pub async fn kind_of(request: Request, longest: usize) -> Kind {
     let has_fit_body = request.body().size_hint().exact().is_some_and(|bytes| bytes <= longest as u64);
@@ -88,10 +96,11 @@ pub async fn kind_of(request: Request, longest: usize) -> Kind {
 /// Makes the call. `shutdown` ends it at once, as it does with the SDK's.
 pub async fn answer(
     shared: &Shared,
-    caller: Caller,
+    maker: Maker,
     call: PlainCall,
     shutdown: &CancellationToken,
 ) -> Response {
+    let Maker { caller, standing } = maker;
     let PlainCall { id, params: Params { name, arguments, meta }, .. } = call;
     let arguments = arguments.unwrap_or_default();
     let can_answer = shared.answers == ClientAnswers::Taken && ask::shows_forms(&meta.can);
@@ -103,7 +112,7 @@ pub async fn answer(
         version: meta.client.as_ref().map(|said| plain(&said.version)),
         conversation: None,
     };
-    let call = Call { tool: name, arguments, caller, client, answer: None, ask: None };
+    let call = Call { tool: name, arguments, caller, client, answer: None, ask: None, standing };
     let outcome = tokio::select! {
         outcome = caught(shared.gate.handle(call)) => outcome,
         () = shutdown.cancelled() => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),

@@ -18,16 +18,19 @@ use toolgate_gate::Gate;
 
 use super::{
     CallerIdentity, McpSettings,
-    direct::{self, Kind},
+    direct::{self, Kind, Maker},
     session::{ASKER, Asker, OwnedSessions},
+    streams::{Place, Streams, holding},
     tools::{CallerSource, Door, Shared},
 };
+use crate::auth::CallerStanding;
 
 /// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. Host and Origin are the front's to
 /// check. `shutdown` ends open streams and requests at once: let the gate finish its calls first.
 pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
     let shared = Shared::new(gate, settings);
     let sessions = Arc::new(OwnedSessions::new(settings.sessions));
+    let streams = Arc::clone(&shared.streams);
     let config = StreamableHttpServerConfig::default()
         // One place checks them, and knows the names under which the gateway is reached.
         .disable_allowed_hosts()
@@ -40,13 +43,14 @@ pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -
     let door = move || Ok(Door::new(Arc::clone(&for_doors), CallerSource::Request));
     let service = StreamableHttpService::new(door, Arc::clone(&sessions), config);
     let message_bytes = settings.message_bytes;
-    let mcp = Arc::new(Mcp { service, sessions, shared, shutdown, message_bytes });
+    let mcp = Arc::new(Mcp { service, sessions, streams, shared, shutdown, message_bytes });
     Router::new().route("/mcp", any(serve)).with_state(mcp)
 }
 
 struct Mcp {
     service: StreamableHttpService<Door, OwnedSessions>,
     sessions: Arc<OwnedSessions>,
+    streams: Arc<Streams>,
     shared: Arc<Shared>,
     shutdown: CancellationToken,
     message_bytes: usize,
@@ -56,10 +60,12 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
     let Some(CallerIdentity { caller }) = request.extensions().get::<CallerIdentity>().cloned() else {
         return (StatusCode::UNAUTHORIZED, "nobody is known to make this request").into_response();
     };
+    let standing = request.extensions().get::<CallerStanding>().map(|known| Arc::clone(&known.0));
     let request = match direct::kind_of(request, mcp.message_bytes).await {
         Kind::Plain(call) => {
+            let maker = Maker { caller, standing };
             // Its future is large, and this one would be as large.
-            let answer = Box::pin(direct::answer(&mcp.shared, caller, call, &mcp.shutdown)).await;
+            let answer = Box::pin(direct::answer(&mcp.shared, maker, call, &mcp.shutdown)).await;
             return without_caching(answer);
         }
         Kind::Other(request) => request,
@@ -69,18 +75,35 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
     if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }
+    let place = match listens(&mcp.streams, &request, &caller.subject) {
+        Ok(place) => place,
+        Err(Full) => return too_many("you hold too many streams open; close one, then try again"),
+    };
     let is_turned_away = Arc::new(AtomicBool::new(false));
     let asker = Asker { caller, is_turned_away: Arc::clone(&is_turned_away) };
     let response = ASKER.scope(asker, mcp.service.handle(request)).await;
     if is_turned_away.load(Ordering::Relaxed) {
-        return too_many_sessions();
+        return too_many("too many sessions are open; try again in a while");
     }
     // There is nothing to come, and some clients take any other status for a failure.
     if is_delete && response.status() == StatusCode::ACCEPTED {
         return StatusCode::NO_CONTENT.into_response();
     }
-    without_caching(response.into_response())
+    let response = without_caching(response.into_response());
+    match place {
+        // Anything else has ended already.
+        Some(place) if response.status() == StatusCode::OK => holding(response, place, standing),
+        _ => response,
+    }
 }
+
+/// A stream that only tells of changes needs a place. What a POST opens ends with its request.
+fn listens(streams: &Arc<Streams>, request: &Request, subject: &str) -> Result<Option<Place>, Full> {
+    if request.method() == Method::GET { streams.enter(subject).map(Some).ok_or(Full) } else { Ok(None) }
+}
+
+/// The caller has as many streams as one may have.
+struct Full;
 
 /// One that names none at all is told so by the SDK.
 fn names_own_session(sessions: &OwnedSessions, request: &Request, subject: &str) -> bool {
@@ -90,10 +113,9 @@ fn names_own_session(sessions: &OwnedSessions, request: &Request, subject: &str)
     }
 }
 
-fn too_many_sessions() -> Response {
+fn too_many(message: &'static str) -> Response {
     let retry = [(header::RETRY_AFTER, HeaderValue::from_static("30"))];
-    (StatusCode::SERVICE_UNAVAILABLE, retry, "too many sessions are open; try again in a while")
-        .into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, retry, message).into_response()
 }
 
 /// An answer is for its caller alone, whatever stands between.

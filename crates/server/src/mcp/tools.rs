@@ -1,6 +1,9 @@
 //! The protocol's requests, each handed to whoever answers it. No decisions here.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    pin::pin,
+    sync::{Arc, OnceLock},
+};
 
 use http::request::Parts;
 use rmcp::{
@@ -15,13 +18,14 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio_util::task::AbortOnDropHandle;
-use toolgate_gate::Gate;
+use toolgate_gate::{Gate, Standing, until_lapse};
 use toolgate_policy::Caller;
 
 use super::{
     CallerIdentity, ClientAnswers, McpSettings, call, listing::Listings, logging::Threshold, notify,
-    seal::Seal,
+    seal::Seal, streams::Streams,
 };
+use crate::auth::CallerStanding;
 
 /// One connection, session or request of a client.
 #[derive(Debug)]
@@ -41,6 +45,7 @@ pub struct Shared {
     pub seal: Seal,
     pub answers: ClientAnswers,
     pub page_size: usize,
+    pub streams: Arc<Streams>,
 }
 
 /// How is it known who calls?
@@ -68,6 +73,7 @@ impl Shared {
             seal: Seal::new(&settings.state_key),
             answers: settings.answers,
             page_size: settings.page_size,
+            streams: Streams::new(settings.sessions.streams_per_caller),
         })
     }
 }
@@ -87,6 +93,17 @@ impl Door {
                 .and_then(|parts| parts.extensions.get::<CallerIdentity>())
                 .map(|identity| identity.caller.clone())
                 .ok_or_else(|| ErrorData::invalid_request("nobody is known to make this request", None)),
+        }
+    }
+
+    /// By what the caller was let in, where that can end before the caller is done.
+    pub fn standing_of(&self, context: &RequestContext<RoleServer>) -> Option<Arc<dyn Standing>> {
+        match &self.caller {
+            CallerSource::Configured(_) => None,
+            CallerSource::Request => {
+                let known = context.extensions.get::<Parts>()?.extensions.get::<CallerStanding>()?;
+                Some(Arc::clone(&known.0))
+            }
         }
     }
 }
@@ -164,10 +181,17 @@ impl ServerHandler for Door {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.caller_of(context.request_context())?;
+        let caller = self.caller_of(context.request_context())?;
+        let _place = self.shared.streams.enter(&caller.subject).ok_or_else(|| {
+            ErrorData::invalid_request("you hold too many streams open; close one, then listen again", None)
+        })?;
+        let mut lapse = pin!(until_lapse(self.standing_of(context.request_context())));
         let mut changes = self.shared.gate.changes();
         loop {
             tokio::select! {
+                () = &mut lapse => {
+                    return Err(ErrorData::invalid_request("your token was revoked or has expired", None));
+                }
                 () = context.cancelled() => return Ok(()),
                 told = changes.changed() => {
                     if told.is_err() || context.sink().notify_tool_list_changed().await.is_err() {

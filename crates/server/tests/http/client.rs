@@ -1,10 +1,13 @@
 //! A client that sends exactly the bytes it is told to.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     time::{sleep, timeout},
 };
 
@@ -26,6 +29,14 @@ pub struct Answer {
 impl Client {
     pub async fn connect(address: SocketAddr) -> Self {
         let stream = timeout(HANG, TcpStream::connect(address)).await.expect("connects").unwrap();
+        Self { stream, buffer: Vec::new() }
+    }
+
+    /// From another address of this machine.
+    pub async fn connect_from(from: IpAddr, address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(from, 0)).unwrap();
+        let stream = timeout(HANG, socket.connect(address)).await.expect("connects").unwrap();
         Self { stream, buffer: Vec::new() }
     }
 

@@ -176,6 +176,35 @@ async fn connections_beyond_the_limit_wait_for_a_place() {
     assert_eq!(third.answer().await.unwrap().status, 200);
 }
 
+/// One machine opens all that it can. Somebody else still gets in, and the log hears of it once.
+#[tokio::test]
+async fn an_address_that_holds_its_share_keeps_nobody_else_out() {
+    let settings = limits(|limits| (limits.connections, limits.connections_per_address) = (4, 2));
+    let gateway = Gateway::with(settings, with_tokens()).await;
+    let (mut first, mut second) = (gateway.client().await, gateway.client().await);
+    for client in [&mut first, &mut second] {
+        client.send(gateway.fill(GOOD).as_bytes()).await;
+        assert_eq!(client.answer().await.unwrap().status, 200);
+    }
+    for _ in 0..10 {
+        assert_eq!(gateway.client().await.rest().await, "", "closed without a word");
+    }
+    let mut other = Client::connect_from([127, 0, 0, 2].into(), gateway.address).await;
+    other.send(gateway.fill(GOOD).as_bytes()).await;
+    assert_eq!(other.answer().await.unwrap().status, 200);
+    assert_eq!(gateway.refusals(), ["http.too_many_connections"]);
+    drop(first);
+    let served = async {
+        loop {
+            let mut again = gateway.client().await;
+            if again.send_if_open(gateway.fill(GOOD).as_bytes()).await && again.answer().await.is_some() {
+                return;
+            }
+        }
+    };
+    timeout(HANG, served).await.expect("what was given back is there for the same address");
+}
+
 #[tokio::test]
 async fn a_running_request_is_finished_before_we_stop() {
     let gateway = Gateway::start().await;

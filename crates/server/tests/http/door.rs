@@ -97,6 +97,18 @@ async fn pages_that_are_not_configured_are_refused() {
     assert_eq!(gateway.calls(), 0);
 }
 
+/// What stays open behind the door learns that a token is gone, without ever having seen the token.
+#[tokio::test]
+async fn the_door_says_by_what_a_caller_was_let_in() {
+    let gateway = Gateway::start().await;
+    let ask = async |token: &str| {
+        let request = format!("GET /standing HTTP/1.1\nHost: {{host}}\nAuthorization: Bearer {token}\n\n");
+        gateway.ask(&request).await.body
+    };
+    assert_eq!(ask("tg_caller").await, "true");
+    assert_eq!(ask("tg_leaving").await, "false");
+}
+
 #[tokio::test]
 async fn a_configured_page_gets_its_headers_and_nobody_else_does() {
     let gateway = Gateway::start().await;

@@ -20,9 +20,9 @@ use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::SystemClock;
 use toolgate_server::{
-    Algorithm, AuthSettings, Authenticator, DoorCode, DoorEvents, Doors, Drained, HttpFront, HttpLimits,
-    HttpSettings, Identity, IssuerSettings, KeySettings, Peer, Readiness, Role, Secret, TokenIdentity,
-    TokenVerifier,
+    Algorithm, AuthSettings, Authenticator, CallerStanding, DoorCode, DoorEvents, Doors, Drained, HttpFront,
+    HttpLimits, HttpSettings, Identity, IssuerSettings, KeySettings, Peer, Readiness, Role, Secret,
+    TokenIdentity, TokenVerifier,
 };
 
 use crate::client::{Answer, Client, HANG};
@@ -57,12 +57,17 @@ struct Tokens;
 impl TokenVerifier for Tokens {
     fn verify(&self, presented: &str, _now: SystemTime) -> Result<Option<TokenIdentity>, String> {
         let role = match presented {
-            "tg_caller" => Role::Caller,
+            "tg_caller" | "tg_leaving" => Role::Caller,
             "tg_admin" => Role::Admin,
             _ => return Ok(None),
         };
-        let (id, subject) = ("t1".into(), presented.trim_start_matches("tg_").into());
+        let (id, subject) = (presented.into(), presented.trim_start_matches("tg_").into());
         Ok(Some(TokenIdentity { id, subject, permissions: BTreeSet::new(), role, expires: None }))
+    }
+
+    /// One of them is revoked as soon as it has let somebody in.
+    fn is_good(&self, id: &str, _now: SystemTime) -> Result<bool, String> {
+        Ok(id != "tg_leaving")
     }
 }
 
@@ -170,6 +175,7 @@ fn routes(world: &Arc<World>) -> Router {
         .route("/mcp/{*rest}", any(see))
         .route("/admin/tools", any(see))
         .route("/slow", get(slow))
+        .route("/standing", get(standing))
         .route("/long", get(async || "x".repeat(64 * 1024 * 1024)))
         .route("/only-post", post(async || "posted"))
         .route("/rich", get(async || ([("cache-control", "public, max-age=9")], "rich")))
@@ -189,6 +195,11 @@ async fn see(
     assert!(peer.0.ip().is_loopback());
     assert!(!headers.contains_key("authorization"), "the proof stays at the door");
     format!("{} {:?} {}", identity.caller.subject, identity.role, body.len())
+}
+
+/// Would whoever called still be let in?
+async fn standing(Extension(CallerStanding(standing)): Extension<CallerStanding>) -> String {
+    standing.holds().to_string()
 }
 
 async fn slow(Extension(world): Extension<Arc<World>>) -> &'static str {

@@ -135,6 +135,14 @@ impl ApprovalStore for MemoryQueue {
         }
     }
 
+    fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+        let approvals = self.approvals.lock().unwrap();
+        Ok(approvals
+            .values()
+            .map(|known| aged(known.clone(), now))
+            .any(|known| known.state == ApprovalState::Approved && known.question.binding == *binding))
+    }
+
     fn is_denied(&self, _: &Binding, _: SystemTime) -> Result<bool, ApprovalError> {
         Ok(false)
     }

@@ -18,4 +18,5 @@ mod fakes;
 mod listing;
 mod sessions;
 mod stdio;
+mod streams;
 mod world;

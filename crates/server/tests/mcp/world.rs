@@ -2,21 +2,28 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use axum::{Router, extract::Request, middleware::Next};
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::Next,
+};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
-    OnJournalFailure, Shows,
+    OnJournalFailure, Shows, Standing,
 };
 use toolgate_policy::{Caller, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
-    AdminIdentity, CallerIdentity, ClientAnswers, McpSettings, SessionLimits, StateKey, admin_router,
-    mcp_router,
+    AdminIdentity, CallerIdentity, CallerStanding, ClientAnswers, McpSettings, SessionLimits, StateKey,
+    admin_router, mcp_router,
 };
 use toolgate_spec::{Format, check_text, digest};
 
@@ -29,6 +36,16 @@ pub struct World {
     pub settings: McpSettings,
     pub tools: Arc<Mutex<Vec<Arc<LiveTool>>>>,
     pub shutdown: CancellationToken,
+    /// Is the token, by which everybody was let in, gone?
+    pub is_revoked: Arc<AtomicBool>,
+}
+
+struct Token(Arc<AtomicBool>);
+
+impl Standing for Token {
+    fn holds(&self) -> bool {
+        !self.0.load(Ordering::SeqCst)
+    }
 }
 
 impl World {
@@ -49,7 +66,12 @@ impl World {
             answers: ClientAnswers::Taken,
             state_key: StateKey([9; 32]),
             message_bytes: 100_000,
-            sessions: SessionLimits { in_all: 5, per_caller: 3, idle: Duration::from_mins(1) },
+            sessions: SessionLimits {
+                in_all: 5,
+                per_caller: 3,
+                streams_per_caller: 4,
+                idle: Duration::from_mins(1),
+            },
         };
         change(&mut approvals, &mut settings);
         let (journal, queue) = (Arc::<MemoryJournal>::default(), Arc::<MemoryQueue>::default());
@@ -60,11 +82,17 @@ impl World {
             queue: queue.clone(),
             approvals,
             arguments: ArgumentLimits { bytes: 50_000, depth: 20 },
-            calls: CallLimits { calls: 50, calls_per_caller: 20, waiting: 10 },
+            calls: CallLimits {
+                calls: 50,
+                calls_per_caller: 20,
+                waiting: 10,
+                asking: 10,
+                asking_per_caller: 5,
+            },
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         });
         let (tools, shutdown) = (Arc::default(), CancellationToken::new());
-        Self { gate, journal, queue, settings, tools, shutdown }
+        Self { gate, journal, queue, settings, tools, shutdown, is_revoked: Arc::default() }
     }
 
     /// A tool `name` with more fields of its document, last in the list.
@@ -91,7 +119,7 @@ impl World {
         let app = Router::new()
             .merge(mcp_router(self.gate.clone(), &self.settings, self.shutdown.clone()))
             .merge(admin_router(self.gate.clone(), Arc::new(move || tools.lock().unwrap().clone())))
-            .layer(axum::middleware::from_fn(front));
+            .layer(axum::middleware::from_fn_with_state(Arc::clone(&self.is_revoked), front));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -99,8 +127,13 @@ impl World {
     }
 }
 
-async fn front(mut request: Request, next: Next) -> axum::response::Response {
+async fn front(
+    State(is_revoked): State<Arc<AtomicBool>>,
+    mut request: Request,
+    next: Next,
+) -> axum::response::Response {
     introduce(&mut request);
+    request.extensions_mut().insert(CallerStanding(Arc::new(Token(is_revoked))));
     next.run(request).await
 }
 

@@ -386,3 +386,21 @@ fn a_no_stands_for_exactly_this_call_until_it_expires() {
     let late = approval.question.expires;
     assert_eq!(state.is_denied(&approval.question.binding, late), Ok(false));
 }
+
+#[test]
+fn a_yes_can_be_looked_at_without_being_spent() {
+    let place = Place::new();
+    let state = place.open();
+    let approval = ask(&state, "ann", "a");
+    let own = &approval.question.binding;
+    assert_eq!(state.is_approved(own, at(1)), Ok(false), "nobody has answered");
+    state.decide(&approval.id, ApprovalState::Approved, "olga", None, at(1)).unwrap();
+    for other in [binding("ann", "b"), binding("bob", "a")] {
+        assert_eq!(state.is_approved(&other, at(2)), Ok(false));
+    }
+    assert_eq!(state.is_approved(own, approval.question.expires), Ok(false), "expired");
+    assert_eq!(state.is_approved(own, at(2)), Ok(true));
+    assert_eq!(state.is_approved(own, at(2)), Ok(true), "to look is not to spend");
+    assert!(state.spend(own, None, at(2)).unwrap().is_some());
+    assert_eq!(state.is_approved(own, at(2)), Ok(false), "spent");
+}

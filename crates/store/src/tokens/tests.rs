@@ -144,6 +144,21 @@ fn expiry_is_exact() {
 }
 
 #[test]
+fn whoever_stays_learns_by_the_id_that_the_token_is_gone() {
+    let place = place();
+    let (state, other) = (open(&place), open(&place));
+    let (token, _) = create(&state, "laptop");
+    let is_good = |id: &str, seconds| state.is_token_good(id, at(seconds)).unwrap();
+    assert!(is_good(&token.id, 1));
+    assert!(!is_good("laptop", 1), "a name is no id");
+    assert!(!is_good("nobody", 1));
+    other.revoke_token("laptop", at(2)).unwrap().unwrap();
+    assert!(!is_good(&token.id, 2));
+    let (brief, _) = state.create_token(NewToken { expires: Some(at(9)), ..new("brief") }, at(3)).unwrap();
+    assert!(is_good(&brief.id, 8) && !is_good(&brief.id, 9));
+}
+
+#[test]
 fn a_revoked_token_is_refused_at_once_in_every_process() {
     let place = place();
     let (state, other) = (open(&place), open(&place));

@@ -1,6 +1,6 @@
 //! Did a person say yes to exactly this call? Every other answer means that it is not run.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use tokio::{sync::watch, time::timeout};
 use toolgate_policy::Verdict;
@@ -11,18 +11,20 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{
-        prompt, secrets,
+        execute, prompt, secrets, standing,
         stop::{Answered, Stop},
     },
     digest,
-    gate::Inner,
+    gate::{ClientAnswer, Inner},
+    limiter::Slot,
     ports::{Answer, Ask, Prompt},
     reason::Reason,
     registry::LiveSet,
 };
 
 pub enum Consent {
-    Approved(Spent),
+    /// Spent with a place to run in at hand: a yes that finds the gateway busy would have to be asked for again.
+    Approved { spent: Spent, slot: Slot },
     /// A yes that is remembered.
     Trusted,
 }
@@ -43,16 +45,16 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
     {
         return Ok(Consent::Trusted);
     }
-    let spent = match (&checked.bound.admitted.call.answer, gate.approvals.client_may_answer) {
-        (Some(given), true) => Some(answered(gate, &binding, &given.approval, given.answer, now).await?),
-        _ => spend(gate, &binding, None, now).await?,
+    let earlier = match (&checked.bound.admitted.call.answer, gate.approvals.client_may_answer) {
+        (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
+        _ => given_earlier(gate, checked, &binding).await?,
     };
-    let spent = match spent {
-        Some(spent) => spent,
+    let (spent, slot) = match earlier {
+        Some(earlier) => earlier,
         None => open_and_wait(gate, checked, question, now).await?,
     };
     take_effect(gate, checked, trust).await.map_err(|stop| stop.with_answer(&spent))?;
-    Ok(Consent::Approved(spent))
+    Ok(Consent::Approved { spent, slot })
 }
 
 async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
@@ -79,22 +81,47 @@ fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
     Ok(())
 }
 
+/// The call is made again, and somebody has approved it meanwhile. `None`: nobody has.
+async fn given_earlier(
+    gate: &Inner,
+    checked: &Checked,
+    binding: &Binding,
+) -> Result<Option<(Spent, Slot)>, Stop> {
+    let (wanted, now) = (binding.clone(), gate.clock.now());
+    // Looked at first: a call that is yet to be asked about needs no place to run in.
+    if !on_queue(gate, move |queue| queue.is_approved(&wanted, now)).await? {
+        return Ok(None);
+    }
+    let slot = place_to_run(gate, checked).await?;
+    // Another call may have been faster; then this one is asked for like any other.
+    let spent = spend(gate, binding, None, gate.clock.now()).await?;
+    Ok(spent.map(|spent| (spent, slot)))
+}
+
+/// Taken before an approval is spent, and kept until the run has ended. The last look at the caller, too: a person may have
+/// thought for minutes, and a yes for somebody who is no longer let in runs nothing.
+async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Slot, Stop> {
+    let call = &checked.bound.admitted.call;
+    let slot = execute::enter(gate, call).await?;
+    standing::still_let_in(call).await?;
+    Ok(slot)
+}
+
 /// The call is made again, and the person behind the client has answered.
 async fn answered(
     gate: &Inner,
+    checked: &Checked,
     binding: &Binding,
-    id: &ApprovalId,
-    answer: Answer,
-    now: SystemTime,
-) -> Result<Spent, Stop> {
-    let known = id.clone();
+    given: &ClientAnswer,
+) -> Result<(Spent, Slot), Stop> {
+    let (known, now) = (given.approval.clone(), gate.clock.now());
     // The question must be the one for this very call before any answer to it counts.
     let approval = on_queue(gate, move |queue| queue.get(&known, now)).await?;
     if approval.question.binding != *binding {
         return Err(invalid(&ApprovalError::OtherCall));
     }
-    record(gate, &approval, answer, now).await?;
-    spend_this(gate, binding, id, now).await
+    record(gate, &approval, given.answer, now).await?;
+    spend_this(gate, checked, binding, &approval).await
 }
 
 /// Puts the question into the queue, and waits where the client can be asked at once.
@@ -103,30 +130,48 @@ async fn open_and_wait(
     checked: &Checked,
     question: NewApproval,
     now: SystemTime,
-) -> Result<Spent, Stop> {
+) -> Result<(Spent, Slot), Stop> {
     let binding = question.binding.clone();
+    let call = &checked.bound.admitted.call;
+    let asker = call.ask.clone().filter(|_| gate.approvals.client_may_answer);
+    // Before the question is put: nobody is to be asked about a call that may not wait for the answer.
+    let place = asker
+        .as_ref()
+        .map(|_| gate.limiter.ask(&call.caller.subject))
+        .transpose()
+        .map_err(|full| busy(&full))?;
     let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
-    let asker = checked.bound.admitted.call.ask.clone().filter(|_| gate.approvals.client_may_answer);
     let Some(asker) = asker else { return Err(pending(approval)) };
     let mut changes = gate.queue.changes();
-    let answer = timeout(gate.approvals.timeout, async {
+    let heard = timeout(gate.approvals.timeout, async {
         tokio::select! {
-            answer = put_to_client(asker, &approval) => Some(answer),
-            () = decided_elsewhere(gate, &approval.id, &mut changes) => None,
+            answer = put_to_client(asker, &approval) => Heard::Client(answer),
+            () = decided_elsewhere(gate, &approval.id, &mut changes) => Heard::Queue,
+            () = standing::until_lapse(call.standing.clone()) => Heard::Lapse,
         }
     })
     .await;
-    let now = gate.clock.now();
-    match answer {
-        Ok(Some(answer)) => record(gate, &approval, answer, now).await?,
-        Ok(None) => {}
+    drop(place);
+    match heard {
+        Ok(Heard::Client(answer)) => record(gate, &approval, answer, gate.clock.now()).await?,
+        Ok(Heard::Queue) => {}
+        Ok(Heard::Lapse) => return Err(standing::lapsed().with_answer(&approval)),
         Err(_) => {
             return Err(Stop::new(Reason::ApprovalTimeout, "nobody answered in time; the call was not run")
                 .with_remedy(how_to_approve(&approval.id))
                 .with_answer(&approval));
         }
     }
-    spend_this(gate, &binding, &approval.id, now).await
+    spend_this(gate, checked, &binding, &approval).await
+}
+
+/// What ended the wait for a person.
+enum Heard {
+    Client(Answer),
+    /// Somebody has answered there.
+    Queue,
+    /// The caller is no longer let in.
+    Lapse,
 }
 
 async fn put_to_client(asker: Arc<dyn Ask>, approval: &Approval) -> Answer {
@@ -171,16 +216,21 @@ async fn record(gate: &Inner, approval: &Approval, answer: Answer, now: SystemTi
 
 async fn spend_this(
     gate: &Inner,
+    checked: &Checked,
     binding: &Binding,
-    id: &ApprovalId,
-    now: SystemTime,
-) -> Result<Spent, Stop> {
-    let stop = match spend(gate, binding, Some(id), now).await {
-        Ok(Some(spent)) => return Ok(spent),
-        Ok(None) => invalid(&ApprovalError::NotPending(ApprovalState::Pending)),
+    asked: &Approval,
+) -> Result<(Spent, Slot), Stop> {
+    let slot = place_to_run(gate, checked).await;
+    let now = gate.clock.now();
+    let stop = match slot {
+        Ok(slot) => match spend(gate, binding, Some(&asked.id), now).await {
+            Ok(Some(spent)) => return Ok((spent, slot)),
+            Ok(None) => invalid(&ApprovalError::NotPending(ApprovalState::Pending)),
+            Err(stop) => stop,
+        },
         Err(stop) => stop,
     };
-    let known = id.clone();
+    let known = asked.id.clone();
     let seen = on_queue_raw(gate, move |queue| queue.get(&known, now)).await;
     Err(match seen {
         Ok(approval) => stop.with_answer(&approval),
@@ -307,11 +357,16 @@ fn invalid(problem: &ApprovalError) -> Stop {
         ApprovalError::Unavailable(why) => {
             Stop::new(Reason::ApprovalsUnavailable, "approvals cannot be read").for_operator(why.clone())
         }
-        ApprovalError::QueueFull => Stop::new(Reason::Busy, problem.to_string())
-            .with_remedy("wait until some of the waiting calls have been answered"),
+        ApprovalError::QueueFull => busy(problem),
         _ => Stop::new(Reason::ApprovalInvalid, format!("{problem}; the call was not run"))
             .with_remedy("make the call again without an answer, so that it is asked for anew"),
     }
+}
+
+/// Too many wait for a person already.
+fn busy(problem: &dyn fmt::Display) -> Stop {
+    Stop::new(Reason::Busy, problem.to_string())
+        .with_remedy("wait until some of the waiting calls have been answered")
 }
 
 /// The queue is a database: it is asked beside the runtime's own threads.

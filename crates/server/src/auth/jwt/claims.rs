@@ -56,12 +56,10 @@ fn is_for_us(audience: Option<&Value>, ours: &BTreeSet<String>) -> bool {
     }
 }
 
-/// `exp` must be there; `nbf` and `iat` must not lie ahead.
+/// `exp` must be there; `nbf` and `iat` must not lie ahead. Until when the token is accepted.
 fn check_times(claims: &Map<String, Value>, skew: Duration, now: SystemTime) -> Result<SystemTime, Flaw> {
-    let expires = instant(claims, "exp")?.ok_or(Flaw::Expiry)?;
-    if expires.checked_add(skew).is_none_or(|last| last <= now) {
-        return Err(Flaw::Expired);
-    }
+    let expires = instant(claims, "exp")?.ok_or(Flaw::Expiry)?.checked_add(skew);
+    let expires = expires.filter(|expires| *expires > now).ok_or(Flaw::Expired)?;
     for name in ["nbf", "iat"] {
         let is_ahead = instant(claims, name)?
             .is_some_and(|start| now.checked_add(skew).is_none_or(|latest| start > latest));

@@ -462,7 +462,7 @@ async fn permissions_come_from_the_configured_claim_and_from_scope() {
     assert_eq!(held, ["files:read", "web:read", "x"]);
     assert_eq!(identity.role, Role::Caller);
     assert_eq!(identity.how, How::Jwt { issuer: "login".into() });
-    assert_eq!(identity.expires, Some(now() + Duration::from_mins(5)));
+    assert_eq!(identity.expires, Some(now() + Duration::from_mins(6)), "with the skew that is allowed");
 
     let mut nested = rsa();
     nested.permissions_claim = Some("/realm_access/roles".into());

@@ -1,0 +1,244 @@
+//! Calls that wait: for a person, and for a place to run in.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use toolgate_gate::{
+    Answer, ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, ClientAnswer, Clock, Outcome, Reason,
+    Standing,
+};
+use toolgate_policy::Caller;
+
+use crate::fakes::{Does, Settings, Silence, World, call, document, shown};
+
+fn required() -> Value {
+    json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
+}
+
+/// `say` is asked for, `free` is not.
+fn world(does: Does, calls: CallLimits) -> Arc<World> {
+    let documents = [document("say", &required()), document("free", &json!({}))];
+    Arc::new(World::with(does, &documents, Settings { calls, ..Settings::default() }))
+}
+
+fn of(caller: &str, text: &str) -> Call {
+    let mut call = call("say", json!({ "text": text }));
+    call.caller = Caller::new(caller, ["reader"]);
+    call.ask = Some(Arc::new(Silence));
+    call
+}
+
+/// Started, and its question is in the queue: the `count`th one.
+async fn waits(world: &Arc<World>, call: Call, count: usize) -> JoinHandle<Outcome> {
+    let waiting = tokio::spawn({
+        let world = Arc::clone(world);
+        async move { world.gate.handle(call).await }
+    });
+    while world.queue.all().len() < count {
+        tokio::task::yield_now().await;
+    }
+    waiting
+}
+
+fn decide(world: &World, id: &ApprovalId, state: ApprovalState) {
+    world.queue.decide(id, state, "operator", None, world.clock.now()).unwrap();
+}
+
+/// An agent that makes one call again and again has one question in the queue, and a thousand calls that wait for it.
+#[tokio::test]
+async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running() {
+    let calls =
+        CallLimits { calls: 1, waiting: 0, asking: 3, asking_per_caller: 2, ..Settings::default().calls };
+    let world = world(Does::EchoesArguments, calls);
+    let first = waits(&world, of("ann", "one"), 1).await;
+    let _second = waits(&world, of("ann", "two"), 2).await;
+    for text in ["one", "two", "three"] {
+        let outcome = world.gate.handle(of("ann", text)).await;
+        assert_eq!(shown(&outcome), "execute.busy: too many of your calls wait for a person");
+    }
+    assert_eq!(world.queue.all().len(), 2, "nobody is asked about a call that was turned away");
+    let _third = waits(&world, of("bob", "one"), 3).await;
+    let outcome = world.gate.handle(of("cid", "one")).await;
+    assert_eq!(shown(&outcome), "execute.busy: too many calls wait for a person");
+    // All of them together hold no place to run in.
+    let free = world.call("free", json!({ "text": "hi" })).await;
+    assert_eq!(shown(&free), r#"released: {"text":"hi"}"#);
+    // Who does not wait needs no place to wait in.
+    let mut leaves = of("cid", "four");
+    leaves.ask = None;
+    assert!(matches!(world.gate.handle(leaves).await, Outcome::Pending(_)));
+    decide(&world, &world.queue.all()[0].id, ApprovalState::Approved);
+    assert_eq!(shown(&first.await.unwrap()), r#"released: {"text":"one"}"#);
+    let _again = waits(&world, of("ann", "five"), 5).await;
+}
+
+/// One place to run in, and somebody has it.
+async fn with_one_place_taken(world: &Arc<World>) -> JoinHandle<Outcome> {
+    let running = tokio::spawn({
+        let world = Arc::clone(world);
+        async move { world.call("free", json!({ "text": "hi" })).await }
+    });
+    while world.fake.runs() == 0 {
+        tokio::task::yield_now().await;
+    }
+    running
+}
+
+async fn ended(task: JoinHandle<Outcome>) {
+    task.abort();
+    drop(task.await);
+}
+
+const BUSY: &str = "execute.busy: too many calls are running and waiting";
+
+/// A person has said yes. That the gateway is busy just now must not cost them a second look.
+#[tokio::test]
+async fn a_busy_gateway_does_not_spend_a_yes() {
+    let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
+    let world = world(Does::NeverEnds, calls);
+    let hi = || call("say", json!({ "text": "hi" }));
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
+    let id = world.queue.only().id;
+    let running = with_one_place_taken(&world).await;
+    // Said by the client itself, then found in the queue, then said again.
+    let mut answered = hi();
+    answered.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+    for call in [answered.clone(), hi(), answered] {
+        assert_eq!(shown(&world.gate.handle(call).await), BUSY);
+        assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is still there");
+    }
+    let record = world.journal.last();
+    assert_eq!(record["approval"], json!({ "id": id.as_str(), "state": "approved", "by": "client" }));
+    ended(running).await;
+    let again = tokio::spawn({
+        let (world, call) = (Arc::clone(&world), hi());
+        async move { world.gate.handle(call).await }
+    });
+    while world.fake.runs() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.queue.only().state, ApprovalState::Used);
+    ended(again).await;
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)), "and it was good once");
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn a_busy_gateway_does_not_spend_a_yes_that_was_waited_for() {
+    let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
+    let world = world(Does::NeverEnds, calls);
+    let waiting = waits(&world, of("ann", "hi"), 1).await;
+    let running = with_one_place_taken(&world).await;
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    assert_eq!(shown(&waiting.await.unwrap()), BUSY);
+    assert_eq!(world.queue.only().state, ApprovalState::Approved);
+    assert_eq!(world.fake.runs(), 1, "only the one that was running");
+    ended(running).await;
+}
+
+/// The place is taken before the yes is spent, so several calls may hold one each; the yes is good for one of them.
+#[tokio::test]
+async fn of_several_calls_with_a_place_each_one_spends_the_yes() {
+    let calls = CallLimits { calls: 16, calls_per_caller: 16, ..Settings::default().calls };
+    let world = world(Does::EchoesArguments, calls);
+    let hi = || call("say", json!({ "text": "hi" }));
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    let all: Vec<JoinHandle<Outcome>> = (0..16)
+        .map(|_| {
+            let (world, call) = (Arc::clone(&world), hi());
+            tokio::spawn(async move { world.gate.handle(call).await })
+        })
+        .collect();
+    let mut released = 0;
+    for one in all {
+        match one.await.unwrap() {
+            Outcome::Released(_) => released += 1,
+            Outcome::Pending(_) => {}
+            other => panic!("neither run nor asked about: {other:?}"),
+        }
+    }
+    assert_eq!((released, world.fake.runs()), (1, 1));
+}
+
+/// A token that can be revoked.
+#[derive(Default)]
+struct Token {
+    is_revoked: AtomicBool,
+}
+
+impl Token {
+    fn revoke(&self) {
+        self.is_revoked.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Standing for Token {
+    fn holds(&self) -> bool {
+        !self.is_revoked.load(Ordering::SeqCst)
+    }
+}
+
+fn by(token: &Arc<Token>, mut call: Call) -> Call {
+    call.standing = Some(Arc::clone(token) as Arc<dyn Standing>);
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_with_its_callers_token_while_it_waits_for_a_person() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let token = Arc::<Token>::default();
+    let waiting = waits(&world, by(&token, of("ann", "hi")), 1).await;
+    token.revoke();
+    let outcome = waiting.await.unwrap();
+    assert_eq!(outcome.reason(), Some(Reason::CallerLapsed), "long before the time to answer is over");
+    assert_eq!(world.queue.only().state, ApprovalState::Pending, "nobody has answered");
+    assert_eq!(world.fake.runs(), 0);
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn a_yes_for_a_caller_whose_token_is_gone_runs_nothing() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let token = Arc::<Token>::default();
+    let waiting = waits(&world, by(&token, of("ann", "hi")), 1).await;
+    token.revoke();
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::CallerLapsed));
+    assert_eq!(world.queue.only().state, ApprovalState::Approved, "and is not spent");
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_good_token_runs_what_was_approved() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let waiting = waits(&world, by(&Arc::default(), of("ann", "hi")), 1).await;
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    assert_eq!(shown(&waiting.await.unwrap()), r#"released: {"text":"hi"}"#);
+}
+
+/// The queue before the running calls is a wait as well.
+#[tokio::test]
+async fn a_call_whose_token_went_while_it_waited_for_a_place_does_not_run() {
+    let calls = CallLimits { calls: 1, waiting: 1, ..Settings::default().calls };
+    let world = world(Does::NeverEnds, calls);
+    let token = Arc::<Token>::default();
+    let running = with_one_place_taken(&world).await;
+    let queued = tokio::spawn({
+        let (world, call) = (Arc::clone(&world), by(&token, call("free", json!({ "text": "ho" }))));
+        async move { world.gate.handle(call).await }
+    });
+    while world.gate.open_calls() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let away = world.gate.handle(call("free", json!({ "text": "hi" }))).await;
+    assert_eq!(shown(&away), BUSY, "the queue is full with the one that waits");
+    token.revoke();
+    ended(running).await;
+    assert_eq!(queued.await.unwrap().reason(), Some(Reason::CallerLapsed));
+    assert_eq!(world.fake.runs(), 1, "only the one that was running");
+}

@@ -1,0 +1,49 @@
+//! Would the caller of a request still be let in? For what outlives its beginning: streams, and calls that wait.
+
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use toolgate_gate::{Clock, Standing};
+
+use super::{
+    Authenticator,
+    identity::{How, Identity},
+};
+
+/// By what a caller was let in, in the request's extensions. Whoever keeps something open for long looks at it again.
+#[derive(Clone)]
+pub struct CallerStanding(pub Arc<dyn Standing>);
+
+impl CallerStanding {
+    pub(crate) fn of(
+        identity: &Identity,
+        authenticator: &Arc<Authenticator>,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        Self(Arc::new(Proof {
+            authenticator: Arc::clone(authenticator),
+            clock: Arc::clone(clock),
+            how: identity.how.clone(),
+            expires: identity.expires,
+        }))
+    }
+}
+
+impl fmt::Debug for CallerStanding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallerStanding").finish_non_exhaustive()
+    }
+}
+
+/// How the caller has proved who they are, without the token: nothing behind the door can leak it.
+struct Proof {
+    authenticator: Arc<Authenticator>,
+    clock: Arc<dyn Clock>,
+    how: How,
+    expires: Option<SystemTime>,
+}
+
+impl Standing for Proof {
+    fn holds(&self) -> bool {
+        self.authenticator.still_lets_in(&self.how, self.expires, self.clock.now())
+    }
+}
