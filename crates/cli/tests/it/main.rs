@@ -31,4 +31,5 @@ mod new;
 mod place;
 mod pool;
 mod resolve;
+mod stand_ins;
 mod stopping;
