@@ -92,7 +92,7 @@ fn tighten(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let Origin::File(file) = &tool.origin else { return Ok(()) };
-    if wider.is_empty() {
+    if wider.iter().all(|one| one.enough.is_null()) {
         return Ok(());
     }
     draft::change(file, &tool.name, |document| {

@@ -33,3 +33,4 @@ mod pool;
 mod resolve;
 mod stand_ins;
 mod stopping;
+mod tighten;
