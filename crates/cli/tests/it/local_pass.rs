@@ -1,6 +1,7 @@
-//! A document that grants more than its run used: it is said, and `--tighten` takes it away without touching anything else.
+//! Test runs from the command line: what a document grants beyond its run is said, and `--tighten` takes it away without
+//! touching anything else; no flag is ignored.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use serde_json::{Value, json};
 
@@ -98,6 +99,52 @@ fn what_was_used_without_being_named_stays() {
         assert!(!said.contains("wider"), "{said}");
         assert_eq!(text_of(&place), before);
         place.ok(&["test", TOOL]);
+    }
+}
+
+#[test]
+fn a_flag_that_would_change_nothing_is_refused() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    for (flag, key) in [
+        ("--workspace", "workspace"),
+        ("--profiles", "policy.profiles"),
+        ("--baseline", "policy.baseline"),
+        ("--overrides", "policy.overrides"),
+    ] {
+        let said = place.fails(&["test", flag, "."], 2);
+        assert!(said.contains(&format!("`{flag}` goes with paths")) && said.contains(key), "{said}");
+    }
+    let said = place.fails(&["test", "tools/say.json", "--config", "toolgate.yaml"], 2);
+    assert!(said.contains("`--config` goes without paths"), "{said}");
+    place.ok(&["test", "--config", "toolgate.yaml"]);
+}
+
+/// Where no namespace can be made, the jail is not hardened.
+#[test]
+fn a_hardened_run_is_hardened_with_and_without_paths() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    let no_more = "for kind in user net mnt ipc pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec \"$@\"";
+    for paths in [&[][..], &["tools/say.json"]] {
+        let test = |more: &[&str]| {
+            let output = Command::new("unshare")
+                .args(["--user", "--map-root-user", "sh", "-c", no_more, "sh"])
+                .arg(env!("CARGO_BIN_EXE_toolgate"))
+                .arg("test")
+                .args(paths)
+                .args(more)
+                .current_dir(place.path())
+                .env_remove("TOOLGATE_CONFIG")
+                .output()
+                .unwrap();
+            let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            (output.status.code(), said.concat())
+        };
+        let (code, said) = test(&[]);
+        assert_eq!(code, Some(0), "{said}");
+        let (code, said) = test(&["--hardened"]);
+        assert!(code == Some(1) && said.contains("this host does not enforce"), "{said}");
     }
 }
 
