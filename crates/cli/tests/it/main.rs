@@ -32,5 +32,6 @@ mod new;
 mod place;
 mod pool;
 mod resolve;
+mod signed_callers;
 mod stand_ins;
 mod stopping;
