@@ -43,7 +43,7 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
     {
         return Ok(Consent::Trusted);
     }
-    let spent = match (&checked.bound.admitted.call.answer, gate.approvals.client_may_answer) {
+    let spent = match (&checked.bound.admitted.call.answer, gate.approvals().client_may_answer) {
         (Some(given), true) => Some(answered(gate, &binding, &given.approval, given.answer, now).await?),
         _ => spend(gate, &binding, None, now).await?,
     };
@@ -106,10 +106,10 @@ async fn open_and_wait(
 ) -> Result<Spent, Stop> {
     let binding = question.binding.clone();
     let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
-    let asker = checked.bound.admitted.call.ask.clone().filter(|_| gate.approvals.client_may_answer);
+    let asker = checked.bound.admitted.call.ask.clone().filter(|_| gate.approvals().client_may_answer);
     let Some(asker) = asker else { return Err(pending(approval)) };
     let mut changes = gate.queue.changes();
-    let answer = timeout(gate.approvals.timeout, async {
+    let answer = timeout(gate.approvals().timeout, async {
         tokio::select! {
             answer = put_to_client(asker, &approval) => Some(answer),
             () = decided_elsewhere(gate, &approval.id, &mut changes) => None,
@@ -231,7 +231,7 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
             .collect(),
         risk: tool.level.name().to_owned(),
         created: now,
-        expires: now + gate.approvals.expires,
+        expires: now + gate.approvals().expires,
     }
 }
 
@@ -267,7 +267,7 @@ fn trust_of(
         flow: checked.bound.admitted.call.client.conversation.clone().unwrap_or_default(),
         tool_digest: binding.tool_digest.clone(),
         policy_digest: binding.policy_digest.clone(),
-        expires: now + gate.approvals.trust,
+        expires: now + gate.approvals().trust,
     })
 }
 
