@@ -10,6 +10,7 @@
 
 mod architecture;
 mod attacks;
+mod bash_in_container;
 mod bench;
 mod cases;
 mod catalog;
