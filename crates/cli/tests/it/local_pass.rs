@@ -126,7 +126,7 @@ fn a_hardened_run_is_hardened_with_and_without_paths() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     let no_more = "for kind in user net mnt ipc pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec \"$@\"";
-    for paths in [&[][..], &["tools/say.json"]] {
+    for paths in [&[][..], &["tools/say.json"][..]] {
         let test = |more: &[&str]| {
             let output = Command::new("unshare")
                 .args(["--user", "--map-root-user", "sh", "-c", no_more, "sh"])

@@ -63,8 +63,8 @@ fn write_world(world: &Path) {
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let hosts: String = HOSTS.iter().map(|name| format!("{ADDRESS} {name}\n")).collect();
-    fs::write(world.join("hosts"), hosts).unwrap();
+    let hosts = HOSTS.map(|name| format!("{ADDRESS} {name}\n"));
+    fs::write(world.join("hosts"), hosts.concat()).unwrap();
 }
 
 /// What cannot be copied is not needed: a user who is not root may not read all of `/etc`.

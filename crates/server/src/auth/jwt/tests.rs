@@ -499,8 +499,8 @@ async fn every_required_scope_must_be_there() {
     assert!(ask(needing(&["tools:call", "mcp"]), &token).await.is_ok());
     for (scopes, header) in [
         (&["tools:call", "other"][..], r#"scope="other tools:call""#),
-        (&["tools"], r#"scope="tools""#),
-        (&["TOOLS:CALL"], r#"scope="TOOLS:CALL""#),
+        (&["tools"][..], r#"scope="tools""#),
+        (&["TOOLS:CALL"][..], r#"scope="TOOLS:CALL""#),
     ] {
         let challenge = ask(needing(scopes), &token).await.unwrap_err();
         assert_eq!(challenge.code, DoorCode::InsufficientScope);
