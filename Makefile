@@ -10,6 +10,7 @@ run: setup ## build, and start the gateway on a demo workspace
 	$(CARGO) build --release --locked --package toolgate
 	@scripts/demo target/release/toolgate
 
+# Without a network: TOOLGATE_TESTS_OFFLINE=1 make test leaves out the clients that others wrote, and says so.
 test: setup lint ## everything that must hold before a change lands
 	@scripts/setup-clients
 	@scripts/setup-podman

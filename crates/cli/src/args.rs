@@ -1,6 +1,6 @@
 //! What can be asked for? The help texts are part of the product.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
@@ -190,13 +190,19 @@ pub struct TestArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Sandbox")]
 pub struct SandboxArgs {
-    /// What `$WORKSPACE` stands for: the folder that file tools see
-    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub workspace: PathBuf,
+    /// What `$WORKSPACE` stands for: the folder that file tools see; the current one where absent
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
 
     /// Refuse to run where namespaces, Landlock or an unprivileged user are missing
     #[arg(long)]
     pub hardened: bool,
+}
+
+impl SandboxArgs {
+    pub fn workspace(&self) -> &Path {
+        self.workspace.as_deref().unwrap_or(Path::new("."))
+    }
 }
 
 /// Where the policy comes from; what is shipped when absent.

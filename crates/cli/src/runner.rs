@@ -52,9 +52,9 @@ impl Runner {
         };
         let pool = Pool::new(config).map_err(|error| told("no sandbox", error))?;
         let workspace = args
-            .workspace
+            .workspace()
             .canonicalize()
-            .map_err(|error| Failure::at(&args.workspace, format!("no workspace: {error}")))?;
+            .map_err(|error| Failure::at(args.workspace(), format!("no workspace: {error}")))?;
         let home = std::env::var_os("HOME").map(Into::into).filter(|home: &PathBuf| home.is_absolute());
         let guarded = toolgate_config::guarded_in(&workspace, &|name| std::env::var(name).ok());
         let places = Places { workspace, home, guarded };

@@ -50,9 +50,11 @@ pub fn print_wider(
 ) -> Result<Vec<Wider>, Failure> {
     let wider = wider(candidate, trial);
     for one in &wider {
+        // What --tighten leaves alone, for its author to decide.
+        let by_hand = if one.enough.is_null() { "; narrow it by hand in `capability`" } else { "" };
         writeln!(
             terminal,
-            "  wider    sandboxOverrides.{} is `{}`, the run used {}",
+            "  wider    sandboxOverrides.{} is `{}`, the run used {}{by_hand}",
             one.setting,
             visible(&one.declared),
             visible(&one.used)

@@ -111,6 +111,13 @@ const JWT: &[Key] = &[
         Text("permissions"),
         "The claim with the permissions, a list or words in a text; `scope` counts too.",
     ),
+    text(
+        "admin_permission",
+        Shape::Permission,
+        Null,
+        "The permission that makes its holder an admin; where null, nobody of this issuer is one.",
+    ),
+    texts("required_scopes", Shape::Scope, "Scopes that every token must carry, or it is refused."),
     duration("jwks_refresh", MINUTE, DAY, "10m", "How often the keys at `jwks_url` are read again."),
 ];
 

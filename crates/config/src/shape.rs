@@ -19,6 +19,8 @@ pub(crate) enum Shape {
     /// Of a collector.
     Endpoint,
     Permission,
+    /// Of OAuth: RFC 6749, 3.3.
+    Scope,
     /// Of an environment variable.
     EnvName,
     /// Of a tool, tag, category or claim.
@@ -52,6 +54,8 @@ impl Shape {
                 Err(self.complaint(text, "has a `*`, which is not a wildcard here"))
             }
             Self::Words | Self::Name | Self::Permission => Ok(()),
+            Self::Scope if text.bytes().all(is_scope_byte) => Ok(()),
+            Self::Scope => Err(self.complaint(text, "is not one word of plain ASCII")),
             Self::EnvName if is_env_name(text) => Ok(()),
             // Whoever mistakes this key for the secret itself does not want to see it in a log.
             Self::EnvName => Err(Complaint::new("not the name of an environment variable", self.remedy())),
@@ -71,6 +75,7 @@ impl Shape {
             Self::Host => r"^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$",
             Self::Origin => r"^[a-z][a-z0-9+.-]*://[^\s/?#@\\*]+$",
             Self::Permission | Self::Name => r"^[^\s*]([^*]*[^\s*])?$",
+            Self::Scope => r"^[!#-\[\]-~]+$",
             Self::EnvName => "^[A-Z_][A-Z0-9_]*$",
             Self::Words => r"^\S(.*\S)?$",
         }
@@ -85,6 +90,7 @@ impl Shape {
             Self::Host => "host",
             Self::Origin => "origin",
             Self::Permission => "permission",
+            Self::Scope => "scope",
             Self::EnvName => "VARIABLE",
             Self::Name => "name",
             Self::Words => "text",
@@ -105,6 +111,7 @@ impl Shape {
             Self::KeySetUrl => "write the whole address: `https://login.example.com/keys.json`",
             Self::Endpoint => "write the collector's address: `http://127.0.0.1:4318`",
             Self::Permission => "name each permission",
+            Self::Scope => "list each scope by itself, such as `tools:call`, without spaces and quotes",
             Self::EnvName => {
                 "write the name of a variable in capitals, such as `TOOLGATE_SECRET`; a secret itself does not belong into this file"
             }
@@ -190,6 +197,11 @@ fn is_env_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
+/// What may stand between the quotes of a challenge.
+const fn is_scope_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
+}
+
 const MAX_TEXT_BYTES: usize = 4_096;
 const MAX_SHOWN: usize = 80;
 
@@ -246,6 +258,15 @@ mod tests {
         check(Shape::Path, "a\u{1b}[2Jb", "the text has a control character in it");
         assert_eq!(shown("a\u{202e}b\n"), "a\\u{202e}b\\n");
         assert_eq!(shown(&"x".repeat(100)), format!("{}…", "x".repeat(80)));
+    }
+
+    #[test]
+    fn a_scope_is_one_word() {
+        check(Shape::Scope, "tools:call", "ok");
+        check(Shape::Scope, "https://a.example/scope", "ok");
+        check(Shape::Scope, "a b", "`a b` is not one word of plain ASCII");
+        check(Shape::Scope, "a\"b", "`a\"b` is not one word of plain ASCII");
+        check(Shape::Scope, "ä", "`ä` is not one word of plain ASCII");
     }
 
     #[test]

@@ -37,14 +37,14 @@ pub(crate) struct Inner {
     changes: watch::Sender<u64>,
     is_closing: AtomicBool,
     pub(crate) open_calls: Arc<OpenCalls>,
-    limits: ArgumentLimits,
+    limits: ArcSwap<ArgumentLimits>,
     pub(crate) limiter: Limiter,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) on_journal_failure: OnJournalFailure,
     pub(crate) shows: Shows,
     pub(crate) secrets: Arc<Detector>,
     pub(crate) queue: Arc<dyn ApprovalQueue>,
-    pub(crate) approvals: ApprovalSettings,
+    approvals: ArcSwap<ApprovalSettings>,
     pub(crate) policy: Arc<dyn ToolPolicy>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
@@ -138,6 +138,12 @@ impl Gate {
         self.replace(self.0.live.load().only(wanted));
     }
 
+    /// Puts other settings in force. A call that waits for a person waits as long as it was told to.
+    pub fn adjust(&self, approvals: ApprovalSettings, arguments: ArgumentLimits) {
+        self.0.approvals.store(Arc::new(approvals));
+        self.0.limits.store(Arc::new(arguments));
+    }
+
     /// All live tools in order, hidden from nobody; for operators.
     pub fn all(&self) -> Vec<Arc<LiveTool>> {
         self.0.live.load().page(None, usize::MAX, |_| true).map(|(tools, _)| tools).unwrap_or_default()
@@ -203,14 +209,14 @@ impl Inner {
             changes: watch::Sender::new(0),
             is_closing: AtomicBool::new(false),
             open_calls: Arc::default(),
-            limits: parts.arguments,
+            limits: ArcSwap::from_pointee(parts.arguments),
             limiter: Limiter::new(parts.calls),
             journal: parts.journal,
             on_journal_failure: parts.on_journal_failure,
             shows: parts.shows,
             secrets: parts.secrets,
             queue: parts.queue,
-            approvals: parts.approvals,
+            approvals: ArcSwap::from_pointee(parts.approvals),
             policy,
             clock,
             observer,
@@ -222,8 +228,12 @@ impl Inner {
         self.live.load_full()
     }
 
-    pub const fn limits(&self) -> ArgumentLimits {
-        self.limits
+    pub fn limits(&self) -> ArgumentLimits {
+        **self.limits.load()
+    }
+
+    pub fn approvals(&self) -> ApprovalSettings {
+        **self.approvals.load()
     }
 
     pub fn is_closing(&self) -> bool {

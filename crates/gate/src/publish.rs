@@ -1,5 +1,6 @@
 //! The other flow: a document becomes a candidate, passes its test run, and may be live.
 
+mod folder;
 mod observed;
 
 use std::{sync::Arc, time::SystemTime};

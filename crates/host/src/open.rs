@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value, json};
 use toolgate_config::{
     Config, Overrides,
-    model::{ApprovalDefault as Ask, AuditSync, OnAuditFailure},
+    model::{ApprovalDefault as Ask, Approvals, AuditSync, OnAuditFailure},
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
@@ -150,7 +150,7 @@ impl Toolgate {
     }
 
     /// Reads configuration, policies and documents anew. A mistake in any of them leaves everything as it was. Of the
-    /// configuration, what chooses tools and policies counts at once; the rest after a restart.
+    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
     pub async fn reload_with(&self, overrides: &Overrides) -> Result<Arc<Loaded>, Vec<Problem>> {
         let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
         let (config, awaits_restart) = self.read_config(overrides)?;
@@ -169,6 +169,8 @@ impl Toolgate {
             self.note(&json!({ "kind": "tools.rejected", "problems": told })).map_err(broken)?;
             return Err(problems);
         }
+        let config = self.config();
+        self.gate.adjust(approval_settings(&config.approvals), argument_limits(&config));
         self.put_in_force(loaded).map_err(broken)
     }
 
@@ -326,6 +328,15 @@ impl Toolgate {
         let mut config = current.as_ref().clone();
         (config.tools, config.catalog, config.exposure, config.policy) =
             (read.tools, read.catalog, read.exposure, read.policy);
+        let kept = &current.approvals;
+        config.approvals = Approvals {
+            // The doors were opened with it, and a flag may have closed it.
+            client_may_answer: kept.client_may_answer,
+            max_pending: kept.max_pending,
+            max_pending_per_caller: kept.max_pending_per_caller,
+            ..read.approvals
+        };
+        (config.limits.arguments, config.limits.depth) = (read.limits.arguments, read.limits.depth);
         Ok((config, awaits_restart))
     }
 
@@ -350,7 +361,10 @@ impl Toolgate {
 
 /// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.
 fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
-    let counts_at_once = |key: &str| IN_FORCE_AT_ONCE.contains(&key.split('.').next().unwrap_or(key));
+    let counts_at_once = |key: &str| {
+        let rest_behind = |section: &&'static str| key.strip_prefix(*section);
+        IN_FORCE_AT_ONCE.iter().filter_map(rest_behind).any(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
     let value_in = |config: &Config, key: &str| {
         config.entries().iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
     };
@@ -365,8 +379,20 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
     keys
 }
 
-/// The sections of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 4] = ["tools", "catalog", "exposure", "policy"];
+/// The sections and keys of the configuration that a reload takes over.
+const IN_FORCE_AT_ONCE: [&str; 11] = [
+    "tools",
+    "catalog",
+    "exposure",
+    "policy",
+    "approvals.default",
+    "approvals.ask_from",
+    "approvals.timeout",
+    "approvals.expires",
+    "approvals.trust",
+    "limits.arguments",
+    "limits.depth",
+];
 
 /// The database alone, for what needs neither tools nor sandbox.
 pub fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
@@ -456,8 +482,6 @@ fn gate_parts(
     secrets: Arc<Detector>,
 ) -> GateParts {
     let approvals = &config.approvals;
-    let lowest =
-        RiskLevel::ALL.get(usize::from(approvals.ask_from.level())).copied().unwrap_or(RiskLevel::L1);
     GateParts {
         journal: Arc::new(journal.clone()),
         on_journal_failure: match config.audit.on_failure {
@@ -466,21 +490,8 @@ fn gate_parts(
         },
         shows: if config.audit.debug { Shows::Everything } else { Shows::Digests },
         queue: recorded_queue(journal, state),
-        approvals: ApprovalSettings {
-            default: match approvals.default {
-                Ask::ByRisk => ApprovalDefault::From(lowest),
-                Ask::Never => ApprovalDefault::Never,
-                Ask::Always => ApprovalDefault::Always,
-            },
-            client_may_answer: approvals.client_may_answer,
-            timeout: approvals.timeout,
-            expires: approvals.expires,
-            trust: approvals.trust,
-        },
-        arguments: ArgumentLimits {
-            bytes: usize::try_from(config.limits.arguments).unwrap_or(usize::MAX),
-            depth: config.limits.depth as usize,
-        },
+        approvals: approval_settings(approvals),
+        arguments: argument_limits(config),
         calls: CallLimits {
             calls: config.limits.calls as usize,
             calls_per_caller: config.limits.calls_per_caller as usize,
@@ -489,6 +500,29 @@ fn gate_parts(
             asking_per_caller: approvals.max_pending_per_caller as usize,
         },
         secrets,
+    }
+}
+
+fn approval_settings(approvals: &Approvals) -> ApprovalSettings {
+    let lowest =
+        RiskLevel::ALL.get(usize::from(approvals.ask_from.level())).copied().unwrap_or(RiskLevel::L1);
+    ApprovalSettings {
+        default: match approvals.default {
+            Ask::ByRisk => ApprovalDefault::From(lowest),
+            Ask::Never => ApprovalDefault::Never,
+            Ask::Always => ApprovalDefault::Always,
+        },
+        client_may_answer: approvals.client_may_answer,
+        timeout: approvals.timeout,
+        expires: approvals.expires,
+        trust: approvals.trust,
+    }
+}
+
+fn argument_limits(config: &Config) -> ArgumentLimits {
+    ArgumentLimits {
+        bytes: usize::try_from(config.limits.arguments).unwrap_or(usize::MAX),
+        depth: config.limits.depth as usize,
     }
 }
 

@@ -75,7 +75,7 @@ impl Authenticator {
         // A good token passes however many wrong ones came from the same address, which may be a proxy's: nobody guesses
         // 256 bits. Whoever is wrong too often no longer learns that.
         let wrong = match self.verify(token, now).await {
-            Err(wrong) if wrong.code != DoorCode::Unavailable => wrong,
+            Err(wrong) if !matches!(wrong.code, DoorCode::Unavailable | DoorCode::InsufficientScope) => wrong,
             other => return other,
         };
         let wait = self.throttle.wait(peer, now);

@@ -19,8 +19,13 @@ use crate::{
 
 pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     gateway::wait(async {
+        refuse_idle_flags(args)?;
         if args.paths.is_empty() {
-            let toolgate = args.config.open().await?;
+            let mut config = args.config.load(&Overrides::default())?;
+            if args.sandbox.hardened {
+                config.worker.required = RequiredJail::Hardened;
+            }
+            let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
             return test_all(&toolgate, args, terminal).await;
         }
         // Nothing is remembered of documents that belong to no workspace.
@@ -30,6 +35,29 @@ pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
         test_all(&toolgate, args, terminal).await
     })
+}
+
+/// A flag that would change nothing is refused, or somebody believes that it did.
+fn refuse_idle_flags(args: &TestArgs) -> Result<(), Failure> {
+    if !args.paths.is_empty() {
+        return match args.config.config {
+            Some(_) => Err(Failure::new("`--config` goes without paths: it says which tools are tested")),
+            None => Ok(()),
+        };
+    }
+    let policy = &args.policy;
+    let given = [
+        ("--workspace", "workspace", args.sandbox.workspace.is_some()),
+        ("--profiles", "policy.profiles", policy.profiles.is_some()),
+        ("--baseline", "policy.baseline", policy.baseline.is_some()),
+        ("--overrides", "policy.overrides", policy.overrides.is_some()),
+    ];
+    match given.into_iter().find(|(_, _, is_given)| *is_given) {
+        Some((flag, key, _)) => Err(Failure::new(format!(
+            "`{flag}` goes with paths; for the tools of the workspace the configuration says it, as `{key}`"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Failure> {
@@ -42,7 +70,7 @@ fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Fail
     }
     let defaults = Config::parse("version: 1\n", &here, &|_| None, &Overrides::default());
     let mut config = defaults.map_err(|_| Failure::new("our own defaults are wrong; report this"))?;
-    config.workspace = here.join(&args.sandbox.workspace);
+    config.workspace = here.join(args.sandbox.workspace());
     config.also_guarded = toolgate_config::guarded_in(&config.workspace, &|name| std::env::var(name).ok());
     config.state = scratch.join("state");
     config.tools = args.paths.iter().map(|path| here.join(path)).collect();
@@ -92,7 +120,7 @@ fn tighten(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let Origin::File(file) = &tool.origin else { return Ok(()) };
-    if wider.is_empty() {
+    if wider.iter().all(|one| one.enough.is_null()) {
         return Ok(());
     }
     draft::change(file, &tool.name, |document| {

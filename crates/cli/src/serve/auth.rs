@@ -58,10 +58,11 @@ fn issuer(issuer: &JwtIssuer) -> Result<IssuerSettings, Failure> {
         keys,
         subject_claim: issuer.subject_claim.clone(),
         permissions_claim: Some(issuer.permissions_claim.clone()),
-        admin_permission: None,
+        admin_permission: issuer.admin_permission.clone(),
+        required_scopes: issuer.required_scopes.iter().cloned().collect(),
         clock_skew: issuer.clock_skew,
         refresh: issuer.jwks_refresh,
-        scopes: Vec::new(),
+        scopes: issuer.required_scopes.clone(),
     })
 }
 

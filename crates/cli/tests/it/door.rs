@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -174,9 +175,42 @@ fn edits_are_live_without_a_restart_and_mistakes_are_not() {
     place.configure("exposure:\n  exclude: [say]\n");
     serving.wait_for("did you mean `excluded`?");
     assert_eq!(serving.names(&token), ["word_count"]);
-    place.configure("approvals:\n  default: always\n");
+    place.configure(
+        "approvals:\n  default: always\n  client_may_answer: false\nlimits:\n  calls: 7\n  depth: 9\n",
+    );
     let said = serving.wait_for("not in force before a restart");
-    assert!(said.contains("approvals.default"), "{said}");
+    assert!(said.contains("approvals.client_may_answer") && said.contains("limits.calls"), "{said}");
+    assert!(!said.contains("approvals.default") && !said.contains("limits.depth"), "{said}");
+    serving.stop();
+}
+
+#[test]
+fn when_a_person_is_asked_and_how_large_arguments_are_is_live_without_a_restart() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let call = |text: &str| serving.call(&token, "word_count", &json!({ "text": text })).to_string();
+    // A file that is written is seen once or twice, so that no single line of the log says that this edit is live.
+    let until = |text: &str, expect: &str| {
+        let patience = Instant::now() + Duration::from_mins(1);
+        while !call(text).contains(expect) {
+            assert!(Instant::now() < patience, "never `{expect}`: {}", call(text));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until("to be", "\"words\":2");
+    place.configure("approvals:\n  default: always\n");
+    until("to be", "decide.approval_pending");
+    let long = "be ".repeat(1000);
+    place.configure("limits:\n  arguments: 1KiB\n");
+    until(&long, "bind.too_large");
+    assert!(call("to be or").contains("\"words\":3"), "nobody is asked any more");
+    place.configure("limits:\n  argument: 1MiB\n");
+    serving.wait_for("did you mean `arguments`?");
+    assert!(call(&long).contains("bind.too_large"), "a mistake leaves what was in force");
+    place.configure("");
+    until(&long, "\"words\":1000");
     serving.stop();
 }
 

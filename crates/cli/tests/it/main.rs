@@ -10,6 +10,7 @@
 
 mod architecture;
 mod attacks;
+mod bash_in_container;
 mod bench;
 mod cases;
 mod catalog;
@@ -25,6 +26,7 @@ mod generated;
 mod help;
 mod import_export;
 mod js;
+mod local_pass;
 mod malformed;
 mod many_files;
 mod new;
@@ -32,4 +34,6 @@ mod place;
 mod pool;
 mod refusals;
 mod resolve;
+mod signed_callers;
+mod stand_ins;
 mod stopping;

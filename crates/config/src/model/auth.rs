@@ -35,6 +35,9 @@ pub struct JwtIssuer {
     pub clock_skew: Duration,
     pub subject_claim: String,
     pub permissions_claim: String,
+    /// Whoever holds it is an admin; nobody is where it is absent.
+    pub admin_permission: Option<String>,
+    pub required_scopes: Vec<String>,
     #[serde(deserialize_with = "duration_of")]
     pub jwks_refresh: Duration,
 }

@@ -62,6 +62,7 @@ fn everything_can_be_said() {
     let [issuer] = config.auth.jwt.as_slice() else { panic!("{:?}", config.auth) };
     assert_eq!(issuer.key, JwtKey::PemFile("/srv/gate/keys/login.pem".into()));
     assert_eq!((issuer.clock_skew, issuer.subject_claim.as_str()), (Duration::from_millis(250), "sub"));
+    assert!(issuer.admin_permission.is_none() && issuer.required_scopes.is_empty());
     assert_eq!(config.metrics.otlp.unwrap().interval, Duration::from_secs(15));
 }
 

@@ -115,7 +115,7 @@ fn issuer(rest: &str) -> String {
     format!("{{version: 1, auth: {{jwt: [{{issuer: i, audience: a, {rest}}}]}}}}")
 }
 
-const SHAPES: [Shape; 11] = [
+const SHAPES: [Shape; 12] = [
     Shape::Path,
     Shape::Address,
     Shape::PublicUrl,
@@ -124,6 +124,7 @@ const SHAPES: [Shape; 11] = [
     Shape::KeySetUrl,
     Shape::Endpoint,
     Shape::Permission,
+    Shape::Scope,
     Shape::EnvName,
     Shape::Name,
     Shape::Words,

@@ -115,12 +115,12 @@ fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
             // `auto` may also be what the document takes over with `extends`.
             let capability = &tool.spec.governance.capability;
             let is_stated = capability.approval.level.is_some() || capability.extends.is_some();
-            if gate.approvals.default.asks(tool.level) && !is_stated {
+            if gate.approvals().default.asks(tool.level) && !is_stated {
                 opinions.push(ask("risk", format!("rated {}", tool.level.name())));
             }
         }
     }
-    if gate.approvals.default == ApprovalDefault::Always {
+    if gate.approvals().default == ApprovalDefault::Always {
         opinions.push(ask("gateway", "the gateway confirms every call".to_owned()));
     }
     opinions.extend(checked.survey.questions.iter().map(|asked| ask(asked.source, asked.why.clone())));

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use toolgate_spec::model::{Body, NetworkMode};
 
+use super::folder;
 use crate::{
     live::LiveTool,
-    ports::{EffectKind, RunReport},
+    ports::{EffectEntry, EffectKind, RunReport},
 };
 
 /// What one run touched. One run is a witness, not a proof: another input may need more.
@@ -16,6 +17,8 @@ pub struct Observed {
     pub hosts: BTreeSet<String>,
     pub read: BTreeSet<String>,
     pub written: BTreeSet<String>,
+    /// The narrowest folder that holds all of these paths, where it can be known.
+    pub folder: Option<String>,
     pub helpers: BTreeSet<String>,
     pub statements: u64,
     pub memory_bytes: u64,
@@ -28,14 +31,20 @@ impl Observed {
             memory_bytes: report.usage.memory_bytes,
             ..Self::default()
         };
-        // What was refused was asked for, not used: it must never become a grant.
-        let is_used = |outcome: &str| outcome == "ok" || outcome.bytes().all(|byte| byte.is_ascii_digit());
-        for effect in report.effects.iter().filter(|effect| is_used(&effect.outcome)) {
+        let used = || report.effects.iter().filter(|effect| is_used(effect));
+        observed.folder = folder::narrowest(used());
+        for effect in used() {
             observed.helpers.insert(effect.what.split(' ').next().unwrap_or_default().to_owned());
             match effect.kind {
                 EffectKind::Fetch => observed.hosts.extend(host_of(&effect.target)),
                 EffectKind::Read => drop(observed.read.insert(effect.target.clone())),
-                EffectKind::Write => drop(observed.written.insert(effect.target.clone())),
+                EffectKind::Write => {
+                    // A copy names what it reads, and needs both rights.
+                    if effect.what == "safety.fs.copy" {
+                        observed.read.insert(effect.target.clone());
+                    }
+                    observed.written.insert(effect.target.clone());
+                }
             }
         }
         observed
@@ -46,6 +55,7 @@ impl Observed {
             "hosts": self.hosts,
             "read": self.read,
             "written": self.written,
+            "folder": self.folder,
             "helpers": self.helpers,
             "statements": self.statements,
             "memoryBytes": self.memory_bytes,
@@ -63,6 +73,7 @@ impl Observed {
             hosts: set("hosts"),
             read: set("read"),
             written: set("written"),
+            folder: value.get("folder").and_then(Value::as_str).map(str::to_owned),
             helpers: set("helpers"),
             statements: number("statements"),
             memory_bytes: number("memoryBytes"),
@@ -77,7 +88,8 @@ pub struct Wider {
     pub setting: &'static str,
     pub declared: String,
     pub used: String,
-    /// What would have been enough.
+    /// What would have been enough; an empty list takes the setting away. Null where another part of the document says the
+    /// same, so that this one cannot be narrowed alone.
     pub enough: Value,
 }
 
@@ -87,52 +99,63 @@ pub fn wider_than_used(tool: &LiveTool, observed: &Observed) -> Vec<Wider> {
     if matches!(tool.spec.body, Body::Handler(_)) {
         return Vec::new();
     }
-    let (network, files) = (&tool.policy.network, &tool.policy.files);
-    let mut wider = Vec::new();
-    let mode = network.mode.value;
-    if mode != NetworkMode::Blocked && observed.hosts.is_empty() {
-        wider.push(Wider {
-            setting: "networkMode",
-            declared: mode.name().to_owned(),
-            used: "no host".to_owned(),
-            enough: json!("blocked"),
-        });
-    } else if mode == NetworkMode::Allowlist {
-        let declared: Vec<String> = tool.spec.overrides.hosts_allow.clone();
-        let enough: Vec<&String> = observed.hosts.iter().collect();
-        let unused = declared.iter().any(|host| !observed.hosts.contains(host));
-        if unused {
-            wider.push(Wider {
-                setting: "hostsAllow",
-                declared: declared.join(", "),
-                used: observed.hosts.iter().cloned().collect::<Vec<_>>().join(", "),
-                enough: json!(enough),
-            });
-        }
-    } else if mode != NetworkMode::Blocked {
-        let enough: Vec<&String> = observed.hosts.iter().collect();
-        wider.push(Wider {
-            setting: "networkMode",
-            declared: mode.name().to_owned(),
-            used: observed.hosts.iter().cloned().collect::<Vec<_>>().join(", "),
-            enough: json!({ "networkMode": "allowlist", "hostsAllow": enough }),
-        });
-    }
-    let flags = [
-        ("fileRead", files.read.value, observed.read.is_empty()),
-        ("fileWrite", files.write.value, observed.written.is_empty()),
-    ];
-    for (setting, is_granted, is_unused) in flags {
-        if is_granted && is_unused {
-            wider.push(Wider {
-                setting,
-                declared: "true".to_owned(),
-                used: "no file".to_owned(),
-                enough: json!(false),
-            });
-        }
-    }
+    let mut wider: Vec<Wider> = wider_network(tool, observed).into_iter().collect();
+    wider.extend(unused_files(tool, observed));
+    wider.extend(folder::wider_base(tool, observed));
+    wider.extend(unused_classes(tool));
     wider
+}
+
+fn wider_network(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
+    let mode = tool.policy.network.mode.value;
+    let hosts: Vec<&str> = observed.hosts.iter().map(String::as_str).collect();
+    let declared = &tool.spec.overrides.hosts_allow;
+    let (setting, declared, enough) = match mode {
+        NetworkMode::Blocked => return None,
+        _ if hosts.is_empty() => ("networkMode", mode.name().to_owned(), json!("blocked")),
+        NetworkMode::Allowlist if declared.iter().all(|host| observed.hosts.contains(host)) => return None,
+        NetworkMode::Allowlist => ("hostsAllow", declared.join(", "), json!(hosts)),
+        NetworkMode::Strict | NetworkMode::Open => {
+            let enough = json!({ "networkMode": "allowlist", "hostsAllow": hosts });
+            ("networkMode", mode.name().to_owned(), enough)
+        }
+    };
+    let capability = &tool.spec.governance.capability.network;
+    let says_it_twice = capability.access.is_some() || capability.allowed_hosts.is_some();
+    let used = if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") };
+    Some(Wider { setting, declared, used, enough: if says_it_twice { Value::Null } else { enough } })
+}
+
+fn unused_files(tool: &LiveTool, observed: &Observed) -> impl Iterator<Item = Wider> {
+    let files = &tool.policy.files;
+    let flags = [
+        ("fileRead", files.read.value && observed.read.is_empty()),
+        ("fileWrite", files.write.value && observed.written.is_empty()),
+    ];
+    // Paths without the right to use them would be a contradiction.
+    let uses_none = observed.read.is_empty() && observed.written.is_empty();
+    let says_it_twice = uses_none && tool.spec.governance.capability.execution.allowed_paths.is_some();
+    flags.into_iter().filter(|(_, is_unused)| *is_unused).map(move |(setting, _)| Wider {
+        setting,
+        declared: "true".to_owned(),
+        used: "no file".to_owned(),
+        enough: if says_it_twice { Value::Null } else { json!(false) },
+    })
+}
+
+/// There are no host classes here, so that no run ever uses one.
+fn unused_classes(tool: &LiveTool) -> impl Iterator<Item = Wider> {
+    let overrides = &tool.spec.overrides;
+    let lists = [
+        ("addAllowClasses", &overrides.add_allow_classes),
+        ("removeDenyClasses", &overrides.remove_deny_classes),
+    ];
+    lists.into_iter().filter(|(_, classes)| !classes.is_empty()).map(|(setting, classes)| Wider {
+        setting,
+        declared: classes.join(", "),
+        used: "no class".to_owned(),
+        enough: json!([]),
+    })
 }
 
 /// The overrides with everything narrowed that the run did not use.
@@ -140,15 +163,22 @@ pub fn tightened(overrides: &Map<String, Value>, wider: &[Wider]) -> Map<String,
     let mut tight = overrides.clone();
     for one in wider {
         match &one.enough {
+            Value::Null => {}
+            Value::Array(none) if none.is_empty() => drop(tight.shift_remove(one.setting)),
             Value::Object(several) => tight.extend(several.clone()),
             enough => drop(tight.insert(one.setting.to_owned(), enough.clone())),
         }
         // An allow list means something in that mode only.
         if tight.get("networkMode").and_then(Value::as_str) == Some("blocked") {
-            tight.remove("hostsAllow");
+            tight.shift_remove("hostsAllow");
         }
     }
     tight
+}
+
+/// What was refused was asked for, not used: it must never become a grant.
+fn is_used(effect: &EffectEntry) -> bool {
+    effect.outcome == "ok" || effect.outcome.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The host of an address as it was asked for, without port and credentials.

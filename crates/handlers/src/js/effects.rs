@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules};
+use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Response, Rules};
 use toolgate_sandbox::{
     Effects,
     wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
@@ -121,6 +121,7 @@ impl CallEffects {
         match outcome {
             Ok(response) => {
                 let body = slice(&response.body, start, length).to_vec();
+                self.note_redirects(&what, &response, started);
                 self.note(what, target, response.status.to_string(), response.body.len() as u64, started);
                 EffectAnswer::Fetched(FetchAnswer {
                     status: response.status,
@@ -172,7 +173,9 @@ impl CallEffects {
     async fn file(&mut self, call: FileCall) -> EffectAnswer {
         let started = Instant::now();
         let what = format!("safety.fs.{}", printable(&call.function));
-        let target = call.arguments.first().cloned().unwrap_or_default();
+        // The pattern comes first where lines are looked for.
+        let place = usize::from(call.function == "grep");
+        let target = call.arguments.get(place).cloned().unwrap_or_default();
         let Some(grants) = self.scope.files.clone() else {
             let answer = refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
             self.note(what, target, "SECURITY files-not-granted".to_owned(), 0, started);
@@ -200,6 +203,14 @@ impl CallEffects {
                 refused(error.class.code(), error.helper, error.reason, &error.message)
             }
             Err(_) => refused("HELPER_RUNTIME", &what, "io", "the file function did not finish"),
+        }
+    }
+
+    /// Where redirects led was reached as well.
+    fn note_redirects(&mut self, what: &str, response: &Response, started: Instant) {
+        for hop in response.hops.iter().skip(1) {
+            let status = hop.status.unwrap_or(response.status).to_string();
+            self.note(what.to_owned(), hop.url.clone(), status, 0, started);
         }
     }
 

@@ -18,11 +18,13 @@ pub struct Challenge {
     pub retry_after: Option<Duration>,
     /// Who it is, where a token has proved it.
     pub caller: Option<String>,
+    /// The scopes that would have been enough, as configured; words with a space between.
+    pub scope: Option<String>,
 }
 
 impl Challenge {
     pub(crate) fn new(code: DoorCode, detail: &'static str) -> Self {
-        Self { code, detail, to_operator: detail.into(), retry_after: None, caller: None }
+        Self { code, detail, to_operator: detail.into(), retry_after: None, caller: None, scope: None }
     }
 
     pub(crate) fn said_to_operator(mut self, text: impl Into<String>) -> Self {
@@ -37,6 +39,11 @@ impl Challenge {
 
     pub(crate) const fn after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
+        self
+    }
+
+    pub(crate) fn needing(mut self, scope: String) -> Self {
+        self.scope = Some(scope);
         self
     }
 
@@ -75,6 +82,9 @@ impl Challenge {
                 r#"{header}, error="{error}", error_description="{}""#,
                 self.detail.replace('`', "'")
             );
+        }
+        if let Some(scope) = &self.scope {
+            header = format!(r#"{header}, scope="{scope}""#);
         }
         Some(header)
     }

@@ -77,14 +77,31 @@ impl Issuer {
         if !is_signed {
             return Err(Flaw::Signature.challenge(name));
         }
-        claims::identity(&token.claims, &self.settings, now).map_err(|flaw| {
+        let identity = claims::identity(&token.claims, &self.settings, now).map_err(|flaw| {
             let challenge = flaw.challenge(name);
             // Only time has passed since the issuer said who it is.
             match claims::caller(&token.claims, &self.settings).filter(|_| flaw == Flaw::Expired) {
                 Some(caller) => challenge.of_caller(&caller),
                 None => challenge,
             }
-        })
+        })?;
+        self.check_scopes(&identity)?;
+        Ok(identity)
+    }
+
+    /// The token is good, and not enough: RFC 6750, 3.1 tells its holder what to ask for.
+    fn check_scopes(&self, identity: &Identity) -> Result<(), Challenge> {
+        let required = &self.settings.required_scopes;
+        if required.is_subset(&identity.caller.permissions) {
+            return Ok(());
+        }
+        let needed: Vec<&str> = required.iter().map(String::as_str).collect();
+        Err(Challenge::insufficient_scope(
+            "the token lacks a scope that is needed here; get one with all of them",
+        )
+        .needing(needed.join(" "))
+        .of_caller(&identity.caller.subject)
+        .said_to_operator(format!("issuer `{}`: the token lacks a required scope", self.settings.name)))
     }
 
     async fn is_signed(&self, token: &Unverified<'_>, now: SystemTime) -> Result<bool, String> {

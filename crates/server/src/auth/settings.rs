@@ -35,6 +35,8 @@ pub struct IssuerSettings {
     pub permissions_claim: Option<String>,
     /// Who holds this permission may use the admin API. `None`: nobody of this issuer may.
     pub admin_permission: Option<String>,
+    /// Tokens must carry all of these, among their permissions. Words as in RFC 6749, 3.3.
+    pub required_scopes: BTreeSet<String>,
     /// How far clocks may be apart; at most ten minutes.
     pub clock_skew: Duration,
     /// How old keys from a URL may get before they are fetched again; a minute to a day. They serve for an hour longer

@@ -171,6 +171,7 @@ async fn nothing_secret_shows_in_debug_output_or_challenges() {
         subject_claim: "sub".into(),
         permissions_claim: None,
         admin_permission: None,
+        required_scopes: BTreeSet::new(),
         clock_skew: Duration::ZERO,
         refresh: Duration::from_mins(10),
         scopes: vec![],

@@ -97,6 +97,7 @@ pub fn with_issuer() -> AuthSettings {
         subject_claim: "sub".into(),
         permissions_claim: None,
         admin_permission: None,
+        required_scopes: BTreeSet::new(),
         clock_skew: Duration::ZERO,
         refresh: Duration::from_mins(10),
         scopes: vec!["tools:call".into()],

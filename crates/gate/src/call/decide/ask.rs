@@ -45,7 +45,7 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
     {
         return Ok(Consent::Trusted);
     }
-    let earlier = match (&checked.bound.admitted.call.answer, gate.approvals.client_may_answer) {
+    let earlier = match (&checked.bound.admitted.call.answer, gate.approvals().client_may_answer) {
         (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
         _ => given_earlier(gate, checked, &binding).await?,
     };
@@ -133,7 +133,7 @@ async fn open_and_wait(
 ) -> Result<(Spent, Slot), Stop> {
     let binding = question.binding.clone();
     let call = &checked.bound.admitted.call;
-    let asker = call.ask.clone().filter(|_| gate.approvals.client_may_answer);
+    let asker = call.ask.clone().filter(|_| gate.approvals().client_may_answer);
     // Before the question is put: nobody is to be asked about a call that may not wait for the answer.
     let place = asker
         .as_ref()
@@ -143,7 +143,7 @@ async fn open_and_wait(
     let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
     let Some(asker) = asker else { return Err(pending(approval)) };
     let mut changes = gate.queue.changes();
-    let heard = timeout(gate.approvals.timeout, async {
+    let heard = timeout(gate.approvals().timeout, async {
         tokio::select! {
             answer = put_to_client(asker, &approval) => Heard::Client(answer),
             () = decided_elsewhere(gate, &approval.id, &mut changes) => Heard::Queue,
@@ -281,7 +281,7 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
             .collect(),
         risk: tool.level.name().to_owned(),
         created: now,
-        expires: now + gate.approvals.expires,
+        expires: now + gate.approvals().expires,
     }
 }
 
@@ -317,7 +317,7 @@ fn trust_of(
         flow: checked.bound.admitted.call.client.conversation.clone().unwrap_or_default(),
         tool_digest: binding.tool_digest.clone(),
         policy_digest: binding.policy_digest.clone(),
-        expires: now + gate.approvals.trust,
+        expires: now + gate.approvals().trust,
     })
 }
 

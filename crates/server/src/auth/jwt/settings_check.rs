@@ -77,6 +77,9 @@ fn check(issuer: &IssuerSettings) -> Result<(), &'static str> {
     if issuer.subject_claim.is_empty() {
         return Err("the claim that names the caller is empty; write `sub`");
     }
+    if !issuer.required_scopes.iter().all(|scope| is_scope(scope)) {
+        return Err("`required_scopes` are single words of ASCII, without quotes and backslashes");
+    }
     let is_shared = matches!(issuer.keys, KeySettings::Secret(_));
     if issuer.algorithms.iter().any(|algorithm| is_hmac(*algorithm) != is_shared) {
         return Err("`HS…` algorithms go with a secret, all others with public keys; never mix them");
@@ -86,6 +89,12 @@ fn check(issuer: &IssuerSettings) -> Result<(), &'static str> {
 
 const fn is_hmac(algorithm: Algorithm) -> bool {
     matches!(algorithm, Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512)
+}
+
+/// As in RFC 6749, 3.3: what may stand in a challenge as it is.
+fn is_scope(scope: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    !scope.is_empty() && scope.bytes().all(is_word)
 }
 
 /// Keys that come in the clear can be replaced on the way.

@@ -45,6 +45,7 @@ pub(super) fn issuer(keys: KeySettings, algorithms: &[Algorithm]) -> IssuerSetti
         subject_claim: "sub".into(),
         permissions_claim: Some("permissions".into()),
         admin_permission: Some("toolgate:admin".into()),
+        required_scopes: BTreeSet::new(),
         clock_skew: Duration::from_mins(1),
         refresh: Duration::from_mins(10),
         scopes: vec![],
@@ -496,6 +497,45 @@ async fn only_the_configured_permission_makes_an_admin() {
     assert_eq!(ask(without, &token).await.unwrap().role, Role::Caller);
     let claimed = good(json!({"role": "admin", "admin": true, "scope": "toolgate:administrator"}));
     assert_eq!(ask(rsa(), &claimed).await.unwrap().role, Role::Caller);
+}
+
+#[tokio::test]
+async fn every_required_scope_must_be_there() {
+    let needing = |scopes: &[&str]| {
+        let mut settings = rsa();
+        settings.required_scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        settings
+    };
+    let token = good(json!({"scope": "tools:call", "permissions": ["mcp"]}));
+    assert!(ask(needing(&["tools:call", "mcp"]), &token).await.is_ok());
+    for (scopes, header) in [
+        (&["tools:call", "other"][..], r#"scope="other tools:call""#),
+        (&["tools"][..], r#"scope="tools""#),
+        (&["TOOLS:CALL"][..], r#"scope="TOOLS:CALL""#),
+    ] {
+        let challenge = ask(needing(scopes), &token).await.unwrap_err();
+        assert_eq!(challenge.code, DoorCode::InsufficientScope);
+        let response = challenge.into_answer(Some("https://gate.example/metadata"));
+        assert_eq!(response.status(), 403);
+        let said = response.headers()["www-authenticate"].to_str().unwrap().to_owned();
+        assert!(said.contains(r#"error="insufficient_scope""#) && said.contains(header), "{said}");
+        assert!(said.contains(r#"resource_metadata="https://gate.example/metadata""#), "{said}");
+    }
+    // An admin's token is a token, and one that does not hold is told nothing of scopes.
+    let admin = good(json!({"scope": "toolgate:admin"}));
+    assert_eq!(ask(needing(&["mcp"]), &admin).await.unwrap_err().code, DoorCode::InsufficientScope);
+    let expired = good(json!({"exp": NOW - 300}));
+    refused(ask(needing(&["mcp"]), &expired).await, Flaw::Expired);
+}
+
+#[test]
+fn a_scope_that_would_break_out_of_its_header_is_refused_at_start() {
+    for scope in ["", "a b", "a\"b", "a\\b", "a\nb", "ä"] {
+        let mut settings = rsa();
+        settings.required_scopes = BTreeSet::from([scope.to_owned()]);
+        let error = JwtVerifier::new(vec![settings], None).unwrap_err().to_string();
+        assert!(error.contains("`required_scopes`"), "{error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,151 @@
+//! Test runs from the command line: what a document grants beyond its run is said, and `--tighten` takes it away without
+//! touching anything else; no flag is ignored.
+
+use std::{fs, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+fn place_with_a_note() -> Place {
+    let place = Place::new();
+    fs::create_dir_all(place.path().join("data/notes")).unwrap();
+    fs::write(place.path().join("data/notes/a.txt"), "a note").unwrap();
+    place
+}
+
+/// A tool in a layout of its author's own.
+fn write_tool(place: &Place, code: &str, overrides: &Value) {
+    let text = format!(
+        "{{\n\t\"name\": \"reader\",   \"description\": \"Reads one note, for tests.\",\n\t\"codeType\":\"Javascript\",\n\t\"code\": {},\n\t\"params\": [ ],\n\t\"sandboxOverrides\": {overrides},\n\n\t\"x-note\": {{ \"kept\":   1.50 }}\n}}\n",
+        json!(code)
+    );
+    fs::write(place.path().join(TOOL), text).unwrap();
+}
+
+fn text_of(place: &Place) -> String {
+    fs::read_to_string(place.path().join(TOOL)).unwrap()
+}
+
+/// The file before and behind its overrides.
+#[track_caller]
+fn around_overrides(text: &str) -> (&str, &str) {
+    (text.split_once("\"sandboxOverrides\"").unwrap().0, text.split_once("\"x-note\"").unwrap().1)
+}
+
+#[test]
+fn what_was_not_used_is_said_and_taken_away() {
+    let place = place_with_a_note();
+    let data = place.path().join("data").display().to_string();
+    let overrides = json!({
+        "networkMode": "allowlist", "hostsAllow": ["a.example"], "fileRead": true, "fileWrite": true,
+        "fsBasePath": data, "addAllowClasses": ["a.B"],
+    });
+    write_tool(&place, &format!("return safety.fs.readText('{data}/notes/a.txt')"), &overrides);
+    let before = text_of(&place);
+    let said = place.ok(&["test", TOOL]);
+    for line in [
+        "sandboxOverrides.networkMode is `allowlist`, the run used no host\n".to_owned(),
+        "sandboxOverrides.fileWrite is `true`, the run used no file\n".to_owned(),
+        format!("sandboxOverrides.fsBasePath is `{data}`, the run used {data}/notes\n"),
+        "sandboxOverrides.addAllowClasses is `a.B`, the run used no class\n".to_owned(),
+    ] {
+        assert!(said.contains(&line), "{line}{said}");
+    }
+    assert_eq!(text_of(&place), before, "only --tighten writes");
+
+    let said = place.ok(&["test", TOOL, "--tighten"]);
+    assert!(said.contains("tightened"), "{said}");
+    let after = text_of(&place);
+    assert_eq!(around_overrides(&after), around_overrides(&before));
+    let document: Value = serde_json::from_str(&after).unwrap();
+    let expect = json!({
+        "networkMode": "blocked", "fileRead": true, "fileWrite": false, "fsBasePath": format!("{data}/notes"),
+    });
+    assert_eq!(document["sandboxOverrides"], expect);
+
+    let said = place.ok(&["test", TOOL]);
+    assert!(said.contains("1 tool passed, 0 failed") && !said.contains("wider"), "{said}");
+}
+
+#[test]
+fn a_base_that_relative_paths_need_is_left_to_its_author() {
+    let place = place_with_a_note();
+    write_tool(&place, "return safety.fs.readText('data/notes/a.txt')", &json!({ "fileRead": true }));
+    let before = text_of(&place);
+    let said = place.ok(&["test", TOOL, "--tighten"]);
+    let line =
+        "fsBasePath is `$WORKSPACE`, the run used $WORKSPACE/data/notes; narrow it by hand in `capability`";
+    assert!(said.contains(line) && !said.contains("tightened"), "{said}");
+    assert_eq!(text_of(&place), before);
+    place.ok(&["test", TOOL]);
+}
+
+/// Each of these would fail its next run if one of its rights were taken for unused.
+#[test]
+fn what_was_used_without_being_named_stays() {
+    let both = json!({ "fileRead": true, "fileWrite": true });
+    for (code, overrides) in [
+        ("return safety.fs.copy('data/notes/a.txt', 'data/b.txt')", &both),
+        (
+            "return safety.fs.grep('note', safety.fs.workspace() + '/data/notes/a.txt')",
+            &json!({ "fileRead": true }),
+        ),
+    ] {
+        let place = place_with_a_note();
+        write_tool(&place, code, overrides);
+        let before = text_of(&place);
+        let said = place.ok(&["test", TOOL, "--tighten"]);
+        assert!(!said.contains("wider"), "{said}");
+        assert_eq!(text_of(&place), before);
+        place.ok(&["test", TOOL]);
+    }
+}
+
+#[test]
+fn a_flag_that_would_change_nothing_is_refused() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    for (flag, key) in [
+        ("--workspace", "workspace"),
+        ("--profiles", "policy.profiles"),
+        ("--baseline", "policy.baseline"),
+        ("--overrides", "policy.overrides"),
+    ] {
+        let said = place.fails(&["test", flag, "."], 2);
+        assert!(said.contains(&format!("`{flag}` goes with paths")) && said.contains(key), "{said}");
+    }
+    let said = place.fails(&["test", "tools/say.json", "--config", "toolgate.yaml"], 2);
+    assert!(said.contains("`--config` goes without paths"), "{said}");
+    place.ok(&["test", "--config", "toolgate.yaml"]);
+}
+
+/// Where no namespace can be made, the jail is not hardened.
+#[test]
+fn a_hardened_run_is_hardened_with_and_without_paths() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    let no_more = "for kind in user net mnt ipc pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec \"$@\"";
+    for paths in [&[][..], &["tools/say.json"][..]] {
+        let test = |more: &[&str]| {
+            let output = Command::new("unshare")
+                .args(["--user", "--map-root-user", "sh", "-c", no_more, "sh"])
+                .arg(env!("CARGO_BIN_EXE_toolgate"))
+                .arg("test")
+                .args(paths)
+                .args(more)
+                .current_dir(place.path())
+                .env_remove("TOOLGATE_CONFIG")
+                .output()
+                .unwrap();
+            let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            (output.status.code(), said.concat())
+        };
+        let (code, said) = test(&[]);
+        assert_eq!(code, Some(0), "{said}");
+        let (code, said) = test(&["--hardened"]);
+        assert!(code == Some(1) && said.contains("this host does not enforce"), "{said}");
+    }
+}
+
+const TOOL: &str = "tools/reader.json";

@@ -1,0 +1,77 @@
+//! Callers with signed tokens, as the configuration describes their issuer.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::{Value, json};
+
+use crate::place::{Place, Serving};
+
+/// Made for the tests, and opens nothing.
+const KEY: &str = include_str!("../../../server/src/auth/testdata/rsa_a.pem");
+const PUBLIC_KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/src/auth/testdata/rsa_a_public.pem");
+
+fn serving(place: &Place, more: &str) -> Serving {
+    place.configure(&format!(
+        "auth:\n  jwt:\n    - issuer: https://login.example/\n      audience: gate\n      key: {{pem_file: {PUBLIC_KEY}}}\n{more}"
+    ));
+    Serving::start(place)
+}
+
+fn token(scope: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let claims = json!({
+        "iss": "https://login.example/", "aud": "gate", "sub": "ann", "exp": now + 600, "scope": scope,
+        // What an issuer says in its own words is not what the operator configured.
+        "role": "admin", "admin": true,
+    });
+    let key = EncodingKey::from_rsa_pem(KEY.as_bytes()).unwrap();
+    encode(&Header::new(Algorithm::RS256), &claims, &key).unwrap()
+}
+
+/// An admin finds nothing at this path; everybody else is not even told that.
+fn asks_as_admin(serving: &Serving, scope: &str) -> u16 {
+    serving.post_to("/admin/nothing", Some(&token(scope)), &Value::Null, &[]).0
+}
+
+#[test]
+fn a_token_without_a_required_scope_is_told_which() {
+    let place = Place::new();
+    let serving = serving(&place, "      required_scopes: [tools:call, mcp]\n");
+    for scope in ["", "tools:call", "tools:call mcp2", "TOOLS:CALL MCP"] {
+        let (status, head, body) = serving.post(Some(&token(scope)), &json!({}), &[]);
+        assert_eq!(status, 403, "{scope}: {head}{body}");
+        for part in [r#"error="insufficient_scope""#, r#"scope="mcp tools:call""#, "resource_metadata="] {
+            assert!(head.contains(part), "{part}: {head}");
+        }
+        assert!(body.contains("auth.insufficient_scope"), "{body}");
+    }
+    assert_eq!(serving.names(&token("mcp tools:call")), Vec::<String>::new());
+    // Somebody who is known is not guessing, however often.
+    for _ in 0..30 {
+        assert_eq!(serving.post(Some(&token("")), &json!({}), &[]).0, 403);
+    }
+    serving.stop();
+}
+
+#[test]
+fn only_the_configured_permission_makes_an_admin() {
+    let place = Place::new();
+    let with = serving(&place, "      admin_permission: gate-admin\n");
+    assert_eq!(asks_as_admin(&with, "gate-admin"), 404);
+    assert_eq!(asks_as_admin(&with, "gate-administrator admin"), 403);
+    with.stop();
+    let without = serving(&place, "");
+    assert_eq!(asks_as_admin(&without, "gate-admin admin toolgate:admin"), 403);
+    without.stop();
+}
+
+#[test]
+fn a_scope_of_two_words_is_refused() {
+    let place = Place::new();
+    place.configure(&format!(
+        "auth: {{jwt: [{{issuer: i, audience: a, key: {{pem_file: {PUBLIC_KEY}}}, required_scopes: ['a b']}}]}}"
+    ));
+    let said = place.fails(&["list"], 2);
+    assert!(said.contains("is not one word of plain ASCII"), "{said}");
+}

@@ -1,0 +1,148 @@
+//! Which folder would a run have been content with?
+
+use serde_json::{Value, json};
+use toolgate_spec::PathPattern;
+
+use super::{
+    observed::{Observed, Wider},
+    test_arguments,
+};
+use crate::{
+    live::LiveTool,
+    ports::{EffectEntry, EffectKind},
+};
+
+/// The narrowest folder that holds every path of these effects, as they were asked for: all absolute, or all relative to
+/// the base. Nothing where that cannot be known.
+pub fn narrowest<'a>(effects: impl Iterator<Item = &'a EffectEntry>) -> Option<String> {
+    let mut folders = effects.filter(|effect| effect.kind != EffectKind::Fetch).map(folder_of);
+    let mut common = folders.next()??;
+    for folder in folders {
+        let folder = folder?;
+        if folder.is_absolute != common.is_absolute {
+            return None;
+        }
+        let shared = common.parts.iter().zip(&folder.parts).take_while(|(one, other)| one == other).count();
+        common.parts.truncate(shared);
+    }
+    let path = common.parts.join("/");
+    Some(match (common.is_absolute, path.is_empty()) {
+        (true, _) => format!("/{path}"),
+        (false, true) => ".".to_owned(),
+        (false, false) => path,
+    })
+}
+
+struct Folder<'a> {
+    is_absolute: bool,
+    parts: Vec<&'a str>,
+}
+
+fn folder_of(effect: &EffectEntry) -> Option<Folder<'_>> {
+    let function = effect.what.strip_prefix("safety.fs.")?;
+    let is_absolute = effect.target.starts_with('/');
+    let mut parts: Vec<&str> = effect.target.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    // Masked, cut or climbing names are not the ones that were used.
+    if parts.iter().any(|part| *part == ".." || part.contains('*')) || effect.target.len() >= LONGEST {
+        return None;
+    }
+    match function {
+        // One of two paths is known; or the tool was told the base, and may have made paths of it.
+        "copy" | "move" | "workspace" | "readRoots" => return None,
+        // What they find is named relative to the base: another base would change it.
+        "list" | "find" | "searchInFiles" if is_absolute => return None,
+        "list" | "find" | "searchInFiles" => {}
+        _ => {
+            parts.pop();
+        }
+    }
+    Some(Folder { is_absolute, parts })
+}
+
+/// Is the base wider than the folder that was used?
+pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
+    let files = &tool.policy.files;
+    let base = files.base_path.value.trim_end_matches('/');
+    // Where other paths are listed, they are the bound, and the base is none.
+    let is_bound = files.allowed_paths.values().all(|path| path.text().trim_end_matches('/') == base);
+    let folder = observed.folder.as_deref()?;
+    if !is_bound || folder == "." || PathPattern::parse(&used(base, folder)).is_err() {
+        return None;
+    }
+    // A path that the caller chose says nothing about the next caller's.
+    if is_callers_choice(tool, observed) {
+        return None;
+    }
+    let used = used(base, folder);
+    let inside = used.strip_prefix(base)?.strip_prefix('/')?;
+    (!inside.is_empty()).then(|| Wider {
+        setting: "fsBasePath",
+        declared: files.base_path.value.to_string(),
+        // Relative paths are taken from the base, so that they would lead elsewhere from another one.
+        enough: if folder.starts_with('/') { json!(used) } else { Value::Null },
+        used,
+    })
+}
+
+fn used(base: &str, folder: &str) -> String {
+    if folder.starts_with('/') { folder.to_owned() } else { format!("{base}/{folder}") }
+}
+
+fn is_callers_choice(tool: &LiveTool, observed: &Observed) -> bool {
+    let Ok(arguments) = test_arguments(&tool.spec) else { return true };
+    let texts: Vec<String> = arguments
+        .values()
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .filter(|text| !text.is_empty())
+        .collect();
+    let has_part_of = |path: &String| texts.iter().any(|text| path.contains(text) || text.contains(path));
+    observed.read.iter().chain(&observed.written).any(has_part_of)
+}
+
+/// Names of effects are cut at this many signs.
+const LONGEST: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(effects: &[(&str, &str)], expect: Option<&str>) {
+        let effects: Vec<EffectEntry> = effects
+            .iter()
+            .map(|(function, target)| EffectEntry {
+                kind: EffectKind::Read,
+                what: format!("safety.fs.{function}"),
+                target: (*target).to_owned(),
+                outcome: "ok".to_owned(),
+                bytes: 0,
+                elapsed: Duration::ZERO,
+            })
+            .collect();
+        assert_eq!(narrowest(effects.iter()).as_deref(), expect);
+    }
+
+    #[test]
+    fn folders_have_a_common_one() {
+        check(&[], None);
+        check(&[("readText", "/srv/data/notes/a.txt")], Some("/srv/data/notes"));
+        check(&[("readText", "/srv/data/a/x"), ("stat", "/srv//data/./b/y")], Some("/srv/data"));
+        check(&[("readText", "/srv/data/a"), ("readText", "/srv/database/a")], Some("/srv"));
+        check(&[("readText", "/a"), ("readText", "/b")], Some("/"));
+        check(&[("readText", "notes/a.txt"), ("list", "notes/old")], Some("notes"));
+        check(&[("readText", "a.txt")], Some("."));
+        check(&[("list", "")], Some("."));
+    }
+
+    #[test]
+    fn what_is_not_known_has_none() {
+        check(&[("readText", "/srv/a"), ("readText", "b")], None);
+        check(&[("readText", "/srv/data/../../etc/passwd")], None);
+        check(&[("copy", "/srv/data/a")], None);
+        check(&[("workspace", ""), ("readText", "/srv/data/a")], None);
+        check(&[("list", "/srv/data")], None);
+        check(&[("readText", "/srv/***/a")], None);
+    }
+}
