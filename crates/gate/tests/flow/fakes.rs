@@ -360,6 +360,17 @@ impl Ask for Says {
     }
 }
 
+/// A person who says no, and what they were asked.
+#[derive(Default)]
+pub struct Hears(pub Mutex<String>);
+
+impl Ask for Hears {
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        self.0.lock().unwrap().clone_from(&prompt.text);
+        Box::pin(std::future::ready(Answer::Decline))
+    }
+}
+
 /// Nobody is there.
 pub struct Silence;
 

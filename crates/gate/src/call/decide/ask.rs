@@ -130,7 +130,7 @@ async fn open_and_wait(
 }
 
 async fn put_to_client(asker: Arc<dyn Ask>, approval: &Approval) -> Answer {
-    asker.ask(&Prompt { approval: approval.id.clone(), text: approval.question.prompt.clone() }).await
+    asker.ask(&Prompt { approval: approval.id.clone(), text: approval.question.text() }).await
 }
 
 /// Ends when somebody has answered in the queue. A queue that cannot be read answers nothing.
@@ -204,6 +204,8 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
     let asking = opinions.iter().filter(|opinion| opinion.verdict == Verdict::Ask);
     let by_policy = asking.clone().filter(|opinion| opinion.source == "cedar");
     let reasons: Vec<&str> = by_policy.map(|opinion| opinion.why.as_str()).collect();
+    let mask = tool.runnable.mask();
+    let shown = prompt::without_secrets(&bound.arguments, &mask, &gate.secrets);
     NewApproval {
         binding: Binding {
             caller: bound.admitted.call.caller.subject.clone(),
@@ -215,14 +217,8 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
                 None => tool.policy_digest.clone(),
             },
         },
-        prompt: prompt::text(
-            &tool.spec,
-            &tool.wire_name,
-            &bound.arguments,
-            &reasons,
-            &tool.runnable.mask(),
-            &gate.secrets,
-        ),
+        prompt: prompt::text(&tool.spec, &tool.wire_name, &shown, &reasons, &mask, &gate.secrets),
+        arguments: Some(prompt::arguments(&shown, &mask)),
         because: asking
             .map(|opinion| {
                 let why = secrets::without_secrets(&gate.secrets, &opinion.why);
