@@ -7,6 +7,7 @@ mod decide;
 mod execute;
 mod filter;
 mod journal;
+pub(crate) mod personal;
 mod prompt;
 pub(crate) mod secrets;
 mod stop;

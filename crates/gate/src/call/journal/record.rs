@@ -4,6 +4,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use toolgate_policy::Mask;
 use uuid::Uuid;
 
 use crate::{
@@ -103,6 +104,9 @@ pub struct CallRecord {
     /// Milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
+    /// What personal fields of the arguments hold: kept here, and out of every text that is written.
+    #[serde(skip)]
+    pub(crate) personal: Option<Arc<Mask>>,
 }
 
 impl CallRecord {
@@ -144,6 +148,7 @@ impl CallRecord {
             reason: None,
             message: None,
             duration: None,
+            personal: None,
         }
     }
 
