@@ -6,7 +6,7 @@ use toolgate_gate::{
     Survey, Touch,
 };
 
-use crate::fakes::{Does, Settings, World, document, shown};
+use crate::fakes::{Does, Settings, World, call, document, shown};
 
 /// Well formed, and nobody's.
 fn token() -> String {
@@ -316,4 +316,58 @@ async fn the_queue_keeps_nothing_personal_that_no_template_names() {
     let asked = world.queue.only().question;
     assert!(asked.prompt.contains(MAIL), "its author wants it to be seen: {}", asked.prompt);
     assert_eq!(asked.arguments.as_deref(), Some(expect));
+}
+
+/// What a call of `say` ends with, and what its caller reads of the console.
+async fn console_of(
+    does: Does,
+    change: &Value,
+    lines: &[(&'static str, String)],
+) -> (World, Vec<(&'static str, String)>) {
+    let world = World::new(does, &[document("say", change)]);
+    *world.fake.console.lock().unwrap() = lines.to_vec();
+    let (_, console) = world.gate.handle_with_console(call("say", json!({ "text": "x" }))).await;
+    assert_eq!(world.fake.runs(), 1);
+    world.assert_paired();
+    (world, console)
+}
+
+#[tokio::test]
+async fn the_console_is_cleaned_as_a_result_is() {
+    let lines =
+        [("log", format!("login with {} done", token())), ("warn", "\u{1b}[2Jgone\u{202e}".to_owned())];
+    for does in [Does::Returns(json!(1)), Does::Fails(Reason::ToolFailed, "broken")] {
+        let (world, console) = console_of(does, &json!({}), &lines).await;
+        let [(log, login), (warn, gone)] = console.as_slice() else { panic!("{console:?}") };
+        assert_eq!((*log, *warn), ("log", "warn"));
+        assert!(
+            !login.contains(&token()) && login.contains("[REDACTED:") && login.ends_with(" done"),
+            "{login}"
+        );
+        assert_eq!(gone, "\\u{1b}[2Jgone\\u{202e}");
+        assert_eq!(world.journal.last()["run"]["consoleLines"], 2);
+    }
+}
+
+/// Rules about fields cannot be applied to lines, and what a stage withholds does not leave beside it.
+#[tokio::test]
+async fn the_console_is_no_way_around_the_rules_for_results() {
+    let lines = [("log", "ann@example.org".to_owned())];
+    let by_fields = json!({ "x-toolgate-outputPolicy": { ".name": "allow" } });
+    let (world, console) = console_of(Does::Returns(json!({ "name": "Ann" })), &by_fields, &lines).await;
+    assert_eq!((console.len(), world.journal.last()["outcome"].as_str()), (0, Some("released")));
+    let by_shape = json!({ "x-toolgate-output": { "type": "object" } });
+    let (world, console) = console_of(Does::Returns(json!(1)), &by_shape, &lines).await;
+    assert_eq!((console.len(), world.journal.last()["reason"].as_str()), (0, Some("filter.output_shape")));
+    let (_, console) = console_of(Does::Returns(json!({})), &by_shape, &lines).await;
+    assert_eq!(console, lines);
+}
+
+#[tokio::test]
+async fn the_console_has_no_more_room_than_a_result() {
+    let lines: Vec<_> = (0..30).map(|_| ("log", "x".repeat(1_000))).collect();
+    let small = capability(&json!({ "execution": { "maxOutputSize": 2_500 } }));
+    let (_, console) = console_of(Does::Returns(json!(1)), &small, &lines).await;
+    assert_eq!(console.len(), 3);
+    assert_eq!(console[2], ("warn", "28 more lines were dropped".to_owned()));
 }

@@ -51,18 +51,19 @@ pub async fn call(
         Asking::ByResult | Asking::Impossible => None,
     };
     let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask };
-    let work = caught(door.shared.gate.handle(call));
+    let work = caught(door.shared.gate.handle_with_console(call));
     let outcome = tokio::select! {
         outcome = notify::with_progress(&context.peer, context.meta.get_progress_token(), work) => outcome,
         () = context.ct.cancelled() => return Err(cancelled()),
     };
-    match (outcome.ok_or_else(ill)?, bound) {
+    let (outcome, console) = outcome.ok_or_else(ill)?;
+    match (outcome, bound) {
         (Outcome::Pending(pending), Some(bound)) => {
             let state = door.shared.seal.close(&pending.approval, bound, pending.expires);
             Ok(ask::input_required(&pending, state).into())
         }
         (outcome, _) => {
-            tell_end(door, &context, &tool, &outcome).await;
+            tell(door, &context, (tool.as_str(), console), &outcome).await;
             reply::reply(outcome).map(Into::into)
         }
     }
@@ -132,9 +133,14 @@ fn conversation_of(context: &RequestContext<RoleServer>) -> Result<Option<String
     Ok(Some(name.to_owned()))
 }
 
-async fn tell_end(door: &Door, context: &RequestContext<RoleServer>, tool: &str, outcome: &Outcome) {
+async fn tell(
+    door: &Door,
+    context: &RequestContext<RoleServer>,
+    (tool, console): (&str, Vec<(&'static str, String)>),
+    outcome: &Outcome,
+) {
     let era = Era::of(context);
-    logging::tell_end(&context.peer, tool, outcome, |level| match era {
+    logging::tell(&context.peer, (tool, console), outcome, |level| match era {
         Era::Sessions => door.threshold.lets_through(level),
         Era::Stateless => context.meta.log_level().is_some_and(|wanted| level as u8 >= wanted as u8),
     })

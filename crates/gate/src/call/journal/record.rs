@@ -223,7 +223,7 @@ impl CallRecord {
                 })
             })
             .collect();
-        self.run = Some(json!({
+        let mut run = json!({
             "walls": report.walls,
             "refused": report.refused,
             "worker": report.worker,
@@ -236,7 +236,11 @@ impl CallRecord {
             },
             "effects": effects,
             "effectCount": report.effects.len(),
-        }));
+        });
+        if let (false, Some(run)) = (report.console.is_empty(), run.as_object_mut()) {
+            run.insert("consoleLines".into(), report.console.len().into());
+        }
+        self.run = Some(run);
     }
 
     pub fn filtered(&mut self, filtered: &Filtered, shown: Option<Value>) {
