@@ -46,13 +46,29 @@ const ID_PREFIX: &str = "apr_";
 #[derive(Clone, Debug)]
 pub struct NewApproval {
     pub binding: Binding,
-    /// Text for a person, escaped and bounded.
+    /// Text for a person, escaped and bounded. The words are the tool's, and may leave arguments out.
     pub prompt: String,
+    /// The arguments as JSON, without secrets, escaped and bounded; where they were cut the text says so. `None` in
+    /// questions that an older gateway asked.
+    pub arguments: Option<String>,
     /// Why a person is asked: the voices that want it, each with its reason.
     pub because: Vec<String>,
     pub risk: String,
     pub created: SystemTime,
     pub expires: SystemTime,
+}
+
+impl NewApproval {
+    /// All that a person reads before they answer: the prompt, and under it the arguments, unless it holds them whole.
+    /// Neither has line breaks of its own, so that a new line is the gateway's word.
+    pub fn text(&self) -> String {
+        match &self.arguments {
+            Some(arguments) if !self.prompt.contains(arguments.as_str()) => {
+                format!("{}\nArguments: {arguments}", self.prompt)
+            }
+            _ => self.prompt.clone(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

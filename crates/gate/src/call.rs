@@ -3,10 +3,12 @@
 mod admit;
 mod bind;
 mod check;
+mod console;
 mod decide;
 mod execute;
 mod filter;
 mod journal;
+pub(crate) mod personal;
 mod prompt;
 pub(crate) mod secrets;
 mod standing;
@@ -29,10 +31,13 @@ use crate::{
     ports::RunReport,
 };
 
-/// Every call that comes through a door ends here, and every end is in the journal.
-pub(crate) async fn run(gate: &Inner, call: Call) -> Outcome {
+/// Every call that comes through a door ends here, and every end is in the journal. With it goes what the tool wrote to its
+/// console, as far as its caller may read it.
+pub(crate) async fn run(gate: &Inner, call: Call) -> (Outcome, Vec<(&'static str, String)>) {
     let trail = Trail::new(gate, &call, Purpose::Call);
-    around(gate, trail, call, None).await.0
+    let (outcome, report) = around(gate, trail, call, None).await;
+    let console = console::released(&outcome, report);
+    (outcome, console)
 }
 
 /// The Local Pass: the same stages for a draft, asked of nobody, with what its author needs to know.

@@ -82,6 +82,11 @@ impl Gate {
 
     /// A call through all six stages. Dropping the future cancels the call, which is written down.
     pub async fn handle(&self, call: Call) -> Outcome {
+        call::run(&self.0, call).await.0
+    }
+
+    /// As `handle`, with the lines that the tool wrote to its console and that its caller may read, level first.
+    pub async fn handle_with_console(&self, call: Call) -> (Outcome, Vec<(&'static str, String)>) {
         call::run(&self.0, call).await
     }
 

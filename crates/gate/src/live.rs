@@ -16,7 +16,7 @@ use toolgate_spec::{
 };
 
 use crate::{
-    call::{Shared, Shows, Writing, secrets},
+    call::{Shared, Shows, Writing, personal, secrets},
     ports::Runnable,
 };
 
@@ -171,7 +171,9 @@ impl LiveTool {
 
     /// A value without secrets, personal fields and what the patterns blot out.
     pub(crate) fn for_journal(&self, value: Value, secrets: &Detector) -> Value {
+        let personal = personal::mask(&self.spec.governance.pii_fields, &value);
         let value = self.without_private(self.runnable.mask().value(value), &mut Vec::new());
+        let value = personal.value(value);
         let looks = self.policy.audit.use_shared_secret_detector.value;
         if looks { secrets::for_journal(secrets, value) } else { value }
     }

@@ -36,6 +36,11 @@ impl Mask {
         Self(finder.map_or(Finder::HidesAll, |finder| Finder::Finds { finder, patterns }))
     }
 
+    /// Lets no text through.
+    pub const fn everything() -> Self {
+        Self(Finder::HidesAll)
+    }
+
     pub fn text(&self, text: &str) -> String {
         match &self.0 {
             Finder::NothingToFind => text.to_owned(),

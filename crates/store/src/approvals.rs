@@ -286,9 +286,9 @@ fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval
     transaction
         .prepare_cached(
             "INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt,
-             because, risk, created, expires)
+             arguments, because, risk, created, expires)
              VALUES (:id, 'pending', :caller, :tool, :tool_digest, :arguments_digest, :policy_digest, :prompt,
-             :because, :risk, :created, :expires)",
+             :arguments, :because, :risk, :created, :expires)",
         )?
         .execute(named_params! {
             ":id": id.as_str(),
@@ -298,6 +298,7 @@ fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval
             ":arguments_digest": binding.arguments_digest,
             ":policy_digest": binding.policy_digest,
             ":prompt": question.prompt,
+            ":arguments": question.arguments,
             ":because": serde_json::json!(question.because).to_string(),
             ":risk": question.risk,
             ":created": to_ms(question.created),
@@ -335,6 +336,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
                 policy_digest: row.get("policy_digest")?,
             },
             prompt: row.get("prompt")?,
+            arguments: row.get("arguments")?,
             because: serde_json::from_str(&because).map_err(|_| unreadable("the reasons of an approval"))?,
             risk: row.get("risk")?,
             created: from_ms(row.get("created")?),

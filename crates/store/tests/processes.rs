@@ -35,6 +35,7 @@ fn ask(state: &State, number: usize) -> ApprovalId {
     let question = NewApproval {
         binding: binding(number),
         prompt: "Delete?".to_owned(),
+        arguments: None,
         because: Vec::new(),
         risk: "L4".to_owned(),
         created: now(),

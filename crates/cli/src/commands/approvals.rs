@@ -54,7 +54,7 @@ fn decide(
     let by = gateway::operator();
     match queue.decide(&id_of(id)?, state, &by, note, SystemTime::now()) {
         Ok(approval) => {
-            line(&approval, terminal)?;
+            line(&approval, Arguments::Short, terminal)?;
             Ok(Ending::Clean)
         }
         Err(problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown)) => {
@@ -72,7 +72,7 @@ async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending,
             .list(Some(ApprovalState::Pending), MOST_LISTED, SystemTime::now())
             .map_err(|problem| told(&problem))?;
         for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
-            line(approval, terminal)?;
+            line(approval, Arguments::Whole, terminal)?;
         }
         terminal.flush()?;
         seen = pending.into_iter().map(|approval| approval.id).collect();
@@ -96,15 +96,22 @@ fn list(found: &[Approval], format: OutputFormat, terminal: &mut Terminal) -> Re
         OutputFormat::Text if found.is_empty() => writeln!(terminal, "nothing waits for an answer")?,
         OutputFormat::Text => {
             for approval in found {
-                line(approval, terminal)?;
+                line(approval, Arguments::Short, terminal)?;
             }
         }
     }
     Ok(Ending::Clean)
 }
 
-/// Who calls what, and why a person is asked, are the gateway's own words; the prompt may be the tool's.
-fn line(approval: &Approval, terminal: &mut Terminal) -> Result<(), Failure> {
+/// How much of a call's arguments is printed?
+#[derive(Clone, Copy)]
+enum Arguments {
+    Short,
+    Whole,
+}
+
+/// Who calls what with which arguments, and why a person is asked, are the gateway's own words; the prompt may be the tool's.
+fn line(approval: &Approval, shown: Arguments, terminal: &mut Terminal) -> Result<(), Failure> {
     let question = &approval.question;
     let bold = terminal.palette.bold;
     writeln!(
@@ -117,10 +124,26 @@ fn line(approval: &Approval, terminal: &mut Terminal) -> Result<(), Failure> {
         visible(&question.binding.tool),
         visible(&question.prompt)
     )?;
+    if let Some(arguments) = &question.arguments {
+        let arguments = match shown {
+            Arguments::Short => shortened(arguments),
+            Arguments::Whole => arguments.clone(),
+        };
+        writeln!(terminal, "    arguments {}", visible(&arguments))?;
+    }
     for reason in &question.because {
         writeln!(terminal, "    because {}", visible(reason))?;
     }
     Ok(())
+}
+
+fn shortened(arguments: &str) -> String {
+    match arguments.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => {
+            format!("{}… (`toolgate approvals show` has more)", arguments.get(..end).unwrap_or_default())
+        }
+        None => arguments.to_owned(),
+    }
 }
 
 fn to_json(approval: &Approval) -> Value {
@@ -130,6 +153,7 @@ fn to_json(approval: &Approval) -> Value {
         "id": approval.id.as_str(),
         "state": approval.state.name(),
         "prompt": question.prompt,
+        "arguments": question.arguments,
         "because": question.because,
         "risk": question.risk,
         "caller": binding.caller,
@@ -156,3 +180,5 @@ fn told(problem: &ApprovalError) -> Failure {
 }
 
 const MOST_LISTED: usize = 200;
+/// Of arguments in a list, in characters.
+const LONGEST_LINE: usize = 160;

@@ -91,7 +91,9 @@ fn can_ask() -> bool {
 fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
     terminal.flush()?;
     let mut stderr = io::stderr();
-    write!(stderr, "{} [y/N] ", visible(&pending.prompt))?;
+    // Each line by itself: the breaks between them are the gateway's own.
+    let prompt: Vec<_> = pending.prompt.lines().map(visible).collect();
+    write!(stderr, "{} [y/N] ", prompt.join("\n"))?;
     stderr.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

@@ -64,6 +64,9 @@ fn a_person_is_asked_and_a_yes_is_good_once() {
     let listed = place.ok(&["approvals", "list"]);
     assert!(listed.contains("calls say"), "beside the tool's own words: {listed}");
     assert!(listed.contains("because human_in_the_loop"), "{listed}");
+    assert!(listed.contains("\n    arguments {\"text\":\"hi\"}\n"), "{listed}");
+    let shown: Value = serde_json::from_str(&place.ok(&["approvals", "show", &id])).unwrap();
+    assert_eq!(shown["arguments"], r#"{"text":"hi"}"#);
     place.ok(&["approvals", "approve", &id]);
     place.fails(&["approvals", "deny", &id], 1);
     let records = place.journal("journal-commands");

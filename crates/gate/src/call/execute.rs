@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use toolgate_spec::neutral;
 
-use super::{decide::Decided, secrets, standing, stop::Stop};
+use super::{Purpose, console, decide::Decided, secrets, standing, stop::Stop};
 use crate::{
     gate::{Call, Inner},
     limiter::Slot,
@@ -47,8 +47,12 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
         caller,
         purpose: bound.admitted.purpose,
     };
-    let report = bound.admitted.tool.runnable.run(request).await;
+    let mut report = bound.admitted.tool.runnable.run(request).await;
     drop(running);
+    // The author of a draft reads all of it.
+    if bound.admitted.purpose == Purpose::Call {
+        console::clean(gate, &bound.admitted.tool, &mut report);
+    }
     match &report.outcome {
         Ok(_) => Ok(Executed { decided, report, _sealed: () }),
         Err(failure) => {

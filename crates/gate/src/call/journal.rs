@@ -14,7 +14,7 @@ mod record;
 pub use self::record::{CallRecord, Purpose, Shared};
 use super::{
     admit::Admitted, bind::Bound, check::Checked, decide::Decided, execute::Executed, filter::Filtered,
-    stop::Stop,
+    personal, stop::Stop,
 };
 use crate::{
     gate::{Call, Finished, Inner, Observer, OnJournalFailure},
@@ -232,6 +232,10 @@ impl Noted for Bound {
     const STAGE: Stage = Stage::Bind;
 
     fn note(&self, record: &mut CallRecord, how: &Writing) {
+        let fields = &self.admitted.tool.spec.governance.pii_fields;
+        if !fields.is_empty() {
+            record.personal = Some(Arc::new(personal::mask_of_members(fields, &self.arguments)));
+        }
         let shown = self.admitted.tool.journal_arguments(&self.arguments, how);
         record.bound(&self.arguments_digest, &self.coercions, shown);
     }

@@ -1,29 +1,79 @@
 //! What is a person asked? Text from the tool's template and the typed arguments, which can neither speak for the
-//! gateway nor hide in it.
+//! gateway nor hide in it; and the arguments themselves, whatever the template leaves out.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 use toolgate_policy::Mask;
 use toolgate_secrets::Detector;
-use toolgate_spec::{is_deceptive, model::ToolSpec};
+use toolgate_spec::{FieldPattern, is_deceptive, model::ToolSpec};
 
-use super::secrets;
+use super::{personal, secrets};
+
+/// The arguments as a person may see them: without secrets.
+#[derive(Debug)]
+pub struct Shown {
+    /// For a template that asks for one of them by its name.
+    named: Map<String, Value>,
+    /// Without what personal fields hold, wherever it is repeated.
+    all: Map<String, Value>,
+}
+
+impl Shown {
+    pub fn new(
+        arguments: &Map<String, Value>,
+        (fields, personal): (&[FieldPattern], &Mask),
+        mask: &Mask,
+        detector: &Detector,
+    ) -> Self {
+        let named = without_secrets(arguments, mask, detector);
+        if fields.is_empty() {
+            return Self { all: named.clone(), named };
+        }
+        let rest = without_secrets(&personal::without(fields, arguments), mask, detector);
+        Self { named, all: members(personal.value(Value::Object(rest))) }
+    }
+}
+
+fn without_secrets(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -> Map<String, Value> {
+    // What the gateway knows goes first: the detector may take a part of it for a secret of its own.
+    let known = mask.value(Value::Object(arguments.clone()));
+    members(secrets::sanitise(detector, known).value)
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+/// The arguments as JSON in one line. A long one hides no other, and what was cut off is told.
+pub fn arguments(shown: &Shown, mask: &Mask) -> String {
+    let members: Vec<String> = shown
+        .all
+        .iter()
+        .map(|(key, value)| format!("{}:{}", json(&key.as_str().into(), mask), json(value, mask)))
+        .collect();
+    let whole = format!("{{{}}}", members.join(","));
+    if whole.len() <= MOST_BYTES {
+        return whole;
+    }
+    let each = fair_share(&members);
+    let cut: Vec<String> = members.iter().map(|member| cut_bytes(member, each, member.len())).collect();
+    // Where there are too many for a share each, the last ones go.
+    cut_bytes(&format!("{{{}}}", cut.join(",")), MOST_BYTES, whole.len())
+}
 
 /// One line a fact, escaped and bounded. Placeholders are replaced in one pass: what an argument brings along is text.
 pub fn text(
     spec: &ToolSpec,
     wire_name: &str,
-    arguments: &Map<String, Value>,
-    reasons: &[&str],
+    arguments: &Shown,
+    reasons: &[String],
     mask: &Mask,
     detector: &Detector,
 ) -> String {
-    // What the gateway knows goes first: the detector may take a part of it for a secret of its own.
-    let known = mask.value(Value::Object(arguments.clone()));
-    let shown = secrets::sanitise(detector, known).value;
-    let nothing = Map::new();
-    let arguments = shown.as_object().unwrap_or(&nothing);
     let template = spec.approval.prompt_template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     let mut prompt = String::new();
     let mut rest = template;
@@ -51,32 +101,73 @@ pub fn text(
 }
 
 /// Masked before it is cut, or the beginning of a secret would stand at the cut.
-fn value_of(
-    placeholder: &str,
-    wire_name: &str,
-    arguments: &Map<String, Value>,
-    mask: &Mask,
-) -> Option<String> {
+fn value_of(placeholder: &str, wire_name: &str, arguments: &Shown, mask: &Mask) -> Option<String> {
     let name = placeholder.trim_start_matches('{').trim_end_matches('}');
     match name.split_once('.') {
         None if name == "toolName" => Some(wire_name.to_owned()),
         None if name == "args" => {
             // Each by itself, so that a long one hides no other.
-            let each = LONGEST_ARGUMENTS / arguments.len().max(1);
+            let each = LONGEST_ARGUMENTS / arguments.all.len().max(1);
             let shown: Vec<String> = arguments
+                .all
                 .iter()
                 .map(|(key, value)| {
-                    let (key, value) = (Value::from(mask.text(key)), mask.text(&value.to_string()));
+                    let (key, value) = (json(&key.as_str().into(), mask), json(value, mask));
                     format!("{key}:{}", cut(&value, each.max(SHORTEST_ARGUMENT)))
                 })
                 .collect();
             Some(format!("{{{}}}", shown.join(",")))
         }
         Some(("args", field)) => {
-            let value = arguments.get(field).map_or_else(|| "nothing".to_owned(), Value::to_string);
-            Some(cut(&mask.text(&value), LONGEST_ARGUMENT))
+            let value = arguments.named.get(field);
+            let value = value.map_or_else(|| "nothing".to_owned(), |value| json(value, mask));
+            Some(cut(&value, LONGEST_ARGUMENT))
         }
         _ => None,
+    }
+}
+
+/// JSON in which characters that move, hide or reorder what is around them are written by their number. They stand in
+/// texts only, where `\u` says the same.
+fn json(value: &Value, mask: &Mask) -> String {
+    let text = mask.text(&value.to_string());
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
+        if is_deceptive(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(character);
+        }
+        shown
+    })
+}
+
+/// How many bytes each may have, where the short ones leave what they do not need to the long ones.
+fn fair_share(members: &[String]) -> usize {
+    let mut lengths: Vec<usize> = members.iter().map(String::len).collect();
+    lengths.sort_unstable();
+    let punctuation = members.len() + 1;
+    let (mut room, mut left) = (MOST_BYTES.saturating_sub(punctuation), lengths.len().max(1));
+    for length in lengths {
+        if length > room / left || left == 1 {
+            break;
+        }
+        room -= length;
+        left -= 1;
+    }
+    (room / left).saturating_sub(LONGEST_NOTE).max(SHORTEST_ARGUMENT)
+}
+
+/// The beginning of a text, and how much of the `whole` is missing.
+fn cut_bytes(text: &str, most: usize, whole: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let kept = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+    match whole.saturating_sub(kept.len()) {
+        few @ ..1_024 => format!("{kept}… {few} bytes more"),
+        many => format!("{kept}… {} KiB more", many.div_ceil(1_024)),
     }
 }
 
@@ -105,3 +196,55 @@ const LONGEST_ARGUMENT: usize = 500;
 const LONGEST_ARGUMENTS: usize = 2_000;
 const SHORTEST_ARGUMENT: usize = 40;
 const LONGEST_PROMPT: usize = 4_000;
+/// Of the arguments that are kept with a question.
+const MOST_BYTES: usize = 8 * 1_024;
+/// Of `… 1023 bytes more`, with some to spare.
+const LONGEST_NOTE: usize = 24;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(value: &Value) -> String {
+        let mask = Mask::new(&["s3cr3t-value".to_owned()]);
+        let detector = Detector::shipped().unwrap();
+        let nothing = Mask::new(&[]);
+        arguments(&Shown::new(value.as_object().unwrap(), (&[], &nothing), &mask, &detector), &mask)
+    }
+
+    #[test]
+    fn arguments_are_json_without_what_acts_or_is_secret() {
+        let hostile =
+            json!({ "text": "\u{1b}[2K\u{202e}\n\u{e0041} s3cr3t-value", "\u{200b}n": [1, { "a": null }] });
+        let text = shown(&hostile);
+        assert_eq!(text, r#"{"text":"\u001b[2K\u202e\n\udb40\udc41 ***","\u200bn":[1,{"a":null}]}"#);
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["text"], "\u{1b}[2K\u{202e}\n\u{e0041} ***", "and it means the same");
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_told_and_hides_nothing_else() {
+        let text =
+            shown(&json!({ "text": "ü".repeat(6_000), "target": "PRODUCTION", "other": "y".repeat(5_000) }));
+        assert!(text.len() <= MOST_BYTES, "{}", text.len());
+        assert!(text.contains(r#""target":"PRODUCTION""#), "{text}");
+        assert!(text.contains("ü… 8 KiB more,") && text.contains("y… 951 bytes more}"), "{text}");
+    }
+
+    #[test]
+    fn ever_so_many_are_cut_and_told() {
+        let many: Map<String, Value> = (0..3_000).map(|n| (format!("n{n}"), "z".repeat(60).into())).collect();
+        let text = shown(&Value::Object(many));
+        assert!(text.len() <= MOST_BYTES + LONGEST_NOTE && text.ends_with(" KiB more"), "{}", text.len());
+    }
+
+    #[test]
+    fn a_secret_does_not_stand_at_the_cut() {
+        for lead in 8_150..8_200 {
+            let text = shown(&json!({ "text": format!("{}s3cr3t-value", "x".repeat(lead)) }));
+            assert!(!text.contains("s3c"), "{lead}");
+        }
+    }
+}

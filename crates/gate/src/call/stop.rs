@@ -115,7 +115,7 @@ impl Stop {
         let call_id = call_id.to_owned();
         let Self { reason, to_caller, to_operator, remedy, asked, .. } = self;
         if let Some(approval) = asked {
-            let (prompt, expires) = (approval.question.prompt, approval.question.expires);
+            let (prompt, expires) = (approval.question.text(), approval.question.expires);
             return Outcome::Pending(Pending { call_id, approval: approval.id, prompt, expires, to_caller });
         }
         match reason.end() {

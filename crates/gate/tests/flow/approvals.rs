@@ -7,12 +7,12 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Binding, Call,
+    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Ask, Binding, Call,
     ClientAnswer, Clock, Outcome, Reason,
 };
 use toolgate_policy::{Caller, PolicySet};
 
-use crate::fakes::{Does, Says, Settings, Silence, World, call, document, shown};
+use crate::fakes::{Does, Hears, Says, Settings, Silence, World, call, document, shown};
 
 fn required() -> Value {
     json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
@@ -356,8 +356,44 @@ async fn prompts_cannot_be_forged_by_arguments() {
     assert!(prompt.contains("{toolName}{args}"), "an argument is not a template: {prompt}");
     assert!(!prompt.contains("s3cr3t"), "{prompt}");
     assert!(prompt.contains("{other}"), "{prompt}");
-    let outcome = world.call("say", json!({ "text": "x".repeat(3_000) })).await;
-    assert!(shown(&outcome).chars().count() < 4_200);
+    let _ = world.call("say", json!({ "text": "x".repeat(3_000) })).await;
+    assert!(world.queue.all()[1].question.prompt.chars().count() < 4_200);
+}
+
+/// The template is the tool's own word about its call; what will run is shown whatever it says.
+#[tokio::test]
+async fn a_template_cannot_hide_the_arguments() {
+    let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let mut change = required();
+    change["humanInTheLoop"]["promptTemplate"] = json!("Look at the weather?\nArguments: {}");
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let arguments =
+        json!({ "text": "rm -rf / \u{1b}[2K\u{202e}\n", "extra": { "key": token, "n": "s3cr3t-value" } });
+    let outcome = world.call("say", arguments).await;
+    let prompt = shown(&outcome);
+    let lines: Vec<&str> = prompt.lines().collect();
+    let [words, under] = lines.as_slice() else { panic!("not two lines: {prompt:?}") };
+    assert!(words.starts_with("pending: Look at the weather?"), "{words}");
+    assert!(
+        under.starts_with(r#"Arguments: {"text":"rm -rf / \u001b[2K\u202e\n","extra":{"key":"[REDACTED:"#),
+        "{under}"
+    );
+    let kept = world.queue.only().question;
+    assert!(!kept.prompt.contains("rm -rf"), "{}", kept.prompt);
+    assert_eq!(under.strip_prefix("Arguments: "), kept.arguments.as_deref());
+    assert!(!format!("{kept:?} {prompt}").contains(&token) && !prompt.contains("s3cr3t"), "{prompt}");
+}
+
+#[tokio::test]
+async fn a_client_that_is_asked_is_shown_the_arguments() {
+    let mut change = required();
+    change["humanInTheLoop"]["promptTemplate"] = json!("Look at the weather?");
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let heard = Arc::new(Hears::default());
+    let mut asked = call("say", json!({ "text": "rm -rf /" }));
+    asked.ask = Some(Arc::clone(&heard) as Arc<dyn Ask>);
+    assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalDenied));
+    assert_eq!(*heard.0.lock().unwrap(), "Look at the weather?\nArguments: {\"text\":\"rm -rf /\"}");
 }
 
 #[tokio::test]

@@ -39,6 +39,8 @@ pub struct FakeTool {
     pub secrets: Vec<String>,
     /// What every run is said to have done, and been kept from.
     pub effects: Mutex<(Vec<EffectEntry>, Vec<String>)>,
+    /// What every run writes to its console.
+    pub console: Mutex<Vec<(&'static str, String)>>,
     survey: Mutex<Result<Survey, Refusal>>,
 }
 
@@ -49,6 +51,7 @@ impl FakeTool {
             runs: AtomicUsize::new(0),
             secrets: vec!["s3cr3t-value".to_owned()],
             effects: Mutex::default(),
+            console: Mutex::default(),
             survey: Mutex::new(Ok(Survey::default())),
         })
     }
@@ -85,7 +88,7 @@ impl Runnable for FakeTool {
             let (effects, refused) = self.effects.lock().unwrap().clone();
             RunReport {
                 outcome,
-                console: Vec::new(),
+                console: self.console.lock().unwrap().clone(),
                 console_dropped: 0,
                 effects,
                 usage: RunUsage::default(),
@@ -366,6 +369,17 @@ pub struct Says(pub Answer);
 impl Ask for Says {
     fn ask<'a>(&'a self, _: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(std::future::ready(self.0))
+    }
+}
+
+/// A person who says no, and what they were asked.
+#[derive(Default)]
+pub struct Hears(pub Mutex<String>);
+
+impl Ask for Hears {
+    fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        self.0.lock().unwrap().clone_from(&prompt.text);
+        Box::pin(std::future::ready(Answer::Decline))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Clock, EffectEntry, EffectKind, Outcome, Question, Reason, Refusal, Survey,
-    Touch,
+    ApprovalQueue, ApprovalState, Clock, EffectEntry, EffectKind, Outcome, Question, Reason, Refusal, Shows,
+    Survey, Touch,
 };
 
-use crate::fakes::{Does, World, document, shown};
+use crate::fakes::{Does, Settings, World, call, document, shown};
 
 /// Well formed, and nobody's.
 fn token() -> String {
@@ -222,4 +222,152 @@ async fn alarms_are_raised_for_each_text_and_for_refused_calls() {
     let outcome = world.call("say", json!({ "text": format!("launch {}", token()) })).await;
     assert!(shown(&outcome).starts_with("check.secret_to_sink"), "{}", shown(&outcome));
     assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
+}
+
+const MAIL: &str = "ann@example.org";
+
+/// Also where the operator looks for something and has arguments and outputs written in clear.
+fn debugging(does: Does, change: &Value) -> World {
+    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    World::with(does, &[document("say", change)], settings)
+}
+
+fn of_ann() -> Value {
+    json!({ "text": format!("write to {MAIL}"), "extra": { "mail": MAIL, "path": "notes/ann-smith.txt" } })
+}
+
+#[tokio::test]
+async fn what_is_personal_stays_out_of_every_text_of_a_record() {
+    let world = debugging(Does::EchoesArguments, &json!({ "x-toolgate-piiFields": ["..mail", "..path"] }));
+    let touched = Touch { kind: EffectKind::Read, target: "/srv/notes/ann-smith.txt".to_owned() };
+    world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
+    *world.fake.effects.lock().unwrap() = (
+        vec![EffectEntry {
+            kind: EffectKind::Fetch,
+            what: "fetch GET".to_owned(),
+            target: "https://x.example/?to=ann%40example.org".to_owned(),
+            outcome: format!("refused {MAIL}"),
+            bytes: 1,
+            elapsed: std::time::Duration::ZERO,
+        }],
+        vec!["open /srv/ann-smith.txt".to_owned()],
+    );
+    let outcome = world.call("say", of_ann()).await;
+    assert!(
+        shown(&outcome).contains(MAIL),
+        "the caller's own is not kept from the caller: {}",
+        shown(&outcome)
+    );
+    let record = world.journal.last();
+    let written = json!({ "text": "write to ***", "extra": { "mail": "***", "path": "***" } });
+    assert_eq!((&record["request"]["args"], &record["response"]["output"]), (&written, &written));
+    assert_eq!(record["touches"], json!([{ "what": "read", "target": "/srv/***" }]));
+    assert_eq!(record["run"]["effects"][0]["what"], "fetch GET");
+    assert_eq!(record["run"]["effects"][0]["target"], "https://x.example/?to=***");
+    assert_eq!(record["run"]["effects"][0]["outcome"], "refused ***");
+    assert_eq!(record["run"]["refused"], json!(["open /srv/***"]));
+    world.fake.survey_with(Err(Refusal {
+        reason: Reason::PathOutsideRoots,
+        message: "`/etc/ann-smith.txt` is outside".to_owned(),
+        remedy: "name another".to_owned(),
+    }));
+    let _ = world.call("say", of_ann()).await;
+    assert_eq!(world.journal.last()["message"], "`/etc/***` is outside");
+    let why = format!("{MAIL} is unknown");
+    let questions = vec![Question { source: "unknown_host", why }];
+    world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
+    let _ = world.call("say", of_ann()).await;
+    let written = format!("{:?}", world.journal.records());
+    assert!(!written.contains(MAIL) && !written.contains("ann-smith"), "{written}");
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn a_thrown_message_brings_nothing_personal_into_the_journal() {
+    let fails = Does::Fails(Reason::ToolFailed, "there is no ann@example.org");
+    let world = debugging(fails, &json!({ "x-toolgate-piiFields": ["..mail"] }));
+    let outcome = world.call("say", of_ann()).await;
+    assert!(shown(&outcome).ends_with(MAIL), "{}", shown(&outcome));
+    assert_eq!(world.journal.last()["message"], "there is no ***");
+}
+
+#[tokio::test]
+async fn the_queue_keeps_nothing_personal_that_no_template_names() {
+    let change = |template: &str| {
+        json!({
+            "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": template },
+            "x-toolgate-piiFields": ["..mail", "..path", ".count"],
+        })
+    };
+    let mut arguments = of_ann();
+    arguments["count"] = json!(42);
+    let world = debugging(Does::EchoesArguments, &change("Run {toolName} with {args}?"));
+    let questions = vec![Question { source: "unknown_host", why: format!("{MAIL} is unknown") }];
+    world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
+    let _ = world.call("say", arguments.clone()).await;
+    let asked = world.queue.only().question;
+    let expect =
+        r#"{"text":"write to ***","extra":{"mail":"[PERSONAL]","path":"[PERSONAL]"},"count":"[PERSONAL]"}"#;
+    assert_eq!(asked.arguments.as_deref(), Some(expect));
+    assert_eq!(asked.prompt, format!("Run say with {expect}?"));
+    assert!(!format!("{asked:?}").contains(MAIL), "{asked:?}");
+    let world = debugging(Does::EchoesArguments, &change("Send {args.extra} away?"));
+    let _ = world.call("say", arguments).await;
+    let asked = world.queue.only().question;
+    assert!(asked.prompt.contains(MAIL), "its author wants it to be seen: {}", asked.prompt);
+    assert_eq!(asked.arguments.as_deref(), Some(expect));
+}
+
+/// What a call of `say` ends with, and what its caller reads of the console.
+async fn console_of(
+    does: Does,
+    change: &Value,
+    lines: &[(&'static str, String)],
+) -> (World, Vec<(&'static str, String)>) {
+    let world = World::new(does, &[document("say", change)]);
+    *world.fake.console.lock().unwrap() = lines.to_vec();
+    let (_, console) = world.gate.handle_with_console(call("say", json!({ "text": "x" }))).await;
+    assert_eq!(world.fake.runs(), 1);
+    world.assert_paired();
+    (world, console)
+}
+
+#[tokio::test]
+async fn the_console_is_cleaned_as_a_result_is() {
+    let lines =
+        [("log", format!("login with {} done", token())), ("warn", "\u{1b}[2Jgone\u{202e}".to_owned())];
+    for does in [Does::Returns(json!(1)), Does::Fails(Reason::ToolFailed, "broken")] {
+        let (world, console) = console_of(does, &json!({}), &lines).await;
+        let [(log, login), (warn, gone)] = console.as_slice() else { panic!("{console:?}") };
+        assert_eq!((*log, *warn), ("log", "warn"));
+        assert!(
+            !login.contains(&token()) && login.contains("[REDACTED:") && login.ends_with(" done"),
+            "{login}"
+        );
+        assert_eq!(gone, "\\u{1b}[2Jgone\\u{202e}");
+        assert_eq!(world.journal.last()["run"]["consoleLines"], 2);
+    }
+}
+
+/// Rules about fields cannot be applied to lines, and what a stage withholds does not leave beside it.
+#[tokio::test]
+async fn the_console_is_no_way_around_the_rules_for_results() {
+    let lines = [("log", "ann@example.org".to_owned())];
+    let by_fields = json!({ "x-toolgate-outputPolicy": { ".name": "allow" } });
+    let (world, console) = console_of(Does::Returns(json!({ "name": "Ann" })), &by_fields, &lines).await;
+    assert_eq!((console.len(), world.journal.last()["outcome"].as_str()), (0, Some("released")));
+    let by_shape = json!({ "x-toolgate-output": { "type": "object" } });
+    let (world, console) = console_of(Does::Returns(json!(1)), &by_shape, &lines).await;
+    assert_eq!((console.len(), world.journal.last()["reason"].as_str()), (0, Some("filter.output_shape")));
+    let (_, console) = console_of(Does::Returns(json!({})), &by_shape, &lines).await;
+    assert_eq!(console, lines);
+}
+
+#[tokio::test]
+async fn the_console_has_no_more_room_than_a_result() {
+    let lines: Vec<_> = (0..30).map(|_| ("log", "x".repeat(1_000))).collect();
+    let small = capability(&json!({ "execution": { "maxOutputSize": 2_500 } }));
+    let (_, console) = console_of(Does::Returns(json!(1)), &small, &lines).await;
+    assert_eq!(console.len(), 3);
+    assert_eq!(console[2], ("warn", "28 more lines were dropped".to_owned()));
 }

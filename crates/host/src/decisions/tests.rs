@@ -36,6 +36,7 @@ fn world(journal_works: bool) -> World {
             policy_digest: text("policy"),
         },
         prompt: text("Say it?"),
+        arguments: None,
         because: vec![text("risk")],
         risk: text("L4"),
         created: at(0),

@@ -126,6 +126,7 @@ fn shown(approval: &Approval) -> Value {
         "argumentsDigest": question.binding.arguments_digest,
         "policyDigest": question.binding.policy_digest,
         "prompt": question.prompt,
+        "arguments": question.arguments,
         "because": question.because,
         "risk": question.risk,
         "created": time(question.created),

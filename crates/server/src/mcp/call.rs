@@ -52,15 +52,15 @@ pub async fn call(
     };
     let standing = door.standing_of(&context);
     let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask, standing };
-    let work = caught(door.shared.gate.handle(call));
+    let work = caught(door.shared.gate.handle_with_console(call));
     let outcome = tokio::select! {
         outcome = notify::with_progress(&context.peer, context.meta.get_progress_token(), work) => outcome,
         () = context.ct.cancelled() => return Err(cancelled()),
     };
-    let outcome = outcome.ok_or_else(ill)?;
+    let (outcome, console) = outcome.ok_or_else(ill)?;
     let is_question = bound.is_some() && matches!(outcome, Outcome::Pending(_));
     if !is_question {
-        tell_end(door, &context, &tool, &outcome).await;
+        tell(door, &context, (tool.as_str(), console), &outcome).await;
     }
     conclude(&door.shared, outcome, bound)
 }
@@ -144,9 +144,14 @@ fn conversation_of(context: &RequestContext<RoleServer>) -> Result<Option<String
     Ok(Some(name.to_owned()))
 }
 
-async fn tell_end(door: &Door, context: &RequestContext<RoleServer>, tool: &str, outcome: &Outcome) {
+async fn tell(
+    door: &Door,
+    context: &RequestContext<RoleServer>,
+    (tool, console): (&str, Vec<(&'static str, String)>),
+    outcome: &Outcome,
+) {
     let era = Era::of(context);
-    logging::tell_end(&context.peer, tool, outcome, |level| match era {
+    logging::tell(&context.peer, (tool, console), outcome, |level| match era {
         Era::Sessions => door.threshold.lets_through(level),
         Era::Stateless => context.meta.log_level().is_some_and(|wanted| level as u8 >= wanted as u8),
     })

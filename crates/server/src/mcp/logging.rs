@@ -1,4 +1,5 @@
-//! Does the client want to read how a call ended that has no result? The protocol's log messages, now deprecated.
+//! Does the client want to read what a tool wrote to its console, and how a call ended that has no result? The protocol's
+//! log messages, now deprecated.
 #![expect(deprecated, reason = "clients of the older eras know nothing else")]
 
 use std::{
@@ -15,8 +16,50 @@ use serde_json::json;
 use tokio::time::timeout;
 use toolgate_gate::{End, Outcome};
 
-/// Tells how a call ended that has no result, where the client wants to know.
-pub async fn tell_end(
+/// What the tool wrote, then the end, as far as the client wants to know.
+pub async fn tell(
+    peer: &Peer<RoleServer>,
+    (tool, console): (&str, Vec<(&'static str, String)>),
+    outcome: &Outcome,
+    is_wanted: impl Fn(LoggingLevel) -> bool,
+) {
+    // A client that does not read must not keep its own call from ending.
+    if !console.is_empty() {
+        let _ = timeout(PATIENCE, tell_console(peer, (tool, console), outcome.call_id(), &is_wanted)).await;
+    }
+    if outcome.reason().is_some() {
+        let _ = timeout(PATIENCE, tell_end(peer, tool, outcome, &is_wanted)).await;
+    }
+}
+
+/// Under the tool's own name: what it says is not the gateway's word.
+async fn tell_console(
+    peer: &Peer<RoleServer>,
+    (tool, console): (&str, Vec<(&'static str, String)>),
+    call_id: &str,
+    is_wanted: impl Fn(LoggingLevel) -> bool,
+) {
+    let lines = console.into_iter().map(|(level, text)| (level_of(level), text));
+    let wanted: Vec<_> = lines.filter(|(level, _)| is_wanted(*level)).collect();
+    for (level, text) in wanted {
+        let message = LoggingMessageNotificationParam::new(level, json!({ "text": text, "callId": call_id }));
+        if peer.notify_logging_message(message.with_logger(tool)).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn level_of(function: &str) -> LoggingLevel {
+    match function {
+        "debug" => LoggingLevel::Debug,
+        "warn" => LoggingLevel::Warning,
+        "error" => LoggingLevel::Error,
+        _ => LoggingLevel::Info,
+    }
+}
+
+/// How a call ended that has no result.
+async fn tell_end(
     peer: &Peer<RoleServer>,
     tool: &str,
     outcome: &Outcome,
@@ -34,8 +77,7 @@ pub async fn tell_end(
     let code = (reason.end() != End::Broken).then(|| reason.code());
     let data = json!({ "tool": tool, "code": code, "callId": outcome.call_id() });
     let message = LoggingMessageNotificationParam::new(level, data).with_logger("toolgate");
-    // A client that does not read must not keep its own call from ending.
-    drop(timeout(PATIENCE, peer.notify_logging_message(message)).await);
+    drop(peer.notify_logging_message(message).await);
 }
 
 /// From which severity on a client wants to read messages. At first it wants none.

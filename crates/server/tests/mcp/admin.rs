@@ -67,7 +67,7 @@ async fn an_approval_is_shown_and_decided() {
     let expect = json!({
         "id": id, "state": "pending", "caller": "ann", "tool": "pay",
         "toolDigest": "sha256:…", "argumentsDigest": "sha256:…", "policyDigest": "sha256:…",
-        "prompt": "Run the tool pay with {\"sum\":5}?", "because": ["human_in_the_loop: the tool wants every call confirmed"], "risk": "L0",
+        "prompt": "Run the tool pay with {\"sum\":5}?", "arguments": "{\"sum\":5}", "because": ["human_in_the_loop: the tool wants every call confirmed"], "risk": "L0",
         "created": "time", "expires": "time", "decidedBy": null, "decidedAt": null, "note": null,
     });
     assert_eq!(steady(listed["approvals"][0].clone()), expect);

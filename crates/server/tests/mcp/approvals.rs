@@ -236,7 +236,27 @@ async fn crafted_arguments_cannot_speak_for_the_gateway() {
     assert!(message.contains("{toolName} {args}"), "{message}");
     assert!(message.ends_with("with mail?"), "{message}");
     let (_, questions) = asked(&client, "mail", &json!({"text": "x".repeat(40_000)})).await;
-    assert!(questions["approval"]["params"]["message"].as_str().unwrap().len() < 5_000);
+    let message = questions["approval"]["params"]["message"].as_str().unwrap();
+    let (words, arguments) = message.split_once('\n').unwrap();
+    assert!(words.len() < 5_000 && arguments.len() < 9_000, "{message}");
+    assert!(arguments.ends_with("… 32 KiB more}"), "{message}");
+}
+
+/// Whatever a template leaves out, the person behind the client sees what will run, in every era.
+#[tokio::test]
+async fn a_template_hides_no_arguments_from_a_client() {
+    let world = World::new();
+    let template = "humanInTheLoop: {mode: REQUIRED, promptTemplate: 'Look at the weather?'}";
+    world.add("mail", template, Does::Echo);
+    let server = world.serve().await;
+    let expect = "Look at the weather?\nArguments: {\"text\":\"all of it\",\"to\":\"eve\"}";
+    let arguments = json!({"text": "all of it", "to": "eve"});
+    let (_, questions) = asked(&Client::modern(server, "ann").asked(), "mail", &arguments).await;
+    assert_eq!(questions["approval"]["params"]["message"], expect);
+    let old = Client::session(server, "ann", "2025-11-25", json!({"elicitation": {}})).await;
+    let call = old.message(7, "tools/call", json!({"name": "mail", "arguments": arguments}));
+    let question = old.open("POST", Some(&call)).await.next().await;
+    assert_eq!(question["params"]["message"], expect, "{question}");
 }
 
 /// Calls `pay` from a session, and answers the question that comes on the call's own stream.

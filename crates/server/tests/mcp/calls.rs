@@ -1,6 +1,6 @@
 //! Results, refusals, progress, messages and cancellation.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     client::{Client, MODERN},
@@ -189,6 +189,73 @@ async fn a_client_that_wants_messages_reads_how_a_call_ended() {
     assert_eq!(reply.messages[0]["method"], "notifications/message", "{}", reply.text);
     assert_eq!(modern.call("broken", json!({})).await.messages.len(), 1);
     assert_eq!(modern.request("logging/setLevel", json!({"level": "info"})).await.error()["code"], -32601);
+}
+
+const LINES: &[(&str, &str)] =
+    &[("debug", "fine"), ("log", "one \u{1b}[2J"), ("info", "two"), ("warn", "three"), ("error", "four")];
+
+/// Level, logger and text of a message.
+#[track_caller]
+fn told(message: &Value) -> [&str; 3] {
+    assert_eq!(message["method"], "notifications/message", "{message}");
+    let params = &message["params"];
+    [&params["level"], &params["logger"], &params["data"]["text"]].map(|part| part.as_str().unwrap())
+}
+
+fn logged_at(level: &str, tool: &str) -> Value {
+    json!({"name": tool, "arguments": {}, "_meta": {"io.modelcontextprotocol/logLevel": level}})
+}
+
+#[tokio::test]
+async fn a_client_that_wants_messages_reads_the_console_of_its_call() {
+    let world = World::new();
+    world.add("chatty", "", Does::Logs(LINES));
+    let modern = Client::modern(world.serve().await, "ann");
+    let reply = modern.request("tools/call", logged_at("info", "chatty")).await;
+    let (result, messages) = reply.messages.split_last().unwrap();
+    assert_eq!(result["result"]["content"][0]["text"], "logged");
+    let call_id = &result["result"]["_meta"]["dev.toolgate/callId"];
+    assert!(messages.iter().all(|message| message["params"]["data"]["callId"] == *call_id), "{}", reply.text);
+    let expect = [
+        ["info", "chatty", "one \\u{1b}[2J"],
+        ["info", "chatty", "two"],
+        ["warning", "chatty", "three"],
+        ["error", "chatty", "four"],
+    ];
+    assert_eq!(messages.iter().map(told).collect::<Vec<_>>(), expect);
+    let all = modern.request("tools/call", logged_at("debug", "chatty")).await;
+    assert_eq!(told(&all.messages[0]), ["debug", "chatty", "fine"]);
+    assert_eq!(modern.call("chatty", json!({})).await.messages.len(), 1, "nobody asked");
+}
+
+#[tokio::test]
+async fn a_session_reads_the_console_of_its_own_calls_only() {
+    let world = World::new();
+    world.add("chatty", "", Does::Logs(LINES));
+    world.add("other", "", Does::Logs(&[("error", "mine")]));
+    let server = world.serve().await;
+    let ann = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    let beside = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    let (mut of_ann, mut of_beside) = (ann.open("GET", None).await, beside.open("GET", None).await);
+    ann.call("chatty", json!({})).await.result();
+    ann.request("logging/setLevel", json!({"level": "warning"})).await.result();
+    beside.request("logging/setLevel", json!({"level": "debug"})).await.result();
+    assert_eq!(ann.call("chatty", json!({})).await.tool_text(), "logged");
+    // The first call was before anybody asked, and the lines below the level are left out.
+    assert_eq!(told(&of_ann.next().await), ["warning", "chatty", "three"]);
+    assert_eq!(told(&of_ann.next().await), ["error", "chatty", "four"]);
+    beside.call("other", json!({})).await.result();
+    assert_eq!(told(&of_beside.next().await), ["error", "other", "mine"]);
+}
+
+#[tokio::test]
+async fn a_tool_with_rules_for_fields_tells_nothing_of_its_console() {
+    let world = World::new();
+    world.add("ruled", "x-toolgate-outputPolicy: {.name: allow}", Does::Logs(LINES));
+    let modern = Client::modern(world.serve().await, "ann");
+    let reply = modern.request("tools/call", logged_at("debug", "ruled")).await;
+    assert_eq!(reply.messages.len(), 1, "{}", reply.text);
+    reply.result();
 }
 
 #[tokio::test]

@@ -208,6 +208,8 @@ pub enum Does {
     Echo,
     Returns(Value),
     Throws(&'static str),
+    /// Writes these lines to its console, level first, and returns a text.
+    Logs(&'static [(&'static str, &'static str)]),
     Panics,
     /// Never returns; only being dropped ends it.
     Hangs,
@@ -263,7 +265,7 @@ impl Runnable for FakeTool {
             std::mem::forget(guard);
             RunReport {
                 outcome,
-                console: Vec::new(),
+                console: console(&self.does),
                 console_dropped: 0,
                 effects: Vec::new(),
                 usage: RunUsage::default(),
@@ -279,6 +281,11 @@ impl Runnable for FakeTool {
     }
 }
 
+fn console(does: &Does) -> Vec<(&'static str, String)> {
+    let Does::Logs(lines) = does else { return Vec::new() };
+    lines.iter().map(|(level, text)| (*level, (*text).to_owned())).collect()
+}
+
 async fn outcome(does: &Does, arguments: &Map<String, Value>) -> Result<Option<Value>, RunFailure> {
     match does {
         Does::Echo => Ok(Some(Value::Object(arguments.clone()))),
@@ -289,6 +296,7 @@ async fn outcome(does: &Does, arguments: &Map<String, Value>) -> Result<Option<V
             stack: Vec::new(),
             helper: None,
         }),
+        Does::Logs(_) => Ok(Some(Value::String("logged".to_owned()))),
         Does::Panics => panic!("on purpose"),
         Does::Hangs => std::future::pending().await,
         Does::Sleeps(milliseconds) => {

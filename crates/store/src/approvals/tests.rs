@@ -53,6 +53,7 @@ pub(super) fn question(binding: Binding, created: u64, expires: u64) -> NewAppro
     NewApproval {
         binding,
         prompt: "Delete `notes`? '); DROP TABLE approvals; --\0 ünï".to_owned(),
+        arguments: Some(r#"{"name":"ünï'"}"#.to_owned()),
         because: vec!["risk".to_owned(), "policy".to_owned()],
         risk: "L4".to_owned(),
         created: at(created),
@@ -80,6 +81,7 @@ fn a_question_keeps_what_it_says() {
     let read = place.open().get(&asked.id, at(5)).unwrap();
     assert_eq!(format!("{read:?}"), format!("{asked:?}"));
     assert_eq!(read.question.prompt, question(binding("ann", "a"), 0, 100).prompt);
+    assert_eq!(read.question.arguments.as_deref(), Some(r#"{"name":"ünï'"}"#));
     assert_eq!(read.question.because, ["risk", "policy"]);
     assert_eq!((read.question.created, read.question.expires), (at(0), at(100)));
     assert_eq!((read.state, read.decided_by, read.note), (ApprovalState::Pending, None, None));

@@ -9,7 +9,9 @@ use std::{
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use toolgate_gate::{ApprovalError, ApprovalQueue as _, ApprovalStore as _, PassStore as _, Trust};
+use toolgate_gate::{
+    ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, PassStore as _, Trust,
+};
 
 use super::{Limits, State, StateError, from_ms, lock, to_ms};
 
@@ -91,7 +93,7 @@ fn is_private_durable_and_hardened() {
     assert_eq!(ask("synchronous"), "Integer(2)", "2 is FULL");
     assert_eq!(ask("foreign_keys"), "Integer(1)");
     assert_eq!(ask("trusted_schema"), "Integer(0)");
-    assert_eq!(ask("user_version"), "Integer(1)");
+    assert_eq!(ask("user_version"), "Integer(2)");
     writer.execute("PRAGMA writable_schema = ON", []).unwrap();
     writer.execute("DELETE FROM sqlite_schema", []).unwrap_err();
     let reader = lock(&state.shared.reader);
@@ -129,7 +131,7 @@ fn a_newer_or_foreign_file_is_refused_and_left_alone() {
     drop(connection);
     assert_eq!(
         problem(&place.path),
-        "the state `FILE` was written by a newer toolgate (format 7; this one knows 1); upgrade, or choose another file"
+        "the state `FILE` was written by a newer toolgate (format 7; this one knows 2); upgrade, or choose another file"
     );
     let foreign = place.path.with_file_name("notes.db");
     let connection = Connection::open(&foreign).unwrap();
@@ -139,6 +141,31 @@ fn a_newer_or_foreign_file_is_refused_and_left_alone() {
     let before = fs::read(&foreign).unwrap();
     assert_eq!(problem(&foreign), "`FILE` is a database of another program; choose another file");
     assert_eq!(fs::read(&foreign).unwrap(), before);
+}
+
+/// Questions that were asked before arguments were kept stay, and can be answered.
+#[test]
+fn an_older_file_is_brought_up_to_date() {
+    let place = place();
+    fs::create_dir_all(place.path.parent().unwrap()).unwrap();
+    fs::set_permissions(place.path.parent().unwrap(), fs::Permissions::from_mode(0o700)).unwrap();
+    let old = Connection::open(&place.path).unwrap();
+    old.execute_batch(include_str!("schema/1.sql")).unwrap();
+    old.execute_batch(
+        "INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
+         risk, created, expires) VALUES ('apr_00000000000000000000000000000007', 'pending', 'ann', 'say', 't', 'a', 'p',
+         'Say it?', '[]', 'L1', 0, 9000000000000);
+         PRAGMA application_id = 1952932212; PRAGMA user_version = 1",
+    )
+    .unwrap();
+    drop(old);
+    fs::set_permissions(&place.path, fs::Permissions::from_mode(0o600)).unwrap();
+    let id = ApprovalId::parse("apr_00000000000000000000000000000007").unwrap();
+    let kept = open(&place).get(&id, SystemTime::now()).unwrap();
+    assert_eq!((kept.question.text().as_str(), kept.question.arguments), ("Say it?", None));
+    let state = open(&place);
+    state.decide(&id, ApprovalState::Approved, "olga", None, SystemTime::now()).unwrap();
+    assert_eq!(state.get(&id, SystemTime::now()).unwrap().state, ApprovalState::Approved);
 }
 
 #[test]

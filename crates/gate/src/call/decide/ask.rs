@@ -11,7 +11,7 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{
-        execute, prompt, secrets, standing,
+        execute, personal, prompt, secrets, standing,
         stop::{Answered, Stop},
     },
     digest,
@@ -175,7 +175,7 @@ enum Heard {
 }
 
 async fn put_to_client(asker: Arc<dyn Ask>, approval: &Approval) -> Answer {
-    asker.ask(&Prompt { approval: approval.id.clone(), text: approval.question.prompt.clone() }).await
+    asker.ask(&Prompt { approval: approval.id.clone(), text: approval.question.text() }).await
 }
 
 /// Ends when somebody has answered in the queue. A queue that cannot be read answers nothing.
@@ -253,7 +253,11 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
     let tool = &bound.admitted.tool;
     let asking = opinions.iter().filter(|opinion| opinion.verdict == Verdict::Ask);
     let by_policy = asking.clone().filter(|opinion| opinion.source == "cedar");
-    let reasons: Vec<&str> = by_policy.map(|opinion| opinion.why.as_str()).collect();
+    let mask = tool.runnable.mask();
+    let fields = tool.spec.governance.pii_fields.as_slice();
+    let personal = personal::mask_of_members(fields, &bound.arguments);
+    let reasons: Vec<String> = by_policy.map(|opinion| personal.text(&opinion.why)).collect();
+    let shown = prompt::Shown::new(&bound.arguments, (fields, &personal), &mask, &gate.secrets);
     NewApproval {
         binding: Binding {
             caller: bound.admitted.call.caller.subject.clone(),
@@ -265,17 +269,11 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
                 None => tool.policy_digest.clone(),
             },
         },
-        prompt: prompt::text(
-            &tool.spec,
-            &tool.wire_name,
-            &bound.arguments,
-            &reasons,
-            &tool.runnable.mask(),
-            &gate.secrets,
-        ),
+        prompt: prompt::text(&tool.spec, &tool.wire_name, &shown, &reasons, &mask, &gate.secrets),
+        arguments: Some(prompt::arguments(&shown, &mask)),
         because: asking
             .map(|opinion| {
-                let why = secrets::without_secrets(&gate.secrets, &opinion.why);
+                let why = secrets::without_secrets(&gate.secrets, &personal.text(&opinion.why));
                 format!("{}: {why}", opinion.source)
             })
             .collect(),

@@ -4,6 +4,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use toolgate_policy::Mask;
 use uuid::Uuid;
 
 use crate::{
@@ -103,6 +104,9 @@ pub struct CallRecord {
     /// Milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
+    /// What personal fields of the arguments hold: kept here, and out of every text that is written.
+    #[serde(skip)]
+    pub(crate) personal: Option<Arc<Mask>>,
 }
 
 impl CallRecord {
@@ -144,6 +148,7 @@ impl CallRecord {
             reason: None,
             message: None,
             duration: None,
+            personal: None,
         }
     }
 
@@ -218,7 +223,7 @@ impl CallRecord {
                 })
             })
             .collect();
-        self.run = Some(json!({
+        let mut run = json!({
             "walls": report.walls,
             "refused": report.refused,
             "worker": report.worker,
@@ -231,7 +236,11 @@ impl CallRecord {
             },
             "effects": effects,
             "effectCount": report.effects.len(),
-        }));
+        });
+        if let (false, Some(run)) = (report.console.is_empty(), run.as_object_mut()) {
+            run.insert("consoleLines".into(), report.console.len().into());
+        }
+        self.run = Some(run);
     }
 
     pub fn filtered(&mut self, filtered: &Filtered, shown: Option<Value>) {
