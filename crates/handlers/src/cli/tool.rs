@@ -126,7 +126,7 @@ impl CliTool {
             limits: limits(policy, deadline),
             deadline: Duration::from_millis(deadline),
             reader: Reader::new(body.output(), shape)?,
-            surveyor: Surveyor::new(&spec, policy, &host.places, without_network(policy)),
+            surveyor: Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command(),
             literals: statics::literals(&spec),
             paths,
             known,
@@ -168,6 +168,10 @@ impl CliTool {
         granted: &'c CallGrants,
     ) -> Values<'c> {
         Values { statics, arguments, paths: &self.paths, granted }
+    }
+
+    pub(super) fn refused_methods(&self, granted: &CallGrants) -> Vec<String> {
+        self.surveyor.methods_not_asked_for(granted)
     }
 
     /// Other limits than the policy's, for tests and for operators who know why.

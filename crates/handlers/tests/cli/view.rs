@@ -244,3 +244,47 @@ capability: {{network: {{access: none, accessUpgradeable: proxy}}, execution: {{
     // There is no way out of a container, so that nobody is asked and nothing is opened.
     assert!(World::new().order(&upgradeable("container"), &url).network.is_none());
 }
+
+fn asking(network: &str) -> String {
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: read
+input: {{type: object, required: [method], properties: {{method: {{type: string, enum: [GET, POST]}}}}}}
+testInput: {{method: GET}}
+handler: {{cli: {{command: cat, stdin: '{{method}}'}}}}
+capability:
+  approval: {{askForMethods: [POST, DELETE]}}
+  network: {network}
+  execution: {{sandbox: process}}
+"
+    )
+}
+
+#[track_caller]
+fn check_methods(network: &str, method: &str, asked: &[&str], refused: &[&str]) {
+    let (world, manifest, arguments) = (World::new(), asking(network), json!({ "method": method }));
+    let found = world.load(&manifest).unwrap().survey(arguments.as_object().unwrap()).unwrap();
+    let sources: Vec<&str> = found.questions.iter().map(|question| question.source).collect();
+    assert_eq!(sources, asked);
+    let way_out = world.order(&manifest, &arguments).network;
+    assert_eq!(way_out.map(|way_out| way_out.refused_methods).unwrap_or_default(), refused);
+}
+
+/// What a command sends by TLS nobody sees, so that a person is asked before, whatever the arguments say.
+#[test]
+fn a_command_that_may_tunnel_is_asked_for_with_every_call() {
+    let network = "{access: limited, allowedHosts: [api.example.com]}";
+    check_methods(network, "GET", &["method"], &[]);
+    check_methods(network, "POST", &["method"], &[]);
+    check_methods("{access: full}", "GET", &["method"], &[]);
+}
+
+#[test]
+fn a_command_that_cannot_tunnel_is_asked_for_the_method_that_it_announces() {
+    let network = "{access: limited, allowedHosts: [api.example.com], blockedPorts: [443]}";
+    check_methods(network, "GET", &[], &["POST", "DELETE"]);
+    check_methods(network, "POST", &["method"], &["DELETE"]);
+    check_methods("{access: none}", "GET", &[], &[]);
+}
