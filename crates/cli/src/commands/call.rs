@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
 use toolgate::Toolgate;
-use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason};
+use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason, Warning};
 use toolgate_policy::State;
 use toolgate_server::{Identity, Role};
 
@@ -99,14 +99,19 @@ fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
 
 fn print(outcome: &Outcome, terminal: &mut Terminal) -> Result<(), Failure> {
     match outcome {
-        Outcome::Released(end) => match &end.value {
-            Value::String(text) => {
-                for line in text.lines() {
-                    writeln!(terminal, "{}", visible(line))?;
+        Outcome::Released(end) => {
+            match &end.value {
+                Value::String(text) => {
+                    for line in text.lines() {
+                        writeln!(terminal, "{}", visible(line))?;
+                    }
                 }
+                value => writeln!(terminal, "{}", json_pretty(value))?,
             }
-            value => writeln!(terminal, "{}", json_pretty(value))?,
-        },
+            for warning in &end.warnings {
+                Terminal::note(&format!("warning: {}: {}", warning.code, visible(&warning.message)));
+            }
+        }
         Outcome::Pending(end) => writeln!(terminal, "pending  {}", visible(&end.to_caller))?,
         Outcome::Refused(end) => {
             writeln!(terminal, "refused  {}: {}", end.reason, visible(&end.to_caller))?;
@@ -127,6 +132,10 @@ fn to_json(outcome: &Outcome) -> Value {
         Outcome::Released(end) => {
             report.insert("outcome".into(), "released".into());
             report.insert("result".into(), end.value.clone());
+            if !end.warnings.is_empty() {
+                let told = |warning: &Warning| json!({ "code": warning.code, "message": warning.message });
+                report.insert("warnings".into(), end.warnings.iter().map(told).collect());
+            }
         }
         Outcome::Pending(end) => {
             report.insert("outcome".into(), "pending".into());

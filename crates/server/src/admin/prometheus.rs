@@ -37,5 +37,13 @@ pub fn prometheus_text(gate: &Gate) -> String {
         "Alarming texts seen in calls since the start.",
         &plain(alerts),
     );
+    let secrets: Vec<_> =
+        metrics.secrets().map(|(tier, count)| (format!("{{tier=\"{tier}\"}}"), count.to_string())).collect();
+    family(
+        "toolgate_secrets_total",
+        "counter",
+        "Secrets found in results since the start, by how sure they are.",
+        &secrets,
+    );
     text
 }

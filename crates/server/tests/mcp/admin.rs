@@ -173,6 +173,7 @@ async fn the_state_and_the_tools_are_shown() {
         "toolgate_calls_total{end=\"failed\",code=\"execute.tool_failed\"} 1",
         "toolgate_calls_total{end=\"refused\",code=\"execute.busy\"} 0",
         "# TYPE toolgate_calls_total counter",
+        "toolgate_secrets_total{tier=\"possible\"} 0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
