@@ -63,7 +63,7 @@ impl JsTool {
         let names = source::names(&spec);
         let wrapped = source::wrap(code, &names);
         let rules = grants::rules(&policy.network);
-        let files = grants::files(&policy.files, places);
+        let files = grants::files(policy, places);
         let bits = grants::bits(&policy.network, &policy.files);
         let names = Value::from(names).to_string();
         let load =

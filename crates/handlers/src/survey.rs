@@ -87,7 +87,7 @@ impl Surveyor {
         let unknown_hosts = if asks { UnknownHosts::Ask } else { UnknownHosts::Refuse };
         Self {
             fields: fields::of(spec, policy, without_network),
-            files: grants::files(&policy.files, places).map(Arc::new),
+            files: grants::files(policy, places).map(Arc::new),
             rules: Arc::new(grants::rules(&policy.network)),
             unknown_hosts,
             without_network,

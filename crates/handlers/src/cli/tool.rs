@@ -232,7 +232,7 @@ fn without_network(policy: &EffectivePolicy) -> WithoutNetwork {
 fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     let mut folders = vec![places.workspace.clone()];
     if policy.files.write.value
-        && let Some(files) = grants::files(&policy.files, places)
+        && let Some(files) = grants::files(policy, places)
     {
         folders.push(files.workspace);
     }
