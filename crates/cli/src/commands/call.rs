@@ -38,14 +38,16 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         if outcome.reason() == Some(Reason::UnknownTool) {
             explain(&toolgate, &args.tool);
         }
-        match outcome {
+        let outcome = match outcome {
             Outcome::Pending(pending) if !args.autonomous && can_ask() => {
                 let answer = ask(&pending, terminal)?;
                 call.answer = Some(ClientAnswer { approval: pending.approval, answer });
-                Ok(toolgate.gate().handle(call).await)
+                toolgate.gate().handle(call).await
             }
-            outcome => Ok(outcome),
-        }
+            outcome => outcome,
+        };
+        toolgate.deliver_alerts().await;
+        Ok(outcome)
     })?;
     match args.format {
         OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&to_json(&outcome)))?,
