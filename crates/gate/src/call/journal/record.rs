@@ -2,6 +2,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
+use regex::Regex;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -103,6 +104,9 @@ pub struct CallRecord {
     /// Milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
+    /// What the tool's audit policy blots out of free texts.
+    #[serde(skip)]
+    pub(super) redact: Arc<[Regex]>,
 }
 
 impl CallRecord {
@@ -144,6 +148,7 @@ impl CallRecord {
             reason: None,
             message: None,
             duration: None,
+            redact: Arc::from([]),
         }
     }
 
@@ -157,6 +162,7 @@ impl CallRecord {
         self.policy_version = Some(tool.policy_digest.clone());
         self.tool_safety = Some(tool.recorded.safety.clone());
         self.labels = Some(tool.recorded.labels.clone());
+        self.redact = Arc::clone(&tool.redact);
     }
 
     pub fn bound(&mut self, arguments_digest: &str, coercions: &[String], shown: super::Shown) {
