@@ -1,13 +1,14 @@
 //! How does a value read without its secrets, when each text was looked at by itself and in the whole?
 //!
 //! By itself a text shows what its line breaks, quotes and backslashes hide, which JSON would write otherwise. In the JSON of the
-//! whole a secret is told by the name of its field, or goes on in the next item of a list. Both look at the value as it came, and
+//! whole a secret is told by the name of its field, or goes on in the next item of a list. Neither look replaces the other, but
+//! for a result that is one text: it has no fields and no items, and is looked at once. Both look at the value as it came, and
 //! what either finds is taken out of each text that it touches: no text and no line is lost.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
-use toolgate_secrets::{Detector, Finding, Tier};
+use toolgate_secrets::{Detector, Finding, Redacted, Tier};
 
 /// A value without what is at least probably a secret.
 pub struct Cleared {
@@ -19,6 +20,14 @@ pub struct Cleared {
 }
 
 pub fn redact(detector: &Detector, value: Value) -> Cleared {
+    if let Value::String(text) = &value {
+        let Redacted { text: left, findings, less_sure } = detector.redact(text, Tier::Probable);
+        let value = match left {
+            Cow::Borrowed(_) => value,
+            Cow::Owned(left) => Value::String(left),
+        };
+        return Cleared { value, findings, less_sure };
+    }
     let json = serde_json::to_string(&value).unwrap_or_default();
     let whole = detector.redact(&json, Tier::Probable);
     let mut walk = Walk {
