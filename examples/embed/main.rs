@@ -35,6 +35,7 @@ async fn call_a_tool() -> Result<(), Box<dyn std::error::Error>> {
             other => println!("{other:?}"),
         }
     }
+    toolgate.deliver_alerts().await;
     toolgate.close()?;
     Ok(())
 }

@@ -60,6 +60,7 @@ reasons! {
     UnsupportedScheme, Security, "unsupported-scheme";
     UserinfoInUrl, Security, "userinfo-in-url";
     ForbiddenMethod, Security, "forbidden-method";
+    MethodNeedsApproval, Security, "method-needs-approval";
     NetworkBlocked, Security, "network-blocked";
     HostBlocked, Security, "host-blocked";
     HostNotInAllowlist, Security, "host-not-in-allowlist";

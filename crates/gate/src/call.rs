@@ -27,7 +27,7 @@ pub use self::{
 use crate::{
     gate::{Call, Inner},
     live::LiveTool,
-    outcome::{Outcome, Released},
+    outcome::Outcome,
     ports::RunReport,
 };
 
@@ -67,9 +67,8 @@ async fn around(
     };
     let (outcome, report) = match ended {
         Ok(filtered) => {
-            let (value, is_structured, report) = filtered.into_parts();
-            let call_id = trail.call_id().to_owned();
-            (Outcome::Released(Released { call_id, value, is_structured }), Some(report))
+            let (released, report) = filtered.into_released(trail.call_id());
+            (Outcome::Released(released), Some(report))
         }
         Err(mut stop) => {
             let report = stop.take_report();

@@ -30,7 +30,7 @@ pub use gate::{
 pub use limiter::CallLimits;
 pub use live::LiveTool;
 pub use metrics::Metrics;
-pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released};
+pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{
     Answer, Ask, Clock, EffectEntry, EffectKind, Grants, PassStore, Prompt, Question, Refusal, RunFailure,
     RunReport, RunRequest, RunUsage, Runnable, Standing, StoredPass, Survey, SystemClock, Touch,

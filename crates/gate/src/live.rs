@@ -1,6 +1,6 @@
 //! A tool that can be called: everything costly is done once, when it is loaded.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value, json};
@@ -36,8 +36,8 @@ pub struct LiveTool {
     pub(crate) output: Option<CompiledSchema>,
     pub(crate) danger: RegexSet,
     pub(crate) runnable: Arc<dyn Runnable>,
-    /// What the tool's audit policy blots out of arguments that are written down.
-    redact: Vec<Regex>,
+    /// What the tool's audit policy blots out of what is written down.
+    pub(crate) redact: Arc<[Regex]>,
     /// Texts that raise an alarm wherever they stand.
     alarming: Vec<String>,
     listing: Value,
@@ -72,7 +72,7 @@ impl LiveTool {
         let patterns: Vec<&str> = policy.approval.danger_patterns.values().map(AsRef::as_ref).collect();
         let danger = RegexSet::new(patterns).map_err(|error| format!("a danger pattern: {error}"))?;
         let redact = policy.audit.redact_patterns.values().map(|pattern| Regex::new(pattern));
-        let redact: Vec<Regex> =
+        let redact: Arc<[Regex]> =
             redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
         let alarming = policy.audit.alert_on.values().map(ToString::to_string).collect();
         let safety = safety_of(&spec, &policy);
@@ -183,10 +183,11 @@ impl LiveTool {
             self.spec.governance.pii_fields.iter().any(|field| field.specificity_at(path).is_some());
         match value {
             _ if is_private => Value::String("***".to_owned()),
-            Value::String(text) => {
-                let blot =
-                    |text: String, pattern: &Regex| pattern.replace_all(&text, "[REDACTED]").into_owned();
-                Value::String(self.redact.iter().fold(text, blot))
+            Value::String(text) => Value::String(blotted(&self.redact, text)),
+            Value::Number(number)
+                if self.redact.iter().any(|pattern| pattern.is_match(&number.to_string())) =>
+            {
+                Value::String(BLOT.to_owned())
             }
             Value::Array(items) => {
                 Value::Array(items.into_iter().map(|item| self.without_private(item, path)).collect())
@@ -196,12 +197,26 @@ impl LiveTool {
                 for (key, value) in members {
                     path.push(key);
                     let value = self.without_private(value, path);
-                    kept.insert(path.pop().unwrap_or_default(), value);
+                    let key = path.pop().unwrap_or_default();
+                    let is_authors = path.is_empty() && self.declares(&key);
+                    let mut key = if is_authors { key } else { blotted(&self.redact, key) };
+                    // Two keys that differed only in what is blotted out stay two.
+                    while kept.contains_key(&key) {
+                        key.push('′');
+                    }
+                    kept.insert(key, value);
                 }
                 Value::Object(kept)
             }
             other => other,
         }
+    }
+
+    /// Is this the author's own word for a parameter or a field of the result?
+    fn declares(&self, name: &str) -> bool {
+        let schemas = [Some(&self.input_schema), self.spec.governance.output.as_ref()];
+        let mut properties = schemas.into_iter().flatten().filter_map(|schema| schema.get("properties"));
+        properties.any(|properties| properties.get(name).is_some())
     }
 
     pub(crate) const fn has_alarms(&self) -> bool {
@@ -223,6 +238,17 @@ impl LiveTool {
         &self.listing
     }
 }
+
+/// A text without what the patterns name.
+pub(crate) fn blotted(patterns: &[Regex], text: String) -> String {
+    let blot = |text: String, pattern: &Regex| match pattern.replace_all(&text, BLOT) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown,
+    };
+    patterns.iter().fold(text, blot)
+}
+
+const BLOT: &str = "[REDACTED]";
 
 /// The block that says what is enforced, as it goes into the journal.
 fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {

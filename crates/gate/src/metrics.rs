@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use toolgate_secrets::{Finding, Tier};
+
 use crate::reason::Reason;
 
 #[derive(Debug, Default)]
@@ -9,6 +11,7 @@ pub struct Metrics {
     pub(crate) running: AtomicI64,
     released: AtomicU64,
     alerts: AtomicU64,
+    secrets: [AtomicU64; TIERS.len()],
     ends: Ends,
 }
 
@@ -41,6 +44,21 @@ impl Metrics {
         self.alerts.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn found_secrets(&self, findings: &[Finding]) {
+        for finding in findings {
+            let counters = TIERS.into_iter().zip(&self.secrets);
+            for (_, counter) in counters.filter(|(tier, _)| *tier == finding.tier) {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Secrets found in results since the start, by tier.
+    pub fn secrets(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counters = TIERS.into_iter().zip(&self.secrets);
+        counters.map(|(tier, count)| (tier.name(), count.load(Ordering::Relaxed)))
+    }
+
     /// Calls whose tool runs just now.
     pub fn running(&self) -> i64 {
         self.running.load(Ordering::Relaxed)
@@ -55,3 +73,5 @@ impl Metrics {
         Reason::ALL.iter().zip(&self.ends.0).map(|(reason, count)| (*reason, count.load(Ordering::Relaxed)))
     }
 }
+
+const TIERS: [Tier; 3] = [Tier::Definite, Tier::Probable, Tier::Possible];

@@ -56,6 +56,16 @@ pub struct Released {
     pub value: Value,
     /// Does the tool declare an output schema, so that the value is structured content?
     pub is_structured: bool,
+    /// What its reader should know of it.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something about a result that did not keep it from being released.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Warning {
+    /// Stable: `secret.probable` or `secret.possible`.
+    pub code: &'static str,
+    pub message: String,
 }
 
 /// The call waits for a person.

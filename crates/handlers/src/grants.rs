@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolgate_egress::{Guard, HostRule, Mode, Rules};
-use toolgate_policy::{FilePolicy, NetworkPolicy};
+use toolgate_policy::{EffectivePolicy, FilePolicy, NetworkPolicy};
 use toolgate_spec::{HostPattern, PathPattern, model::NetworkMode};
 
 use crate::{
@@ -60,7 +60,9 @@ fn host_rule(pattern: &HostPattern) -> HostRule {
 }
 
 /// `None` where the tool may neither read nor write, or its folder has no meaning here.
-pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
+pub fn files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
+    let reads_secrets = policy.data.can_read_secrets.value;
+    let policy = &policy.files;
     let rights = match (policy.read.value, policy.write.value) {
         (true, true) => FileRights::ReadWrite,
         (true, false) => FileRights::Read,
@@ -68,6 +70,11 @@ pub fn files(policy: &FilePolicy, places: &Places) -> Option<FileGrants> {
         (false, false) => return None,
     };
     let mut blocked: Vec<PathPattern> = policy.blocked_paths.values().cloned().collect();
+    if !reads_secrets {
+        for path in CREDENTIALS {
+            blocked.push(PathPattern::parse(path).ok()?);
+        }
+    }
     let mut guarded = Vec::new();
     for own in &places.guarded {
         // By its real name, which is what paths are judged by. What cannot be blocked by name takes all files away instead.
@@ -101,4 +108,44 @@ fn folder(text: &str, places: &Places) -> Option<PathBuf> {
     };
     let literal = rest.split('/').filter(|part| !part.is_empty()).take_while(|part| !part.contains('*'));
     Some(literal.fold(base.to_owned(), |folder, part| folder.join(part)))
+}
+
+/// Where people and programs keep what others must not have: out of sight of every tool that is not said to read secrets, also
+/// below a folder that it is granted. Plain paths only, so that nobody has to search a tree for them.
+const CREDENTIALS: [&str; 21] = [
+    "/etc/gshadow",
+    "/etc/shadow",
+    "$HOME/.aws",
+    "$HOME/.azure",
+    "$HOME/.cargo/credentials.toml",
+    "$HOME/.config/argocd",
+    "$HOME/.config/gcloud",
+    "$HOME/.config/gh",
+    "$HOME/.config/git/credentials",
+    "$HOME/.docker/config.json",
+    "$HOME/.git-credentials",
+    "$HOME/.gnupg",
+    "$HOME/.kube",
+    "$HOME/.local/share/keyrings",
+    "$HOME/.netrc",
+    "$HOME/.npmrc",
+    "$HOME/.password-store",
+    "$HOME/.pgpass",
+    "$HOME/.pypirc",
+    "$HOME/.ssh",
+    "$HOME/.vault-token",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_credentials_can_be_blocked_by_name_and_is_documented() {
+        let page = include_str!("../../../docs/policy.md");
+        for path in CREDENTIALS {
+            assert!(PathPattern::parse(path).is_ok() && !path.contains('*'), "{path}");
+            assert!(page.contains(&format!("`{path}`")), "{path}");
+        }
+    }
 }

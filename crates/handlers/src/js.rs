@@ -52,8 +52,6 @@ pub struct JsTool {
     limits: RunLimits,
     rules: Arc<Rules>,
     files: Option<Arc<FileGrants>>,
-    /// Methods of requests that are made only after a person was asked.
-    asks_for_methods: Arc<[String]>,
     surveyor: Arc<Surveyor>,
     prefix: usize,
 }
@@ -65,7 +63,7 @@ impl JsTool {
         let names = source::names(&spec);
         let wrapped = source::wrap(code, &names);
         let rules = grants::rules(&policy.network);
-        let files = grants::files(&policy.files, places);
+        let files = grants::files(policy, places);
         let bits = grants::bits(&policy.network, &policy.files);
         let names = Value::from(names).to_string();
         let load =
@@ -75,12 +73,6 @@ impl JsTool {
             limits: limits(policy),
             rules: Arc::new(rules),
             files: files.map(Arc::new),
-            asks_for_methods: policy
-                .approval
-                .ask_for_methods
-                .values()
-                .map(|name| name.to_uppercase())
-                .collect(),
             surveyor: Arc::new(Surveyor::new(&spec, policy, places, WithoutNetwork::Refuse)),
             prefix: wrapped.prefix,
             spec,
@@ -133,13 +125,12 @@ impl JsRunner {
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
         let none = CallGrants::default();
         let granted = survey.grants.get::<CallGrants>().unwrap_or(&none);
-        let asked = tool.asks_for_methods.iter().filter(|name| !granted.methods.contains(name));
         let scope = EffectScope {
             egress: self.egress.as_ref().map(|egress| {
                 egress.with_guard(Arc::new(SecretGuard::new(&self.detector, &bound.sent, survey)))
             }),
             rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
-            methods_to_ask_for: asked.cloned().collect(),
+            methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
             files: tool.files.clone(),
         };
         let mut effects = CallEffects::new(scope, &bound.sent, time);

@@ -8,7 +8,7 @@ mod fields;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_egress::{HostRule, Mode, Rules, parse_url};
+use toolgate_egress::{HostRule, Mode, ProxyLimits, Rules, parse_url};
 use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, Survey, Touch};
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::ToolSpec;
@@ -28,7 +28,18 @@ pub struct Surveyor {
     rules: Arc<Rules>,
     unknown_hosts: UnknownHosts,
     without_network: WithoutNetwork,
+    /// In capitals.
     methods: Vec<String>,
+    requests: Requests,
+}
+
+/// Who makes the tool's requests?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Requests {
+    /// The gateway, which sees each of them.
+    Gateway,
+    /// A command, through the proxy; what it sends by TLS nobody sees.
+    Command,
 }
 
 /// What becomes of a host that a call names, where its tool has no network?
@@ -76,12 +87,24 @@ impl Surveyor {
         let unknown_hosts = if asks { UnknownHosts::Ask } else { UnknownHosts::Refuse };
         Self {
             fields: fields::of(spec, policy, without_network),
-            files: grants::files(&policy.files, places).map(Arc::new),
+            files: grants::files(policy, places).map(Arc::new),
             rules: Arc::new(grants::rules(&policy.network)),
             unknown_hosts,
             without_network,
             methods: policy.approval.ask_for_methods.values().map(|name| name.to_uppercase()).collect(),
+            requests: Requests::Gateway,
         }
+    }
+
+    /// The tool makes its requests itself.
+    #[must_use]
+    pub fn of_a_command(self) -> Self {
+        Self { requests: Requests::Command, ..self }
+    }
+
+    /// Methods that are refused in the run.
+    pub fn methods_not_asked_for(&self, granted: &CallGrants) -> Vec<String> {
+        self.methods.iter().filter(|name| !granted.methods.contains(name)).cloned().collect()
     }
 
     pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
@@ -183,8 +206,18 @@ impl Surveyor {
         }
     }
 
-    /// A request is made by the argument's word for it, so that a person can be asked before.
+    /// A request is made by the argument's word for it, so that a person can be asked before. Where nobody will see the method,
+    /// it may be any, whatever the arguments say; then a person is asked for all of them.
     fn method(&self, arguments: &Map<String, Value>, found: &mut Survey, granted: &mut CallGrants) {
+        if self.hides_methods(granted) {
+            let methods = self.methods.join("`, `");
+            found.questions.push(Question {
+                source: "method",
+                why: format!("it may reach out by TLS, where nobody sees whether it sends `{methods}`"),
+            });
+            granted.methods.clone_from(&self.methods);
+            return;
+        }
         let given = arguments.iter().find(|(name, _)| name.eq_ignore_ascii_case("method"));
         let Some(method) = given.and_then(|(_, value)| value.as_str()).map(str::to_uppercase) else { return };
         if self.methods.contains(&method) {
@@ -195,6 +228,16 @@ impl Surveyor {
             granted.methods.push(method);
         }
     }
+
+    fn hides_methods(&self, granted: &CallGrants) -> bool {
+        let rules = granted.rules.as_deref().unwrap_or(&self.rules);
+        self.requests == Requests::Command && !self.methods.is_empty() && may_tunnel(rules)
+    }
+}
+
+fn may_tunnel(rules: &Rules) -> bool {
+    let tunnels = ProxyLimits::default().tunnels;
+    rules.mode != Mode::Blocked && tunnels.iter().any(|tunnel| !rules.blocked_ports.contains(&tunnel.port))
 }
 
 fn refusal(error: FileError) -> Refusal {

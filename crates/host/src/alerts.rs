@@ -1,12 +1,17 @@
 //! Who is told of an alert, beside the journal? A webhook, from a task of its own, so that no call waits for it.
 
 use std::{
-    sync::Arc,
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::Notify,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
 use toolgate_config::model::Webhook;
 use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
 use toolgate_gate::{Finished, Observer};
@@ -15,9 +20,16 @@ use crate::{OpenError, journal::FileJournal};
 
 /// Posts what calls alert to, and passes every call on to the next observer.
 pub struct Alerts {
-    queue: mpsc::Sender<Value>,
-    journal: FileJournal,
+    open: Arc<Open>,
+    task: JoinHandle<()>,
     next: Option<Arc<dyn Observer>>,
+}
+
+/// Alerts of which it is not known yet what becomes of them, in the order in which they came.
+struct Open {
+    alerts: Mutex<VecDeque<Value>>,
+    came: Notify,
+    journal: FileJournal,
 }
 
 impl Alerts {
@@ -29,20 +41,64 @@ impl Alerts {
         next: Option<Arc<dyn Observer>>,
     ) -> Result<Self, OpenError> {
         let target = Target::of(webhook)?;
-        let (queue, waiting) = mpsc::channel(MOST_WAITING);
-        tokio::spawn(post_all(target, egress.clone(), journal.clone(), waiting));
-        Ok(Self { queue, journal, next })
+        let open = Arc::new(Open { alerts: Mutex::default(), came: Notify::new(), journal });
+        let task = tokio::spawn(post_all(target, egress.clone(), Arc::clone(&open)));
+        Ok(Self { open, task, next })
+    }
+
+    /// Waits for the webhook to take what there is, but not for long.
+    pub async fn deliver(&self) {
+        let delivered = async {
+            while self.open.first().is_some() {
+                sleep(A_MOMENT).await;
+            }
+        };
+        // What is left by then is written down when the journal is closed.
+        let _ = timeout(LAST_DELIVERY, delivered).await;
+    }
+
+    /// What nobody will deliver any more is written down.
+    pub fn give_up(&self) {
+        self.task.abort();
+        while let Some(alert) = self.open.take() {
+            not_delivered(&self.open.journal, &alert, "the gateway stopped before the webhook had it");
+        }
+    }
+}
+
+impl Drop for Alerts {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Open {
+    fn add(&self, alert: Value) {
+        let mut alerts = self.alerts.lock().unwrap_or_else(PoisonError::into_inner);
+        if alerts.len() < MOST_WAITING {
+            alerts.push_back(alert);
+            drop(alerts);
+            self.came.notify_one();
+        } else {
+            drop(alerts);
+            // A webhook that is slower than the alerts misses some; the journal has them all.
+            not_delivered(&self.journal, &alert, "too many alerts wait for the webhook");
+        }
+    }
+
+    fn first(&self) -> Option<Value> {
+        self.alerts.lock().unwrap_or_else(PoisonError::into_inner).front().cloned()
+    }
+
+    fn take(&self) -> Option<Value> {
+        self.alerts.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 }
 
 impl Observer for Alerts {
     fn finished(&self, call: &Finished<'_>) {
         if !call.record.alerts.is_empty() {
-            let alert = message(call);
-            // A webhook that is slower than the alerts misses some; the journal has them all.
-            if let Err(lost) = self.queue.try_send(alert) {
-                not_delivered(&self.journal, &lost.into_inner(), "too many alerts wait for the webhook");
-            }
+            self.open.add(message(call));
         }
         if let Some(next) = &self.next {
             next.finished(call);
@@ -100,10 +156,17 @@ impl Target {
     }
 }
 
-async fn post_all(target: Target, egress: Egress, journal: FileJournal, mut waiting: mpsc::Receiver<Value>) {
-    while let Some(alert) = waiting.recv().await {
-        if let Err(why) = post(&target, &egress, &alert).await {
-            not_delivered(&journal, &alert, &why);
+/// One after another. An alert stays with the others until it is settled, so that none is lost when the gateway stops.
+async fn post_all(target: Target, egress: Egress, open: Arc<Open>) {
+    loop {
+        let Some(alert) = open.first() else {
+            open.came.notified().await;
+            continue;
+        };
+        let posted = post(&target, &egress, &alert).await;
+        // Nothing is there any more if the gateway gave up meanwhile.
+        if let (Some(alert), Err(why)) = (open.take(), posted) {
+            not_delivered(&open.journal, &alert, &why);
         }
     }
 }
@@ -133,6 +196,9 @@ fn milliseconds(at: SystemTime) -> u64 {
 }
 
 const MOST_WAITING: usize = 1_000;
+/// Time for the first tries, when the gateway stops.
+const LAST_DELIVERY: Duration = Duration::from_secs(3);
+const A_MOMENT: Duration = Duration::from_millis(10);
 
 /// Before each try.
 const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5)];

@@ -45,6 +45,7 @@ pub struct Toolgate {
     handlers: Arc<ToolHandlers>,
     egress: Egress,
     writes: Writes,
+    alerts: Option<Arc<Alerts>>,
     loaded: Mutex<Arc<Loaded>>,
 }
 
@@ -118,12 +119,7 @@ impl Toolgate {
         let handlers = Arc::new(open_handlers(&config, egress.clone(), &detector)?);
         let workshop = workshop(&config, &handlers, &state)?;
         let parts = gate_parts(&config, &journal, &state, detector);
-        let observer: Option<Arc<dyn Observer>> = match &config.audit.webhook {
-            Some(webhook) => {
-                Some(Arc::new(Alerts::start(webhook, &egress, journal.clone(), extras.observer)?))
-            }
-            None => extras.observer,
-        };
+        let (alerts, observer) = open_alerts(&config, &egress, &journal, extras.observer)?;
         let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
         let toolgate = Self {
             gate,
@@ -133,6 +129,7 @@ impl Toolgate {
             handlers,
             egress,
             writes: extras.writes,
+            alerts,
             loaded: Mutex::default(),
             config: ArcSwap::from_pointee(config),
         };
@@ -245,10 +242,20 @@ impl Toolgate {
         Ok(self.journal.files.checkpoint()?)
     }
 
+    /// Gives the webhook a few seconds to take the alerts that wait for it. What it does not take is written down by `close`.
+    pub async fn deliver_alerts(&self) {
+        if let Some(alerts) = &self.alerts {
+            alerts.deliver().await;
+        }
+    }
+
     /// Refuses new calls, and closes the journal. Call it when the running calls have ended: `gate().idle()` waits for
     /// them, `gate().end_calls()` ends them.
     pub fn close(&self) -> Result<(), OpenError> {
         self.gate.seal();
+        if let Some(alerts) = &self.alerts {
+            alerts.give_up();
+        }
         if self.writes == Writes::Gateway {
             self.note(&json!({ "kind": "gateway.stopped" }))?;
         }
@@ -524,6 +531,19 @@ fn argument_limits(config: &Config) -> ArgumentLimits {
         bytes: usize::try_from(config.limits.arguments).unwrap_or(usize::MAX),
         depth: config.limits.depth as usize,
     }
+}
+
+/// Whoever is told of calls, by way of the webhook where there is one.
+fn open_alerts(
+    config: &Config,
+    egress: &Egress,
+    journal: &FileJournal,
+    next: Option<Arc<dyn Observer>>,
+) -> Result<(Option<Arc<Alerts>>, Option<Arc<dyn Observer>>), OpenError> {
+    let Some(webhook) = &config.audit.webhook else { return Ok((None, next)) };
+    let alerts = Arc::new(Alerts::start(webhook, egress, journal.clone(), next)?);
+    let observer: Arc<dyn Observer> = Arc::<Alerts>::clone(&alerts);
+    Ok((Some(alerts), Some(observer)))
 }
 
 impl fmt::Debug for Toolgate {

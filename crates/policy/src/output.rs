@@ -39,7 +39,8 @@ impl<'s> OutputPolicy<'s> {
         }
         let mut walk = Walk { policy: self, places: Vec::new(), path: Vec::new(), redacted: Vec::new() };
         let top = walk.place();
-        if !walk.leaves(&mut value, top) {
+        // Of the whole there is always something left: an object or list without what it held, or nothing.
+        if !walk.leaves(&mut value, top) && !value.is_object() && !value.is_array() {
             value = Value::Null;
         }
         (value, walk.redacted)
@@ -104,7 +105,7 @@ impl Walk<'_> {
             }
             scalar => return self.scalar_leaves(scalar, place),
         };
-        !is_empty || self.path.is_empty() || self.action(place) == OutputAction::Allow
+        !is_empty || self.action(place) == OutputAction::Allow
     }
 
     fn scalar_leaves(&mut self, scalar: &mut Value, place: usize) -> bool {
@@ -123,7 +124,10 @@ impl Walk<'_> {
         let Some(place) = self.places.get_mut(place).filter(|place| !place.is_told) else { return };
         place.is_told = true;
         if self.redacted.len() < MOST_REDACTED {
-            let path = self.path.iter().fold(String::new(), |text, part| format!("{text}.{part}"));
+            let path = match self.path.as_slice() {
+                [] => ".".to_owned(),
+                parts => parts.iter().fold(String::new(), |text, part| format!("{text}.{part}")),
+            };
             self.redacted.push(path.chars().take(LONGEST_PATH).collect());
         }
     }

@@ -53,6 +53,7 @@ pub fn resolve(
     let classification = classification(spec, &files);
     let data = data(&layers, &network);
     refuse_open_secrets(spec, &data, &mut findings);
+    let labels = labels(spec, &layers, &network, &files, &data);
     let destructive = Setting {
         value: classification.value == Classification::Destructive,
         origin: classification.origin.clone(),
@@ -63,7 +64,7 @@ pub fn resolve(
         data,
         execution: execution(spec, ground, &layers),
         audit: audit(&layers),
-        labels: labels(spec, &layers, &network, &files),
+        labels,
         classification,
         destructive,
         classes,
@@ -242,7 +243,13 @@ fn refuse_open_secrets(spec: &ToolSpec, data: &DataPolicy, findings: &mut Vec<Fi
     }
 }
 
-fn labels(spec: &ToolSpec, layers: &Layers<'_>, network: &NetworkPolicy, files: &FilePolicy) -> LabelPolicy {
+fn labels(
+    spec: &ToolSpec,
+    layers: &Layers<'_>,
+    network: &NetworkPolicy,
+    files: &FilePolicy,
+    data: &DataPolicy,
+) -> LabelPolicy {
     // Untrusted content can steer nothing where nothing can be reached.
     let reaches_nothing = network.mode.value == NetworkMode::Blocked
         && !files.read.value
@@ -251,13 +258,23 @@ fn labels(spec: &ToolSpec, layers: &Layers<'_>, network: &NetworkPolicy, files: 
     LabelPolicy {
         output_trust: layers
             .setting(|patch| patch.labels.output_trust, Setting::new(TrustLevel::Untrusted, Origin::Builtin)),
-        output_data_class: layers.setting(
-            |patch| patch.labels.output_data_class,
-            Setting::new(DataClass::Internal, Origin::Builtin),
-        ),
+        output_data_class: layers
+            .setting(|patch| patch.labels.output_data_class, data_class(&data.sensitivity)),
         accepts_untrusted: layers
             .setting(|patch| patch.labels.accepts_untrusted, Setting::new(reaches_nothing, Origin::Builtin)),
     }
+}
+
+/// Output that nobody labels is as sensitive as what the tool handles, and internal at least.
+fn data_class(sensitivity: &Setting<Sensitivity>) -> Setting<DataClass> {
+    let class = match sensitivity.value {
+        Sensitivity::None | Sensitivity::Low | Sensitivity::Medium => {
+            return Setting::new(DataClass::Internal, Origin::Builtin);
+        }
+        Sensitivity::High => DataClass::Sensitive,
+        Sensitivity::Secret => DataClass::Secret,
+    };
+    Setting::new(class, sensitivity.origin.clone())
 }
 
 /// Does a call start a program of the host?

@@ -83,9 +83,9 @@ impl Detector {
     pub fn redact<'t>(&self, text: &'t str, at_least: Tier) -> Redacted<'t> {
         let bytes = text.as_bytes();
         let mut covered = Vec::new();
-        window::walk(&self.looker, bytes, at_least, |one| covered.push(one));
+        let less_sure = window::walk(&self.looker, bytes, at_least, |one| covered.push(one));
         if covered.is_empty() {
-            return Redacted { text: Cow::Borrowed(text), findings: Vec::new() };
+            return Redacted { text: Cow::Borrowed(text), findings: Vec::new(), less_sure };
         }
         let mut out = Vec::with_capacity(text.len());
         window::write(&self.looker, bytes, 0..bytes.len(), &covered, &mut out);
@@ -94,7 +94,7 @@ impl Detector {
         for one in covered {
             self.add(one, &mut findings);
         }
-        Redacted { text: Cow::Owned(text), findings }
+        Redacted { text: Cow::Owned(text), findings, less_sure }
     }
 
     /// Redacts what arrives in pieces; the result does not depend on where they are cut.

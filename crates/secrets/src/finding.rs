@@ -101,4 +101,6 @@ pub struct Redacted<'t> {
     pub text: Cow<'t, str>,
     /// What was taken out; the spans are those of the text before.
     pub findings: Vec<Finding>,
+    /// How much was seen that is less sure than what was asked for: it stays, unless it lies in something surer.
+    pub less_sure: usize,
 }

@@ -35,6 +35,8 @@ pub(crate) enum Part {
 /// What a window decided: everything before `next`.
 pub(crate) struct Step {
     pub covered: Vec<Covered>,
+    /// How many candidates are less sure than what was asked for.
+    pub less_sure: usize,
     pub next: usize,
 }
 
@@ -50,9 +52,10 @@ pub(crate) struct Carry {
     open: Option<(usize, Tier, Encoding)>,
 }
 
-/// Looks at a whole text and tells what each window covered, with spans of the text.
-pub(crate) fn walk(looker: &Looker, text: &[u8], at_least: Tier, mut each: impl FnMut(Covered)) {
+/// Looks at a whole text and tells what each window covered, with spans of the text; and how much there is that is less sure.
+pub(crate) fn walk(looker: &Looker, text: &[u8], at_least: Tier, mut each: impl FnMut(Covered)) -> usize {
     let mut carry = Carry::default();
+    let mut less_sure = 0;
     let mut from: usize = 0;
     loop {
         let base = from.saturating_sub(BEHIND);
@@ -63,8 +66,9 @@ pub(crate) fn walk(looker: &Looker, text: &[u8], at_least: Tier, mut each: impl 
             covered.span = base + covered.span.start..base + covered.span.end;
             each(covered);
         }
+        less_sure += step.less_sure;
         if follows == Follows::Nothing {
-            return;
+            return less_sure;
         }
         from = base + step.next;
     }
@@ -113,6 +117,8 @@ impl Carry {
             Follows::More => character_start(hay, hay.len().saturating_sub(OVERLAP)).max(from),
         };
         let mut candidates = looker.look(hay);
+        let begins_here = |found: &&Candidate| (from..limit).contains(&found.span.start);
+        let less_sure = candidates.iter().filter(begins_here).filter(|found| found.tier < at_least).count();
         candidates.retain(|found| found.tier >= at_least && found.span.end > from);
         for found in &mut candidates {
             found.span.start = character_start(hay, found.span.start).max(from);
@@ -134,7 +140,7 @@ impl Carry {
             encoding: found.encoding,
             part: Part::Whole,
         }));
-        Step { covered, next }
+        Step { covered, less_sure, next }
     }
 
     fn go_on(

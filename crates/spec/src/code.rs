@@ -136,6 +136,11 @@ codes! {
     LintNumberPrecision "LINT_NUMBER_PRECISION" Warning "number that JSON readers round"
         "Integers beyond 2^53 are rounded by most JSON readers and by the canonical form that the digest is taken \
          of. Write the number as a string.";
+    LintPatternUntried "LINT_PATTERN_UNTRIED" Warning "danger pattern without examples"
+        "A danger pattern that is misspelt never matches, and nobody notices before it was needed. Write it with at \
+         least one text that it must hit and one that it must miss: \
+         `{pattern: 'rm\\s+-r', hits: [rm -r build], misses: [rm notes.txt]}`. They are tried whenever the document is \
+         loaded.";
 }
 
 impl Code {

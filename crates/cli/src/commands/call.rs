@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
 use toolgate::Toolgate;
-use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason};
+use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason, Warning};
 use toolgate_policy::State;
 use toolgate_server::{Identity, Role};
 
@@ -39,14 +39,16 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         if outcome.reason() == Some(Reason::UnknownTool) {
             explain(&toolgate, &args.tool);
         }
-        match outcome {
+        let outcome = match outcome {
             Outcome::Pending(pending) if !args.autonomous && can_ask() => {
                 let answer = ask(&pending, terminal)?;
                 call.answer = Some(ClientAnswer { approval: pending.approval, answer });
-                Ok(toolgate.gate().handle(call).await)
+                toolgate.gate().handle(call).await
             }
-            outcome => Ok(outcome),
-        }
+            outcome => outcome,
+        };
+        toolgate.deliver_alerts().await;
+        Ok(outcome)
     })?;
     match args.format {
         OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&to_json(&outcome)))?,
@@ -102,14 +104,19 @@ fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
 
 fn print(outcome: &Outcome, terminal: &mut Terminal) -> Result<(), Failure> {
     match outcome {
-        Outcome::Released(end) => match &end.value {
-            Value::String(text) => {
-                for line in text.lines() {
-                    writeln!(terminal, "{}", visible(line))?;
+        Outcome::Released(end) => {
+            match &end.value {
+                Value::String(text) => {
+                    for line in text.lines() {
+                        writeln!(terminal, "{}", visible(line))?;
+                    }
                 }
+                value => writeln!(terminal, "{}", json_pretty(value))?,
             }
-            value => writeln!(terminal, "{}", json_pretty(value))?,
-        },
+            for warning in &end.warnings {
+                Terminal::note(&format!("warning: {}: {}", warning.code, visible(&warning.message)));
+            }
+        }
         Outcome::Pending(end) => writeln!(terminal, "pending  {}", visible(&end.to_caller))?,
         Outcome::Refused(end) => {
             writeln!(terminal, "refused  {}: {}", end.reason, visible(&end.to_caller))?;
@@ -130,6 +137,10 @@ fn to_json(outcome: &Outcome) -> Value {
         Outcome::Released(end) => {
             report.insert("outcome".into(), "released".into());
             report.insert("result".into(), end.value.clone());
+            if !end.warnings.is_empty() {
+                let told = |warning: &Warning| json!({ "code": warning.code, "message": warning.message });
+                report.insert("warnings".into(), end.warnings.iter().map(told).collect());
+            }
         }
         Outcome::Pending(end) => {
             report.insert("outcome".into(), "pending".into());

@@ -80,6 +80,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     if let Some(telemetry) = telemetry {
         telemetry.shutdown().await;
     }
+    toolgate.deliver_alerts().await;
     toolgate.close().map_err(|error| Failure::new(visible(&error.to_string())))?;
     log.info("stopped");
     outcome.map(|()| Ending::Clean)

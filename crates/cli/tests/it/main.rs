@@ -8,6 +8,7 @@
     reason = "a test fails loudly"
 )]
 
+mod alerts;
 mod architecture;
 mod attacks;
 mod bash_in_container;

@@ -30,6 +30,9 @@ pub struct ProxyLimits {
     pub records: usize,
     /// Where tunnels may lead.
     pub tunnels: Vec<Tunnel>,
+    /// Methods that a person has to be asked for, and nobody was. While there is one, there are no tunnels: within a
+    /// tunnel nobody sees the method.
+    pub refused_methods: Vec<String>,
 }
 
 /// A port that tunnels may lead to.
@@ -63,6 +66,7 @@ impl Default for ProxyLimits {
             questions: 2000,
             records: 256,
             tunnels: vec![Tunnel { port: 443, carries: Carries::Tls }],
+            refused_methods: Vec::new(),
         }
     }
 }

@@ -34,6 +34,7 @@ const fn remedy(reason: Reason) -> Option<&'static str> {
         }
         Reason::HostBlocked => Some("network.blockedHosts"),
         Reason::NetworkBlocked => Some("network.access"),
+        Reason::MethodNeedsApproval => Some("approval.askForMethods"),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 mod attacks;
 mod bounds;
+mod methods;
 mod names;
 mod tunnels;
 

@@ -40,6 +40,7 @@ pub async fn serve(
     }
     admit(&way.rules, &target)?;
     let carries = carried(way, target.port())?;
+    way.judge_hidden_methods()?;
     way.judge_name(&target).await?;
     let addresses = way.judged_addresses(&way.rules, &target).await?;
     let dialled = way.egress.dial(&target, &addresses).await?;

@@ -74,6 +74,30 @@ impl Way {
         self.egress.judge_content(content).await
     }
 
+    pub fn judge_method(&self, method: &str) -> Result<(), EgressError> {
+        if !self.limits.refused_methods.iter().any(|refused| refused.eq_ignore_ascii_case(method)) {
+            return Ok(());
+        }
+        let method = quoted(method);
+        let message = format!(
+            "{method} needs a person's approval; take the method from an argument called `method`, so that it can be asked for"
+        );
+        Err(EgressError::new(Reason::MethodNeedsApproval, message))
+    }
+
+    /// A method that cannot be seen may be any.
+    pub fn judge_hidden_methods(&self) -> Result<(), EgressError> {
+        if self.limits.refused_methods.is_empty() {
+            return Ok(());
+        }
+        let methods = self.limits.refused_methods.join(", ");
+        let message = format!(
+            "{} need a person's approval, and within a tunnel nobody sees the method; nobody was asked before this run",
+            quoted(&methods)
+        );
+        Err(EgressError::new(Reason::MethodNeedsApproval, message))
+    }
+
     /// Counted before they pass: what does not fit does not leave.
     pub fn count_up(&self, entry: &Entry, bytes: usize) -> Result<(), EgressError> {
         let bytes = take(&self.up_left, bytes, "sent")?;

@@ -14,7 +14,14 @@ use super::{
     stop::Stop,
     texts,
 };
-use crate::{digest, gate::Inner, live::LiveTool, ports::RunReport, reason::Reason};
+use crate::{
+    digest,
+    gate::Inner,
+    live::LiveTool,
+    outcome::{Released, Warning},
+    ports::RunReport,
+    reason::Reason,
+};
 
 /// A result that may be released.
 #[derive(Debug)]
@@ -24,8 +31,9 @@ pub struct Filtered {
     pub bytes: usize,
     /// Fields that were masked or taken out.
     pub redacted: Vec<String>,
-    /// What was taken for a secret and blotted out, a row each.
+    /// What was taken for a secret, a row each.
     pub secrets: Vec<Value>,
+    warnings: Vec<Warning>,
     /// Texts in the result about which somebody wants to be told.
     pub alerts: Vec<String>,
     tool: Arc<LiveTool>,
@@ -48,15 +56,16 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
     let output_digest = digest::of(&returned);
     let (value, redacted) = OutputPolicy::of(&tool.spec.governance).apply(returned);
     let alerts = alerts_in(tool, &value);
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     let value = if tool.policy.data.sanitize_output.value {
         let clean = secrets::sanitise(&gate.secrets, value);
+        gate.metrics.found_secrets(&clean.findings);
         if clean.still_leaks {
             let message =
                 "the result holds a secret that cannot be taken out of it; nothing of it was released";
             return Err(Stop::new(Reason::SecretInOutput, message).with_alerts(alerts).with_report(report));
         }
-        found = clean.found;
+        findings = clean.findings;
         clean.value
     } else {
         value
@@ -79,7 +88,8 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         output_digest,
         bytes,
         redacted,
-        secrets: found,
+        secrets: secrets::rows(&findings),
+        warnings: secrets::warnings(&findings),
         alerts,
         tool,
         is_structured,
@@ -116,7 +126,8 @@ impl Filtered {
         is_wanted.then(|| self.tool.for_journal(self.value.clone(), &how.secrets))
     }
 
-    pub fn into_parts(self) -> (Value, bool, RunReport) {
-        (self.value, self.is_structured, self.report)
+    pub fn into_released(self, call_id: &str) -> (Released, RunReport) {
+        let Self { value, is_structured, warnings, report, .. } = self;
+        (Released { call_id: call_id.to_owned(), value, is_structured, warnings }, report)
     }
 }

@@ -5,25 +5,68 @@ mod redact;
 use serde_json::{Map, Value, json};
 use toolgate_secrets::{Detector, Finding, Tier};
 
-use self::redact::redact;
+use self::redact::{Cleared, redact};
 use super::texts;
+use crate::outcome::Warning;
 
 /// A result without what is at least probably a secret.
 pub struct Sanitised {
     pub value: Value,
-    /// One row a secret, never the secret itself; for the journal.
-    pub found: Vec<Value>,
+    /// What was taken out, and what may possibly be a secret and was left in.
+    pub findings: Vec<Finding>,
     /// Something definite is left that could not be taken out without breaking the result.
     pub still_leaks: bool,
 }
 
 /// The value as it may leave.
 pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
-    let (value, findings) = redact(detector, value);
+    let Cleared { value, mut findings, less_sure } = redact(detector, value);
     let left =
         if findings.is_empty() { None } else { surest(detector, &texts::of(&value), &value.to_string()) };
     let still_leaks = left.is_some_and(|finding| finding.tier == Tier::Definite);
-    Sanitised { value, found: rows(&findings), still_leaks }
+    if less_sure > 0 {
+        findings.extend(possible(detector, &value));
+    }
+    Sanitised { value, findings, still_leaks }
+}
+
+/// What may possibly be a secret and is still there, one of each kind. Looked for again, for some of what was seen first lay in
+/// something surer and is gone.
+fn possible(detector: &Detector, value: &Value) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    let json = value.to_string();
+    for text in texts::of(value).into_iter().chain([json.as_str()]) {
+        for finding in detector.scan(text) {
+            if finding.tier == Tier::Possible && found.iter().all(|known| known.rule != finding.rule) {
+                found.push(finding);
+            }
+        }
+    }
+    found
+}
+
+/// What the reader of a result is told: what was probably a secret is gone, what possibly is one is not. Of what was surely
+/// one the mark tells enough.
+pub fn warnings(findings: &[Finding]) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = Vec::new();
+    for finding in findings {
+        let what = shown(finding);
+        let (code, message) = match finding.tier {
+            Tier::Definite => continue,
+            Tier::Probable => {
+                ("secret.probable", format!("what seemed to be a secret ({what}) was taken out"))
+            }
+            Tier::Possible => (
+                "secret.possible",
+                format!("this may hold a secret ({what}), which was left in; pass it on with care"),
+            ),
+        };
+        let warning = Warning { code, message };
+        if warnings.len() < MOST_ROWS && !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
 }
 
 /// What is most surely a secret, and at least probably one. Each text is looked at by itself, where JSON's escapes do not change
@@ -83,7 +126,8 @@ pub fn shown(finding: &Finding) -> String {
     format!("{} of {}", finding.kind, finding.provider)
 }
 
-fn rows(findings: &[Finding]) -> Vec<Value> {
+/// One row a secret, never the secret itself; for the journal.
+pub fn rows(findings: &[Finding]) -> Vec<Value> {
     let row = |finding: &Finding| {
         json!({
             "rule": &*finding.rule, "type": &*finding.kind, "provider": &*finding.provider,
@@ -160,7 +204,27 @@ mod tests {
         assert_eq!(clean.value["list"], json!(["plain"]));
         let line = clean.value["line"].as_str().unwrap();
         assert!(line.contains("[REDACTED:") && line.ends_with("\nnext"), "{line}");
-        assert!(!clean.found.is_empty() && !clean.found[0].to_string().contains(&token()));
+        let rows = rows(&clean.findings);
+        assert!(!rows.is_empty() && !rows[0].to_string().contains(&token()));
+        assert!(warnings(&clean.findings).is_empty());
+    }
+
+    /// What is surer than that is gone, and nobody is warned of it again.
+    #[test]
+    fn what_is_possible_is_told_and_stays() {
+        let detector = Detector::shipped().unwrap();
+        let digits = "8473f88bde538325c456a9920597ecfe5127ec1a09920557";
+        let value =
+            json!({ "a": format!("the signing secret used for cookies is {digits} today"), "b": "plain" });
+        let clean = sanitise(&detector, value.clone());
+        assert_eq!((&clean.value, clean.still_leaks), (&value, false));
+        let told: Vec<&str> = warnings(&clean.findings).iter().map(|warning| warning.code).collect();
+        assert_eq!(told, ["secret.possible"]);
+        assert_eq!(rows(&clean.findings)[0]["tier"], "possible");
+        let clean = sanitise(&detector, json!(format!("password = \"{digits}\"")));
+        let told = warnings(&clean.findings);
+        assert!(!told.is_empty() && told.iter().all(|warning| warning.code == "secret.probable"), "{told:?}");
+        assert!(!clean.value.to_string().contains(digits));
     }
 
     #[test]

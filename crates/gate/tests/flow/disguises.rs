@@ -57,6 +57,17 @@ async fn no_disguise_of_the_corpus_is_released() {
 }
 
 #[tokio::test]
+async fn no_disguise_of_the_corpus_is_released_as_a_text_alone() {
+    for (file, text, secrets) in escapes() {
+        let world = World::new(Does::Returns(json!(text)), &[document("say", &json!({}))]);
+        let value = released(&world, json!({ "text": "x" })).await;
+        let came = value.as_str().unwrap();
+        assert_eq!(came.lines().count(), text.lines().count(), "{file} lost lines: {came}");
+        assert!(!secrets.iter().any(|secret| came.contains(secret)), "{file}: {came}");
+    }
+}
+
+#[tokio::test]
 async fn no_disguise_of_the_corpus_goes_into_a_sink() {
     let world = sink();
     for (file, text, _) in escapes() {

@@ -31,6 +31,36 @@ async fn a_secret_in_a_result_is_blotted_out_and_written_down_by_its_rule() {
     assert!(!record.to_string().contains(&token()));
 }
 
+/// What is only possibly a secret reaches its reader, who is warned; so is the operator.
+#[tokio::test]
+async fn what_is_possibly_a_secret_is_warned_about() {
+    let digits = "8473f88bde538325c456a9920597ecfe5127ec1a09920557";
+    let text = format!("the signing secret used for cookies is {digits} today");
+    let world = World::new(Does::Returns(json!({ "log": text })), &[document("say", &json!({}))]);
+    let Outcome::Released(released) = world.call("say", json!({ "text": "x" })).await else { panic!() };
+    assert_eq!(released.value, json!({ "log": text }));
+    let [warning] = &released.warnings[..] else { panic!("{:?}", released.warnings) };
+    assert_eq!(warning.code, "secret.possible");
+    assert!(!warning.message.contains(digits), "{}", warning.message);
+    let record = world.journal.last();
+    assert_eq!(record["response"]["secrets"][0]["tier"], "possible");
+    assert!(!record.to_string().contains(digits), "{record}");
+    let counted: Vec<_> = world.gate.metrics().secrets().collect();
+    assert_eq!(counted, [("definite", 0), ("probable", 0), ("possible", 1)]);
+}
+
+#[tokio::test]
+async fn what_was_probably_a_secret_is_gone_and_warned_about() {
+    let text = "postgres://ann:h4rd2guess@db.example/x";
+    let world = World::new(Does::Returns(json!({ "log": text })), &[document("say", &json!({}))]);
+    let Outcome::Released(released) = world.call("say", json!({ "text": "x" })).await else { panic!() };
+    assert!(!released.value.to_string().contains("h4rd2guess"), "{}", released.value);
+    assert!(released.warnings.iter().any(|warning| warning.code == "secret.probable"));
+    let plain = World::new(Does::Returns(json!("plain")), &[document("say", &json!({}))]);
+    let Outcome::Released(released) = plain.call("say", json!({ "text": "x" })).await else { panic!() };
+    assert!(released.warnings.is_empty());
+}
+
 #[tokio::test]
 async fn a_tool_whose_results_are_secrets_says_so() {
     let change = capability(&json!({ "data": { "sanitizeOutput": false } }));

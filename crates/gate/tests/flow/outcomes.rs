@@ -261,6 +261,87 @@ async fn fields_leave_only_as_the_output_policy_says() {
     assert_eq!(record["response"]["redactedFields"], json!([".user.email", ".user.ssn", ".rows.x"]));
 }
 
+/// What no rule names does not leave, not even how many there were.
+#[tokio::test]
+async fn the_output_policy_holds_for_every_item_of_a_list() {
+    let rows = json!([
+        { "name": "Ada", "ssn": "1", "tags": ["x", "secret"] },
+        { "ssn": "2" },
+        { "name": "Bo", "more": [{ "ssn": "3" }] },
+    ]);
+    let change = json!({ "x-toolgate-outputPolicy": { "[].name": "allow", ".tags": "mask" } });
+    let record = check(
+        Does::Returns(rows.clone()),
+        change,
+        json!({ "text": "hi" }),
+        r#"released: [{"name":"Ada","tags":["***","s***t"]},{"name":"Bo"}]"#,
+    )
+    .await;
+    assert_eq!(record["response"]["redactedFields"], json!([".ssn", ".tags", ".more.ssn"]));
+    let change = json!({ "x-toolgate-outputPolicy": { ".other": "allow" } });
+    check(Does::Returns(rows), change, json!({ "text": "hi" }), "released: []").await;
+}
+
+/// A text is a result without fields: only a rule for everything lets it leave.
+#[tokio::test]
+async fn the_output_policy_holds_for_a_text_and_a_list_of_texts() {
+    let text = "Ada, born 1815";
+    for (rule, expect) in [
+        (json!({ ".name": "allow" }), "released: null"),
+        (json!({ ".": "mask" }), r#"released: "A***5""#),
+        (json!({ "*": "allow" }), r#"released: "Ada, born 1815""#),
+        (json!({}), "released: null"),
+    ] {
+        let change = json!({ "x-toolgate-outputPolicy": rule });
+        let record = check(Does::Returns(json!(text)), change, json!({ "text": "hi" }), expect).await;
+        let redacted = if expect.ends_with("1815\"") { json!([]) } else { json!(["."]) };
+        assert_eq!(record["response"]["redactedFields"], redacted, "{expect}");
+    }
+    let change = json!({ "x-toolgate-outputPolicy": { ".name": "allow" } });
+    let texts = Does::Returns(json!([text, [text], 1815]));
+    check(texts, change, json!({ "text": "hi" }), "released: []").await;
+}
+
+/// Wherever the text of a call gets into the journal: as a value, a number, a name, or in words of the tool.
+#[tokio::test]
+async fn what_the_redact_patterns_name_is_not_in_the_journal() {
+    let audit = json!({ "logArgs": true, "logOutput": true, "redactPatterns": ["[0-9]{4}-?[0-9]{4}"] });
+    let change = json!({ "x-toolgate-capability": { "audit": audit } });
+    let arguments = json!({
+        "text": "card 1234-5678 of Ada",
+        "extra": { "deep": ["12345678", { "n": 12_345_678 }], "1234-5678": 1, "8765-4321": 2 },
+    });
+    let shown_of = json!({
+        "text": "card [REDACTED] of Ada",
+        "extra": { "deep": ["[REDACTED]", { "n": "[REDACTED]" }], "[REDACTED]": 1, "[REDACTED]′": 2 },
+    });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let Outcome::Released(released) = world.call("say", arguments.clone()).await else { panic!() };
+    assert_eq!(released.value, arguments, "what is released is not the journal's");
+    let record = world.journal.last();
+    assert_eq!(record["request"]["args"], shown_of);
+    assert_eq!(record["response"]["output"], shown_of);
+    let fails = Does::Fails(Reason::ToolFailed, "no account 1234-5678");
+    let failing = World::new(fails, &[document("say", &change)]);
+    let _ = failing.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(failing.journal.last()["message"], "no account [REDACTED]");
+    for record in world.journal.records().iter().chain(&failing.journal.records()) {
+        let text = record.to_string();
+        assert!(!text.contains("1234-5678") && !text.contains("12345678"), "{text}");
+    }
+}
+
+/// A pattern for everything leaves the names of parameters, which are the author's.
+#[tokio::test]
+async fn a_redact_pattern_for_everything_leaves_what_the_author_wrote() {
+    let audit = json!({ "logArgs": true, "redactPatterns": [".*"] });
+    let change = json!({ "x-toolgate-capability": { "audit": audit } });
+    let world = World::new(Does::Returns(json!(1)), &[document("say", &change)]);
+    let _ = world.call("say", json!({ "text": "to ann\nhello", "count": 2 })).await;
+    let written = world.journal.last()["request"]["args"].clone();
+    assert_eq!(written, json!({ "text": "[REDACTED]\n[REDACTED]", "count": "[REDACTED]" }));
+}
+
 #[tokio::test]
 async fn without_an_opening_record_nothing_runs() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);

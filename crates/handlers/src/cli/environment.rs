@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ffi::OsString};
 
 use toolgate_policy::ExecutionPolicy;
-use toolgate_spec::model::EnvironmentMode;
+use toolgate_spec::{loads_code, model::EnvironmentMode};
 
 use super::program::FOLDERS;
 
@@ -84,13 +84,6 @@ fn holds_password(value: &OsString) -> bool {
     authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
 }
 
-fn loads_code(name: &str) -> bool {
-    // Proxies have names in both cases.
-    let name = name.to_ascii_uppercase();
-    let name = name.as_str();
-    LOADING_FAMILIES.iter().any(|family| name.starts_with(family)) || LOADING.contains(&name)
-}
-
 /// The one folder that every command can write to; it ends with the command.
 pub const HOME: &str = "/tmp";
 
@@ -122,41 +115,3 @@ const SECRET_WORDS: [&str; 24] = [
 ];
 const SECRET_PARTS: [&str; 6] =
     ["TOKEN", "SECRET", "PASSWORD", "CONNECTION_STRING", "DATABASE_URL", "ACCESS_KEY"];
-
-const LOADING_FAMILIES: [&str; 14] = [
-    "BASH_",
-    "DOTNET_",
-    "DYLD_",
-    "GCONV_",
-    "GIT_",
-    "GLIBC_",
-    "LD_",
-    "MALLOC_",
-    "NODE_",
-    "NPM_CONFIG_",
-    "PERL",
-    "PYTHON",
-    "RUBY",
-    "SSH_",
-];
-const LOADING: [&str; 19] = [
-    "ALL_PROXY",
-    "BROWSER",
-    "CLASSPATH",
-    "EDITOR",
-    "ENV",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "IFS",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "LESSOPEN",
-    "LOCPATH",
-    "MANPAGER",
-    "NO_PROXY",
-    "PAGER",
-    "PROMPT_COMMAND",
-    "SHELLOPTS",
-    "VISUAL",
-    "_JAVA_OPTIONS",
-];

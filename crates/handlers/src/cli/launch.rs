@@ -37,11 +37,16 @@ pub struct Order {
 pub struct WayOut {
     pub rules: Rules,
     pub guard: Arc<dyn BodyGuard>,
+    /// Methods that a person has to be asked for, and nobody was.
+    pub refused_methods: Vec<String>,
 }
 
 impl fmt::Debug for WayOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WayOut").field("rules", &self.rules).finish_non_exhaustive()
+        f.debug_struct("WayOut")
+            .field("rules", &self.rules)
+            .field("refused_methods", &self.refused_methods)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,6 @@
 //! How is an order carried out for real? In a jail of the sandbox; what it may reach, through the gateway's own proxy.
 
-use std::{ffi::OsString, fmt, future::Future, path::PathBuf, pin::Pin, time::Duration};
+use std::{ffi::OsString, fmt, future::Future, path::PathBuf, pin::Pin};
 
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::{
@@ -42,7 +42,14 @@ impl JailedLauncher {
         }
         let way_out = match (order.network.clone(), &self.egress) {
             (None, _) => None,
-            (Some(way_out), Some(egress)) => Some((way_out.rules, egress.with_guard(way_out.guard))),
+            (Some(way_out), Some(egress)) => {
+                let limits = ProxyLimits {
+                    lifetime: order.deadline,
+                    refused_methods: way_out.refused_methods,
+                    ..ProxyLimits::default()
+                };
+                Some((way_out.rules, egress.with_guard(way_out.guard), limits))
+            }
             (Some(_), None) => return Err(
                 "this gateway has no way out for commands; open its network, or take `network` from the tool"
                     .to_owned(),
@@ -50,7 +57,6 @@ impl JailedLauncher {
         };
         let end = Instant::now() + order.deadline;
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
-        let lifetime = order.deadline;
         let jail = jail(order, self.required);
         // Making the jail counts: a call has one deadline.
         let mut running = match timeout_at(end, self.jailer.spawn(jail)).await {
@@ -58,7 +64,7 @@ impl JailedLauncher {
             Err(_) => return Ok(Ended::at_once(Ending::TimedOut)),
         };
         let proxy =
-            way_out.map(|(rules, egress)| open(&mut running, rules, &egress, lifetime)).transpose()?;
+            way_out.map(|(rules, egress, limits)| open(&mut running, rules, &egress, limits)).transpose()?;
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         let passed = match proxy {
             Some(proxy) => proxy.finish().await,
@@ -68,9 +74,8 @@ impl JailedLauncher {
     }
 }
 
-fn open(running: &mut Running, rules: Rules, egress: &Egress, lifetime: Duration) -> Result<Proxy, String> {
+fn open(running: &mut Running, rules: Rules, egress: &Egress, limits: ProxyLimits) -> Result<Proxy, String> {
     let sockets = running.take_sockets().ok_or("the jail has no sockets for its way out")?;
-    let limits = ProxyLimits { lifetime, ..ProxyLimits::default() };
     Proxy::serve(egress, rules, limits, sockets.http, sockets.dns)
         .map_err(|error| format!("the way out cannot be served: {error}"))
 }
@@ -138,6 +143,11 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
             Outcome::Ended(Reason::ContentRefused) => {
                 Refused::Other(format!("sending a secret to `{}`", target(exchange)))
             }
+            Outcome::Ended(Reason::MethodNeedsApproval) => Refused::Other(format!(
+                "sending `{}` to `{}` without approval",
+                exchange.method,
+                target(exchange)
+            )),
             _ => Refused::Host(target(exchange)),
         };
         if !refused.contains(&one) {
@@ -201,7 +211,7 @@ const PROXY_PORT: u16 = 3128;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
 
     use toolgate_egress::{BodyGuard, Guard, Leaving, Mode};
 
@@ -217,7 +227,8 @@ mod tests {
     }
 
     fn order(network: Option<Rules>) -> Order {
-        let network = network.map(|rules| WayOut { rules, guard: Arc::new(Anything) });
+        let network =
+            network.map(|rules| WayOut { rules, guard: Arc::new(Anything), refused_methods: Vec::new() });
         Order {
             program: "/usr/bin/env".into(),
             argv: vec!["env".to_owned()],

@@ -127,11 +127,11 @@ async fn order(
         cwd: view.cwd,
         binds,
         hidden: view.hidden,
-        network: granted
-            .rules
-            .as_deref()
-            .or(tool.network.as_ref())
-            .map(|rules| WayOut { rules: rules.clone(), guard }),
+        network: granted.rules.as_deref().or(tool.network.as_ref()).map(|rules| WayOut {
+            rules: rules.clone(),
+            guard,
+            refused_methods: tool.refused_methods(granted),
+        }),
         sandbox: tool.sandbox,
         limits: tool.limits,
         deadline: tool.deadline,

@@ -126,7 +126,7 @@ impl CliTool {
             limits: limits(policy, deadline),
             deadline: Duration::from_millis(deadline),
             reader: Reader::new(body.output(), shape)?,
-            surveyor: Surveyor::new(&spec, policy, &host.places, without_network(policy)),
+            surveyor: Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command(),
             literals: statics::literals(&spec),
             paths,
             known,
@@ -168,6 +168,10 @@ impl CliTool {
         granted: &'c CallGrants,
     ) -> Values<'c> {
         Values { statics, arguments, paths: &self.paths, granted }
+    }
+
+    pub(super) fn refused_methods(&self, granted: &CallGrants) -> Vec<String> {
+        self.surveyor.methods_not_asked_for(granted)
     }
 
     /// Other limits than the policy's, for tests and for operators who know why.
@@ -228,7 +232,7 @@ fn without_network(policy: &EffectivePolicy) -> WithoutNetwork {
 fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     let mut folders = vec![places.workspace.clone()];
     if policy.files.write.value
-        && let Some(files) = grants::files(&policy.files, places)
+        && let Some(files) = grants::files(policy, places)
     {
         folders.push(files.workspace);
     }

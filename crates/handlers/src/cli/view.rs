@@ -59,7 +59,7 @@ impl ViewPlan {
         cwd: Option<&str>,
         names_paths: NamesPaths,
     ) -> Result<Self, String> {
-        let files = grants::files(&policy.files, places);
+        let files = grants::files(policy, places);
         if policy.files.write.value && !policy.files.read.value {
             return Err("a command that writes files sees them as well; grant `fileRead` too".to_owned());
         }

@@ -1,6 +1,6 @@
 //! The shipped commands: sound documents, and the first group run with the real programs.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Value, json};
 use toolgate_gate::{Reason, Runnable};
@@ -52,6 +52,71 @@ fn every_document_is_sound_and_its_test_fits_it() {
         assert!(fits(&text, &input), "{name}");
     }
 }
+
+/// A rule for an argument that is not what its author thinks is found here, and not by whoever gets around it.
+#[test]
+fn every_pattern_of_an_argument_hits_and_misses_what_it_should() {
+    let mut seen = BTreeSet::new();
+    for name in READING {
+        let (spec, _) = resolve(&manifest(name));
+        let mut left: Vec<Value> = spec.governance.input.iter().cloned().collect();
+        while let Some(part) = left.pop() {
+            if let Some(pattern) = part.get("pattern").and_then(Value::as_str) {
+                seen.insert(pattern.to_owned());
+            }
+            match part {
+                Value::Object(members) => left.extend(members.into_iter().map(|(_, value)| value)),
+                Value::Array(items) => left.extend(items),
+                _ => {}
+            }
+        }
+    }
+    let known: BTreeSet<String> = PATTERNS.iter().map(|(pattern, ..)| (*pattern).to_owned()).collect();
+    assert_eq!(seen, known);
+    for (pattern, hits, misses) in PATTERNS {
+        let regex = regex::Regex::new(pattern).unwrap();
+        assert!(!hits.is_empty() && !misses.is_empty(), "{pattern}");
+        assert!(hits.iter().all(|text| regex.is_match(text)), "{pattern} {hits:?}");
+        for text in misses.iter().copied().chain(ALWAYS_MISSED) {
+            assert!(!regex.is_match(text), "{pattern} {text:?}");
+        }
+    }
+}
+
+/// Each pattern of a shipped command's arguments, what it must let through and what not.
+const PATTERNS: [(&str, &[&str], &[&str]); 7] = [
+    ("^[A-Za-z0-9]{1,8}$", &["rs", "yaml"], &["-x", "a/b", "*.rs", "extension"]),
+    (
+        "^[A-Za-z0-9_]+([./-][A-Za-z0-9_]+)*(~[0-9]{1,3})?$",
+        &["main", "feature/x", "v1.2.3", "HEAD~3", "release-2"],
+        &["-x", "a..b", "HEAD^", "a:b", "@{u}", "main~", "a//b", "refs/*"],
+    ),
+    (
+        "^\\.?[A-Za-z0-9_@+][A-Za-z0-9_.@+-]*(/\\.?[A-Za-z0-9_@+][A-Za-z0-9_.@+-]*)*$",
+        &["src/main.rs", ".github/workflows/ci.yaml", "a-b_c"],
+        &["-x", "../x", "a/../b", "/etc/passwd", ":(top)x", "a//b", "a/"],
+    ),
+    // Stands within quotes in a query, never by itself, so that it may begin with a dash.
+    (
+        "^[A-Za-z0-9 _.,:;/=@#+-]{1,100}$",
+        &["timeout after 30 s", "user=ann"],
+        &["a\"b", "a`b", "a|b", "a\\b", "{a}"],
+    ),
+    (
+        "^([A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\\.(c|cc|cpp|cs|css|csv|go|h|hpp|html|java|js|json|jsonl|kt|log|md|py|rb|rs|sh|sql|svg|toml|ts|tsv|tsx|txt|xml|yaml|yml)$",
+        &["docs/readme.md", "src/main.rs"],
+        &["-x.md", ".env", "../x.md", "/etc/x.md", "id_rsa", "a.pem", "a/.git/x.md"],
+    ),
+    (
+        "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+        &["web", "web-0", "a"],
+        &["-x", "Web", "web-", "a.b", "a,b=c", "web/0"],
+    ),
+    ("^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", &["web-0", "web.example-1"], &["-x", "Web", "web-", "a/b", "a=b"]),
+];
+
+/// What no argument that has a pattern may be: nothing, several lines, a shell's words.
+const ALWAYS_MISSED: [&str; 6] = ["", "a\nb", "a\0b", "$(id)", "`id`", "a;id\n"];
 
 #[test]
 fn echo_says_what_it_is_told() {

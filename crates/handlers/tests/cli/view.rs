@@ -244,3 +244,78 @@ capability: {{network: {{access: none, accessUpgradeable: proxy}}, execution: {{
     // There is no way out of a container, so that nobody is asked and nothing is opened.
     assert!(World::new().order(&upgradeable("container"), &url).network.is_none());
 }
+
+fn asking(network: &str) -> String {
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: read
+input: {{type: object, required: [method], properties: {{method: {{type: string, enum: [GET, POST]}}}}}}
+testInput: {{method: GET}}
+handler: {{cli: {{command: cat, stdin: '{{method}}'}}}}
+capability:
+  approval: {{askForMethods: [POST, DELETE]}}
+  network: {network}
+  execution: {{sandbox: process}}
+"
+    )
+}
+
+#[track_caller]
+fn check_methods(network: &str, method: &str, asked: &[&str], refused: &[&str]) {
+    let (world, manifest, arguments) = (World::new(), asking(network), json!({ "method": method }));
+    let found = world.load(&manifest).unwrap().survey(arguments.as_object().unwrap()).unwrap();
+    let sources: Vec<&str> = found.questions.iter().map(|question| question.source).collect();
+    assert_eq!(sources, asked);
+    let way_out = world.order(&manifest, &arguments).network;
+    assert_eq!(way_out.map(|way_out| way_out.refused_methods).unwrap_or_default(), refused);
+}
+
+/// What a command sends by TLS nobody sees, so that a person is asked before, whatever the arguments say.
+#[test]
+fn a_command_that_may_tunnel_is_asked_for_with_every_call() {
+    let network = "{access: limited, allowedHosts: [api.example.com]}";
+    check_methods(network, "GET", &["method"], &[]);
+    check_methods(network, "POST", &["method"], &[]);
+    check_methods("{access: full}", "GET", &["method"], &[]);
+}
+
+#[test]
+fn a_command_that_cannot_tunnel_is_asked_for_the_method_that_it_announces() {
+    let network = "{access: limited, allowedHosts: [api.example.com], blockedPorts: [443]}";
+    check_methods(network, "GET", &[], &["POST", "DELETE"]);
+    check_methods(network, "POST", &["method"], &["DELETE"]);
+    check_methods("{access: none}", "GET", &[], &[]);
+}
+
+/// Whatever it is granted, a tool that is not said to read secrets does not reach where they are kept.
+#[test]
+fn what_holds_credentials_is_for_tools_that_read_secrets() {
+    let world = World::new();
+    world.write("home/.ssh/id_ed25519", "x");
+    world.write("home/.npmrc", "x");
+    world.write("home/notes.txt", "x");
+    let at = |path: &str| world.root().join("home").join(path).display().to_string();
+    std::os::unix::fs::symlink(at(".ssh/id_ed25519"), at("harmless.txt")).unwrap();
+    fs::hard_link(at(".npmrc"), at("also.txt")).unwrap();
+    let without = |input: &str, args: &str| {
+        manifest(input, args, "", "", "read").replace("[$WORKSPACE]", "[$WORKSPACE, $HOME]")
+    };
+    let with = |input: &str, args: &str| {
+        without(input, args).replace("capability: {", "capability: {data: {canReadSecrets: true}, ")
+    };
+    let secret = [".ssh/id_ed25519", ".ssh", ".npmrc", "harmless.txt", "also.txt"];
+    for path in secret {
+        let arguments = json!({ "path": at(path) });
+        let survey = |manifest: &str| world.load(manifest).unwrap().survey(arguments.as_object().unwrap());
+        let refusal = survey(&without(PATH, PATH_ARG)).unwrap_err();
+        assert_eq!(refusal.reason, Reason::PathBlocked, "{path}: {}", refusal.message);
+        assert!(survey(&with(PATH, PATH_ARG)).is_ok(), "{path}");
+    }
+    let notes = json!({ "path": at("notes.txt") });
+    assert!(call(&world.recorded(&without(PATH, PATH_ARG), said("")).0, &notes).is_ok());
+    let hidden = |manifest: &str| world.order(manifest, &json!({})).hidden;
+    assert!(hidden(&without("", "")).contains(&at(".ssh").into()));
+    assert!(!hidden(&with("", "")).contains(&at(".ssh").into()));
+}

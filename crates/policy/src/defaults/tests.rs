@@ -29,6 +29,25 @@ fn every_value_is_the_references() {
     }
 }
 
+/// That each does what its examples say is checked when they are loaded.
+#[test]
+fn every_danger_pattern_has_an_example_that_it_hits_and_one_that_it_misses() {
+    let mut patterns = 0;
+    for (name, text) in SHIPPED {
+        let file = value_from_text(text, Format::Yaml).unwrap();
+        for entry in file["approval"]["dangerPatterns"].as_array().into_iter().flatten() {
+            for key in ["hits", "misses"] {
+                assert!(
+                    entry[key].as_array().is_some_and(|examples| !examples.is_empty()),
+                    "{name} {key} {entry}"
+                );
+            }
+            patterns += 1;
+        }
+    }
+    assert!(patterns > 20, "{patterns}");
+}
+
 /// Removes a field, so that what no row speaks of is left over.
 fn take(file: &mut Value, field: &str) -> Option<Value> {
     let (block, key) = field.split_once('.').unwrap();

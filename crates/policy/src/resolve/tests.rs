@@ -322,3 +322,24 @@ fn what_reads_secrets_has_its_output_looked_through() {
     let user = UserOverrides::parse(user, Format::Yaml).unwrap();
     assert!(resolve(&spec, &set, Some(&user)).is_ok());
 }
+
+#[test]
+fn output_that_nobody_labels_is_as_sensitive_as_what_the_tool_handles() {
+    let document = |capability: &str| {
+        let more = format!("{{classification: read, capability: {capability}}}");
+        testing::manifest("cli: {command: date}", &more)
+    };
+    check(
+        &document("{data: {sensitivity: high}}"),
+        &[r#"data.sensitivity = "high" (tool)"#, r#"labels.outputDataClass = "sensitive" (tool)"#],
+    );
+    check(
+        &document("{data: {sensitivity: secret}}"),
+        &[r#"data.sensitivity = "secret" (tool)"#, r#"labels.outputDataClass = "secret" (tool)"#],
+    );
+    check(&document("{data: {sensitivity: none}}"), &[r#"data.sensitivity = "none" (tool)"#]);
+    check(
+        &document("{data: {sensitivity: secret}, labels: {outputDataClass: public}}"),
+        &[r#"data.sensitivity = "secret" (tool)"#, r#"labels.outputDataClass = "public" (tool)"#],
+    );
+}

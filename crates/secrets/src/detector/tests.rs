@@ -87,3 +87,18 @@ fn names_that_would_break_a_mark_are_refused() {
         file(r#""pattern": "acme_[0-9]{10}""#).replace("\"provider\": \"acme\"", "\"provider\": \"ac]me\"");
     check_error(&text, "`provider` is `ac]me`; use 1 to 40 of a-z, 0-9 and `-`");
 }
+
+/// Whoever asks for the surer tiers learns that there is something else, also in the last of many windows.
+#[test]
+fn what_is_less_sure_is_counted_and_stays() {
+    let detector = Detector::shipped().unwrap();
+    let line =
+        "the signing secret used for cookies is 8473f88bde538325c456a9920597ecfe5127ec1a09920557 today\n";
+    for text in [line.to_owned(), format!("{}{line}", "plain words\n".repeat(60_000))] {
+        let redacted = detector.redact(&text, Tier::Probable);
+        assert_eq!(&*redacted.text, text);
+        assert!(redacted.less_sure > 0);
+        assert_eq!(detector.redact(&text, Tier::Possible).less_sure, 0);
+    }
+    assert_eq!(detector.redact("plain words", Tier::Definite).less_sure, 0);
+}

@@ -49,5 +49,13 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
         "Requests and connections that the door refused since the start.",
         &refused,
     );
+    let secrets: Vec<_> =
+        metrics.secrets().map(|(tier, count)| (format!("{{tier=\"{tier}\"}}"), count.to_string())).collect();
+    family(
+        "toolgate_secrets_total",
+        "counter",
+        "Secrets found in results since the start, by how sure they are.",
+        &secrets,
+    );
     text
 }

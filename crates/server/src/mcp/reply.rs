@@ -19,13 +19,18 @@ pub fn reply(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
 }
 
 fn released(end: Released) -> CallToolResult {
-    let Released { call_id, value, is_structured } = end;
+    let Released { call_id, value, is_structured, warnings } = end;
     let result = if is_structured {
         CallToolResult::structured(value)
     } else {
         CallToolResult::success(content_of(value))
     };
-    with_meta(result, [(CALL_KEY, call_id.into())])
+    let mut result = with_meta(result, [(CALL_KEY, call_id.into())]);
+    if let Some(MetaObject(meta)) = result.meta.as_mut().filter(|_| !warnings.is_empty()) {
+        let told = warnings.iter().map(|warning| json!({ "code": warning.code, "message": warning.message }));
+        meta.insert(WARNINGS_KEY.to_owned(), told.collect());
+    }
+    result
 }
 
 /// Text is text; data is JSON; and a tool that has media says so.
@@ -134,6 +139,8 @@ fn with_meta<const N: usize>(mut result: CallToolResult, entries: [(&str, Value)
 const CALL_KEY: &str = "dev.toolgate/callId";
 /// Of `_meta`: why there is no result.
 const DENIAL_KEY: &str = "dev.toolgate/denial";
+/// Of `_meta`: what the reader of a result should know of it.
+const WARNINGS_KEY: &str = "dev.toolgate/warnings";
 /// Of a result: content blocks instead of data.
 const MEDIA_KEY: &str = "$content";
 

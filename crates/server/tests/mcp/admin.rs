@@ -188,6 +188,7 @@ async fn the_state_and_the_tools_are_shown() {
         "toolgate_door_refusals_total{reason=\"auth.token_missing\"} 1",
         "toolgate_door_refusals_total{reason=\"http.too_large\"} 0",
         "# TYPE toolgate_door_refusals_total counter",
+        "toolgate_secrets_total{tier=\"possible\"} 0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }

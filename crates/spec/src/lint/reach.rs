@@ -23,10 +23,32 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
             "use `allowlist` and name the hosts, or `strict` for public hosts",
         );
     }
-    if document.contains_key(capability) {
+    if let Some(block) = document.get(capability) {
         let capability = Pointer::root().key(capability);
+        untried(block, &capability, report);
         hosts::check_capability(spec, &capability.key("network"), report);
         unconfined(spec, &capability, report);
+    }
+}
+
+/// A pattern is written from memory and read by nobody until the day it is needed.
+fn untried(block: &Value, capability: &Pointer, report: &mut Report<'_>) {
+    let patterns = block.get("approval").and_then(|approval| approval.get("dangerPatterns"));
+    for (index, entry) in patterns.and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let has =
+            |key: &str| entry.get(key).and_then(Value::as_array).is_some_and(|examples| !examples.is_empty());
+        let missing = match (has("hits"), has("misses")) {
+            (true, true) => continue,
+            (false, false) => "examples",
+            (false, true) => "example that it must hit",
+            (true, false) => "example that it must miss",
+        };
+        report.add(
+            Code::LintPatternUntried,
+            capability.key("approval").key("dangerPatterns").index(index),
+            format!("the danger pattern has no {missing}"),
+            "write `{pattern: …, hits: […], misses: […]}`; they are tried when the document is loaded",
+        );
     }
 }
 
@@ -91,6 +113,32 @@ mod tests {
         super::check(document, &spec, &mut Report::new(&mut findings));
         let found: Vec<_> = findings.iter().map(|finding| (finding.code, finding.at.as_str())).collect();
         assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn danger_patterns_bring_examples_along() {
+        let of = |patterns: &Value| {
+            serde_json::json!({
+                "name": "t", "code": "", "x-toolgate-capability": { "approval": { "dangerPatterns": patterns } },
+            })
+        };
+        let whole = serde_json::json!({ "pattern": "a", "hits": ["a"], "misses": ["b"] });
+        check(&of(&serde_json::json!([whole])), &[]);
+        let patterns = serde_json::json!([
+            "a",
+            whole,
+            { "pattern": "a", "hits": ["a"] },
+            { "pattern": "a", "hits": [], "misses": ["b"] },
+        ]);
+        let at = |place: &'static str| (Code::LintPatternUntried, place);
+        check(
+            &of(&patterns),
+            &[
+                at("/x-toolgate-capability/approval/dangerPatterns/0"),
+                at("/x-toolgate-capability/approval/dangerPatterns/2"),
+                at("/x-toolgate-capability/approval/dangerPatterns/3"),
+            ],
+        );
     }
 
     fn overrides(overrides: &Value) -> Value {

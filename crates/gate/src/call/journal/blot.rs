@@ -6,7 +6,10 @@ use toolgate_policy::Mask;
 use toolgate_secrets::Detector;
 
 use super::CallRecord;
-use crate::call::secrets::{for_journal, text_for_journal};
+use crate::{
+    call::secrets::{for_journal, text_for_journal},
+    live::blotted,
+};
 
 impl CallRecord {
     /// Blots out of every text that is neither an id, a digest nor one of our own words what may possibly be a secret.
@@ -22,8 +25,11 @@ impl CallRecord {
             self.tool = for_journal(detector, (*self.tool).clone()).into();
         }
         self.touches.iter_mut().for_each(blot);
-        for opinion in &mut self.opinions {
-            opinion.get_mut("why").into_iter().for_each(blot);
+        for why in self.opinions.iter_mut().filter_map(|opinion| opinion.get_mut("why")) {
+            if let Value::String(text) = why {
+                *text = blotted(&self.redact, std::mem::take(text));
+            }
+            blot(why);
         }
         self.request.get_mut("coercions").into_iter().for_each(blot);
         if let Some(run) = &mut self.run {
@@ -34,7 +40,7 @@ impl CallRecord {
             response.get_mut("redactedFields").into_iter().for_each(blot);
         }
         if let Some(message) = &mut self.message {
-            *message = text_for_journal(detector, std::mem::take(message));
+            *message = text_for_journal(detector, blotted(&self.redact, std::mem::take(message)));
         }
     }
 

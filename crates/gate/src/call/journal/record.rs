@@ -2,6 +2,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
+use regex::Regex;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use toolgate_policy::Mask;
@@ -107,6 +108,9 @@ pub struct CallRecord {
     /// What personal fields of the arguments hold: kept here, and out of every text that is written.
     #[serde(skip)]
     pub(crate) personal: Option<Arc<Mask>>,
+    /// What the tool's audit policy blots out of free texts.
+    #[serde(skip)]
+    pub(super) redact: Arc<[Regex]>,
 }
 
 impl CallRecord {
@@ -149,6 +153,7 @@ impl CallRecord {
             message: None,
             duration: None,
             personal: None,
+            redact: Arc::from([]),
         }
     }
 
@@ -162,6 +167,7 @@ impl CallRecord {
         self.policy_version = Some(tool.policy_digest.clone());
         self.tool_safety = Some(tool.recorded.safety.clone());
         self.labels = Some(tool.recorded.labels.clone());
+        self.redact = Arc::clone(&tool.redact);
     }
 
     pub fn bound(&mut self, arguments_digest: &str, coercions: &[String], shown: super::Shown) {

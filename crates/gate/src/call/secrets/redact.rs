@@ -1,21 +1,44 @@
 //! How does a value read without its secrets, when each text was looked at by itself and in the whole?
 //!
 //! By itself a text shows what its line breaks, quotes and backslashes hide, which JSON would write otherwise. In the JSON of the
-//! whole a secret is told by the name of its field, or goes on in the next item of a list. Both look at the value as it came, and
+//! whole a secret is told by the name of its field, or goes on in the next item of a list. Neither look replaces the other, but
+//! for a result that is one text: it has no fields and no items, and is looked at once. Both look at the value as it came, and
 //! what either finds is taken out of each text that it touches: no text and no line is lost.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
-use toolgate_secrets::{Detector, Finding, Tier};
+use toolgate_secrets::{Detector, Finding, Redacted, Tier};
 
-/// The value without what is at least probably a secret, and what was taken out.
-pub fn redact(detector: &Detector, value: Value) -> (Value, Vec<Finding>) {
+/// A value without what is at least probably a secret.
+pub struct Cleared {
+    pub value: Value,
+    /// What was taken out.
+    pub findings: Vec<Finding>,
+    /// How much was seen that may only possibly be a secret.
+    pub less_sure: usize,
+}
+
+pub fn redact(detector: &Detector, value: Value) -> Cleared {
+    if let Value::String(text) = &value {
+        let Redacted { text: left, findings, less_sure } = detector.redact(text, Tier::Probable);
+        let value = match left {
+            Cow::Borrowed(_) => value,
+            Cow::Owned(left) => Value::String(left),
+        };
+        return Cleared { value, findings, less_sure };
+    }
     let json = serde_json::to_string(&value).unwrap_or_default();
-    let in_json = detector.redact(&json, Tier::Probable).findings;
-    let mut walk = Walk { detector, in_json: &in_json, at: 0, found: in_json.clone() };
+    let whole = detector.redact(&json, Tier::Probable);
+    let mut walk = Walk {
+        detector,
+        in_json: &whole.findings,
+        at: 0,
+        found: whole.findings.clone(),
+        less_sure: whole.less_sure,
+    };
     let value = walk.value(value);
-    (value, walk.found)
+    Cleared { value, findings: walk.found, less_sure: walk.less_sure }
 }
 
 struct Walk<'w> {
@@ -25,6 +48,7 @@ struct Walk<'w> {
     /// Where in the JSON we are.
     at: usize,
     found: Vec<Finding>,
+    less_sure: usize,
 }
 
 impl Walk<'_> {
@@ -68,7 +92,9 @@ impl Walk<'_> {
         let start = self.at + 1;
         let end = start + text.bytes().map(length_in_json).sum::<usize>();
         self.at = end + 1;
-        let by_itself = self.detector.redact(&text, Tier::Probable).findings;
+        let seen = self.detector.redact(&text, Tier::Probable);
+        self.less_sure += seen.less_sure;
+        let by_itself = seen.findings;
         let in_whole = self.touching(&(start..end));
         if by_itself.is_empty() && in_whole.is_empty() {
             return text;

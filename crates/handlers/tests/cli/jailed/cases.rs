@@ -20,7 +20,7 @@ use crate::{
     world::{World, call, resolve, with_command},
 };
 
-pub const ALL: [(&str, fn()); 12] = [
+pub const ALL: [(&str, fn()); 13] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
@@ -32,6 +32,7 @@ pub const ALL: [(&str, fn()); 12] = [
     ("what_the_rules_allow_is_reached", what_the_rules_allow_is_reached),
     ("nothing_else_is_reached", nothing_else_is_reached),
     ("a_secret_leaves_only_where_it_was_lent", a_secret_leaves_only_where_it_was_lent),
+    ("a_method_is_not_sent_unless_asked_for", a_method_is_not_sent_unless_asked_for),
     ("without_a_network_there_is_none", without_a_network_there_is_none),
 ];
 
@@ -305,6 +306,29 @@ fn a_secret_leaves_only_where_it_was_lent() {
     let report = call(&tool, &json!({ "target": format!("http://{address}/?k=") })).unwrap();
     assert_eq!(report.effects[0].outcome, "ok", "{:?}", report.refused);
     assert!(serving.join().unwrap().contains(&token("3")));
+}
+
+fn a_method_is_not_sent_unless_asked_for() {
+    let world = World::new();
+    // Without a tunnel, so that the proxy sees what is sent.
+    let network =
+        "{access: limited, allowedHosts: ['127.0.0.1'], blockPrivateIPs: false, blockedPorts: [443]}";
+    let asking = |methods: &str| {
+        let capability = format!("{network}, approval: {{askForMethods: [{methods}]}}");
+        let tool = client_of(&world, "proxied", &capability, "", ", env: {METHOD: POST}");
+        world.handlers(launcher()).runnable(tool)
+    };
+    let (address, serving) = server();
+    let target = json!({ "target": format!("http://{address}/a") });
+    let report = call(&asking("POST"), &target).unwrap();
+    let answer = report.outcome.unwrap().unwrap();
+    assert!(answer.as_str().unwrap().contains("403 toolgate refused: method-needs-approval"), "{answer}");
+    assert_eq!(report.refused, [format!("sending `POST` to `{address}` without approval")]);
+    assert_eq!(report.effects[0].outcome, "method-needs-approval");
+
+    let report = call(&asking("DELETE"), &target).unwrap();
+    assert_eq!(report.effects[0].outcome, "ok", "{:?}", report.refused);
+    assert!(serving.join().unwrap().starts_with("POST /a HTTP/1.1"));
 }
 
 fn without_a_network_there_is_none() {

@@ -9,7 +9,7 @@ use std::{
 
 pub const ROLE: &str = "fetch";
 
-/// `proxied URL` or `direct ADDRESS`; prints what comes back. `KEY` is put behind a URL.
+/// `proxied URL` or `direct ADDRESS`; prints what comes back. `KEY` is put behind a URL, `METHOD` stands for GET.
 pub fn main(words: &[String]) -> ExitCode {
     let [how, target] = words else { return ExitCode::from(2) };
     let (address, line) = match how.as_str() {
@@ -21,9 +21,10 @@ pub fn main(words: &[String]) -> ExitCode {
         _ => (target.clone(), "/".to_owned()),
     };
     let host = line.trim_start_matches("http://").split('/').next().unwrap_or_default().to_owned();
+    let method = env::var("METHOD").unwrap_or_else(|_| "GET".to_owned());
     let asked = TcpStream::connect(&address).and_then(|mut stream| {
         stream.write_all(
-            format!("GET {line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes(),
+            format!("{method} {line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes(),
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use toolgate_gate::ApprovalId;
+use toolgate_gate::{ApprovalId, Warning};
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn check(outcome: Outcome, expect: &Value) {
 }
 
 fn release(value: Value, is_structured: bool) -> Outcome {
-    Outcome::Released(Released { call_id: "c1".into(), value, is_structured })
+    Outcome::Released(Released { call_id: "c1".into(), value, is_structured, warnings: Vec::new() })
 }
 
 fn refusal(reason: Reason, remedy: Option<&str>) -> Outcome {
@@ -39,6 +39,20 @@ fn text_is_text_and_data_is_json() {
     check(release(json!({"b": 1, "a": [null, 2.5]}), false), &complete(r#"{"b":1,"a":[null,2.5]}"#));
     check(release(json!(7), false), &complete("7"));
     check(release(json!(null), false), &complete("null"));
+}
+
+#[test]
+fn a_warning_stands_beside_the_result() {
+    let warnings = vec![Warning { code: "secret.possible", message: "look".into() }];
+    let warned = Released { call_id: "c1".into(), value: json!("x"), is_structured: false, warnings };
+    let expect = json!({
+        "resultType": "complete", "isError": false, "content": [{"type": "text", "text": "x"}],
+        "_meta": {
+            "dev.toolgate/callId": "c1",
+            "dev.toolgate/warnings": [{"code": "secret.possible", "message": "look"}],
+        },
+    });
+    check(Outcome::Released(warned), &expect);
 }
 
 #[test]

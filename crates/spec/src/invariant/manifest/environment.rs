@@ -34,15 +34,25 @@ pub(super) fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// Chosen by a caller: also what says where a program looks, and whom it trusts.
 fn decides_what_runs(name: &str) -> bool {
-    DANGEROUS.contains(&name) || DANGEROUS_FAMILIES.iter().any(|family| name.starts_with(family))
+    loads_code(name) || STEERING.contains(&name) || name.starts_with("SSL_CERT_")
 }
 
-/// Families in which most names load code, name a program or redirect traffic.
-const DANGEROUS_FAMILIES: [&str; 14] = [
+/// Does this variable load code, name a program or redirect traffic? Nobody but the author of a manifest sets such a one: not a
+/// caller, and not whatever the gateway itself was started with.
+pub fn loads_code(name: &str) -> bool {
+    // Proxies have names in both cases.
+    let name = name.to_ascii_uppercase();
+    LOADING.contains(&name.as_str()) || LOADING_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+/// Families of which most names do.
+const LOADING_FAMILIES: [&str; 14] = [
     "BASH_",
     "DOTNET_",
     "DYLD_",
+    "GCONV_",
     "GIT_",
     "GLIBC_",
     "LD_",
@@ -53,39 +63,61 @@ const DANGEROUS_FAMILIES: [&str; 14] = [
     "PYTHON",
     "RUBY",
     "SSH_",
-    "SSL_CERT_",
 ];
 
-const DANGEROUS: [&str; 31] = [
+const LOADING: [&str; 20] = [
     "ALL_PROXY",
     "BROWSER",
     "CLASSPATH",
-    "CURL_CA_BUNDLE",
-    "CURL_HOME",
-    "DOCKER_HOST",
     "EDITOR",
     "ENV",
-    "GCONV_PATH",
-    "HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "IFS",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
-    "KUBECONFIG",
     "LESSOPEN",
     "LOCPATH",
     "MANPAGER",
     "NO_PROXY",
     "PAGER",
-    "PATH",
     "PROMPT_COMMAND",
     "PS4",
-    "SHELL",
     "SHELLOPTS",
-    "TERMINFO",
-    "TMPDIR",
     "VISUAL",
-    "XDG_CONFIG_HOME",
     "_JAVA_OPTIONS",
 ];
+
+/// Harmless as the operator has them.
+const STEERING: [&str; 10] = [
+    "CURL_CA_BUNDLE",
+    "CURL_HOME",
+    "DOCKER_HOST",
+    "HOME",
+    "KUBECONFIG",
+    "PATH",
+    "SHELL",
+    "TERMINFO",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_loads_code_is_nobodys_to_choose_and_what_steers_is_the_operators() {
+        for name in
+            ["LD_PRELOAD", "ld_audit", "http_proxy", "GIT_SSH_COMMAND", "PYTHONPATH", "PS4", "GCONV_PATH"]
+        {
+            assert!(loads_code(name) && decides_what_runs(name), "{name}");
+        }
+        for name in ["PATH", "HOME", "KUBECONFIG", "SSL_CERT_FILE"] {
+            assert!(!loads_code(name) && decides_what_runs(name), "{name}");
+        }
+        for name in ["LANG", "TERM", "EDITOR_NAME", "MONKEY", "LOLD_"] {
+            assert!(!decides_what_runs(name), "{name}");
+        }
+    }
+}

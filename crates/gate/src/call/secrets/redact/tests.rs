@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn redacted(value: Value) -> Value {
-    redact(&Detector::shipped().unwrap(), value).0
+    redact(&Detector::shipped().unwrap(), value).value
 }
 
 /// Well formed, and nobody's.

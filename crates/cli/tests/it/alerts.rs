@@ -1,0 +1,157 @@
+//! Whoever wants to be told of a call is told, once; and a webhook that does not answer holds nobody up.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Serving, token};
+
+#[test]
+fn an_alert_arrives_once_and_holds_nothing_of_the_call() {
+    let hook = Hook::answering("204 No Content");
+    let place = place_with(&hook.url);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let result = serving.call(&token, "say", &json!({ "text": "launch the heron" }));
+    assert_eq!(result["content"][0]["text"], "launch the heron!");
+    let (head, body) = hook.next();
+    assert!(head.starts_with("POST /hook HTTP/1.1\r\n"), "{head}");
+    let alert: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(alert["callId"], result["_meta"]["dev.toolgate/callId"]);
+    let told = ["kind", "tool", "outcome"].map(|key| alert[key].as_str().unwrap());
+    assert_eq!(told, ["alert", "say", "released"]);
+    assert_eq!(alert["alerts"], json!(["launch"]));
+    assert!(!body.contains("heron"), "{body}");
+    serving.call(&token, "say", &json!({ "text": "hello" }));
+    serving.stop();
+    assert_eq!(hook.rest(), Vec::<String>::new());
+    assert_eq!(not_delivered(&place, "journal"), Vec::<Value>::new());
+}
+
+#[test]
+fn what_a_webhook_refuses_is_tried_a_few_times_and_then_written_down() {
+    let hook = Hook::answering("503 Service Unavailable");
+    let place = place_with(&hook.url);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let result = serving.call(&token, "say", &json!({ "text": "launch" }));
+    let bodies = [hook.next().1, hook.next().1, hook.next().1];
+    assert_eq!((&bodies[0], &bodies[1]), (&bodies[1], &bodies[2]));
+    let end = Instant::now() + PATIENCE;
+    while not_delivered(&place, "journal").is_empty() {
+        assert!(Instant::now() < end, "nothing is written down");
+        thread::sleep(Duration::from_millis(20));
+    }
+    serving.stop();
+    let lost = not_delivered(&place, "journal");
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert_eq!(lost[0]["callId"], result["_meta"]["dev.toolgate/callId"]);
+    assert_eq!(lost[0]["message"], "the webhook answered 503");
+    assert_eq!(hook.rest(), Vec::<String>::new());
+}
+
+/// It would be minutes until the last try is given up.
+#[test]
+fn a_webhook_that_never_answers_holds_up_no_call_and_no_stop() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = place_with(&format!("http://{}/hook", silent.local_addr().unwrap()));
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    for _ in 0..5 {
+        let result = serving.call(&token, "say", &json!({ "text": "launch" }));
+        assert_eq!(result["content"][0]["text"], "launch!");
+    }
+    serving.stop();
+    let lost = not_delivered(&place, "journal");
+    assert_eq!(lost.len(), 5, "none is lost unseen: {lost:?}");
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+}
+
+#[test]
+fn a_command_that_calls_a_tool_ends_after_its_alert_was_delivered() {
+    let hook = Hook::answering("200 OK");
+    let place = place_with(&hook.url);
+    place.ok(&["call", "say", "text=launch"]);
+    assert_eq!(serde_json::from_str::<Value>(&hook.next().1).unwrap()["tool"], "say");
+    assert_eq!(hook.rest(), Vec::<String>::new());
+}
+
+fn place_with(url: &str) -> Place {
+    let place = Place::new();
+    place.configure(&format!("audit:\n  webhook:\n    url: {url}\n"));
+    place.write_tool("say", &json!({ "x-toolgate-capability": { "audit": { "alertOn": ["launch"] } } }));
+    place.ok(&["publish", "say"]);
+    place
+}
+
+fn not_delivered(place: &Place, folder: &str) -> Vec<Value> {
+    let mut records = place.journal_so_far(folder);
+    records.retain(|record| record["kind"] == "alert.not_delivered");
+    records
+}
+
+/// A server that answers every request alike, and tells of each.
+struct Hook {
+    url: String,
+    heard: mpsc::Receiver<(String, String)>,
+}
+
+impl Hook {
+    fn answering(status: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let (tell, heard) = mpsc::channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let request = read(&stream);
+                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                let _ = stream.write_all(answer.as_bytes());
+                if tell.send(request).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { url, heard }
+    }
+
+    /// Head and body of the next request.
+    #[track_caller]
+    fn next(&self) -> (String, String) {
+        self.heard.recv_timeout(PATIENCE).expect("the webhook is asked")
+    }
+
+    /// What else has come.
+    fn rest(&self) -> Vec<String> {
+        self.heard.try_iter().map(|(head, body)| format!("{head}{body}")).collect()
+    }
+}
+
+fn read(stream: &TcpStream) -> (String, String) {
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap() == 0 || line == "\r\n" {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().unwrap();
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    (head, String::from_utf8(body).unwrap())
+}
+
+/// A guard against hanging, not a measurement.
+const PATIENCE: Duration = Duration::from_mins(1);

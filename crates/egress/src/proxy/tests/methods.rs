@@ -1,0 +1,54 @@
+//! Which methods leave, where a person has to be asked for some?
+
+use super::*;
+
+fn asking(tunnel: u16) -> ProxyLimits {
+    ProxyLimits {
+        refused_methods: vec!["POST".into(), "DELETE".into()],
+        ..tunnelling(tunnel, Carries::Anything)
+    }
+}
+
+fn request(method: &str, server: &Server) -> String {
+    let host = server.address;
+    format!("{method} http://{host}/x HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\nhi")
+}
+
+#[tokio::test]
+async fn a_method_that_nobody_was_asked_for_does_not_leave() {
+    let server = Server::start(|_| ok("")).await;
+    let jail = Jail::new(loopback(), asking(server.address.port()));
+    for method in ["POST", "post", "Delete"] {
+        let answer = jail.say(request(method, &server)).await;
+        assert!(answer.starts_with("HTTP/1.1 403 toolgate refused: method-needs-approval\r\n"), "{answer}");
+        assert!(body(&answer).contains("(`approval.askForMethods`)"), "{answer}");
+    }
+    assert_eq!(server.seen(), Vec::<String>::new());
+    for request in [get(&server, ""), request("PUT", &server)] {
+        let answer = jail.say(request).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    assert_eq!(server.seen().len(), 2);
+    assert_eq!(
+        jail.told().await,
+        [
+            "http POST 127.0.0.1 method-needs-approval",
+            "http post 127.0.0.1 method-needs-approval",
+            "http Delete 127.0.0.1 method-needs-approval",
+            "http GET 127.0.0.1 ok",
+            "http PUT 127.0.0.1 ok",
+        ]
+    );
+}
+
+/// Within a tunnel any method could be sent.
+#[tokio::test]
+async fn there_is_no_tunnel_where_a_method_has_to_be_asked_for() {
+    let server = Server::start(|_| ok("")).await;
+    let port = server.address.port();
+    let jail = Jail::new(open(), asking(port));
+    let answer = jail.say(format!("CONNECT a.test:{port} HTTP/1.1\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 403 toolgate refused: method-needs-approval\r\n"), "{answer}");
+    assert_eq!(server.seen(), Vec::<String>::new());
+    assert_eq!(jail.told().await, ["connect CONNECT a.test method-needs-approval"]);
+}
