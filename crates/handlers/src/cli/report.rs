@@ -28,10 +28,17 @@ impl Problem {
     }
 }
 
-pub fn make(ended: Ended, tool: &CliTool, unseen: &Unseen, mask: &Mask) -> RunReport {
+pub fn make(
+    mut ended: Ended,
+    made: Result<Vec<Refused>, String>,
+    tool: &CliTool,
+    unseen: &Unseen,
+    mask: &Mask,
+) -> RunReport {
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
-    let outcome = match fault(&ended, tool, unseen, &stderr) {
+    let broken_block = made_problem(made, tool, &mut ended.refused);
+    let outcome = match broken_block.or_else(|| fault(&ended, tool, unseen, &stderr)) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
             Ok(value) => Ok(Some(mask.value(value))),
@@ -71,6 +78,35 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
         refused: Vec::new(),
         worker: None,
     }
+}
+
+/// Whatever else a command did: what it made although it is blocked, or that nobody can tell, is the answer.
+fn made_problem(
+    made: Result<Vec<Refused>, String>,
+    tool: &CliTool,
+    refused: &mut Vec<Refused>,
+) -> Option<Problem> {
+    let name = tool.program.name.as_str();
+    let message = match made {
+        Ok(made) if made.is_empty() => return None,
+        Ok(made) => {
+            let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(Refused::describe).collect();
+            let more = match made.len().saturating_sub(first.len()) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            refused.extend(made);
+            format!(
+                "`{name}` was found {}{more}; its output is withheld, what else it wrote is there; `execution.blockedPaths` says what is blocked",
+                first.join(", ")
+            )
+        }
+        Err(why) => {
+            refused.push(Refused::Other(format!("looking for blocked paths that it made: {why}")));
+            format!("whether `{name}` made something that is blocked for this tool cannot be told: {why}")
+        }
+    };
+    Some(Problem { reason: Reason::BlockedPathMade, message })
 }
 
 /// `None` where the command did what it is for.
