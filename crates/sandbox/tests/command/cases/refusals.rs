@@ -1,11 +1,11 @@
 //! Is it told what was refused, and is a jail refused that is too weak or makes no sense?
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use toolgate_sandbox::{Access, Attempt, CommandJail, Ending, Refused, SpawnError, Wall};
 
 use super::shell;
-use crate::driver::{Tier, bind, finish, folder, inside, jail, refusal};
+use crate::driver::{INSIDE, Tier, bind, finish, folder, inside, jail, program, refusal};
 
 pub fn refused_calls(tier: Tier) {
     let report = finish(jail(tier, "/usr/bin/unshare", &["-n", "true"]));
@@ -37,6 +37,33 @@ pub fn refused_paths(tier: Tier) {
     let mut quiet = shell(tier, &script);
     quiet.trace = toolgate_sandbox::Trace::Off;
     assert_eq!(finish(quiet).refused, []);
+}
+
+/// Questions about a path that is not opened. Without a view they are answered, and nothing is refused.
+pub fn refused_questions(tier: Tier) {
+    let (folder, open) = (folder(), folder());
+    fs::create_dir_all(open.join("hidden")).unwrap();
+    for name in ["access", "chdir"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    symlink("somewhere", folder.join("readlink")).unwrap();
+    let name = |path: &Path| path.to_str().unwrap().to_owned();
+    let mut order = jail(tier, program(), &[INSIDE, "ask-about-paths", &name(&folder), &name(&open)]);
+    order.view.binds.push(bind(&open, Access::Read));
+    order.view.hidden = vec![open.join("hidden")];
+    let report = finish(order);
+    let told: Vec<&Path> = report
+        .refused
+        .iter()
+        .filter_map(|refused| match refused {
+            Refused::Path { path, access: Attempt::Read } => Some(path.as_path()),
+            _ => None,
+        })
+        .collect();
+    for path in [folder.join("access"), folder.join("chdir"), folder.join("readlink"), open.join("hidden")] {
+        assert_eq!(told.contains(&path.as_path()), tier == Tier::Namespaces, "{path:?} {:?}", report.refused);
+    }
+    assert!(!told.contains(&folder.join("absent").as_path()), "{:?}", report.refused);
 }
 
 pub fn too_weak() {
