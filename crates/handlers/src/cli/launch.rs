@@ -161,6 +161,8 @@ pub enum Refused {
     },
     /// Such as a system call; in words.
     Other(String),
+    /// What its surroundings do not have, where nobody sees what was refused; in words. Told of a failure only.
+    Lack(String),
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -191,6 +193,7 @@ impl Refused {
                 format!("making `{}`, which is blocked ({since})", shown(path))
             }
             Self::Other(what) => what.escape_debug().to_string(),
+            Self::Lack(what) => format!("what nobody saw; the container has {}", what.escape_debug()),
         }
     }
 
@@ -198,7 +201,7 @@ impl Refused {
     pub fn can_be_granted(&self) -> bool {
         match self {
             Self::Path { path, .. } => !["/proc", "/sys", "/dev"].iter().any(|own| path.starts_with(own)),
-            Self::Made { .. } => false,
+            Self::Made { .. } | Self::Lack(_) => false,
             Self::Host(_) | Self::Other(_) => true,
         }
     }
@@ -209,7 +212,7 @@ impl Refused {
                 path.to_str().is_some_and(|path| text.contains(path))
             }
             Self::Host(host) => text.contains(host.as_str()),
-            Self::Other(_) => false,
+            Self::Other(_) | Self::Lack(_) => false,
         }
     }
 
@@ -221,7 +224,7 @@ impl Refused {
             ),
             Self::Path { .. } => Some("add the path to `execution.allowedPaths`"),
             Self::Host(_) => Some("add the host to `network.allowedHosts`"),
-            Self::Made { .. } | Self::Other(_) => None,
+            Self::Made { .. } | Self::Other(_) | Self::Lack(_) => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use toolgate_gate::{EffectEntry, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
+use toolgate_spec::model::SandboxKind;
 
 use super::{
     launch::{Ended, Ending, Refused},
@@ -45,6 +46,9 @@ pub fn make(
             Err(message) => Err(Problem { reason: Reason::OutputUnreadable, message }),
         },
     };
+    if outcome.is_ok() {
+        ended.refused.retain(|refused| !matches!(refused, Refused::Lack(_)));
+    }
     let lines = stderr.lines().filter(|line| !line.trim().is_empty());
     let console: Vec<_> =
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
@@ -122,7 +126,7 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option
         }
         Ending::Exited(code) => (
             Reason::CommandFailed,
-            with_words(format!("`{name}` ended with exit code {code}"), stderr, ended, unseen),
+            with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox)), stderr, ended, unseen),
         ),
         Ending::Signalled(CPU_TIME) => {
             (Reason::Timeout, format!("`{name}` used more processor time than it may, and was ended"))
@@ -164,6 +168,18 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option
     Some(Problem { reason, message })
 }
 
+/// In a container codes stand for signals, and programs are those of the image.
+fn told(code: u8, sandbox: SandboxKind) -> String {
+    let said = format!("exit code {code}");
+    match code {
+        _ if sandbox != SandboxKind::Container => said,
+        126 => format!("{said} (a program that cannot be run; nothing in `/tmp` and in binds can)"),
+        127 => format!("{said} (a program that is not there; programs are those of the image)"),
+        129..=192 => format!("{said} (ended by signal {})", code - 128),
+        _ => said,
+    }
+}
+
 /// What it said itself, and what the jail kept from it, which is often the cause.
 fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) -> String {
     let lines: Vec<&str> =
@@ -180,6 +196,11 @@ fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) ->
         let more = refused.len().saturating_sub(told.len());
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         said = format!("{said}; the jail refused: {}{more}", told.join(", "));
+    }
+    for refused in &ended.refused {
+        if let Refused::Lack(what) = refused {
+            said = format!("{said}; what a container refuses is not seen: it has {what}");
+        }
     }
     let (blocked, others): (Vec<&Refused>, Vec<&Refused>) = refused
         .into_iter()
