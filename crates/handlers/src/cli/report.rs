@@ -99,7 +99,12 @@ fn made_problem(
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            refused.extend(made);
+            // A command can make as many as it likes; a record stays short.
+            let beyond = made.len().saturating_sub(MOST_MADE);
+            refused.extend(made.into_iter().take(MOST_MADE));
+            if beyond > 0 {
+                refused.push(Refused::Other(format!("making {beyond} more that are blocked")));
+            }
             format!(
                 "`{name}` was found {}{more}; its output is withheld, what else it wrote is there; `execution.blockedPaths` says what is blocked",
                 first.join(", ")
@@ -236,5 +241,6 @@ const SEGMENT: i32 = 11;
 const FIRST_LINES: usize = 5;
 const LONGEST_WORDS: usize = 1_000;
 const FIRST_REFUSED: usize = 5;
+const MOST_MADE: usize = 100;
 const MOST_LINES: usize = 50;
 const LONGEST_LINE: usize = 500;

@@ -154,6 +154,21 @@ fn nothing_is_followed_out_of_the_folder_and_nothing_is_lost() {
 }
 
 #[test]
+fn however_many_there_are_the_record_stays_short() {
+    let world = World::new();
+    let report = run(&world, ENV, |docs| {
+        for number in 0..150 {
+            fs::write(docs.join(format!(".env{number}")), "x").unwrap();
+        }
+    });
+    assert_eq!(report.refused.len(), 101);
+    assert_eq!(report.refused[100], "making 50 more that are blocked");
+    assert!(report.outcome.unwrap_err().message.contains(" and 145 more;"));
+    let names = fs::read_dir(world.at("docs")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_str().unwrap().contains(".refused-")).count(), 150);
+}
+
+#[test]
 fn what_was_there_before_and_what_is_not_blocked_are_left_alone() {
     check_left_alone(ENV, |docs| fs::write(docs.join("env"), "x").unwrap());
     check_left_alone("$WORKSPACE/docs/readme.md", |docs| fs::write(docs.join("readme.md"), "x").unwrap());
