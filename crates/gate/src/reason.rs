@@ -128,6 +128,7 @@ reasons! {
     UnsettledPromise "execute.unsettled_promise" Failed Never "the tool awaits something that never comes";
     NotData "execute.not_data" Failed Never "the result is no plain data";
     CommandFailed "execute.command_failed" Failed ChangeArguments "the command ended with an error";
+    BlockedPathMade "execute.blocked_path_made" Failed ChangeArguments "the command made a path that is blocked for this tool; it was set aside";
     OutputUnreadable "execute.output_unreadable" Failed Never "the command's output is not of the kind that its manifest names";
     JailUnavailable "execute.jail_unavailable" Broken Later "no jail as strong as required can be made on this host";
     Statements "execute.statements" Failed ChangeArguments "more statements than the tool may execute";

@@ -10,6 +10,7 @@ mod launch;
 mod launch_container;
 mod launch_jailed;
 mod line;
+mod made;
 mod output;
 mod paths;
 mod plain;

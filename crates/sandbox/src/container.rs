@@ -76,7 +76,18 @@ pub struct ContainerReport {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     pub stderr_cut: bool,
+    /// What it wanted more of than it may have, as far as kernel and runtime say so.
+    pub shortages: Vec<Shortage>,
     pub strength: ContainerStrength,
     /// From the start of the program to its end.
     pub elapsed: Duration,
+}
+
+/// What a command wanted more of than its container has. It need not have ended by this.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shortage {
+    /// One of its processes was killed for it.
+    Memory,
+    /// One could not be started.
+    Processes,
 }

@@ -24,7 +24,7 @@ pub use command::{
 };
 pub use container::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerStrength, ContainerUser, ContainerWall,
-    ImageName, NoRuntime, RunningContainer, Runtime, RuntimeKind, RuntimeProgram, container_row,
+    ImageName, NoRuntime, RunningContainer, Runtime, RuntimeKind, RuntimeProgram, Shortage, container_row,
     probe_runtime,
 };
 pub use death::{Death, describe_exit};

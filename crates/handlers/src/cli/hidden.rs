@@ -1,7 +1,8 @@
 //! Which paths below a folder must a command not see, though it sees the folder? What is blocked by name is named; what is
-//! blocked by a pattern is looked for, in the tree as it is just before the command starts.
+//! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::ErrorKind,
     os::unix::fs::MetadataExt as _,
@@ -10,6 +11,7 @@ use std::{
 
 use toolgate_spec::{PathPattern, PathRoots};
 
+use super::made;
 use crate::files::FileGrants;
 
 /// The blocked paths of one tool, ready to be compared with real paths.
@@ -28,6 +30,25 @@ struct Pattern {
     /// The folders that its literal beginning can mean; the whole path where it has no wildcard.
     starts: Vec<PathBuf>,
     has_wildcard: bool,
+    /// The names of folders in its wild part: a link of such a name leads to blocked paths under other names.
+    folders: Vec<PathPattern>,
+}
+
+/// What a look at the tree found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What is blocked, and what was once set aside because it was. A plain path is named whether or not it is there.
+    blocked: Vec<PathBuf>,
+    /// Links in place of a folder that blocked paths lie in, and folders that cannot be looked into, though perhaps passed.
+    doors: Vec<PathBuf>,
+}
+
+impl Found {
+    /// What is there that a command may not make.
+    pub fn present(self) -> BTreeSet<PathBuf> {
+        let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
+        self.blocked.into_iter().filter(is_there).chain(self.doors).collect()
+    }
 }
 
 /// Without `.` and `..`, as text.
@@ -71,25 +92,9 @@ impl Blocked {
         Ok(Self { patterns, guarded, bases })
     }
 
-    /// Everything to hide below these folders and files, or why that cannot be told.
-    pub fn below(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-        let mut hidden: Vec<PathBuf> = self.guarded.clone();
-        let mut looked = 0;
-        for folder in places {
-            let mut searched: Vec<&Pattern> = Vec::new();
-            for pattern in &self.patterns {
-                let within = |start: &PathBuf| start.starts_with(folder) || folder.starts_with(start);
-                if !pattern.has_wildcard {
-                    let is_seen = |path: &&PathBuf| within(path) || has_other_name(path);
-                    hidden.extend(pattern.starts.iter().filter(is_seen).cloned());
-                } else if pattern.starts.iter().any(within) {
-                    searched.push(pattern);
-                }
-            }
-            if !searched.is_empty() {
-                self.search(folder, &searched, &mut looked, &mut hidden)?;
-            }
-        }
+    /// Everything to hide where this was found, or why that cannot be done.
+    pub fn hidden(&self, found: &Found) -> Result<Vec<PathBuf>, String> {
+        let mut hidden: Vec<PathBuf> = self.guarded.iter().chain(&found.blocked).cloned().collect();
         hidden.sort();
         hidden.dedup();
         if hidden.len() > MOST_HIDDEN {
@@ -100,13 +105,46 @@ impl Blocked {
         Ok(hidden)
     }
 
+    /// Looks below these folders and files, or says why it cannot.
+    pub fn look(&self, places: &[PathBuf]) -> Result<Found, String> {
+        let mut found = Found::default();
+        let mut looked = 0;
+        for folder in places {
+            let mut searched: Vec<&Pattern> = Vec::new();
+            for pattern in &self.patterns {
+                let within = |start: &PathBuf| start.starts_with(folder) || folder.starts_with(start);
+                if !pattern.has_wildcard {
+                    let is_seen = |path: &&PathBuf| within(path) || has_other_name(path);
+                    found.blocked.extend(pattern.starts.iter().filter(is_seen).cloned());
+                } else if pattern.starts.iter().any(within) {
+                    searched.push(pattern);
+                }
+                for start in
+                    pattern.starts.iter().filter(|start| start.starts_with(folder) && *start != folder)
+                {
+                    found.doors.extend(links_above(start, folder));
+                    found.blocked.extend(made::set_aside_from(start));
+                }
+            }
+            if !searched.is_empty() {
+                self.search(folder, &searched, &mut looked, &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Does a look find nothing, whatever a command makes?
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
     /// Links are not followed: what they lead to is hidden where it lies, or not in sight at all.
     fn search(
         &self,
         from: &Path,
         patterns: &[&Pattern],
         looked: &mut usize,
-        hidden: &mut Vec<PathBuf>,
+        found: &mut Found,
     ) -> Result<(), String> {
         let mut open = vec![from.to_owned()];
         while let Some(folder) = open.pop() {
@@ -120,7 +158,10 @@ impl Blocked {
             let entries = match fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 // What the gateway cannot look into, its commands cannot either; and a file has nothing below it.
-                Err(error) if is_passed_over(error.kind()) => continue,
+                Err(error) if is_passed_over(error.kind()) => {
+                    found.doors.extend((error.kind() == ErrorKind::PermissionDenied).then_some(folder));
+                    continue;
+                }
                 Err(error) => return Err(unreadable(&folder, &error)),
             };
             for entry in entries {
@@ -133,17 +174,28 @@ impl Blocked {
                     ));
                 }
                 let path = entry.path();
+                let kind = entry.file_type().ok();
                 if patterns.iter().any(|pattern| self.covers(pattern, &path)) {
-                    hidden.push(path);
-                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    found.blocked.push(path);
+                } else if kind.is_some_and(|kind| kind.is_dir()) {
                     open.push(path);
+                } else if kind.is_some_and(|kind| kind.is_symlink())
+                    && patterns.iter().any(|pattern| pattern.names_folder(&path))
+                {
+                    found.doors.push(path);
                 }
             }
         }
         Ok(())
     }
 
+    /// What was set aside is blocked under its new name, too: it may be somebody else's secret.
     fn covers(&self, pattern: &Pattern, path: &Path) -> bool {
+        made::original(path).is_some_and(|original| self.covers_as_named(pattern, &original))
+            || self.covers_as_named(pattern, path)
+    }
+
+    fn covers_as_named(&self, pattern: &Pattern, path: &Path) -> bool {
         let path = path.to_string_lossy();
         self.bases.iter().any(|base| {
             let roots = PathRoots { workspace: &base.workspace, home: base.home.as_deref() };
@@ -157,6 +209,7 @@ impl Pattern {
         let text = pattern.text();
         let mut spellings = vec![pattern.clone()];
         let mut starts = Vec::new();
+        let mut folders = Vec::new();
         for base in bases {
             let (folder, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
                 (Some(rest), _) => (base.workspace.as_str(), rest),
@@ -170,6 +223,7 @@ impl Pattern {
             let (literal, wild) =
                 parts.split_at(parts.iter().position(|part| part.contains('*')).unwrap_or(parts.len()));
             let start = literal.iter().fold(PathBuf::from(folder), |path, part| path.join(part));
+            folders.extend(folder_names(wild));
             // Links in the beginning lead to the real place, which is where a command would find it.
             if let Some(real) = behind_links(&start)? {
                 spellings.push(elsewhere(&real, wild).ok_or_else(|| {
@@ -183,8 +237,34 @@ impl Pattern {
         }
         starts.sort();
         starts.dedup();
-        Ok(Self { spellings, starts, has_wildcard: text.contains('*') })
+        folders.sort();
+        folders.dedup();
+        Ok(Self { spellings, starts, has_wildcard: text.contains('*'), folders })
     }
+
+    fn names_folder(&self, link: &Path) -> bool {
+        let Some(name) = link.file_name() else { return false };
+        let name = format!("/{}", name.to_string_lossy());
+        let nowhere = PathRoots { workspace: "", home: None };
+        self.folders.iter().any(|folder| folder.covers(&name, nowhere))
+    }
+}
+
+/// Each as a path of one name. The last is blocked itself; and a bare `*` would take every link for one.
+fn folder_names(wild: &[&str]) -> Vec<PathPattern> {
+    let last = wild.iter().rposition(|part| *part != "**").unwrap_or(0);
+    let above = wild.get(..last).unwrap_or_default().iter().filter(|part| !matches!(**part, "*" | "**"));
+    above.filter_map(|part| PathPattern::parse(&format!("/{part}")).ok()).collect()
+}
+
+/// Links at `start` or between it and `folder`, which is none.
+fn links_above(start: &Path, folder: &Path) -> Vec<PathBuf> {
+    let between = start.ancestors().take_while(|above| *above != folder);
+    between.filter(|above| is_link(above)).map(Path::to_owned).collect()
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink())
 }
 
 /// Then it may be seen below any folder; whoever hides it looks for it by its number.

@@ -1,6 +1,16 @@
 //! What is a command given, and what came of it? Plain data between the tool and whoever makes the jail.
 
-use std::{ffi::OsString, fmt, fs::File, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString,
+    fmt,
+    fs::File,
+    future::Future,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use toolgate_egress::{BodyGuard, Rules};
 use toolgate_gate::EffectEntry;
@@ -149,8 +159,15 @@ pub enum Refused {
         access: Access,
     },
     Host(String),
+    /// Blocked, and made all the same where the command may write; then set aside under this name, unless that failed.
+    Made {
+        path: PathBuf,
+        aside: Result<PathBuf, ErrorKind>,
+    },
     /// Such as a system call; in words.
     Other(String),
+    /// What its surroundings do not have, where nobody sees what was refused; in words. Told of a failure only.
+    Lack(String),
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -172,7 +189,16 @@ impl Refused {
                 format!("{what} `{}`", path.display().to_string().escape_debug())
             }
             Self::Host(host) => format!("reaching `{}`", host.escape_debug()),
+            Self::Made { path, aside } => {
+                let shown = |path: &Path| path.display().to_string().escape_debug().to_string();
+                let since = match aside {
+                    Ok(aside) => format!("set aside as `{}`", shown(aside)),
+                    Err(why) => format!("and is still there: {why}"),
+                };
+                format!("making `{}`, which is blocked ({since})", shown(path))
+            }
             Self::Other(what) => what.escape_debug().to_string(),
+            Self::Lack(what) => format!("what nobody saw; the container has {}", what.escape_debug()),
         }
     }
 
@@ -180,15 +206,18 @@ impl Refused {
     pub fn can_be_granted(&self) -> bool {
         match self {
             Self::Path { path, .. } => !["/proc", "/sys", "/dev"].iter().any(|own| path.starts_with(own)),
+            Self::Made { .. } | Self::Lack(_) => false,
             Self::Host(_) | Self::Other(_) => true,
         }
     }
 
     pub fn is_named_in(&self, text: &str) -> bool {
         match self {
-            Self::Path { path, .. } => path.to_str().is_some_and(|path| text.contains(path)),
+            Self::Path { path, .. } | Self::Made { path, .. } => {
+                path.to_str().is_some_and(|path| text.contains(path))
+            }
             Self::Host(host) => text.contains(host.as_str()),
-            Self::Other(_) => false,
+            Self::Other(_) | Self::Lack(_) => false,
         }
     }
 
@@ -200,7 +229,7 @@ impl Refused {
             ),
             Self::Path { .. } => Some("add the path to `execution.allowedPaths`"),
             Self::Host(_) => Some("add the host to `network.allowedHosts`"),
-            Self::Other(_) => None,
+            Self::Made { .. } | Self::Other(_) | Self::Lack(_) => None,
         }
     }
 }

@@ -4,11 +4,11 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use toolgate_sandbox::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, ImageName, Network,
-    Runtime, View,
+    Runtime, Shortage, View,
 };
 
 use super::{
-    launch::{Ended, Ending, Launch, Order, Usage},
+    launch::{Access, Ended, Ending, Launch, Order, OrderLimits, Refused, Usage},
     launch_jailed::{bind, caps},
 };
 
@@ -40,8 +40,9 @@ impl ContainerLauncher {
             );
         }
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
+        let bounds = Bounds::of(&order);
         let running = self.runtime.spawn(self.jail(order)).await.map_err(|error| error.to_string())?;
-        Ok(ended(running.finish(stdin, caps).await))
+        Ok(ended(running.finish(stdin, caps).await, &bounds))
     }
 
     fn jail(&self, order: Order) -> ContainerJail {
@@ -60,7 +61,7 @@ impl ContainerLauncher {
             },
             network: Network::None,
             limits: ContainerLimits {
-                memory_bytes: limits.memory_bytes.max(LEAST_MEMORY),
+                memory_bytes: memory(&limits),
                 millicpus: ONE_PROCESSOR,
                 processes: bounded(limits.processes),
                 open_files: bounded(limits.open_files),
@@ -72,16 +73,75 @@ impl ContainerLauncher {
     }
 }
 
-fn ended(report: ContainerReport) -> Ended {
+fn ended(report: ContainerReport, bounds: &Bounds) -> Ended {
+    let mut refused: Vec<Refused> =
+        report.shortages.iter().map(|shortage| Refused::Other(bounds.shortage(*shortage))).collect();
+    refused.push(Refused::Lack(bounds.describe(|wall| report.strength.has(wall))));
     Ended {
         ending: report.ending.into(),
         stdout: report.stdout,
         stderr: report.stderr,
-        refused: Vec::new(),
+        refused,
         walls: report.strength.names(),
         effects: Vec::new(),
         usage: Usage { elapsed: report.elapsed, memory_bytes: 0 },
     }
+}
+
+/// What a command in there can run into. A runtime tells nobody what it refuses.
+#[derive(Debug)]
+struct Bounds {
+    writable: Vec<String>,
+    limits: OrderLimits,
+}
+
+impl Bounds {
+    fn of(order: &Order) -> Self {
+        let writable = order.binds.iter().filter(|bind| bind.access == Access::Write);
+        Self {
+            writable: writable.map(|bind| bind.path.display().to_string()).collect(),
+            limits: order.limits,
+        }
+    }
+
+    fn describe(&self, holds: impl Fn(ContainerWall) -> bool) -> String {
+        let limits = &self.limits;
+        let first = self.writable.iter().take(FIRST_WRITABLE).map(|path| format!("`{path}`, "));
+        let more = match self.writable.len().saturating_sub(FIRST_WRITABLE) {
+            0 => String::new(),
+            more => format!("{more} more and "),
+        };
+        let mut said = format!(
+            "no network, nothing to write to but {}{more}`/tmp` ({} bytes), {} open files, files of {} bytes",
+            first.collect::<String>(),
+            limits.tmp_bytes,
+            limits.open_files,
+            limits.file_bytes
+        );
+        // Not every host bounds these.
+        if holds(ContainerWall::MemoryLimit) {
+            said = format!("{said}, {} bytes of memory", memory(limits));
+        }
+        if holds(ContainerWall::ProcessLimit) {
+            said = format!("{said}, {} processes", limits.processes);
+        }
+        said
+    }
+
+    fn shortage(&self, shortage: Shortage) -> String {
+        match shortage {
+            Shortage::Memory => {
+                format!("more than {} bytes of memory (a process was killed)", memory(&self.limits))
+            }
+            Shortage::Processes => {
+                format!("more than {} processes (one was not started)", self.limits.processes)
+            }
+        }
+    }
+}
+
+fn memory(limits: &OrderLimits) -> u64 {
+    limits.memory_bytes.max(LEAST_MEMORY)
 }
 
 impl fmt::Debug for ContainerLauncher {
@@ -91,6 +151,47 @@ impl fmt::Debug for ContainerLauncher {
 }
 
 const ONE_PROCESSOR: u32 = 1_000;
+const FIRST_WRITABLE: usize = 3;
 
 /// Runtimes put helpers of their own into a container's memory.
 const LEAST_MEMORY: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(writable: &[&str]) -> Bounds {
+        let limits = OrderLimits {
+            memory_bytes: 128 << 20,
+            cpu_seconds: 1,
+            processes: 7,
+            open_files: 8,
+            file_bytes: 9,
+            tmp_bytes: 10,
+            stdout_bytes: 11,
+            stderr_bytes: 12,
+        };
+        Bounds { writable: writable.iter().map(|path| (*path).to_owned()).collect(), limits }
+    }
+
+    #[test]
+    fn what_a_container_has_is_said() {
+        assert_eq!(
+            bounds(&[]).describe(|_| false),
+            "no network, nothing to write to but `/tmp` (10 bytes), 8 open files, files of 9 bytes"
+        );
+        assert_eq!(
+            bounds(&["/a", "/b"]).describe(|_| true),
+            "no network, nothing to write to but `/a`, `/b`, `/tmp` (10 bytes), 8 open files, files of 9 bytes, \
+             134217728 bytes of memory, 7 processes"
+        );
+        let many = bounds(&["/a", "/b", "/c", "/d", "/e"]).describe(|_| false);
+        assert!(many.contains("`/c`, 2 more and `/tmp`"), "{many}");
+    }
+
+    #[test]
+    fn what_there_was_too_little_of_is_said() {
+        assert!(bounds(&[]).shortage(Shortage::Memory).starts_with("more than 134217728 bytes"));
+        assert!(bounds(&[]).shortage(Shortage::Processes).starts_with("more than 7 processes"));
+    }
+}

@@ -2,6 +2,7 @@
 
 use toolgate_gate::{EffectEntry, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
+use toolgate_spec::model::SandboxKind;
 
 use super::{
     launch::{Ended, Ending, Refused},
@@ -28,16 +29,26 @@ impl Problem {
     }
 }
 
-pub fn make(ended: Ended, tool: &CliTool, unseen: &Unseen, mask: &Mask) -> RunReport {
+pub fn make(
+    mut ended: Ended,
+    made: Result<Vec<Refused>, String>,
+    tool: &CliTool,
+    unseen: &Unseen,
+    mask: &Mask,
+) -> RunReport {
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
-    let outcome = match fault(&ended, tool, unseen, &stderr) {
+    let broken_block = made_problem(made, tool, &mut ended.refused);
+    let outcome = match broken_block.or_else(|| fault(&ended, tool, unseen, &stderr)) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
             Ok(value) => Ok(Some(mask.value(value))),
             Err(message) => Err(Problem { reason: Reason::OutputUnreadable, message }),
         },
     };
+    if outcome.is_ok() {
+        ended.refused.retain(|refused| !matches!(refused, Refused::Lack(_)));
+    }
     let lines = stderr.lines().filter(|line| !line.trim().is_empty());
     let console: Vec<_> =
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
@@ -73,6 +84,40 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
     }
 }
 
+/// Whatever else a command did: what it made although it is blocked, or that nobody can tell, is the answer.
+fn made_problem(
+    made: Result<Vec<Refused>, String>,
+    tool: &CliTool,
+    refused: &mut Vec<Refused>,
+) -> Option<Problem> {
+    let name = tool.program.name.as_str();
+    let message = match made {
+        Ok(made) if made.is_empty() => return None,
+        Ok(made) => {
+            let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(Refused::describe).collect();
+            let more = match made.len().saturating_sub(first.len()) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            // A command can make as many as it likes; a record stays short.
+            let beyond = made.len().saturating_sub(MOST_MADE);
+            refused.extend(made.into_iter().take(MOST_MADE));
+            if beyond > 0 {
+                refused.push(Refused::Other(format!("making {beyond} more that are blocked")));
+            }
+            format!(
+                "`{name}` was found {}{more}; its output is withheld, what else it wrote is there; `execution.blockedPaths` says what is blocked",
+                first.join(", ")
+            )
+        }
+        Err(why) => {
+            refused.push(Refused::Other(format!("looking for blocked paths that it made: {why}")));
+            format!("whether `{name}` made something that is blocked for this tool cannot be told: {why}")
+        }
+    };
+    Some(Problem { reason: Reason::BlockedPathMade, message })
+}
+
 /// `None` where the command did what it is for.
 fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option<Problem> {
     let name = tool.program.name.as_str();
@@ -86,7 +131,7 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option
         }
         Ending::Exited(code) => (
             Reason::CommandFailed,
-            with_words(format!("`{name}` ended with exit code {code}"), stderr, ended, unseen),
+            with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox)), stderr, ended, unseen),
         ),
         Ending::Signalled(CPU_TIME) => {
             (Reason::Timeout, format!("`{name}` used more processor time than it may, and was ended"))
@@ -128,6 +173,18 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option
     Some(Problem { reason, message })
 }
 
+/// In a container codes stand for signals, and programs are those of the image.
+fn told(code: u8, sandbox: SandboxKind) -> String {
+    let said = format!("exit code {code}");
+    match code {
+        _ if sandbox != SandboxKind::Container => said,
+        126 => format!("{said} (a program that cannot be run; nothing in `/tmp` and in binds can)"),
+        127 => format!("{said} (a program that is not there; programs are those of the image)"),
+        129..=192 => format!("{said} (ended by signal {})", code - 128),
+        _ => said,
+    }
+}
+
 /// What it said itself, and what the jail kept from it, which is often the cause.
 fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) -> String {
     let lines: Vec<&str> =
@@ -144,6 +201,11 @@ fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) ->
         let more = refused.len().saturating_sub(told.len());
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         said = format!("{said}; the jail refused: {}{more}", told.join(", "));
+    }
+    for refused in &ended.refused {
+        if let Refused::Lack(what) = refused {
+            said = format!("{said}; what a container refuses is not seen: it has {what}");
+        }
     }
     let (blocked, others): (Vec<&Refused>, Vec<&Refused>) = refused
         .into_iter()
@@ -179,5 +241,6 @@ const SEGMENT: i32 = 11;
 const FIRST_LINES: usize = 5;
 const LONGEST_WORDS: usize = 1_000;
 const FIRST_REFUSED: usize = 5;
+const MOST_MADE: usize = 100;
 const MOST_LINES: usize = 50;
 const LONGEST_LINE: usize = 500;

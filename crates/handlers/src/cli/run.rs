@@ -13,6 +13,7 @@ use toolgate_spec::model::ToolSpec;
 use super::{
     launch::{Access, Bind, Launch, Order, Trace, WayOut},
     line,
+    made::Watch,
     report::{self, Problem},
     statics,
     statics::Statics,
@@ -74,10 +75,11 @@ impl Runnable for Prepared {
             };
             let guard = SecretGuard::new(&self.detector, &statics.sent, request.survey);
             match order(&self.tool, &statics, request, Arc::new(guard)).await {
-                Ok(order) => {
+                Ok((order, watch)) => {
                     let unseen = Unseen::of(&order);
                     let ended = self.launcher.launch(order).await;
-                    report::make(ended, &self.tool, &unseen, &statics.mask)
+                    let made = watch.end().await;
+                    report::make(ended, made, &self.tool, &unseen, &statics.mask)
                 }
                 Err(problem) => report::without_a_run(problem, &statics.mask),
             }
@@ -94,7 +96,7 @@ async fn order(
     statics: &Statics,
     request: RunRequest<'_>,
     guard: Arc<dyn BodyGuard>,
-) -> Result<Order, Problem> {
+) -> Result<(Order, Watch), Problem> {
     let lost = || Problem::jail("the call was not looked at before its run".to_owned());
     let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
     let program = tool.program.hold().map_err(Problem::jail)?;
@@ -119,7 +121,7 @@ async fn order(
     if !tool.program.is_part_of_the_system() {
         binds.push(Bind { path: tool.program.file.clone(), access: Access::Execute, held: program });
     }
-    Ok(Order {
+    let order = Order {
         program: tool.program.file.clone(),
         argv: std::iter::once(&tool.program.name).chain(&settled.line).cloned().collect(),
         env: env.into_iter().collect(),
@@ -136,7 +138,8 @@ async fn order(
         limits: tool.limits,
         deadline: tool.deadline,
         trace: Trace::Refusals,
-    })
+    };
+    Ok((order, view.watch))
 }
 
 /// Looking at the tree blocks, so it is done elsewhere.

@@ -101,6 +101,7 @@ impl CliTool {
         let program = Program::find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
         let known = Known::of(&program.name);
         let paths = paths::names(&spec)?;
+        check_way_out(policy)?;
         if let CommandBody::Manifest(cli) = &body {
             check_program(cli, &program)?;
             check_shell(&cli.command, policy)?;
@@ -267,6 +268,18 @@ fn check_shell(command: &str, policy: &EffectivePolicy) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// A container has no door to the gateway's proxy. Better no tool than one whose every call is refused.
+fn check_way_out(policy: &EffectivePolicy) -> Result<(), String> {
+    let mode = policy.network.mode.value;
+    if mode == NetworkMode::Blocked || policy.execution.sandbox.value != SandboxKind::Container {
+        return Ok(());
+    }
+    Err(format!(
+        "it has a network (`{}`) and runs in a container, which has none; set `network.access` to `none`, or `execution.sandbox` to `process`, where the gateway's proxy is the way out (for a shell, in the operator's overrides)",
+        mode.name()
+    ))
 }
 
 /// What this very command would take for something else than the author meant.

@@ -19,6 +19,7 @@ use super::{
     environment::HOME,
     hidden::Blocked,
     launch::{Access, Bind},
+    made::Watch,
 };
 use crate::{
     files::{FileGrants, Files, Wanted},
@@ -34,7 +35,7 @@ pub struct ViewPlan {
     cwd: Option<PathBuf>,
     names_paths: NamesPaths,
     access: Access,
-    blocked: Blocked,
+    blocked: Arc<Blocked>,
 }
 
 /// Do arguments of the tool name paths?
@@ -50,6 +51,8 @@ pub struct View {
     pub binds: Vec<Bind>,
     pub hidden: Vec<PathBuf>,
     pub cwd: PathBuf,
+    /// What is blocked and not there cannot be hidden; whether the command makes it is looked for when it has ended.
+    pub watch: Watch,
 }
 
 impl ViewPlan {
@@ -70,7 +73,7 @@ impl ViewPlan {
                 "its working folder `{text}` is out of its sight; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
             ));
         }
-        let blocked = Blocked::new(files.as_ref(), &places.guarded)?;
+        let blocked = Arc::new(Blocked::new(files.as_ref(), &places.guarded)?);
         Ok(Self { files: files.map(Arc::new), cwd: folder, names_paths, access, blocked })
     }
 
@@ -106,7 +109,9 @@ impl ViewPlan {
         }
         let binds = outside_in(binds);
         let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
-        Ok(View { hidden: self.blocked.below(&places)?, binds, cwd })
+        let found = self.blocked.look(&places)?;
+        let hidden = self.blocked.hidden(&found)?;
+        Ok(View { hidden, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
     }
 
     fn allowed(&self, files: &Files, grants: &FileGrants, pattern: &str) -> Result<Option<Bind>, String> {

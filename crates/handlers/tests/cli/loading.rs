@@ -188,6 +188,27 @@ fn only_the_operator_takes_the_question_or_the_container_from_a_shell() {
 }
 
 #[test]
+fn a_network_in_a_container_is_refused_with_its_remedy() {
+    let network = "network: {access: limited, allowedHosts: [api.example.com]}";
+    let why = shell(&format!("{{{network}}}"), |_| ()).unwrap_err();
+    for part in ["container", "`network.access` to `none`", "`execution.sandbox` to `process`"] {
+        assert!(why.contains(part), "{why}");
+    }
+    shell(&format!("{{{network}, execution: {{sandbox: process}}}}"), |_| ()).unwrap();
+    let tool = manifest("echo", "'{text}'");
+    let in_a_container = |capability: &str| {
+        let (spec, _) = resolve(&tool);
+        let text = format!("tools: {{{}: {{capability: {capability}}}}}", spec.name);
+        let user = UserOverrides::parse(&text, Format::Yaml).unwrap();
+        let policy =
+            toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), Some(&user)).unwrap();
+        CliTool::new(spec, &policy, &World::new().host())
+    };
+    in_a_container("{execution: {sandbox: container}}").unwrap();
+    assert!(in_a_container(&format!("{{{network}, execution: {{sandbox: container}}}}")).is_err());
+}
+
+#[test]
 fn a_program_is_also_what_its_links_lead_to() {
     let world = World::new();
     for (name, part) in

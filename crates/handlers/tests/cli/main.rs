@@ -14,6 +14,7 @@ mod embedding;
 mod environment;
 mod hostile_git;
 mod loading;
+mod made;
 mod outcomes;
 mod properties;
 mod shipped;

@@ -96,6 +96,41 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
     assert_eq!(report.walls, ["recorder"]);
 }
 
+/// A shell, as the shipped tool has it: in a container, whatever the document says.
+#[track_caller]
+fn check_in_a_container(ending: Ending, expect: Result<(), &str>) {
+    let world = World::new();
+    let mut with = ended(ending, "", "cannot write");
+    with.refused = vec![
+        Refused::Other("more than 7 processes (one was not started)".into()),
+        Refused::Lack("no network, nothing to write to but `/w`".into()),
+    ];
+    let (tool, _) = world.recorded(&crate::catalog::manifest("bash"), with);
+    let report = call(&tool, &json!({ "command": "x" })).unwrap();
+    let lack = "what nobody saw; the container has no network, nothing to write to but `/w`".to_owned();
+    assert_eq!(report.refused.contains(&lack), expect.is_err(), "{:?}", report.refused);
+    match (report.outcome, expect) {
+        (Ok(_), Ok(())) => {}
+        (Err(failure), Err(part)) => {
+            assert!(failure.message.contains(part), "{}", failure.message);
+            let lack =
+                "; what a container refuses is not seen: it has no network, nothing to write to but `/w`";
+            assert!(failure.message.contains(lack), "{}", failure.message);
+            assert!(failure.message.contains("refused: more than 7 processes"), "{}", failure.message);
+        }
+        (outcome, expect) => panic!("{outcome:?}, not {expect:?}"),
+    }
+}
+
+#[test]
+fn a_failure_in_a_container_says_what_the_container_lacks() {
+    check_in_a_container(Ending::Exited(1), Err("exit code 1: cannot write; the jail refused"));
+    check_in_a_container(Ending::Exited(126), Err("exit code 126 (a program that cannot be run"));
+    check_in_a_container(Ending::Exited(127), Err("exit code 127 (a program that is not there"));
+    check_in_a_container(Ending::Exited(137), Err("exit code 137 (ended by signal 9)"));
+    check_in_a_container(Ending::Exited(0), Ok(()));
+}
+
 #[test]
 fn bad_json_is_unreadable() {
     let tool = manifest("echo", "'{text}'").replace("    command:", "    output: json\n    command:");

@@ -10,13 +10,17 @@ use std::{collections::BTreeSet, os::fd::BorrowedFd};
 
 use rustix::process::Pid;
 
-use super::{Attempt, Network, Refused, encode::Order, seal::Filters};
+use super::{
+    Attempt, Network, Refused,
+    encode::Order,
+    seal::{Filters, Ground},
+};
 use crate::{
     filter::Filter,
     sys::filter::{self, Answer, Notice},
 };
 use caller::Caller;
-use granted::Granted;
+use granted::{Granted, Question};
 
 /// The list of one command.
 #[derive(Debug)]
@@ -30,8 +34,8 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    pub(crate) fn new(order: &Order, filter: &Filter) -> Self {
-        let (watched, granted) = (filter.watched.clone(), Granted::of(order));
+    pub(crate) fn new(order: &Order, ground: Ground, filter: &Filter) -> Self {
+        let (watched, granted) = (filter.watched.clone(), Granted::of(order, ground));
         Self { watched, network: order.network, granted, list: Vec::new(), beyond: 0 }
     }
 
@@ -79,6 +83,11 @@ impl Notices {
             What::Two(one, other) => {
                 vec![self.path(&caller, one, Attempt::Write), self.path(&caller, other, Attempt::Write)]
             }
+            What::Access { place, mode } => {
+                let (attempt, question) = asked(caller.argument(mode));
+                vec![self.question(&caller, place, attempt, question)]
+            }
+            What::Ask(place, question) => vec![self.question(&caller, place, Attempt::Read, question)],
             What::Connect => vec![self.address(&caller)],
         }
     }
@@ -93,6 +102,26 @@ impl Notices {
         }
         let path = caller.whole(place, &given)?;
         self.granted.refuses(&path, attempt).then_some(Refused::Path { path, access: attempt })
+    }
+
+    /// Of those who ask about a path without opening it. Only a view of its own keeps the answer from them.
+    fn question(
+        &self,
+        caller: &Caller,
+        place: Place,
+        attempt: Attempt,
+        question: Question,
+    ) -> Option<Refused> {
+        if !self.granted.has_own_view() {
+            return None;
+        }
+        let given = caller.given(place)?;
+        if caller.is_name_in_open_folder(place, &given) && !self.granted.hides_something_called(&given) {
+            return None;
+        }
+        let path = caller.whole(place, &given)?;
+        let is_refused = self.granted.keeps_from(&path, attempt, question);
+        is_refused.then_some(Refused::Path { path, access: attempt })
     }
 
     fn address(&self, caller: &Caller) -> Option<Refused> {
@@ -149,6 +178,8 @@ enum What {
     Open2 { place: Place, how: usize },
     Path(Place, Attempt),
     Two(Place, Place),
+    Access { place: Place, mode: usize },
+    Ask(Place, Question),
     Connect,
 }
 
@@ -156,6 +187,14 @@ fn attempt(flags: u64) -> Attempt {
     let flags = libc::c_int::try_from(flags & 0x7fff_ffff).unwrap_or(0);
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     if writes { Attempt::Write } else { Attempt::Read }
+}
+
+/// What `access` and its like want to know. Whether a file could be run depends on the mount as well, and is not told.
+fn asked(mode: u64) -> (Attempt, Question) {
+    let has = |right: libc::c_int| mode & u64::from(right.cast_unsigned()) != 0;
+    let attempt = if has(libc::W_OK) { Attempt::Write } else { Attempt::Read };
+    let is_bare = !has(libc::R_OK | libc::W_OK | libc::X_OK);
+    (attempt, if is_bare { Question::IsThere } else { Question::IsUsable })
 }
 
 /// How C libraries ask a name service that hardly any host has, before they read the files; in no way a lack.
@@ -202,6 +241,13 @@ const WATCHED: &[Watched] = &[
     row("link", What::Two(at(0), at(1))),
     row("linkat", What::Two(below(0, 1), below(2, 3))),
     row("connect", What::Connect),
+    // Not those of the family `stat`: every program asks them about nearly every file, and each question costs a turn.
+    row("access", What::Access { place: at(0), mode: 1 }),
+    row("faccessat", What::Access { place: below(0, 1), mode: 2 }),
+    row("faccessat2", What::Access { place: below(0, 1), mode: 2 }),
+    row("chdir", What::Ask(at(0), Question::IsUsable)),
+    row("readlink", What::Ask(at(0), Question::LeadsWhere)),
+    row("readlinkat", What::Ask(below(0, 1), Question::LeadsWhere)),
 ];
 
 const FAMILIES: [(libc::c_int, &str); 10] = [

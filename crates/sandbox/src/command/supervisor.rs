@@ -87,7 +87,7 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
         }
         Ok((_, (Split::Parent(first), Some(handle)))) => {
             drop(theirs);
-            let notices = Notices::new(&order, filters.for_order(&order, Ground::View)?);
+            let notices = Notices::new(&order, Ground::View, filters.for_order(&order, Ground::View)?);
             let mut course = Course::new(first, handle, inner, notices, Kind::Namespace);
             course.bound(&order.limits);
             course.follow(control, filters)?;
@@ -115,7 +115,7 @@ fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Resu
         child::run_in_a_group(&order, &theirs, filters)
     };
     drop(theirs);
-    let notices = Notices::new(&order, filters.for_order(&order, Ground::Host)?);
+    let notices = Notices::new(&order, Ground::Host, filters.for_order(&order, Ground::Host)?);
     let mut course = Course::new(first, handle, inner, notices, Kind::Group);
     course.bound(&order.limits);
     drop(order);

@@ -311,7 +311,7 @@ pub(crate) const SETTINGS: [&str; 9] = [
 
 pub(crate) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-const LINKS: [(&str, &str); 4] = [
+pub(crate) const LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
     ("stdout", "/proc/self/fd/1"),

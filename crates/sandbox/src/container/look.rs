@@ -13,6 +13,7 @@ use rustix::{
 };
 
 use super::{
+    Shortage,
     masks::Id,
     plan::{Mount, Plan},
 };
@@ -23,7 +24,7 @@ pub(super) struct Seen {
     pub(super) files: Files,
     shared: BTreeSet<String>,
     pub(super) handle: Option<OwnedFd>,
-    pub(super) memory: Option<MemoryEvents>,
+    pub(super) events: Events,
 }
 
 /// What is at the places of the binds and covers.
@@ -55,7 +56,7 @@ impl Seen {
                 .map(str::to_owned)
                 .collect(),
             handle: is_it.then_some(handle),
-            memory: is_it.then(|| MemoryEvents::open(&groups)).flatten(),
+            events: if is_it { Events::open(&groups) } else { Events::default() },
         }
     }
 
@@ -64,31 +65,56 @@ impl Seen {
     }
 }
 
-/// Where the kernel counts the processes that it killed for want of memory.
-#[derive(Debug)]
-pub(super) struct MemoryEvents(File);
+/// Where the kernel counts what a group wanted and did not get.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    memory: Option<File>,
+    processes: Option<File>,
+}
 
-impl MemoryEvents {
-    fn open(groups: &str) -> Option<Self> {
-        groups.lines().find_map(|line| {
-            let mut words = line.splitn(3, ':').skip(1);
-            let (controllers, group) = (words.next()?, words.next()?.trim_start_matches('/'));
-            let path: PathBuf = match controllers {
-                "" => Path::new("/sys/fs/cgroup").join(group).join("memory.events"),
-                "memory" => Path::new("/sys/fs/cgroup/memory").join(group).join("memory.oom_control"),
-                _ => return None,
-            };
-            File::open(path).ok().map(Self)
-        })
+impl Events {
+    fn open(groups: &str) -> Self {
+        Self {
+            memory: counter(groups, "memory", ["memory.events", "memory.oom_control"]),
+            processes: counter(groups, "pids", ["pids.events", "pids.events"]),
+        }
     }
 
-    /// Whether there was one. Must be asked before the runtime clears the group away.
-    pub(super) fn tell_a_kill(&self) -> bool {
-        let mut bytes = [0; 1024];
-        let got = self.0.read_at(&mut bytes, 0).unwrap_or_default();
-        let text = String::from_utf8_lossy(bytes.get(..got).unwrap_or_default()).into_owned();
-        text.lines().filter_map(|line| line.strip_prefix("oom_kill ")).any(|count| count.trim() != "0")
+    /// What there was too little of. Must be asked before the runtime clears the group away.
+    pub(super) fn shortages(&self) -> Vec<Shortage> {
+        let counters =
+            [(Shortage::Memory, &self.memory, "oom_kill "), (Shortage::Processes, &self.processes, "max ")];
+        let is_short = |file: &File, word: &str| count(file, word).is_some_and(|count| count != "0");
+        let short = counters.into_iter().filter_map(|(shortage, file, word)| {
+            file.as_ref().is_some_and(|file| is_short(file, word)).then_some(shortage)
+        });
+        short.collect()
     }
+}
+
+/// The file of this name in the group's folder; another one where each controller has a tree of its own.
+fn counter(groups: &str, controller: &str, names: [&str; 2]) -> Option<File> {
+    let [together, alone] = names;
+    groups.lines().find_map(|line| {
+        let mut words = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (words.next()?, words.next()?.trim_start_matches('/'));
+        let tree = Path::new("/sys/fs/cgroup");
+        let path: PathBuf = if controllers.is_empty() {
+            tree.join(group).join(together)
+        } else if controllers == controller {
+            tree.join(controller).join(group).join(alone)
+        } else {
+            return None;
+        };
+        File::open(path).ok()
+    })
+}
+
+fn count(file: &File, word: &str) -> Option<String> {
+    let mut bytes = [0; 1024];
+    let got = file.read_at(&mut bytes, 0).ok()?;
+    let text = String::from_utf8_lossy(bytes.get(..got)?).into_owned();
+    text.lines().find_map(|line| line.strip_prefix(word)).map(|count| count.trim().to_owned())
 }
 
 fn is_shared(pid: i32, name: &str) -> bool {
@@ -119,4 +145,28 @@ fn seen_at(root: &OwnedFd, target: &str, links: ResolveFlags) -> Option<Id> {
     let open = rustix::fs::openat2(root, target, flags, Mode::empty(), links).ok()?;
     let about = rustix::fs::fstat(&open).ok()?;
     Some((about.st_dev, about.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_counts_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            fs::write(folder.path().join(name), text).unwrap();
+            File::open(folder.path().join(name)).ok()
+        };
+        let check = |memory: &str, processes: &str, expect: &[Shortage]| {
+            let events = Events { memory: file("memory", memory), processes: file("pids", processes) };
+            assert_eq!(events.shortages(), expect, "{memory} {processes}");
+        };
+        check("low 0\nmax 7\noom 1\noom_kill 0\noom_group_kill 0\n", "max 0\n", &[]);
+        check("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", "", &[Shortage::Memory]);
+        check("", "max 12\n", &[Shortage::Processes]);
+        check("oom_kill 1\n", "max 1\n", &[Shortage::Memory, Shortage::Processes]);
+        assert_eq!(Events::default().shortages(), []);
+        assert_eq!(Events::open("12:memory:/no/such/group\n0::/no/such/group\n").shortages(), []);
+    }
 }

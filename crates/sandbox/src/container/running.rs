@@ -15,10 +15,10 @@ use tokio::{
 };
 
 use super::{
-    ContainerJail, ContainerReport, ContainerStrength, Runtime, RuntimeKind, client,
+    ContainerJail, ContainerReport, ContainerStrength, Runtime, RuntimeKind, Shortage, client,
     inspect::{Inspected, LowLevel},
     leash::Leash,
-    look::{Files, MemoryEvents, Seen},
+    look::{Events, Files, Seen},
     options::Badge,
     owner::{self, Owner, PATIENCE},
     plan::Plan,
@@ -32,7 +32,7 @@ pub struct RunningContainer {
     /// Holds the covers of what is hidden, and the binds open.
     plan: Plan,
     strength: ContainerStrength,
-    memory: Option<MemoryEvents>,
+    events: Events,
 }
 
 impl Runtime {
@@ -53,22 +53,26 @@ impl RunningContainer {
 
     /// Starts the command, feeds it, hears it out, and ends it at its deadline or when it says too much.
     pub async fn finish(self, stdin: Vec<u8>, caps: OutputCaps) -> ContainerReport {
-        let Self { leash, plan, strength, memory } = self;
+        let Self { leash, plan, strength, events } = self;
         let started = Instant::now();
         let (mut out, mut err) = (Captured::up_to(caps.stdout), Captured::up_to(caps.stderr));
         let end = match start(&leash) {
             Ok(client) => {
-                let talk = Talk { leash: &leash, memory: memory.as_ref(), deadline: plan.deadline };
+                let talk = Talk { leash: &leash, events: &events, deadline: plan.deadline };
                 talk.to_the_end(client, &stdin, &mut out, &mut err).await
             }
             Err(error) => End::Broken(error.to_string()),
         };
         let elapsed = started.elapsed();
+        let mut shortages = Vec::new();
         let ending = match end {
             _ if out.is_over => Ending::OutputTooLarge,
             End::Late => Ending::TimedOut,
             End::Broken(why) => Ending::JailFailed(why),
-            End::Ended { memory_ran_out } => account(&leash, memory_ran_out, &err.bytes).await,
+            End::Ended { shortages: seen } => {
+                shortages = seen;
+                account(&leash, &mut shortages, &err.bytes).await
+            }
         };
         leash.remove().await;
         drop(plan);
@@ -77,6 +81,7 @@ impl RunningContainer {
             stdout: out.bytes,
             stderr: err.bytes,
             stderr_cut: err.is_over,
+            shortages,
             strength,
             elapsed,
         }
@@ -116,7 +121,7 @@ fn make(runtime: &Arc<Runtime>, jail: ContainerJail) -> Result<RunningContainer,
     }
     // They may be secrets, and have arrived.
     plan.env.clear();
-    Ok(RunningContainer { leash, plan, strength, memory: seen.memory.take() })
+    Ok(RunningContainer { leash, plan, strength, events: std::mem::take(&mut seen.events) })
 }
 
 fn badge(plan: &Plan) -> io::Result<Badge> {
@@ -147,14 +152,14 @@ fn start(leash: &Leash) -> io::Result<Child> {
 
 /// How a conversation ended.
 enum End {
-    Ended { memory_ran_out: bool },
+    Ended { shortages: Vec<Shortage> },
     Late,
     Broken(String),
 }
 
 struct Talk<'a> {
     leash: &'a Leash,
-    memory: Option<&'a MemoryEvents>,
+    events: &'a Events,
     deadline: Duration,
 }
 
@@ -168,22 +173,22 @@ impl Talk<'_> {
     ) -> End {
         let (input, stdout, stderr) = (client.stdin.take(), client.stdout.take(), client.stderr.take());
         let whole = async {
-            let mut memory_ran_out = false;
+            let mut shortages = Vec::new();
             let pipes = async {
                 tokio::join!(feed(input, stdin), out.hear_or_kill(stdout, self.leash), err.hear(stderr))
             };
             let client_ends = async { tokio::join!(pipes, client.wait()).1 };
             let watch = async {
                 self.leash.death().await;
-                memory_ran_out = self.memory.is_some_and(MemoryEvents::tell_a_kill);
+                shortages = self.events.shortages();
                 std::future::pending().await
             };
             let ended = tokio::select! { ended = client_ends => ended, never = watch => never };
-            ended.map(|_| memory_ran_out)
+            ended.map(|_| shortages)
         };
         let mut whole = pin!(whole);
         match timeout(self.deadline, &mut whole).await {
-            Ok(Ok(memory_ran_out)) => End::Ended { memory_ran_out },
+            Ok(Ok(shortages)) => End::Ended { shortages },
             Ok(Err(error)) => End::Broken(format!("the runtime's client is lost: {error}")),
             Err(_) => {
                 self.leash.kill();
@@ -195,7 +200,7 @@ impl Talk<'_> {
 }
 
 /// What the runtime says of a container whose client has ended; the client's own code may be its own.
-async fn account(leash: &Leash, memory_ran_out: bool, stderr: &[u8]) -> Ending {
+async fn account(leash: &Leash, shortages: &mut Vec<Shortage>, stderr: &[u8]) -> Ending {
     let (runtime, name) = (Arc::clone(leash.runtime()), leash.name.clone());
     let inspected = tokio::task::spawn_blocking(move || inspect(&runtime, &name)).await;
     let state = match inspected {
@@ -203,9 +208,12 @@ async fn account(leash: &Leash, memory_ran_out: bool, stderr: &[u8]) -> Ending {
         Ok(Err(why)) => return Ending::JailFailed(format!("the runtime does not say how it ended: {why}")),
         Err(error) => return Ending::JailFailed(error.to_string()),
     };
+    if state.oom_killed && !shortages.contains(&Shortage::Memory) {
+        shortages.push(Shortage::Memory);
+    }
     match state.code() {
         None => Ending::JailFailed(format!("the command did not start: {}", client::complaint(stderr))),
-        Some(KILLED) if memory_ran_out || state.oom_killed => Ending::OutOfMemory,
+        Some(KILLED) if shortages.contains(&Shortage::Memory) => Ending::OutOfMemory,
         Some(code) => Ending::Exited(code),
     }
 }

@@ -3,13 +3,15 @@
 use std::{
     io::{Read, Write},
     net::{TcpStream, UdpSocket},
+    path::Path,
     process::ExitCode,
     thread,
     time::Duration,
 };
 
-pub fn main(role: &str, _words: &[&str]) -> ExitCode {
+pub fn main(role: &str, words: &[&str]) -> ExitCode {
     match role {
+        "ask-about-paths" => ask_about_paths(Path::new(words[0]), Path::new(words[1])),
         "internet-socket" => drop(UdpSocket::bind("127.0.0.1:0")),
         "use-the-network" => use_the_network(),
         "count-forks" => count_forks(),
@@ -24,6 +26,16 @@ pub fn main(role: &str, _words: &[&str]) -> ExitCode {
         other => return crate::attacks::perform(other),
     }
     ExitCode::SUCCESS
+}
+
+/// Without opening anything.
+fn ask_about_paths(outside: &Path, open: &Path) {
+    let asked = [outside.join("access"), outside.join("absent"), open.join("hidden")];
+    for path in asked {
+        let _ = rustix::fs::access(path, rustix::fs::Access::READ_OK);
+    }
+    let _ = std::env::set_current_dir(outside.join("chdir"));
+    let _ = std::fs::read_link(outside.join("readlink"));
 }
 
 fn use_the_network() {

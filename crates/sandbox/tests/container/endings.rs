@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::ExitCode, time::Duration};
 
 use tempfile::TempDir;
-use toolgate_sandbox::{Access, ContainerJail, Ending, OutputCaps};
+use toolgate_sandbox::{Access, ContainerJail, ContainerWall, Ending, OutputCaps, Shortage};
 
 use crate::driver::{
     CAPS, Case, IMAGE, another_gateway, bind, finish, finish_with, folder, is_empty_of_containers, jail,
@@ -24,6 +24,7 @@ pub const ALL: &[Case] = &[
     Case { name: "too_much_output_kills", body: too_much_output_kills },
     Case { name: "faults_are_cut_and_harmless", body: faults_are_cut_and_harmless },
     Case { name: "want_of_memory_is_told", body: want_of_memory_is_told },
+    Case { name: "want_of_processes_is_told", body: want_of_processes_is_told },
     Case {
         name: "what_was_started_in_the_background_ends_too",
         body: what_was_started_in_the_background_ends_too,
@@ -134,9 +135,20 @@ fn faults_are_cut_and_harmless() {
 fn want_of_memory_is_told() {
     let report = finish(jail("x=0123456789abcdef; while :; do x=$x$x; done"));
     assert_eq!(report.ending, Ending::OutOfMemory);
+    assert!(report.shortages.contains(&Shortage::Memory), "{:?}", report.shortages);
     // Somebody else's want of memory, which the program survives, is no end.
     let report = finish(jail("sh -c 'x=0123456789abcdef; while :; do x=$x$x; done' 2>/dev/null; exit 5"));
     assert_eq!(report.ending, Ending::Exited(5));
+    assert_eq!(finish(jail("exit 5")).shortages, []);
+}
+
+fn want_of_processes_is_told() {
+    let report = finish(jail(
+        "for i in 0 1 2 3 4 5 6 7; do sleep 9 & sleep 9 & sleep 9 & sleep 9 & sleep 9 & done; exit 6",
+    ));
+    // Where the host has no control groups for us, nobody bounds and nobody counts.
+    let is_bounded = report.strength.has(ContainerWall::ProcessLimit);
+    assert_eq!(report.shortages.contains(&Shortage::Processes), is_bounded, "{report:?}");
 }
 
 fn what_was_started_in_the_background_ends_too() {

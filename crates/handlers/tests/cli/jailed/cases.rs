@@ -24,6 +24,7 @@ pub const ALL: [(&str, fn()); 13] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
+    ("what_is_blocked_is_not_made", what_is_blocked_is_not_made),
     ("writing_is_for_those_who_say_so", writing_is_for_those_who_say_so),
     ("time_and_output_end", time_and_output_end),
     ("refusals_are_told", refusals_are_told),
@@ -141,6 +142,28 @@ fn what_is_blocked_is_not_seen() {
     assert!(why.contains("is blocked for this tool") && !why.contains("allowedPaths"), "{why}");
     let read = tried(PATH, "command: cat, args: ['{path}']", "allowedPaths: [$WORKSPACE]");
     assert_eq!(check(&world, &read, &json!({ "path": "a/note" })), "TOKEN=3\n");
+}
+
+/// Neither by copying, moving and linking, nor as a folder, nor through a link in place of one.
+fn what_is_blocked_is_not_made() {
+    for (command, blocked, made) in [
+        ("cp, args: [readme.md, .env]", "**/.env", ".env"),
+        ("mv, args: [readme.md, .env]", "**/.env", ".env"),
+        ("ln, args: [readme.md, .env]", "**/.env", ".env"),
+        ("ln, args: ['-s', readme.md, .env]", "**/.env", ".env"),
+        ("mkdir, args: ['-p', .git/hooks/x]", "**/.git/hooks/**", ".git/hooks"),
+        ("ln, args: ['-s', innocent, .git]", "**/.git/hooks/**", ".git"),
+        ("cp, args: [readme.md, key]", "key", "key"),
+    ] {
+        let world = World::new();
+        let execution = format!("allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/docs/{blocked}']");
+        let cli = format!("command: {command}, cwd: $WORKSPACE/docs");
+        let tool = tried("classification: write", &cli, &execution);
+        let why = fails(&world, &tool, &json!({}), Reason::BlockedPathMade);
+        let made = world.at(&format!("docs/{made}"));
+        assert!(why.contains(&format!("making `{made}`")), "{command}: {why}");
+        assert!(fs::symlink_metadata(&made).is_err(), "{command}: it is still there");
+    }
 }
 
 fn writing_is_for_those_who_say_so() {

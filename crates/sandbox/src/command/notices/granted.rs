@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
-use super::super::{Access, Attempt, encode::Order, view};
-use crate::Namespaces;
+use super::super::{Access, Attempt, encode::Order, seal::Ground, view};
 
 /// What a jail grants, by name.
 #[derive(Debug)]
@@ -15,18 +14,46 @@ pub(crate) struct Granted {
     has_own_view: bool,
 }
 
+/// What somebody wants to know of a path without opening it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Question {
+    IsThere,
+    /// To be read, written, or gone to.
+    IsUsable,
+    /// Of a link.
+    LeadsWhere,
+}
+
 impl Granted {
-    pub(crate) fn of(order: &Order) -> Self {
+    pub(crate) fn of(order: &Order, ground: Ground) -> Self {
         let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Access::Execute));
         let binds = order.binds.iter().map(|bind| (bind.at.clone(), bind.access));
         let mut grants: Vec<(PathBuf, Access)> = system.chain(binds).collect();
         // Devices take what is written to them.
-        grants.extend(view::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Access::Write)));
+        let links = view::LINKS.iter().map(|(name, _)| name);
+        let nodes = view::DEVICES.iter().chain(links);
+        grants.extend(nodes.map(|name| (Path::new("/dev").join(name), Access::Write)));
         grants.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Access::Read)));
-        if order.namespaces == Namespaces::Enter {
+        if ground == Ground::View {
             grants.extend(view::made_up_names().map(|name| (Path::new("/etc").join(name), Access::Read)));
         }
-        Self { grants, hidden: order.hidden.clone(), has_own_view: order.namespaces == Namespaces::Enter }
+        Self { grants, hidden: order.hidden.clone(), has_own_view: ground == Ground::View }
+    }
+
+    pub(crate) fn has_own_view(&self) -> bool {
+        self.has_own_view
+    }
+
+    /// Whether a question about something that exists was not answered as it would have been outside.
+    pub(crate) fn keeps_from(&self, path: &Path, attempt: Attempt, question: Question) -> bool {
+        let is_asked = match question {
+            // What lies over something hidden is there itself.
+            Question::IsThere => !self.hidden.iter().any(|hidden| hidden == path),
+            Question::IsUsable => true,
+            // Of anything else nobody learns anything in any case.
+            Question::LeadsWhere => is_link(path),
+        };
+        is_asked && exists(path) && self.refuses(path, attempt)
     }
 
     /// Whether something that exists was asked for and not granted. What does not exist was not refused: programs look
@@ -82,10 +109,19 @@ fn is_a_view_on_itself(path: &Path) -> bool {
     }
 }
 
-/// Asks without waking a sleeping server or mounting anything.
 fn exists(path: &Path) -> bool {
+    kind(path).is_some()
+}
+
+fn is_link(path: &Path) -> bool {
+    kind(path).is_some_and(FileType::is_symlink)
+}
+
+/// Asks without waking a sleeping server or mounting anything.
+fn kind(path: &Path) -> Option<FileType> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
-    rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE).is_ok()
+    let about = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE).ok()?;
+    Some(FileType::from_raw_mode(about.stx_mode.into()))
 }
 
 #[cfg(test)]
@@ -113,6 +149,25 @@ mod tests {
         assert!(!usr.refuses(Path::new("/proc/self/status"), Attempt::Read));
         assert!(!usr.refuses(Path::new("/proc/meminfo"), Attempt::Read));
         assert!(usr.refuses(Path::new("/proc/sys/kernel"), Attempt::Read));
+    }
+
+    #[test]
+    fn a_question_is_refused_where_the_answer_is_another_one() {
+        let usr = granted(&[("/usr", Access::Execute)], &["/usr/lib"]);
+        let keeps = |path: &str, attempt, question| usr.keeps_from(Path::new(path), attempt, question);
+        assert!(keeps("/etc", Attempt::Read, Question::IsThere));
+        assert!(keeps("/etc", Attempt::Read, Question::IsUsable));
+        assert!(!keeps("/etc", Attempt::Read, Question::LeadsWhere), "it is no link");
+        assert!(!keeps("/etc/no such file", Attempt::Read, Question::IsUsable));
+        assert!(!keeps("/usr/bin", Attempt::Read, Question::IsUsable));
+        assert!(keeps("/usr/bin", Attempt::Write, Question::IsUsable));
+        assert!(!keeps("/usr/no such file", Attempt::Write, Question::IsUsable), "nothing is made by asking");
+        assert!(!keeps("/usr/lib", Attempt::Read, Question::IsThere), "its cover is there");
+        assert!(keeps("/usr/lib", Attempt::Read, Question::IsUsable));
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        assert!(usr.keeps_from(&link, Attempt::Read, Question::LeadsWhere));
     }
 
     #[test]

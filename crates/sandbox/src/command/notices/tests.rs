@@ -26,6 +26,19 @@ fn flags_tell_what_is_tried() {
 }
 
 #[test]
+fn modes_tell_what_is_asked() {
+    for (mode, expected) in [
+        (libc::F_OK, (Attempt::Read, Question::IsThere)),
+        (libc::R_OK, (Attempt::Read, Question::IsUsable)),
+        (libc::X_OK, (Attempt::Read, Question::IsUsable)),
+        (libc::R_OK | libc::W_OK, (Attempt::Write, Question::IsUsable)),
+    ] {
+        // The upper half of the argument is anything.
+        assert_eq!(asked(u64::MAX << 32 | u64::from(mode.cast_unsigned())), expected, "{mode}");
+    }
+}
+
+#[test]
 fn a_question_to_the_name_service_is_no_lack() {
     let (unix, usual) =
         (libc::AF_UNIX as u64, (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64);

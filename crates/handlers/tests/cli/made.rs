@@ -1,0 +1,233 @@
+//! A blocked path that is not there cannot be hidden. What becomes of a command that makes it?
+
+use std::{
+    fs,
+    future::Future,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+    pin::Pin,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use toolgate_gate::{Purpose, Reason, RunReport, RunRequest};
+use toolgate_handlers::{Ended, Launch, Order};
+
+use crate::world::{World, call, runtime, said};
+
+/// Does this in the folder that the command may write to, in place of a command.
+struct Making(fn(&Path));
+
+impl Launch for Making {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        (self.0)(&order.cwd);
+        Box::pin(async { said("done") })
+    }
+}
+
+fn manifest(blocked: &str) -> String {
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: write
+handler: {{cli: {{command: tee, cwd: $WORKSPACE/docs}}}}
+capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE], blockedPaths: [{blocked}]}}}}
+"
+    )
+}
+
+fn run(world: &World, blocked: &str, making: fn(&Path)) -> RunReport {
+    let tool = world.load(&manifest(blocked)).unwrap();
+    call(&world.handlers(Arc::new(Making(making))).runnable(tool), &json!({})).unwrap()
+}
+
+/// `made` is what would be there if nobody looked.
+#[track_caller]
+fn check(blocked: &str, making: fn(&Path), made: &[&str]) {
+    let world = World::new();
+    let report = run(&world, blocked, making);
+    let failure = report.outcome.unwrap_err();
+    assert_eq!(failure.reason, Reason::BlockedPathMade, "{}", failure.message);
+    for path in made.iter().map(|path| world.at(&format!("docs/{path}"))) {
+        assert!(fs::symlink_metadata(&path).is_err(), "{path} is still there");
+        let line = format!("making `{path}`, which is blocked (set aside as `{path}.refused-");
+        assert!(failure.message.contains(&line), "{line}: {}", failure.message);
+        assert!(report.refused.iter().any(|told| told.starts_with(&line)), "{:?}", report.refused);
+    }
+}
+
+#[track_caller]
+fn check_left_alone(blocked: &str, making: fn(&Path)) {
+    let report = run(&World::new(), blocked, making);
+    assert_eq!(report.outcome.unwrap(), Some(json!("done")));
+    assert_eq!(report.refused, Vec::<String>::new());
+}
+
+const ENV: &str = "'$WORKSPACE/**/.env*'";
+const HOOKS: &str = "'$WORKSPACE/**/.git/hooks/**'";
+const NAMED: &str = "$WORKSPACE/docs/deep/key";
+
+fn hook(folder: &Path) {
+    fs::create_dir_all(folder.join("hooks")).unwrap();
+    fs::write(folder.join("hooks/pre-commit"), "#!/bin/sh\n").unwrap();
+}
+
+#[test]
+fn a_blocked_file_is_set_aside_however_it_was_made() {
+    check(ENV, |docs| fs::write(docs.join(".env"), "x").unwrap(), &[".env"]);
+    check(ENV, |docs| fs::rename(docs.join("readme.md"), docs.join(".env.local")).unwrap(), &[".env.local"]);
+    check(ENV, |docs| fs::hard_link(docs.join("readme.md"), docs.join(".env")).unwrap(), &[".env"]);
+    check(ENV, |docs| symlink("nowhere", docs.join(".env")).unwrap(), &[".env"]);
+    check(ENV, |docs| fs::create_dir_all(docs.join("a/.env/b")).unwrap(), &["a/.env"]);
+    check(HOOKS, |docs| hook(&docs.join(".git")), &[".git/hooks"]);
+    let named = |docs: &Path| {
+        fs::create_dir(docs.join("deep")).unwrap();
+        fs::write(docs.join("deep/key"), "x").unwrap();
+    };
+    check(NAMED, named, &["deep/key"]);
+    // A name that something set aside could have is as blocked as the one it was made from.
+    check(
+        ENV,
+        |docs| fs::write(docs.join(".env.refused-00000000"), "x").unwrap(),
+        &[".env.refused-00000000"],
+    );
+}
+
+#[test]
+fn a_link_does_not_stand_for_a_folder_above_what_is_blocked() {
+    let git = |docs: &Path| {
+        hook(&docs.join("innocent"));
+        symlink("innocent", docs.join(".git")).unwrap();
+    };
+    check(HOOKS, git, &[".git"]);
+    let deep = |docs: &Path| {
+        fs::create_dir(docs.join("other")).unwrap();
+        fs::write(docs.join("other/key"), "x").unwrap();
+        symlink("other", docs.join("deep")).unwrap();
+    };
+    check(NAMED, deep, &["deep"]);
+}
+
+#[test]
+fn modes_of_folders_do_not_hide_it() {
+    // To be passed and not to be read. Root reads it all the same, and finds the folder in it.
+    let unreadable = |docs: &Path| {
+        hook(&docs.join(".git"));
+        fs::set_permissions(docs.join(".git"), fs::Permissions::from_mode(0o311)).unwrap();
+    };
+    let world = World::new();
+    let failure = run(&world, HOOKS, unreadable).outcome.unwrap_err();
+    assert_eq!(failure.reason, Reason::BlockedPathMade, "{}", failure.message);
+    assert!(fs::symlink_metadata(world.at("docs/.git/hooks")).is_err(), "{}", failure.message);
+    for entry in fs::read_dir(world.at("docs")).unwrap() {
+        // Or the folder could not be cleared away.
+        fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let unwritable = |docs: &Path| {
+        hook(&docs.join(".git"));
+        fs::set_permissions(docs.join(".git"), fs::Permissions::from_mode(0o555)).unwrap();
+    };
+    check(HOOKS, unwritable, &[".git/hooks"]);
+}
+
+#[test]
+fn nothing_is_followed_out_of_the_folder_and_nothing_is_lost() {
+    let world = World::new();
+    world.write("workspace/src/key", "not to be moved");
+    let deep = |docs: &Path| symlink("../src", docs.join("deep")).unwrap();
+    let report = run(&world, NAMED, deep);
+    assert_eq!(report.outcome.unwrap_err().reason, Reason::BlockedPathMade);
+    assert_eq!(fs::read_to_string(world.at("src/key")).unwrap(), "not to be moved");
+    let world = World::new();
+    run(&world, ENV, |docs| fs::write(docs.join(".env"), "kept").unwrap());
+    let entries = fs::read_dir(world.at("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let aside: Vec<_> = entries.filter(|path| path.to_str().unwrap().contains(".refused-")).collect();
+    assert_eq!(aside.iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>(), ["kept"]);
+    // It may be somebody's secret: what was blocked stays hidden, by pattern and by name.
+    for blocked in [ENV, "$WORKSPACE/docs/.env"] {
+        let order = world.order(&manifest(blocked), &json!({}));
+        assert!(order.hidden.contains(&aside[0]), "{blocked}: {:?}", order.hidden);
+    }
+}
+
+#[test]
+fn however_many_there_are_the_record_stays_short() {
+    let world = World::new();
+    let report = run(&world, ENV, |docs| {
+        for number in 0..150 {
+            fs::write(docs.join(format!(".env{number}")), "x").unwrap();
+        }
+    });
+    assert_eq!(report.refused.len(), 101);
+    assert_eq!(report.refused[100], "making 50 more that are blocked");
+    assert!(report.outcome.unwrap_err().message.contains(" and 145 more;"));
+    let names = fs::read_dir(world.at("docs")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_str().unwrap().contains(".refused-")).count(), 150);
+}
+
+#[test]
+fn what_was_there_before_and_what_is_not_blocked_are_left_alone() {
+    check_left_alone(ENV, |docs| fs::write(docs.join("env"), "x").unwrap());
+    check_left_alone("$WORKSPACE/docs/readme.md", |docs| fs::write(docs.join("readme.md"), "x").unwrap());
+    check_left_alone(HOOKS, |docs| symlink("readme.md", docs.join("link")).unwrap());
+    check_left_alone(HOOKS, |docs| fs::create_dir_all(docs.join(".git/objects")).unwrap());
+    let world = World::new();
+    fs::create_dir(world.at("docs/innocent")).unwrap();
+    symlink("innocent", world.at("docs/.git")).unwrap();
+    let report = run(&world, HOOKS, |_| ());
+    assert_eq!(report.outcome.unwrap(), Some(json!("done")));
+}
+
+#[test]
+fn where_nobody_can_tell_the_call_fails() {
+    // Folders in folders, until no path is long enough to name the innermost.
+    let report = run(&World::new(), ENV, |docs| {
+        let mut folder = fs::File::open(docs).unwrap();
+        for _ in 0..25 {
+            let (name, mode) = ("d".repeat(200), rustix::fs::Mode::from_raw_mode(0o755));
+            rustix::fs::mkdirat(&folder, &name, mode).unwrap();
+            let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+            folder = rustix::fs::openat(&folder, &name, flags, rustix::fs::Mode::empty()).unwrap().into();
+        }
+    });
+    let failure = report.outcome.unwrap_err();
+    assert_eq!(failure.reason, Reason::BlockedPathMade);
+    assert!(failure.message.contains("cannot be told"), "{}", failure.message);
+}
+
+/// Makes something, and never ends by itself.
+struct Endless;
+
+impl Launch for Endless {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        fs::write(order.cwd.join(".env"), "x").unwrap();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn cancelling_the_call_does_not_keep_it() {
+    let world = World::new();
+    let tool = world.handlers(Arc::new(Endless)).runnable(world.load(&manifest(ENV)).unwrap());
+    let arguments = serde_json::Map::new();
+    let survey = tool.survey(&arguments).unwrap();
+    let request =
+        RunRequest { arguments: &arguments, survey: &survey, caller: "tester", purpose: Purpose::Call };
+    runtime().block_on(async {
+        let run = tool.run(request);
+        let made = async {
+            while !Path::new(&world.at("docs/.env")).exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! { _ = run => panic!("it ended"), () = made => {} }
+    });
+    let started = Instant::now();
+    while Path::new(&world.at("docs/.env")).exists() {
+        assert!(started.elapsed() < Duration::from_mins(1), "it is still there");
+        thread::sleep(Duration::from_millis(20));
+    }
+}

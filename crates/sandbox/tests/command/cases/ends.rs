@@ -1,0 +1,125 @@
+//! Does everything end with the command, its holder, or the gateway?
+
+use std::{
+    fs,
+    process::{Command, ExitCode, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use toolgate_sandbox::SpawnError;
+
+use super::{ended, shell};
+use crate::driver::{
+    CAPS, GATEWAY, PATIENCE, PLACED, Tier, finish, jail, jailer, on_runtime, program, spawn,
+};
+
+/// Whoever lives on holds standard output open, and then the command would not be heard out before the deadline.
+pub fn survivors(tier: Tier) {
+    for script in [
+        "sleep 600 & exit 3",
+        "(setsid sleep 600 &); exit 3",
+        "(trap '' HUP TERM; (sleep 600 & sleep 600) &); exit 3",
+        "nohup setsid sh -c 'setsid sleep 600 & setsid sleep 600' & exit 3",
+    ] {
+        let report = finish(shell(tier, script));
+        ended(&report, 3);
+    }
+}
+
+pub fn dropped(tier: Tier) {
+    let mark = mark();
+    on_runtime(async {
+        let running = spawn(shell(tier, &format!("setsid sleep {mark} & sleep {mark}"))).await.unwrap();
+        until("it runs", || processes_with(&mark) > 0);
+        drop(running);
+        until("all are gone", || processes_with(&mark) == 0);
+    });
+}
+
+pub fn gateway_death(tier: Tier) {
+    let mark = mark();
+    let mut gateway = Command::new(program());
+    gateway
+        .env(PLACED, "1")
+        .args([GATEWAY, &format!("{tier:?} {mark}")])
+        .stdout(Stdio::null())
+        .stdin(Stdio::null());
+    let mut gateway = gateway.spawn().unwrap();
+    // Where nobody may leave the group, one of them fails to start.
+    let count = if tier == Tier::Landlock { 2 } else { 3 };
+    until("they run", || processes_with(&mark) >= count);
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    until("all are gone", || processes_with(&mark) == 0);
+}
+
+/// The other side of `gateway_death`.
+pub fn be_a_gateway(role: &str) -> ExitCode {
+    let (tier, mark) = role.split_once(' ').unwrap();
+    let tier = if tier == "Landlock" { Tier::Landlock } else { Tier::Namespaces };
+    let script = format!("setsid sleep {mark} & (sleep {mark} &) ; trap '' TERM HUP; sleep {mark}");
+    let report = finish(shell(tier, &script));
+    panic!("it ended: {report:?}")
+}
+
+pub fn dead_jailer() {
+    ended(&finish(jail(Tier::Namespaces, "/usr/bin/true", &[])), 0);
+    let own = std::process::id();
+    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+    let tasks = fs::read_dir(format!("/proc/{own}/task")).unwrap();
+    let of_tasks =
+        tasks.map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default());
+    let all = of_tasks.fold(children, |all, more| all + " " + &more);
+    let jailers: Vec<i32> = all
+        .split_whitespace()
+        .filter(|id| {
+            fs::read_to_string(format!("/proc/{id}/cmdline"))
+                .is_ok_and(|line| line.starts_with("toolgate-jailer"))
+        })
+        .map(|id| id.parse().unwrap())
+        .collect();
+    assert!(!jailers.is_empty());
+    for jailer in jailers {
+        let pid = rustix::process::Pid::from_raw(jailer).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    let _ = jailer();
+    let started = Instant::now();
+    loop {
+        let outcome = on_runtime(async {
+            let running = spawn(jail(Tier::Namespaces, "/usr/bin/true", &[])).await?;
+            Ok::<_, SpawnError>(running.finish(Vec::new(), CAPS, PATIENCE).await)
+        });
+        match outcome {
+            Ok(report) => break ended(&report, 0),
+            Err(_) => assert!(started.elapsed() < PATIENCE, "no new jailer"),
+        }
+    }
+}
+
+/// A number of seconds that no other process sleeps.
+fn mark() -> String {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    format!("600.{}{next:03}", std::process::id())
+}
+
+fn processes_with(mark: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines
+        .filter(|line| {
+            line.starts_with(b"sleep\0") && line.windows(mark.len()).any(|part| part == mark.as_bytes())
+        })
+        .count()
+}
+
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,51 @@
+//! Are the limits kept, and the host's own left alone?
+
+use std::{fs, time::Duration};
+
+use toolgate_sandbox::{CommandLimits, Ending, OutputCaps};
+
+use super::{ended, shell, text};
+use crate::driver::{LIMITS, Tier, finish, finish_with, inside, is_root, jail};
+
+pub fn few_descriptors(tier: Tier) {
+    let mut order =
+        shell(tier, "exec 3</dev/null && echo 3; exec 4</dev/null && echo 4; exec 5</dev/null && echo 5");
+    order.limits = CommandLimits { open_files: 5, ..LIMITS };
+    let report = finish(order);
+    assert!(text(&report).starts_with("3\n") && !text(&report).contains('5'), "{report:?}");
+}
+
+pub fn memory(tier: Tier) {
+    let mut order = inside(tier, "take-memory");
+    order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
+    let report = finish(order);
+    ended(&report, 0);
+    let megabytes: u64 = text(&report).trim().parse().unwrap();
+    assert!((1..64).contains(&megabytes), "{megabytes}");
+    for role in ["take-memory-together", "leave-memory-to-orphans", "take-shared-memory"] {
+        let mut order = inside(tier, role);
+        order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
+        let report = finish(order);
+        assert_eq!(report.ending, Ending::OutOfMemory, "{role} {report:?}");
+    }
+}
+
+pub fn fork_bomb() {
+    let mut order = shell(Tier::Namespaces, "bomb() { bomb | bomb & }; bomb; sleep 1; echo survived");
+    order.limits = CommandLimits { processes: 32, ..LIMITS };
+    let report = finish_with(order, b"", OutputCaps { stdout: 4096, stderr: 4096 }, Duration::from_secs(5));
+    assert!(matches!(report.ending, Ending::Exited(_) | Ending::TimedOut), "{report:?}");
+    let mut order = inside(Tier::Namespaces, "count-forks");
+    order.limits = CommandLimits { processes: 32, ..LIMITS };
+    let report = finish(order);
+    let count: u64 = text(&report).trim().parse().unwrap();
+    // Root's processes are counted by their numbers, of which the kernel keeps 300 for itself.
+    let most = if is_root() { 301 } else { 32 };
+    assert!((1..=most).contains(&count), "{count}");
+}
+
+pub fn host_untouched() {
+    let before = fs::read_to_string("/proc/sys/kernel/pid_max").unwrap();
+    ended(&finish(jail(Tier::Namespaces, "/usr/bin/true", &[])), 0);
+    assert_eq!(fs::read_to_string("/proc/sys/kernel/pid_max").unwrap(), before);
+}

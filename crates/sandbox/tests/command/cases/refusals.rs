@@ -1,0 +1,106 @@
+//! Is it told what was refused, and is a jail refused that is too weak or makes no sense?
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use toolgate_sandbox::{Access, Attempt, CommandJail, Ending, Refused, SpawnError, Wall};
+
+use super::shell;
+use crate::driver::{INSIDE, Tier, bind, finish, folder, inside, jail, program, refusal};
+
+pub fn refused_calls(tier: Tier) {
+    let report = finish(jail(tier, "/usr/bin/unshare", &["-n", "true"]));
+    let unshare = Refused::Syscall { name: "unshare".into(), detail: String::new() };
+    assert!(report.refused.contains(&unshare), "{:?}", report.refused);
+    assert!(matches!(report.ending, Ending::Exited(1..)));
+    let report = finish(inside(tier, "internet-socket"));
+    let socket = Refused::Syscall { name: "socket".into(), detail: "AF_INET".into() };
+    assert!(report.refused.contains(&socket), "{:?}", report.refused);
+}
+
+pub fn refused_paths(tier: Tier) {
+    let folder = folder();
+    fs::write(folder.join("there"), "x").unwrap();
+    let script = format!(
+        "cat {0}/there {0}/absent; echo x > /usr/lib/x; cd /usr/lib; cat ../../etc/shadow",
+        folder.display()
+    );
+    let report = finish(shell(tier, &script));
+    let path = |path: &Path, access| Refused::Path { path: path.to_owned(), access };
+    for expected in [
+        path(&folder.join("there"), Attempt::Read),
+        path(Path::new("/usr/lib/x"), Attempt::Write),
+        path(Path::new("/etc/shadow"), Attempt::Read),
+    ] {
+        assert!(report.refused.contains(&expected), "{expected:?} is not in {:?}", report.refused);
+    }
+    assert!(!report.refused.contains(&path(&folder.join("absent"), Attempt::Read)), "{:?}", report.refused);
+    let mut quiet = shell(tier, &script);
+    quiet.trace = toolgate_sandbox::Trace::Off;
+    assert_eq!(finish(quiet).refused, []);
+}
+
+/// Questions about a path that is not opened. Without a view they are answered, and nothing is refused.
+pub fn refused_questions(tier: Tier) {
+    let (folder, open) = (folder(), folder());
+    fs::create_dir_all(open.join("hidden")).unwrap();
+    for name in ["access", "chdir"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    symlink("somewhere", folder.join("readlink")).unwrap();
+    let name = |path: &Path| path.to_str().unwrap().to_owned();
+    let mut order = jail(tier, program(), &[INSIDE, "ask-about-paths", &name(&folder), &name(&open)]);
+    order.view.binds.push(bind(&open, Access::Read));
+    order.view.hidden = vec![open.join("hidden")];
+    let report = finish(order);
+    let told: Vec<&Path> = report
+        .refused
+        .iter()
+        .filter_map(|refused| match refused {
+            Refused::Path { path, access: Attempt::Read } => Some(path.as_path()),
+            _ => None,
+        })
+        .collect();
+    for path in [folder.join("access"), folder.join("chdir"), folder.join("readlink"), open.join("hidden")] {
+        assert_eq!(told.contains(&path.as_path()), tier == Tier::Namespaces, "{path:?} {:?}", report.refused);
+    }
+    assert!(!told.contains(&folder.join("absent").as_path()), "{:?}", report.refused);
+}
+
+pub fn too_weak() {
+    let mut order = jail(Tier::Landlock, "/usr/bin/true", &[]);
+    order.required.walls = &[Wall::PrivateView, Wall::PidNamespace];
+    match refusal(order) {
+        SpawnError::TooWeak { missing } => assert_eq!(missing, ["private-view", "pid-namespace"]),
+        other => panic!("{other}"),
+    }
+    let mut order = jail(Tier::Namespaces, "/usr/bin/true", &[]);
+    order.required.landlock_abi = 200;
+    match refusal(order) {
+        SpawnError::TooWeak { missing } => assert_eq!(missing, ["landlock-200"]),
+        other => panic!("{other}"),
+    }
+}
+
+pub fn nonsense() {
+    let make = |change: fn(&mut CommandJail)| {
+        let mut order = jail(Tier::Namespaces, "/usr/bin/true", &[]);
+        change(&mut order);
+        refusal(order)
+    };
+    let changes: [fn(&mut CommandJail); 8] = [
+        |order| order.program = "true".into(),
+        |order| order.argv.clear(),
+        |order| order.argv.push("a\0b".into()),
+        |order| order.env.push(("A=B".into(), "x".into())),
+        |order| order.cwd = "/usr/../etc".into(),
+        |order| order.view.binds.push(bind(Path::new("/"), Access::Read)),
+        |order| order.view.hidden.push("relative".into()),
+        |order| order.view.binds.push(bind(Path::new("/dev/shm"), Access::Write)),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert!(matches!(make(change), SpawnError::Invalid(_)), "change {number}");
+    }
+    let mut order = jail(Tier::Namespaces, "/usr/bin/true", &[]);
+    order.view.binds.push(bind(Path::new("/no/such/source"), Access::Read));
+    assert!(matches!(refusal(order), SpawnError::Failed(why) if why.contains("/no/such/source")));
+}
