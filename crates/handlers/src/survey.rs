@@ -140,6 +140,13 @@ impl Surveyor {
             message,
             remedy: "name a host that this tool may reach".to_owned(),
         };
+        if is_scheme_without_host(text) {
+            return Err(Refusal {
+                reason: Reason::ArgumentRefused,
+                message: format!("`{}` names no host", text.escape_debug()),
+                remedy: "write a complete URL, such as `https://example.com/page`".to_owned(),
+            });
+        }
         // A bare name counts as one that is reached by TLS.
         let address = if text.contains("://") { text.to_owned() } else { format!("https://{text}/") };
         let url = parse_url(&address).map_err(|error| Refusal {
@@ -195,6 +202,12 @@ impl Surveyor {
             granted.methods.push(method);
         }
     }
+}
+
+/// `file:/etc/passwd` would pass for a host called `file` with a port left out; programs read a file.
+fn is_scheme_without_host(text: &str) -> bool {
+    let start = text.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    start.ends_with(':') && !text.contains("://")
 }
 
 fn refusal(error: FileError) -> Refusal {

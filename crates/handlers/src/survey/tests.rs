@@ -190,6 +190,36 @@ fn a_tool_without_a_network_may_ask_for_one() {
     assert!(found.questions.is_empty() && found.touches.is_empty());
 }
 
+/// Programs that fetch take `file:/etc/passwd` for a file; it must not pass for a host called `file`.
+#[test]
+fn a_scheme_is_no_host() {
+    let world = World::new();
+    let open = FETCH
+        .replace("access: limited", "access: full")
+        .replace("    allowedHosts: [docs.example.com]\n", "")
+        .replace("    requireApprovalForUnknownHosts: true\n", "");
+    for manifest in [FETCH, open.as_str()] {
+        for url in [
+            "file:/etc/passwd",
+            "FILE:/etc/passwd",
+            "file:",
+            "file:\\etc",
+            "http:/docs.example.com/",
+            "file:///etc/passwd",
+            "gopher://docs.example.com/_x",
+            "dict://docs.example.com/d:x",
+            "smb://docs.example.com/x",
+            "data:,x",
+            "{file:/etc/passwd,x}",
+            "docs.example.com /x",
+        ] {
+            world.refuses(manifest, &json!({ "url": url }), Reason::ArgumentRefused);
+        }
+    }
+    let bare = world.survey(FETCH, &json!({ "url": "docs.example.com:443/a" })).unwrap();
+    assert_eq!(bare.touches[0].target, "docs.example.com:443");
+}
+
 #[test]
 fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
     let world = World::new();
