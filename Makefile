@@ -11,6 +11,7 @@ run: setup ## build, and start the gateway on a demo workspace
 	@scripts/demo target/release/toolgate
 
 test: setup lint ## everything that must hold before a change lands
+	@scripts/setup-programs
 	@scripts/setup-clients
 	@scripts/setup-podman
 	$(CARGO) test --workspace --locked
