@@ -13,7 +13,7 @@ use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, Survey, Touch
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::ToolSpec;
 
-use self::fields::{Field, Named};
+use self::fields::{Field, Named, Spelling};
 use crate::{
     files::{FileError, FileGrants, Files, Held, Wanted},
     grants,
@@ -88,9 +88,9 @@ impl Surveyor {
         let mut found = Survey::default();
         let mut granted = CallGrants::default();
         let mut files = None;
-        for Named { kind, text } in fields::named(&self.fields, arguments) {
+        for Named { kind, text, spelling } in fields::named(&self.fields, arguments) {
             match kind {
-                EffectKind::Fetch => self.host(text, &mut found, &mut granted)?,
+                EffectKind::Fetch => self.host(text, spelling, &mut found, &mut granted)?,
                 EffectKind::Read => self.path(text, Wanted::Read, &mut files, &mut found, &mut granted)?,
                 EffectKind::Write => self.path(text, Wanted::Write, &mut files, &mut found, &mut granted)?,
             }
@@ -134,13 +134,19 @@ impl Surveyor {
         Ok(())
     }
 
-    fn host(&self, text: &str, found: &mut Survey, granted: &mut CallGrants) -> Result<(), Refusal> {
+    fn host(
+        &self,
+        text: &str,
+        spelling: Spelling,
+        found: &mut Survey,
+        granted: &mut CallGrants,
+    ) -> Result<(), Refusal> {
         let refused = |message: String| Refusal {
             reason: Reason::HostNotAllowed,
             message,
             remedy: "name a host that this tool may reach".to_owned(),
         };
-        if is_scheme_without_host(text) {
+        if !names_host(text, spelling) {
             return Err(Refusal {
                 reason: Reason::ArgumentRefused,
                 message: format!("`{}` names no host", text.escape_debug()),
@@ -204,10 +210,14 @@ impl Surveyor {
     }
 }
 
-/// `file:/etc/passwd` would pass for a host called `file` with a port left out; programs read a file.
-fn is_scheme_without_host(text: &str) -> bool {
+/// Is there a host in it at all? `file:/etc/passwd` would pass for one called `file` with its port left out, and `/etc` for one
+/// called `etc`; programs read a file. What has `://` in it is judged as the URL that it is.
+fn names_host(text: &str, spelling: Spelling) -> bool {
+    if text.contains("://") {
+        return true;
+    }
     let start = text.split(['/', '\\', '?', '#']).next().unwrap_or_default();
-    start.ends_with(':') && !text.contains("://")
+    spelling == Spelling::Any && !start.is_empty() && !start.ends_with(':')
 }
 
 fn refusal(error: FileError) -> Refusal {

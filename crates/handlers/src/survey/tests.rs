@@ -190,34 +190,52 @@ fn a_tool_without_a_network_may_ask_for_one() {
     assert!(found.questions.is_empty() && found.touches.is_empty());
 }
 
-/// Programs that fetch take `file:/etc/passwd` for a file; it must not pass for a host called `file`.
+/// Programs that fetch take some texts for files; they must not pass for hosts.
 #[test]
-fn a_scheme_is_no_host() {
+fn a_file_is_no_host() {
     let world = World::new();
+    let files = [
+        "file:/etc/passwd",
+        "FILE:/etc/passwd",
+        "file:",
+        "file:\\etc",
+        "http:/docs.example.com/",
+        "/etc",
+        "//etc",
+    ];
     let open = FETCH
         .replace("access: limited", "access: full")
         .replace("    allowedHosts: [docs.example.com]\n", "")
         .replace("    requireApprovalForUnknownHosts: true\n", "");
+    let hostname = open.replace("format: uri", "format: hostname");
+    let declared = open.replace("format: uri", "description: x") + "touches: {connect: [.url]}\n";
+    for manifest in [FETCH, open.as_str(), hostname.as_str(), declared.as_str()] {
+        for file in files {
+            world.refuses(manifest, &json!({ "url": file }), Reason::ArgumentRefused);
+        }
+    }
     for manifest in [FETCH, open.as_str()] {
         for url in [
-            "file:/etc/passwd",
-            "FILE:/etc/passwd",
-            "file:",
-            "file:\\etc",
-            "http:/docs.example.com/",
+            "docs/example",
+            "docs.example.com",
+            "docs.example.com:443/a",
             "file:///etc/passwd",
             "gopher://docs.example.com/_x",
             "dict://docs.example.com/d:x",
             "smb://docs.example.com/x",
             "data:,x",
             "{file:/etc/passwd,x}",
-            "docs.example.com /x",
+            "@docs.example.com",
+            "-K/etc/passwd",
+            "https://docs.example.com /x",
         ] {
             world.refuses(manifest, &json!({ "url": url }), Reason::ArgumentRefused);
         }
     }
-    let bare = world.survey(FETCH, &json!({ "url": "docs.example.com:443/a" })).unwrap();
-    assert_eq!(bare.touches[0].target, "docs.example.com:443");
+    for manifest in [&hostname, &declared] {
+        let bare = world.survey(manifest, &json!({ "url": "docs.example.com:443" })).unwrap();
+        assert_eq!(bare.touches[0].target, "docs.example.com:443");
+    }
 }
 
 #[test]

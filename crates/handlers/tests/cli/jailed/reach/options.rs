@@ -295,6 +295,8 @@ pub const URLS: &[&str] = &[
     "http://\u{ff11}27.0.0.2:{PORT}/",
     "http://127.0.0.2%00.127.0.0.1:{PORT}/",
     "http://localhost:{PORT}/",
+    "http://nowhere.test/[1-3]",
+    "http://nowhere.test/{a,b}",
     "ftp.nowhere.test",
     "dict.nowhere.test",
 ];
