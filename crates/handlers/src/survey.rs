@@ -84,6 +84,11 @@ impl Surveyor {
         }
     }
 
+    /// Is this argument, or what is listed in it, judged as a path?
+    pub fn judges_path(&self, name: &str) -> bool {
+        fields::name_path(&self.fields, name)
+    }
+
     pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
         let mut found = Survey::default();
         let mut granted = CallGrants::default();

@@ -71,6 +71,11 @@ pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNet
     fields
 }
 
+pub fn name_path(fields: &[Field], name: &str) -> bool {
+    let is_path = |field: &&Field| matches!(field.kind, EffectKind::Read | EffectKind::Write);
+    fields.iter().filter(is_path).any(|field| field.pattern.matches(&[name]))
+}
+
 /// Every text of the arguments that a field names, in the order of the arguments.
 pub fn named<'v>(fields: &[Field], arguments: &'v Map<String, Value>) -> Vec<Named<'v>> {
     let mut found = Vec::new();
