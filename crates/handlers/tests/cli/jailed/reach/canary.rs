@@ -24,7 +24,7 @@ use crate::{
     world::{World, call},
 };
 
-/// In what the command can see, but its author did not name. Text and name of a file.
+/// In what the command can see, but its author did not name: text and name of a file, name of a branch.
 const NEAR: &str = "n3ar-mark-51c9";
 /// In what the tool was not granted.
 const OUTSIDE: &str = "0utside-mark-7f3a";
@@ -85,6 +85,7 @@ impl Canary {
         let root = self.world.root();
         let at = |path: &str| root.join(path).display().to_string();
         [
+            ("{INSIDE}", at("workspace/inside")),
             ("{NEAR}", at("workspace/inside/private/near.txt")),
             ("{MARK}", at("workspace/inside/PWNED")),
             ("{SECRET}", at("workspace/private/secret.txt")),
@@ -127,6 +128,7 @@ fn plant(world: &World) {
     catalog::git(&inside, &["init", "--quiet", "--template=", "."]);
     catalog::git(&inside, &["add", "docs/a.txt", "private"]);
     catalog::git(&inside, &["commit", "--quiet", "-m", "first"]);
+    catalog::git(&inside, &["branch", NEAR]);
     tar(&inside, &["--create", "--file=archives/a.tar", "docs/a.txt", "docs/sub"]);
     tar(&inside, &["--create", "--file=private/near.tar", &format!("private/{NEAR}")]);
     // What an extraction may make is there already, so that it changes nothing.

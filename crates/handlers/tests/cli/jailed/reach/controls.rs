@@ -42,6 +42,10 @@ const STRANGER: &str = "came to the port";
 pub fn git() {
     is_seen(&programs::GIT_REVISION, &["log", "--format=%s", "-p"], NEAR);
     is_seen(&programs::GIT_REVISION, &["log", "--output={MARK}"], MARK);
+    is_seen(&programs::GIT_REMOTE, &["ls-remote", "file://{INSIDE}"], NEAR);
+    is_seen(&programs::GIT_REMOTE, &["ls-remote", "{INSIDE}"], NEAR);
+    let program = ["-c", "protocol.ext.allow=always", "ls-remote", "ext::sh -c touch% {MARK}"];
+    is_seen(&programs::GIT_REMOTE, &program, MARK);
 }
 
 pub fn grep() {

@@ -63,6 +63,36 @@ pub const GIT: &[&str] = &[
     ":(bad)x",
 ];
 
+/// Repositories that are not on the web.
+pub const REMOTES: &[&str] = &[
+    ".",
+    "./.git",
+    ".git",
+    "private/..",
+    "{INSIDE}",
+    "{INSIDE}/.git",
+    "file://{INSIDE}",
+    "FILE://{INSIDE}",
+    "file:{INSIDE}",
+    "http::file://{INSIDE}",
+    "http::{INSIDE}",
+    "https::http://{FORBIDDEN}/",
+    "ext::sh -c touch% {MARK}",
+    "ext::git-upload-pack {INSIDE}",
+    "fd::0",
+    "ssh://-oProxyCommand=touch {MARK}/x",
+    "ssh://127.0.0.2:{PORT}/x",
+    "git+ssh://127.0.0.2:{PORT}/x",
+    "git://{FORBIDDEN}/x",
+    "ftp://{FORBIDDEN}/x",
+    "git@127.0.0.2:x",
+    "127.0.0.2:x",
+    "origin",
+    "--upload-pack=touch {MARK}",
+    "--exec=touch {MARK}",
+    "-utouch {MARK}",
+];
+
 pub const GREP: &[&str] = &[
     "-e",
     "-ehello",

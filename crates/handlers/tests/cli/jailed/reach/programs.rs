@@ -55,6 +55,15 @@ pub const GIT_REVISION: Tempting = Tempting {
 const GIT_PATH: Tempting =
     Tempting { args: "log, '--format=%s', main, '--', '{x}'", harmless: "docs/a.txt", ..GIT_REVISION };
 
+pub const GIT_REMOTE: Tempting = Tempting {
+    args: "ls-remote, '{x}'",
+    schema: ", format: url",
+    network: ONE_HOST,
+    harmless: "http://{ALLOWED}/x",
+    answer: "fatal",
+    ..GIT_REVISION
+};
+
 pub const GREP_PATTERN: Tempting = Tempting {
     command: "grep",
     args: "'--recursive', '{x}', docs",
@@ -193,6 +202,7 @@ fn holds(tempting: &Tempting, options: &[&str]) {
 pub fn git() {
     holds(&GIT_REVISION, options::GIT);
     holds(&GIT_PATH, options::GIT);
+    holds(&GIT_REMOTE, &[options::REMOTES, options::URLS].concat());
 }
 
 pub fn grep() {
