@@ -12,6 +12,7 @@ run: setup ## build, and start the gateway on a demo workspace
 
 # Without a network: TOOLGATE_TESTS_OFFLINE=1 make test leaves out the clients that others wrote, and says so.
 test: setup lint ## everything that must hold before a change lands
+	@scripts/setup-programs
 	@scripts/setup-clients
 	@scripts/setup-podman
 	$(CARGO) test --workspace --locked

@@ -13,7 +13,7 @@ use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, Survey, Touch
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::ToolSpec;
 
-use self::fields::{Field, Named};
+use self::fields::{Field, Named, Spelling};
 use crate::{
     files::{FileError, FileGrants, Files, Held, Wanted},
     grants,
@@ -107,13 +107,18 @@ impl Surveyor {
         self.methods.iter().filter(|name| !granted.methods.contains(name)).cloned().collect()
     }
 
+    /// Is this argument, or what is listed in it, judged as a path?
+    pub fn judges_path(&self, name: &str) -> bool {
+        fields::name_path(&self.fields, name)
+    }
+
     pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
         let mut found = Survey::default();
         let mut granted = CallGrants::default();
         let mut files = None;
-        for Named { kind, text } in fields::named(&self.fields, arguments) {
+        for Named { kind, text, spelling } in fields::named(&self.fields, arguments) {
             match kind {
-                EffectKind::Fetch => self.host(text, &mut found, &mut granted)?,
+                EffectKind::Fetch => self.host(text, spelling, &mut found, &mut granted)?,
                 EffectKind::Read => self.path(text, Wanted::Read, &mut files, &mut found, &mut granted)?,
                 EffectKind::Write => self.path(text, Wanted::Write, &mut files, &mut found, &mut granted)?,
             }
@@ -157,12 +162,25 @@ impl Surveyor {
         Ok(())
     }
 
-    fn host(&self, text: &str, found: &mut Survey, granted: &mut CallGrants) -> Result<(), Refusal> {
+    fn host(
+        &self,
+        text: &str,
+        spelling: Spelling,
+        found: &mut Survey,
+        granted: &mut CallGrants,
+    ) -> Result<(), Refusal> {
         let refused = |message: String| Refusal {
             reason: Reason::HostNotAllowed,
             message,
             remedy: "name a host that this tool may reach".to_owned(),
         };
+        if !names_host(text, spelling) {
+            return Err(Refusal {
+                reason: Reason::ArgumentRefused,
+                message: format!("`{}` names no host", text.escape_debug()),
+                remedy: "write a complete URL, such as `https://example.com/page`".to_owned(),
+            });
+        }
         // A bare name counts as one that is reached by TLS.
         let address = if text.contains("://") { text.to_owned() } else { format!("https://{text}/") };
         let url = parse_url(&address).map_err(|error| Refusal {
@@ -238,6 +256,16 @@ impl Surveyor {
 fn may_tunnel(rules: &Rules) -> bool {
     let tunnels = ProxyLimits::default().tunnels;
     rules.mode != Mode::Blocked && tunnels.iter().any(|tunnel| !rules.blocked_ports.contains(&tunnel.port))
+}
+
+/// Is there a host in it at all? `file:/etc/passwd` would pass for one called `file` with its port left out, and `/etc` for one
+/// called `etc`; programs read a file. What has `://` in it is judged as the URL that it is.
+fn names_host(text: &str, spelling: Spelling) -> bool {
+    if text.contains("://") {
+        return true;
+    }
+    let start = text.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    spelling == Spelling::Any && !start.is_empty() && !start.ends_with(':')
 }
 
 fn refusal(error: FileError) -> Refusal {

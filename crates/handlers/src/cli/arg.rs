@@ -107,6 +107,10 @@ impl Arg {
         self.parts.iter().any(|part| matches!(part, ArgText::Caller { .. }))
     }
 
+    pub(super) fn begins_with_value(&self) -> bool {
+        matches!(self.parts.first(), Some(ArgText::Caller { .. }))
+    }
+
     /// The author's own word, where it is nothing else.
     pub(super) fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {

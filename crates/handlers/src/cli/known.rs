@@ -1,6 +1,8 @@
 //! What is known of a program's own ways with its arguments? Enough to put `--` where it belongs and to refuse values
 //! that mean more to it than themselves, though they do not begin with `-`.
 
+use std::net::Ipv6Addr;
+
 /// A program's habits, by the family that its name belongs to. Of most programs nothing is known.
 #[derive(Debug)]
 pub struct Known {
@@ -11,6 +13,7 @@ pub struct Known {
     words: &'static [&'static str],
     marks: Marks,
     first: FirstElement,
+    operands: Operands,
     lines: Lines,
     /// An exit code besides 0 that is an answer and not a failure.
     answer: Option<u8>,
@@ -50,6 +53,14 @@ enum Marks {
 enum FirstElement {
     LikeOthers,
     Options,
+}
+
+/// What is an element that is neither an option nor the value of one?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Operands {
+    Anything,
+    /// A URL, whose scheme decides whether a host is asked or a file is read. `{a,b}` and `[a-b]` in it stand for several.
+    Urls,
 }
 
 /// How many lines may a value have?
@@ -113,6 +124,24 @@ impl Known {
         }
     }
 
+    /// Why an operand that begins with a caller's value would lead somewhere else than to a web server.
+    pub fn refuses_operand(&self, operand: &str) -> Option<String> {
+        if self.operands == Operands::Anything {
+            return None;
+        }
+        let start = operand.split('/').next().unwrap_or_default();
+        let is_web = |scheme: &str| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+        match start.strip_suffix(':') {
+            Some(scheme) if is_web(scheme) => None,
+            Some(scheme) => Some(format!("begins with `{}:`, which is not the web", scheme.escape_debug())),
+            // The scheme may come out of the set.
+            None if start.contains(['{', '[']) && !begins_with_address(start) => {
+                Some("begins with a set of beginnings".to_owned())
+            }
+            None => None,
+        }
+    }
+
     pub fn reads_first_as_options(&self) -> bool {
         self.first == FirstElement::Options
     }
@@ -130,6 +159,14 @@ impl Known {
     }
 }
 
+/// `[::1]`, with or without a port.
+fn begins_with_address(start: &str) -> bool {
+    let inside = start.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    inside.is_some_and(|(address, port)| {
+        address.parse::<Ipv6Addr>().is_ok() && port.chars().all(|c| c == ':' || c.is_ascii_digit())
+    })
+}
+
 const UNKNOWN: Known = Known {
     names: &[],
     ending: OptionsEnd::Unknown,
@@ -137,6 +174,7 @@ const UNKNOWN: Known = Known {
     words: &[],
     marks: Marks::None,
     first: FirstElement::LikeOthers,
+    operands: Operands::Anything,
     lines: Lines::One,
     answer: None,
     partly: None,
@@ -154,8 +192,10 @@ const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
     Known { names, marks, ..UNKNOWN }
 }
 
+const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
+
 /// `echo` is not here: it would print the `--`. Nor is `git`, where `--` parts revisions from paths.
-static PROGRAMS: [Known; 31] = [
+static PROGRAMS: [Known; 32] = [
     with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
     with_dashes(&["tac"], "s", &["separator"]),
     with_dashes(
@@ -303,10 +343,46 @@ static PROGRAMS: [Known; 31] = [
             Marks::Leading { signs: "()!,", why: "which to this command begins an expression" },
         )
     },
-    with_marks(
-        &["curl", "wget"],
-        Marks::Leading { signs: "@<", why: "which to this command names a file to send" },
-    ),
+    Known {
+        operands: Operands::Urls,
+        letters: "ACDEFHKPQTUXYbcdemortuwxyz",
+        words: &[
+            "config",
+            "connect-timeout",
+            "connect-to",
+            "cookie",
+            "cookie-jar",
+            "data",
+            "data-ascii",
+            "data-binary",
+            "data-raw",
+            "data-urlencode",
+            "dump-header",
+            "form",
+            "form-string",
+            "header",
+            "json",
+            "limit-rate",
+            "max-filesize",
+            "max-redirs",
+            "max-time",
+            "output",
+            "proto",
+            "proxy",
+            "range",
+            "referer",
+            "request",
+            "resolve",
+            "retry",
+            "upload-file",
+            "url-query",
+            "user",
+            "user-agent",
+            "write-out",
+        ],
+        ..with_marks(&["curl"], NAMES_A_FILE)
+    },
+    with_marks(&["wget"], NAMES_A_FILE),
     Known {
         first: FirstElement::Options,
         ..with_marks(
@@ -360,6 +436,33 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn a_url_that_a_caller_begins_leads_to_a_web_server() {
+        let curl = Known::of("curl");
+        for url in ["http://a/b", "HTTPS://a", "a", "a.b:80/c?d=e:/f", "[::1]:80/a", "http://{a,b}/[1-9]"] {
+            assert_eq!(curl.refuses_operand(url), None, "{url}");
+        }
+        for url in [
+            "file:///a",
+            "file:/a",
+            "FILE:///a",
+            " file:///a",
+            "gopher://a/_b",
+            "dict://a/d",
+            "{file,x}:///a",
+            "[f-f]ile:///a",
+            "f{ile:///a,x}",
+            "{/,file:/a}",
+            "[f-f]x",
+            "https{:,}//a",
+        ] {
+            assert!(curl.refuses_operand(url).is_some(), "{url}");
+        }
+        assert_eq!(Known::of("git").refuses_operand("file:///a"), None);
+        assert!(curl.takes_next("-sd") && curl.takes_next("--data") && !curl.takes_next("-sS"));
+        assert!(!curl.takes_next("--url") && !curl.takes_next("--silent"));
     }
 
     #[test]

@@ -91,6 +91,7 @@ pub fn fill(groups: &[ArgumentGroup], values: &Values<'_>) -> Result<Vec<Arg>, R
 pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
     let mut line = Vec::with_capacity(elements.len() + 1);
     let dashes_at = dashes_at(elements, known);
+    let mut is_value = false;
     for (index, element) in elements.iter().enumerate() {
         if dashes_at == Some(index) {
             line.push("--".to_owned());
@@ -101,7 +102,15 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
                 "the author writes the options of this command out",
             ));
         }
-        line.push(element.settle(known)?);
+        let text = element.settle(known)?;
+        if let Some(why) = known.refuses_operand(&text).filter(|_| !is_value && element.begins_with_value()) {
+            return Err(refused(
+                format!("`{element}` {why}"),
+                "begin the value with `http://` or `https://`",
+            ));
+        }
+        is_value = !is_value && element.as_literal().is_some_and(|literal| known.takes_next(literal));
+        line.push(text);
     }
     too_many(line.len())?;
     let bytes: usize = line.iter().map(|element| element.len() + 1).sum();

@@ -5,17 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 use toolgate_spec::{model::ToolSpec, project};
 
-use crate::survey::CallGrants;
+use crate::survey::{CallGrants, Surveyor};
 
-/// Names of top-level arguments; lists of paths count by the name of the list.
-pub fn names(spec: &ToolSpec) -> Result<BTreeSet<String>, String> {
+/// Names of top-level arguments; lists of paths count by the name of the list. One that holds a path anywhere counts too:
+/// where the survey does not judge it, it is handed to nobody.
+pub fn names(spec: &ToolSpec, surveyor: &Surveyor) -> Result<BTreeSet<String>, String> {
     let schema = project::input_schema(spec).map_err(|error| error.to_string())?;
-    let touches = &spec.governance.touches;
     let properties = schema.get("properties").and_then(Value::as_object);
-    let is_path = |(name, property): &(&String, &Value)| {
-        let mut declared = touches.read.iter().chain(&touches.write);
-        declared.any(|pattern| pattern.matches(&[name.as_str()])) || says_path(property)
-    };
+    let is_path = |(name, property): &(&String, &Value)| surveyor.judges_path(name) || says_path(property);
     Ok(properties.into_iter().flatten().filter(is_path).map(|(name, _)| name.clone()).collect())
 }
 

@@ -100,8 +100,9 @@ impl CliTool {
     ) -> Result<Self, String> {
         let program = Program::find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
         let known = Known::of(&program.name);
-        let paths = paths::names(&spec)?;
         check_way_out(policy)?;
+        let surveyor = Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command();
+        let paths = paths::names(&spec, &surveyor)?;
         if let CommandBody::Manifest(cli) = &body {
             check_program(cli, &program)?;
             check_shell(&cli.command, policy)?;
@@ -127,7 +128,7 @@ impl CliTool {
             limits: limits(policy, deadline),
             deadline: Duration::from_millis(deadline),
             reader: Reader::new(body.output(), shape)?,
-            surveyor: Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command(),
+            surveyor,
             literals: statics::literals(&spec),
             paths,
             known,

@@ -14,6 +14,16 @@ use super::WithoutNetwork;
 pub struct Field {
     pattern: FieldPattern,
     kind: EffectKind,
+    spelling: Spelling,
+}
+
+/// How must a host be named?
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Spelling {
+    /// By a URL, or by its bare name.
+    Any,
+    /// By a URL with its scheme: without one, programs that take URLs may find a file by it.
+    Url,
 }
 
 /// One value that names something.
@@ -21,6 +31,7 @@ pub struct Field {
 pub struct Named<'v> {
     pub kind: EffectKind,
     pub text: &'v str,
+    pub spelling: Spelling,
 }
 
 pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNetwork) -> Vec<Field> {
@@ -33,7 +44,7 @@ pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNet
     let mut fields: Vec<Field> = declared
         .into_iter()
         .flat_map(|(patterns, kind)| patterns.iter().map(move |pattern| (pattern.clone(), kind)))
-        .map(|(pattern, kind)| Field { pattern, kind })
+        .map(|(pattern, kind)| Field { pattern, kind, spelling: Spelling::Any })
         .collect();
     // A path of a tool that only reads is read. Of another one it may be written, and the stricter reading counts.
     let path_kind = match spec.governance.classification {
@@ -45,18 +56,24 @@ pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNet
         let reaches_out =
             policy.network.mode.value != NetworkMode::Blocked || without_network == WithoutNetwork::Ask;
         from_schema(input, input, &mut Vec::new(), &mut |path, format| {
-            let kind = match format {
-                "path" => path_kind,
+            let (kind, spelling) = match format {
+                "path" => (path_kind, Spelling::Any),
                 // Without a network a URL is a text like any other.
-                "uri" | "url" | "hostname" if reaches_out => EffectKind::Fetch,
+                "uri" | "url" if reaches_out => (EffectKind::Fetch, Spelling::Url),
+                "hostname" if reaches_out => (EffectKind::Fetch, Spelling::Any),
                 _ => return,
             };
             if let Ok(pattern) = FieldPattern::parse(&format!(".{}", path.join("."))) {
-                fields.push(Field { pattern, kind });
+                fields.push(Field { pattern, kind, spelling });
             }
         });
     }
     fields
+}
+
+pub fn name_path(fields: &[Field], name: &str) -> bool {
+    let is_path = |field: &&Field| matches!(field.kind, EffectKind::Read | EffectKind::Write);
+    fields.iter().filter(is_path).any(|field| field.pattern.matches(&[name]))
 }
 
 /// Every text of the arguments that a field names, in the order of the arguments.
@@ -74,9 +91,10 @@ fn collect<'v>(fields: &[Field], value: &'v Value, path: &mut Vec<&'v str>, foun
     match value {
         Value::String(text) => {
             for field in fields.iter().filter(|field| field.pattern.matches(path)) {
-                let named = Named { kind: field.kind, text };
-                if !found.contains(&named) {
-                    found.push(named);
+                match found.iter_mut().find(|known| known.kind == field.kind && known.text == text) {
+                    // What is named twice is judged once, by the stricter of the two.
+                    Some(known) => known.spelling = known.spelling.max(field.spelling),
+                    None => found.push(Named { kind: field.kind, text, spelling: field.spelling }),
                 }
             }
         }

@@ -190,6 +190,54 @@ fn a_tool_without_a_network_may_ask_for_one() {
     assert!(found.questions.is_empty() && found.touches.is_empty());
 }
 
+/// Programs that fetch take some texts for files; they must not pass for hosts.
+#[test]
+fn a_file_is_no_host() {
+    let world = World::new();
+    let files = [
+        "file:/etc/passwd",
+        "FILE:/etc/passwd",
+        "file:",
+        "file:\\etc",
+        "http:/docs.example.com/",
+        "/etc",
+        "//etc",
+    ];
+    let open = FETCH
+        .replace("access: limited", "access: full")
+        .replace("    allowedHosts: [docs.example.com]\n", "")
+        .replace("    requireApprovalForUnknownHosts: true\n", "");
+    let hostname = open.replace("format: uri", "format: hostname");
+    let declared = open.replace("format: uri", "description: x") + "touches: {connect: [.url]}\n";
+    for manifest in [FETCH, open.as_str(), hostname.as_str(), declared.as_str()] {
+        for file in files {
+            world.refuses(manifest, &json!({ "url": file }), Reason::ArgumentRefused);
+        }
+    }
+    for manifest in [FETCH, open.as_str()] {
+        for url in [
+            "docs/example",
+            "docs.example.com",
+            "docs.example.com:443/a",
+            "file:///etc/passwd",
+            "gopher://docs.example.com/_x",
+            "dict://docs.example.com/d:x",
+            "smb://docs.example.com/x",
+            "data:,x",
+            "{file:/etc/passwd,x}",
+            "@docs.example.com",
+            "-K/etc/passwd",
+            "https://docs.example.com /x",
+        ] {
+            world.refuses(manifest, &json!({ "url": url }), Reason::ArgumentRefused);
+        }
+    }
+    for manifest in [&hostname, &declared] {
+        let bare = world.survey(manifest, &json!({ "url": "docs.example.com:443" })).unwrap();
+        assert_eq!(bare.touches[0].target, "docs.example.com:443");
+    }
+}
+
 #[test]
 fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
     let world = World::new();

@@ -211,6 +211,18 @@ fn what_means_more_to_a_command_than_itself_is_refused() {
     }
     refuses("curl", "'--data={text}'", &json!({ "text": "@/etc/passwd" }), "file to send");
     refuses("curl", "'-d'\n'{text}'", &json!({ "text": "@/etc/passwd" }), "file to send");
+    for value in ["file:///etc/passwd", "file:/etc/passwd", "{file,x}:///etc/passwd", "dict://a:1/x"] {
+        refuses("curl", "'--silent'\n'{text}'", &json!({ "text": value }), "begins with");
+        refuses("curl", "'--url'\n'{text}'", &json!({ "text": value }), "begins with");
+    }
+    refuses("curl", "'{text}://host/'", &json!({ "text": "file" }), "not the web");
+    let sent = json!({ "text": "file:/a" });
+    check(
+        "curl",
+        "'--data'\n'{text}'\n'api.example.com'",
+        &sent,
+        &["curl", "--data", "file:/a", "api.example.com"],
+    );
     refuses("tar", "'-tf'\n'{text}'", &json!({ "text": "host:file" }), "another machine");
     for value in ["a b", "x;id", "$(id)", "`id`", "a|b", "a>b", "a\"b", "*"] {
         refuses("ssh", "'host'\n'ls'\n'{text}'", &json!({ "text": value }), "a shell at the other end");

@@ -2,6 +2,7 @@
 //!
 //! The families of injection and traversal, and option injection for the commands that are famous for it. For every
 //! generated value a call is either refused, or its line has the elements of a harmless call with the value in its place.
+//! What the real programs make of such lines is tried in `jailed/reach.rs`.
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ impl Case {
     fn new(manifest: &str, param: &'static str, harmless: Value) -> Self {
         let world = World::new();
         world.write("workspace/harmless", "x");
+        world.write("workspace/other", "x");
         let (tool, recorder) = world.with_stand_in(manifest);
         call(&tool, &harmless).unwrap();
         let expected = recorder.last().argv;
@@ -50,17 +52,21 @@ impl Case {
         let Some((element, before)) = changed.next() else { return Ok(None) };
         prop_assert!(changed.next().is_none(), "{:?} and {:?}", argv, self.expected);
         prop_assert!(!element.chars().any(char::is_control), "{:?}", element);
-        // What the author wrote around the value still stands around it.
-        let harmless = self.harmless[self.param].as_str().unwrap();
-        let (start, end) = match before.split_once(harmless) {
-            Some(around) if !before.starts_with(&self.workspace) => around,
-            _ => ("", ""),
-        };
-        // Of a path, the folder itself is inside too.
-        let start = start.trim_end_matches('/');
-        prop_assert!(element.starts_with(start) && element.ends_with(end), "{:?}", element);
-        prop_assert!(start.starts_with('-') || !element.starts_with('-'), "{:?} is an option", element);
+        if let Some((option, _)) = before.split_once(&self.workspace) {
+            let path = element.strip_prefix(option);
+            prop_assert!(path.is_some_and(|path| self.is_inside(path)), "{:?}", element);
+        } else {
+            // The value as it was given, in what the author wrote around it.
+            let (start, end) = before.split_once(self.harmless[self.param].as_str().unwrap()).unwrap();
+            prop_assert_eq!(element.as_str(), format!("{start}{value}{end}"));
+            prop_assert!(start.starts_with('-') || !element.starts_with('-'), "{:?} is an option", element);
+        }
         Ok(Some(element.clone()))
+    }
+
+    /// Absolute, in the workspace, without a way out of it.
+    fn is_inside(&self, path: &str) -> bool {
+        format!("{path}/").starts_with(&self.workspace) && !path.split('/').any(|part| part == "..")
     }
 }
 
@@ -94,71 +100,68 @@ fn nasty() -> impl Strategy<Value = String> {
     .prop_filter("empty", |value| !value.is_empty())
 }
 
+/// Besides what holds for all: what an element must not be, because this program would see more in it than a value.
 macro_rules! unharmed {
-    ($($name:ident: $manifest:expr, $param:literal, $harmless:expr, $also:expr;)*) => {$(
+    ($($name:ident: $manifest:expr, $param:literal, $harmless:expr $(, $means_more:expr)?;)*) => {$(
         #[test]
         fn $name() {
             let case = Case::new(&$manifest, $param, $harmless);
-            let also: fn(&Case, &str) -> bool = $also;
+            // Neither is everything refused, nor nothing.
+            assert!(case.check("other").unwrap().is_some());
+            assert_eq!(case.check("a\nb").unwrap(), None);
+            let meanings: &[fn(&str) -> bool] = &[$($means_more)?];
             proptest!(ProptestConfig::with_cases(192), |(value in nasty())| {
                 if let Some(element) = case.check(&value)? {
-                    prop_assert!(also(&case, &element), "{:?} became {:?}", value, element);
+                    let means_more = meanings.iter().any(|means_more| means_more(&element));
+                    prop_assert!(!means_more, "{:?} became {:?}", value, element);
                 }
             });
         }
     )*};
 }
 
-/// Absolute, in the workspace, without a way out of it.
-fn is_inside(case: &Case, element: &str) -> bool {
-    let path = element.strip_prefix("--file=").unwrap_or(element);
-    format!("{path}/").starts_with(&case.workspace) && !path.split('/').any(|part| part == "..")
-}
-
 unharmed! {
-    git_revision: shipped("git_log"), "revision", json!({ "count": 1, "revision": "harmless" }), |_, _| true;
-    git_path: shipped("git_log"), "path", json!({ "count": 1, "path": "harmless" }), |_, _| true;
-    git_show: shipped("git_show_file"), "revision", json!({ "revision": "harmless", "path": "x" }), |_, element| {
-        !element.starts_with('-') && element.ends_with(":x")
+    git_revision: shipped("git_log"), "revision", json!({ "count": 1, "revision": "harmless" });
+    git_path: shipped("git_log"), "path", json!({ "count": 1, "path": "harmless" });
+    git_show: shipped("git_show_file"), "revision", json!({ "revision": "harmless", "path": "x" });
+    git_range: shipped("git_diff_branches"), "head", json!({ "base": "main", "head": "harmless" });
+    git_operand: tried("git", "log, '{x}'", ""), "x", json!({ "x": "harmless" });
+    grep_text: shipped("search_code"), "text", json!({ "text": "harmless", "folder": "." });
+    grep_folder: shipped("search_code"), "folder", json!({ "text": "x", "folder": "harmless" });
+    grep_operand: tried("grep", "x, '{x}'", ""), "x", json!({ "x": "harmless" });
+    cat_path: shipped("read_file"), "path", json!({ "path": "harmless" });
+    path_in_an_option: tried("cat", "'--file={x}'", ", format: path"), "x", json!({ "x": "harmless" });
+    find_start: tried("find", "'{x}', '-maxdepth', '1'", ""), "x", json!({ "x": "harmless" }), begins_an_expression;
+    find_name: tried("find", "src, '-name', '{x}'", ""), "x", json!({ "x": "harmless" }), begins_an_expression;
+    tar_archive: tried("tar", "'-tf', '{x}'", ""), "x", json!({ "x": "harmless" }), |element| {
+        element.contains([':', '@'])
     };
-    git_range: shipped("git_diff_branches"), "head", json!({ "base": "main", "head": "harmless" }), |_, element| {
-        element.starts_with("main...")
+    tar_member: tried("tar", "'--extract', '--file=a.tar', '{x}'", ""), "x", json!({ "x": "harmless" }), |element| {
+        element.contains([':', '@'])
     };
-    git_operand: tried("git", "log, '{x}'", ""), "x", json!({ "x": "harmless" }), |_, _| true;
-    grep_text: shipped("search_code"), "text", json!({ "text": "harmless", "folder": "." }), |_, element| {
-        element.starts_with("--regexp=")
+    curl_url: tried("curl", "'--silent', '{x}'", ""), "x", json!({ "x": "harmless" }), |element| {
+        element.starts_with('@') || has_other_scheme(element)
     };
-    grep_folder: shipped("search_code"), "folder", json!({ "text": "x", "folder": "harmless" }), is_inside;
-    grep_operand: tried("grep", "x, '{x}'", ""), "x", json!({ "x": "harmless" }), |_, _| true;
-    cat_path: shipped("read_file"), "path", json!({ "path": "harmless" }), is_inside;
-    path_in_an_option: tried("cat", "'--file={x}'", ", format: path"), "x", json!({ "x": "harmless" }), is_inside;
-    find_start: tried("find", "'{x}', '-maxdepth', '1'", ""), "x", json!({ "x": "harmless" }), |_, element| {
-        !element.starts_with(['(', ')', '!', ',', '-'])
+    curl_data: tried("curl", "'--data', '{x}', 'https://api.example.com/'", ""), "x", json!({ "x": "harmless" }), |element| {
+        element.starts_with(['@', '<'])
     };
-    find_name: tried("find", "src, '-name', '{x}'", ""), "x", json!({ "x": "harmless" }), |_, element| {
-        !element.starts_with(['(', ')', '!', ',', '-'])
-    };
-    tar_archive: tried("tar", "'-tf', '{x}'", ""), "x", json!({ "x": "harmless" }), |_, element| {
-        !element.contains([':', '@'])
-    };
-    tar_member: tried("tar", "'--extract', '--file=a.tar', '{x}'", ""), "x", json!({ "x": "harmless" }), |_, element| {
-        !element.contains([':', '@'])
-    };
-    curl_url: tried("curl", "'--globoff', '{x}'", ""), "x", json!({ "x": "harmless" }), |_, element| {
-        !element.starts_with('@')
-    };
-    curl_data: tried("curl", "'--data', '{x}', 'https://api.example.com/'", ""), "x", json!({ "x": "harmless" }), |_, element| {
-        !element.starts_with(['@', '<'])
-    };
-    curl_path: tried("curl", "'https://api.example.com/{x}'", ""), "x", json!({ "x": "harmless" }), |_, element| {
-        element.starts_with("https://api.example.com/")
-    };
-    ssh_host: tried("ssh", "'{x}', uptime", ""), "x", json!({ "x": "harmless" }), is_plain;
-    ssh_argument: tried("ssh", "host, ls, '{x}'", ""), "x", json!({ "x": "harmless" }), is_plain;
-    unknown_command: tried("'true'", "sub, '{x}', '--o={x}'", "").replace("'--o={x}'", "end"), "x", json!({ "x": "harmless" }), |_, _| true;
+    curl_path: tried("curl", "'https://api.example.com/{x}'", ""), "x", json!({ "x": "harmless" });
+    ssh_host: tried("ssh", "'{x}', uptime", ""), "x", json!({ "x": "harmless" }), |element| !is_plain(element);
+    ssh_argument: tried("ssh", "host, ls, '{x}'", ""), "x", json!({ "x": "harmless" }), |element| !is_plain(element);
+    unknown_command: tried("'true'", "sub, '{x}', end", ""), "x", json!({ "x": "harmless" });
 }
 
-fn is_plain(_: &Case, element: &str) -> bool {
+fn begins_an_expression(element: &str) -> bool {
+    element.starts_with(['(', ')', '!', ',', '-'])
+}
+
+/// One that does not lead to a web server. `file:/etc/passwd` has one as well.
+fn has_other_scheme(element: &str) -> bool {
+    let is_web = |scheme: &str| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+    element.split_once(":/").is_some_and(|(scheme, _)| !scheme.contains('/') && !is_web(scheme))
+}
+
+fn is_plain(element: &str) -> bool {
     element.chars().all(|c| c.is_ascii_alphanumeric() || "._@%+=,/-".contains(c))
 }
 
@@ -175,6 +178,7 @@ fn harmless_values_are_not_refused() {
 fn a_program_gets_exactly_what_was_said() {
     let world = World::new();
     let tool = world.handlers(Arc::new(Unjailed)).runnable(world.load(&shipped("echo_message")).unwrap());
+    call(&tool, &json!({ "message": "not everything is refused" })).unwrap();
     proptest!(ProptestConfig::with_cases(48), |(value in nasty())| {
         if let Ok(report) = call(&tool, &json!({ "message": value })) {
             let said = report.outcome.unwrap().unwrap();
@@ -214,6 +218,10 @@ const FAMILIES: &[&str] = &[
     "~",
     "~root",
     "file:///etc/passwd",
+    "file:/etc/passwd",
+    "FILE:///etc/passwd",
+    "{file,x}:///etc/passwd",
+    "gopher://127.0.0.1:1/_x",
     "\0",
     "\x1b]0;x\x07",
     "\u{9b}2J",

@@ -40,7 +40,7 @@ pub const ALL: [(&str, fn()); 13] = [
 /// One for all cases, as a gateway has one.
 static JAILER: LazyLock<Jailer> = LazyLock::new(|| Jailer::start(&env::current_exe().unwrap()).unwrap());
 
-fn launcher() -> Arc<dyn Launch> {
+pub fn launcher() -> Arc<dyn Launch> {
     let resolver = SystemResolver::with_servers(&[]).unwrap();
     // Roots that sign for nobody; none of this speaks TLS.
     let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();

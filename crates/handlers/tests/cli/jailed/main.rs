@@ -16,6 +16,7 @@ mod cases;
 #[expect(dead_code, reason = "some of it is for the other binary")]
 mod catalog;
 mod client;
+mod reach;
 #[path = "../world.rs"]
 #[expect(dead_code, reason = "what stands in for the jail belongs to the other binary")]
 mod world;
@@ -34,21 +35,22 @@ fn main() -> ExitCode {
         return client::main(rest);
     }
     if arguments.iter().any(|word| word == "--list") {
-        for (name, _) in cases::ALL {
+        for (name, _) in cases::ALL.into_iter().chain(reach::ALL) {
             println!("{name}: test");
         }
         return ExitCode::SUCCESS;
     }
     let wanted = arguments.iter().find(|word| !word.starts_with('-')).map_or("", String::as_str);
     let failed: Vec<&str> = cases::ALL
-        .iter()
+        .into_iter()
+        .chain(reach::ALL)
         .filter(|(name, _)| name.contains(wanted))
         .filter(|(name, run)| {
             let is_well = panic::catch_unwind(run).is_ok();
             println!("test {name} ... {}", if is_well { "ok" } else { "FAILED" });
             !is_well
         })
-        .map(|(name, _)| *name)
+        .map(|(name, _)| name)
         .collect();
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,0 +1,244 @@
+//! Tools of the kind that one is tempted to write, and what arguments make of them: nothing.
+
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+
+use super::{canary::Canary, corpus, options};
+use crate::cases;
+
+/// A tool with one parameter, `x`.
+#[derive(Clone, Copy, Debug)]
+pub struct Tempting {
+    pub command: &'static str,
+    pub args: &'static str,
+    /// What the parameter's schema says besides that it is a text.
+    pub schema: &'static str,
+    pub cwd: Option<&'static str>,
+    pub allowed: &'static str,
+    pub network: &'static str,
+    pub harmless: &'static str,
+    /// What a harmless call says.
+    pub answer: &'static str,
+    /// For one that names paths: a folder that it may name paths in.
+    pub below: Option<&'static str>,
+}
+
+const TEXT: Tempting = Tempting {
+    command: "",
+    args: "",
+    schema: "",
+    cwd: Some("$WORKSPACE/inside"),
+    allowed: "$WORKSPACE/inside",
+    network: "",
+    harmless: "",
+    answer: "",
+    below: None,
+};
+
+/// It sees no more than the path named.
+const PATH: Tempting = Tempting {
+    schema: ", format: path",
+    cwd: None,
+    allowed: "$WORKSPACE/inside/docs",
+    harmless: "inside/docs",
+    below: Some("inside/docs"),
+    ..TEXT
+};
+
+pub const GIT_REVISION: Tempting = Tempting {
+    command: "git",
+    args: "log, '--format=%s', '{x}', '--', docs",
+    harmless: "main",
+    answer: "first",
+    ..TEXT
+};
+
+const GIT_PATH: Tempting =
+    Tempting { args: "log, '--format=%s', main, '--', '{x}'", harmless: "docs/a.txt", ..GIT_REVISION };
+
+pub const GIT_REMOTE: Tempting = Tempting {
+    args: "ls-remote, '{x}'",
+    schema: ", format: url",
+    network: ONE_HOST,
+    harmless: "http://{ALLOWED}/x",
+    answer: "fatal",
+    ..GIT_REVISION
+};
+
+pub const GREP_PATTERN: Tempting = Tempting {
+    command: "grep",
+    args: "'--recursive', '{x}', docs",
+    harmless: "hello",
+    answer: "hello docs",
+    ..TEXT
+};
+
+const GREP_PATH: Tempting =
+    Tempting { command: "grep", args: "'--recursive', hello, '{x}'", answer: "hello docs", ..PATH };
+
+pub const FIND_NAME: Tempting =
+    Tempting { command: "find", args: "docs, '-name', '{x}'", harmless: "a.*", answer: "docs/a.txt", ..TEXT };
+
+const FIND_START: Tempting =
+    Tempting { command: "find", args: "'{x}', '-maxdepth', '2'", answer: "docs/a.txt", ..PATH };
+
+const TAR_LIST: Tempting = Tempting {
+    command: "tar",
+    args: "'--list', '--file={x}'",
+    allowed: "$WORKSPACE/inside/archives",
+    harmless: "inside/archives/a.tar",
+    answer: "docs/a.txt",
+    below: Some("inside/archives"),
+    ..PATH
+};
+
+const TAR_EXTRACT: Tempting = Tempting {
+    args: "'--extract', '--verbose', '--same-permissions', '--no-same-owner', '--file={x}'",
+    cwd: Some("$WORKSPACE/inside/out"),
+    allowed: "$WORKSPACE/inside/archives, $WORKSPACE/inside/out",
+    ..TAR_LIST
+};
+
+pub const TAR_MEMBER: Tempting = Tempting {
+    command: "tar",
+    args: "'--extract', '--to-stdout', '--file=archives/a.tar', '{x}'",
+    harmless: "docs/a.txt",
+    answer: "hello docs",
+    ..TEXT
+};
+
+pub const CURL_LISTED: Tempting = Tempting {
+    command: "curl",
+    args: "'--silent', '--show-error', '{x}'",
+    schema: ", format: url",
+    network: ONE_HOST,
+    harmless: "http://{ALLOWED}/",
+    answer: "served",
+    ..TEXT
+};
+
+/// Every public host, of which there is none in a test.
+pub const CURL_OPEN: Tempting = Tempting {
+    network: ", network: {access: full}",
+    harmless: "http://nowhere.test/",
+    answer: "nowhere.test",
+    ..CURL_LISTED
+};
+
+pub const CURL_WITHOUT_NETWORK: Tempting = Tempting { network: "", answer: "onnect", ..CURL_LISTED };
+
+pub const SSH_HOST: Tempting = Tempting {
+    command: "ssh",
+    args: "'-o', BatchMode=yes, '-p', '{PORT}', '{x}', uptime",
+    network: ONE_HOST,
+    harmless: "127.0.0.1",
+    answer: "connect to host",
+    ..TEXT
+};
+
+const ONE_HOST: &str = ", network: {access: limited, allowedHosts: ['127.0.0.1'], blockPrivateIPs: false}";
+
+impl Tempting {
+    pub fn manifest(&self, canary: &Canary) -> String {
+        let Self { command, args, schema, allowed, network, harmless, .. } = self;
+        let cwd = self.cwd.map(|folder| format!(", cwd: {folder}")).unwrap_or_default();
+        canary.fill(&format!(
+            "
+name: tried
+description: Is tried. Returns text.
+classification: write
+input: {{type: object, required: [x], properties: {{x: {{type: string{schema}}}}}}}
+testInput: {{x: '{harmless}'}}
+handler: {{cli: {{command: {command}, args: [{args}]{cwd}, timeout: 10000}}}}
+capability:
+  {{execution: {{sandbox: process, allowedPaths: [{allowed}], blockedPaths: ['$WORKSPACE/**/.env*'], timeout: 10000}}{network}}}
+"
+        ))
+    }
+
+    /// The corpus, and for paths also the corpus below a folder where paths may be.
+    fn words(&self, canary: &Canary, options: &[&str]) -> Vec<String> {
+        let common = corpus::common().map(|word| canary.fill(&word)).collect::<Vec<_>>();
+        let below = self.below.map(|folder| common.iter().map(move |word| format!("{folder}/{word}")));
+        let below: Vec<String> = below.into_iter().flatten().collect();
+        let options = options.iter().map(|word| canary.fill(word));
+        options.chain(common).chain(below).collect()
+    }
+}
+
+/// Calls a tool with all of the corpus and with what can be made of it.
+#[track_caller]
+fn holds(tempting: &Tempting, options: &[&str]) {
+    let canary = Canary::new(cases::launcher());
+    let tool = canary.runnable(canary.world.load(&tempting.manifest(&canary)).unwrap());
+    let harmless = canary.call(&tool, &canary.fill(tempting.harmless));
+    assert!(
+        harmless.wrong.is_empty() && harmless.said.contains(tempting.answer),
+        "{tempting:?} {harmless:?}"
+    );
+    let words = tempting.words(&canary, options);
+    let mut ran = 0;
+    for word in &words {
+        let seen = canary.call(&tool, word);
+        assert!(seen.wrong.is_empty(), "{tempting:?} with {word:?}: {seen:?}");
+        ran += usize::from(seen.has_run);
+    }
+    // Neither is everything refused, nor nothing.
+    assert!(ran > 0 && ran < words.len(), "{tempting:?}: {ran} of {} ran", words.len());
+    let config = Config {
+        cases: 24,
+        failure_persistence: None,
+        // What a failed case has done would be found again with every smaller one.
+        max_shrink_iters: 0,
+        rng_seed: RngSeed::Fixed(3),
+        ..Config::default()
+    };
+    let made = TestRunner::new(config).run(&corpus::made_of(words), |word| {
+        let seen = canary.call(&tool, &word);
+        if seen.wrong.is_empty() { Ok(()) } else { Err(TestCaseError::fail(format!("{seen:?}"))) }
+    });
+    assert!(made.is_ok(), "{tempting:?}: {made:?}");
+}
+
+pub fn git() {
+    holds(&GIT_REVISION, options::GIT);
+    holds(&GIT_PATH, options::GIT);
+    holds(&GIT_REMOTE, &[options::REMOTES, options::URLS].concat());
+}
+
+pub fn grep() {
+    holds(&GREP_PATTERN, options::GREP);
+    holds(&GREP_PATH, options::GREP);
+}
+
+pub fn find() {
+    holds(&FIND_NAME, options::FIND);
+    holds(&FIND_START, options::FIND);
+}
+
+pub fn tar() {
+    holds(&TAR_LIST, options::TAR);
+    holds(&TAR_EXTRACT, options::TAR);
+    holds(&TAR_MEMBER, options::TAR);
+}
+
+pub fn curl() {
+    for tempting in [CURL_LISTED, CURL_OPEN, CURL_WITHOUT_NETWORK] {
+        holds(&tempting, &[options::URLS, options::OTHER_SCHEMES].concat());
+    }
+}
+
+/// Whatever the network: what is not the web is refused before there is a process.
+pub fn curl_schemes_start_nothing() {
+    let canary = Canary::new(cases::launcher());
+    for tempting in [CURL_LISTED, CURL_OPEN, CURL_WITHOUT_NETWORK] {
+        let tool = canary.runnable(canary.world.load(&tempting.manifest(&canary)).unwrap());
+        for word in options::OTHER_SCHEMES {
+            let seen = canary.call(&tool, &canary.fill(word));
+            assert!(!seen.has_run && seen.wrong.is_empty(), "{} with {word:?}: {seen:?}", tempting.network);
+        }
+    }
+}
+
+pub fn ssh() {
+    holds(&SSH_HOST, options::SSH);
+}
