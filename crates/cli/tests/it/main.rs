@@ -25,6 +25,7 @@ mod generated;
 mod help;
 mod import_export;
 mod js;
+mod leavings;
 mod ledger;
 mod malformed;
 mod many_files;

@@ -18,7 +18,7 @@ use toolgate_sandbox::{
 use crate::gateway::{Gateway, NoSecrets, document};
 
 #[track_caller]
-fn returned(report: &JsReport) -> &Value {
+pub fn returned(report: &JsReport) -> &Value {
     match &report.outcome {
         Ok(Returned::Value(value)) => value,
         other => panic!("{other:?}"),
@@ -28,42 +28,6 @@ fn returned(report: &JsReport) -> &Value {
 #[track_caller]
 fn code(report: &JsReport) -> FailureCode {
     report.outcome.as_ref().unwrap_err().code
-}
-
-/// What the first call of a pair leaves behind, and what the second looks for.
-const LEAVES: &str = r#"
-globalThis.left = 1; Object.prototype.left = 2; Array.prototype.push = () => "left"; Symbol.for("left").description;
-Function.prototype.call = null; Promise.prototype.then = function () { return this; }; JSON.stringify = () => "left";
-Math.left = 3; console.log = () => {}; setTimeout(() => { globalThis.late = 1; }, 1000); Date.now = () => 7;
-globalThis.registry = new FinalizationRegistry(() => {}); globalThis.weak = new WeakRef({}); /left/g.lastIndex = 4;
-delete globalThis.URL; Error.stackTraceLimit = 1; Intl.left = 5; Uint8Array.prototype.left = 6;
-return 1;
-"#;
-
-const LOOKS: &str = r#"
-const found = [];
-for (const name of ["left", "late", "registry", "weak"]) if (name in globalThis) found.push(name);
-if ({}.left !== undefined) found.push("Object.prototype");
-if ([].push(1) !== 1) found.push("Array.prototype.push");
-if (Math.left || Intl.left || new Uint8Array(1).left) found.push("namespace");
-if (typeof Function.prototype.call !== "function") found.push("call");
-if (JSON.stringify([1]) !== "[1]") found.push("JSON");
-if (Date.now() === 7) found.push("Date");
-if (typeof URL !== "function") found.push("URL");
-await Promise.resolve(1);
-return found;
-"#;
-
-#[test]
-fn nothing_survives_a_call() {
-    let gateway = Gateway::with(|config| config.workers = 1);
-    let (leaves, looks) = (gateway.tool(&document(LEAVES)), gateway.tool(&document(LOOKS)));
-    for pair in 0..10_000 {
-        let (first, second) = if pair % 2 == 0 { ("ann", "bob") } else { ("bob", "ann") };
-        let _ = gateway.run_as(first, &leaves, &json!({}), &NoSecrets);
-        let report = gateway.run_as(second, &looks, &json!({}), &NoSecrets);
-        assert_eq!(returned(&report), &json!([]), "pair {pair}");
-    }
 }
 
 #[test]
