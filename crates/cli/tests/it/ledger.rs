@@ -130,7 +130,7 @@ fn name_behind<'row>(parts: &[&'row str]) -> Option<&'row str> {
 /// A function of this name, or a row of a table of tests.
 fn has(file: &Path, name: &str) -> bool {
     let Ok(text) = fs::read_to_string(file) else { return false };
-    let function = match file.extension().and_then(|extension| extension.to_str()) {
+    let function = match file.extension().and_then(std::ffi::OsStr::to_str) {
         Some("c") => return text.contains(&format!(" {name}(")),
         Some("js") => "function",
         _ => "fn",
