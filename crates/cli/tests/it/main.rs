@@ -27,6 +27,8 @@ mod generated;
 mod help;
 mod import_export;
 mod js;
+mod leavings;
+mod ledger;
 mod local_pass;
 mod malformed;
 mod many_files;

@@ -1,18 +1,24 @@
 //! Workers are shared as configured, replaced when they misbehave, and never take the gateway with them.
 
-use std::{collections::HashSet, fs, os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
+use std::{
+    collections::HashSet,
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use toolgate_handlers::{FailureCode, JsReport, Returned};
 use toolgate_sandbox::{
-    Isolation, Namespaces, Part, Required,
+    Isolation, Namespaces, Part, Required, WORKER_NAME,
     wire::{Done, Effect, Ending, FetchCall, FileCall, FromWorker, Redirect, Usage},
 };
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
 #[track_caller]
-fn returned(report: &JsReport) -> &Value {
+pub fn returned(report: &JsReport) -> &Value {
     match &report.outcome {
         Ok(Returned::Value(value)) => value,
         other => panic!("{other:?}"),
@@ -22,42 +28,6 @@ fn returned(report: &JsReport) -> &Value {
 #[track_caller]
 fn code(report: &JsReport) -> FailureCode {
     report.outcome.as_ref().unwrap_err().code
-}
-
-/// What the first call of a pair leaves behind, and what the second looks for.
-const LEAVES: &str = r#"
-globalThis.left = 1; Object.prototype.left = 2; Array.prototype.push = () => "left"; Symbol.for("left").description;
-Function.prototype.call = null; Promise.prototype.then = function () { return this; }; JSON.stringify = () => "left";
-Math.left = 3; console.log = () => {}; setTimeout(() => { globalThis.late = 1; }, 1000); Date.now = () => 7;
-globalThis.registry = new FinalizationRegistry(() => {}); globalThis.weak = new WeakRef({}); /left/g.lastIndex = 4;
-delete globalThis.URL; Error.stackTraceLimit = 1; Intl.left = 5; Uint8Array.prototype.left = 6;
-return 1;
-"#;
-
-const LOOKS: &str = r#"
-const found = [];
-for (const name of ["left", "late", "registry", "weak"]) if (name in globalThis) found.push(name);
-if ({}.left !== undefined) found.push("Object.prototype");
-if ([].push(1) !== 1) found.push("Array.prototype.push");
-if (Math.left || Intl.left || new Uint8Array(1).left) found.push("namespace");
-if (typeof Function.prototype.call !== "function") found.push("call");
-if (JSON.stringify([1]) !== "[1]") found.push("JSON");
-if (Date.now() === 7) found.push("Date");
-if (typeof URL !== "function") found.push("URL");
-await Promise.resolve(1);
-return found;
-"#;
-
-#[test]
-fn nothing_survives_a_call() {
-    let gateway = Gateway::with(|config| config.workers = 1);
-    let (leaves, looks) = (gateway.tool(&document(LEAVES)), gateway.tool(&document(LOOKS)));
-    for pair in 0..10_000 {
-        let (first, second) = if pair % 2 == 0 { ("ann", "bob") } else { ("bob", "ann") };
-        let _ = gateway.run_as(first, &leaves, &json!({}), &NoSecrets);
-        let report = gateway.run_as(second, &looks, &json!({}), &NoSecrets);
-        assert_eq!(returned(&report), &json!([]), "pair {pair}");
-    }
 }
 
 #[test]
@@ -114,13 +84,26 @@ fn a_worker_that_died_while_idle_costs_no_call() {
 }
 
 /// The real worker, started by a script that writes down its process number.
-fn write_recording_worker(folder: &Path) -> std::path::PathBuf {
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_toolgate"), folder.join("toolgate-worker")).unwrap();
-    let folder_name = folder.display();
+fn write_recording_worker(folder: &Path) -> PathBuf {
+    let becomes_a_worker = becomes_a_worker(folder);
+    write_script(folder, &format!("echo $$ > '{}/pid'\n{becomes_a_worker}", folder.display()))
+}
+
+/// `script` at the first start, the real worker at every other.
+fn write_turncoat(folder: &Path, script: &str) -> PathBuf {
+    let becomes_a_worker = becomes_a_worker(folder);
+    let taken = folder.join("taken");
+    let taken = taken.display();
     write_script(
         folder,
-        &format!("echo $$ > '{folder_name}/pid'\nPATH='{folder_name}'\nexec toolgate-worker"),
+        &format!("if mkdir '{taken}' 2>/dev/null; then\n{script}\nexit\nfi\n{becomes_a_worker}"),
     )
+}
+
+/// Ends a script as the process that the pool would have started: same number, same socket, the name of a worker.
+fn becomes_a_worker(folder: &Path) -> String {
+    symlink(env!("CARGO_BIN_EXE_toolgate"), folder.join(WORKER_NAME)).unwrap();
+    format!("PATH='{}'\nexec {WORKER_NAME}", folder.display())
 }
 
 /// Ends when the process has closed all it held and waits to be buried.
@@ -206,53 +189,21 @@ fn without_namespaces_the_rest_holds_and_says_so() {
     assert!(report.outcome.unwrap_err().message.contains("namespace"));
 }
 
-/// Programs that are no worker, or were one until something took them over: each speaks over descriptor 0.
+/// Programs that are no worker, or were one until something took them over: each speaks over descriptor 0. The pool
+/// that started one of them goes on with the real worker.
 #[test]
 fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
-    let good = Gateway::new();
-    let bits = good.runtime.block_on(good.pool.warm()).unwrap().to_bits().to_le_bytes();
-    let ready =
-        [4, 0, 0, 0, 1].iter().chain(&bits).map(|byte| format!("\\{byte:03o}")).collect::<Vec<_>>().concat();
-    let takes_run = "dd bs=1 count=20 of=/dev/null 2>/dev/null <&0;";
-    for (what, script, expected) in [
-        ("dies at once", String::new(), FailureCode::WorkerUnavailable),
-        (
-            "says nonsense first",
-            "printf 'hello world, I am a worker' >&0; sleep 60".to_owned(),
-            FailureCode::WorkerUnavailable,
-        ),
-        ("dies under the call", format!("printf '{ready}' >&0; {takes_run} exit 3"), FailureCode::WorkerDied),
-        ("stays silent", format!("printf '{ready}' >&0; sleep 60"), FailureCode::Timeout),
-        (
-            "announces four gigabytes",
-            format!("printf '{ready}' >&0; {takes_run} printf '\\377\\377\\377\\377\\005' >&0; sleep 60"),
-            FailureCode::WorkerMisbehaved,
-        ),
-        (
-            "sends an unknown kind",
-            format!("printf '{ready}' >&0; {takes_run} printf '\\000\\000\\000\\000\\143' >&0; sleep 60"),
-            FailureCode::WorkerMisbehaved,
-        ),
-        (
-            "floods",
-            format!("printf '{ready}' >&0; {takes_run} cat /dev/zero >&0"),
-            FailureCode::WorkerMisbehaved,
-        ),
-        (
-            "is ready twice",
-            format!("printf '{ready}' >&0; {takes_run} printf '{ready}' >&0; sleep 60"),
-            FailureCode::WorkerMisbehaved,
-        ),
-        (
-            "wants the code for ever",
-            format!(
-                "printf '{ready}' >&0; {takes_run} while true; do printf '\\000\\000\\000\\000\\002' >&0; done"
-            ),
-            FailureCode::WorkerMisbehaved,
-        ),
-    ] {
+    let ready = ready_in_octal();
+    let rows = hostile_scripts(&ready);
+    let ledger =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/attacks.md")).unwrap();
+    for (what, script, expected) in rows {
+        assert!(
+            ledger.contains(&format!("| a worker that {what} |")),
+            "docs/attacks.md has no row for `{what}`"
+        );
         let folder = tempfile::tempdir().unwrap();
-        let program = write_script(folder.path(), &script);
+        let program = write_turncoat(folder.path(), &script);
         let gateway = Gateway::with(|config| {
             config.program = program;
             config.spares = 0;
@@ -260,8 +211,48 @@ fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
         let tool = gateway.tool(&document("return 1")).with_limits(|limits| limits.timeout_ms = 1_500);
         let report = gateway.run(&tool, &json!({}), &NoSecrets);
         assert_eq!(code(&report), expected, "{what}: {:?}", report.outcome);
+        gateway.still_serves();
     }
-    good.still_serves();
+}
+
+/// What a real worker of this host says when it is ready, for `printf`.
+fn ready_in_octal() -> String {
+    let good = Gateway::new();
+    let strength = good.runtime.block_on(good.pool.warm()).unwrap().to_bits();
+    let bytes = FromWorker::Ready { strength }.encode().unwrap();
+    bytes.iter().map(|byte| format!("\\{byte:03o}")).collect::<Vec<_>>().concat()
+}
+
+fn hostile_scripts(ready: &str) -> Vec<(&'static str, String, FailureCode)> {
+    // Twenty bytes are all of `Start` and the beginning of `Run`: a call has come.
+    let called = format!("printf '{ready}' >&0; dd bs=1 count=20 of=/dev/null 2>/dev/null <&0;");
+    vec![
+        ("dies at once", String::new(), FailureCode::WorkerUnavailable),
+        (
+            "says nonsense first",
+            "printf 'hello world, I am a worker' >&0; sleep 60".to_owned(),
+            FailureCode::WorkerUnavailable,
+        ),
+        ("dies under the call", format!("{called} exit 3"), FailureCode::WorkerDied),
+        ("stays silent", format!("printf '{ready}' >&0; sleep 60"), FailureCode::Timeout),
+        (
+            "announces four gigabytes",
+            format!("{called} printf '\\377\\377\\377\\377\\005' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        (
+            "sends an unknown kind",
+            format!("{called} printf '\\000\\000\\000\\000\\143' >&0; sleep 60"),
+            FailureCode::WorkerMisbehaved,
+        ),
+        ("floods", format!("{called} cat /dev/zero >&0"), FailureCode::WorkerMisbehaved),
+        ("is ready twice", format!("{called} printf '{ready}' >&0; sleep 60"), FailureCode::WorkerMisbehaved),
+        (
+            "wants the code for ever",
+            format!("{called} while true; do printf '\\000\\000\\000\\000\\002' >&0; done"),
+            FailureCode::WorkerMisbehaved,
+        ),
+    ]
 }
 
 /// Frames that every worker may send, more or longer than this call allows: the gateway counts for itself.
@@ -298,6 +289,7 @@ fn a_worker_that_goes_beyond_the_limits_is_stopped() {
     let asked = |count: usize| (0..count).map(|_| file("missing", "1")).collect::<Vec<_>>();
     for (what, frames, is_allowed) in [
         ("a short answer", vec![done(value(50), vec![line(10); 3])], true),
+        ("two answers", vec![done(value(50), vec![]); 2], true),
         ("a long answer", vec![done(value(LIMITS.result_bytes + 1), vec![])], false),
         ("a long error", vec![done(Ending::Threw(text(1 << 20)), vec![])], false),
         ("many lines", vec![done(value(1), vec![line(1); LIMITS.console_lines + 1])], false),
@@ -329,7 +321,8 @@ struct TestLimits {
 const LIMITS: TestLimits =
     TestLimits { result_bytes: 100, console_lines: 3, console_bytes: 100, host_calls: 5, host_bytes: 30_000 };
 
-/// A call of a tool that may read, in a worker that sends `frames` whatever it is told.
+/// A call of a tool that may read, in a worker that sends `frames` whatever it is told. Where that worker is not to be
+/// used again, the same pool goes on with the real one.
 fn run_with_frames(strength: u32, frames: &[FromWorker]) -> JsReport {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, frames: &[FromWorker]| {
@@ -342,7 +335,7 @@ fn run_with_frames(strength: u32, frames: &[FromWorker]) -> JsReport {
     let script = format!(
         "cat '{place}/ready' >&0; dd bs=1 count=20 of=/dev/null 2>/dev/null <&0; cat '{place}/frames' >&0; sleep 60"
     );
-    let program = write_script(folder.path(), &script);
+    let program = write_turncoat(folder.path(), &script);
     let gateway = Gateway::with(|config| {
         config.program = program;
         config.spares = 0;
@@ -359,10 +352,15 @@ fn run_with_frames(strength: u32, frames: &[FromWorker]) -> JsReport {
         limits.host_calls = bounded(LIMITS.host_calls);
         limits.host_bytes = LIMITS.host_bytes as u64;
     });
-    gateway.run(&tool, &json!({}), &NoSecrets)
+    let report = gateway.run(&tool, &json!({}), &NoSecrets);
+    let says_more = matches!(frames, [FromWorker::Done(_), _, ..]);
+    if report.outcome.is_err() || says_more {
+        gateway.still_serves();
+    }
+    report
 }
 
-fn write_script(folder: &Path, script: &str) -> std::path::PathBuf {
+fn write_script(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("worker.sh");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

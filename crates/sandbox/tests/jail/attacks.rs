@@ -1,4 +1,5 @@
-//! What would native code try that took over a sealed worker? One system call each, made without libc in between.
+//! What would native code try that took over a sealed worker? One system call each, made without libc in between. The
+//! tests of the gateway, `cli/tests/compromised`, take theirs from this table.
 #![expect(unsafe_code, reason = "an attacker with native code makes raw system calls")]
 
 use std::ffi::{CStr, c_long};

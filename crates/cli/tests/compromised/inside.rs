@@ -1,0 +1,112 @@
+//! The worker that was taken over: locked in like every other, with native code where the engine was.
+
+use std::{
+    io::{self, Read as _},
+    os::unix::process::parent_id,
+};
+
+use toolgate_sandbox::{
+    Namespaces, SeccompProfile, WorkerJail, leave,
+    wire::{Done, Effect, Ending, FileCall, FromWorker, HEADER, MAX_FRAME, ToWorker, Usage, body_length},
+};
+
+use crate::attacks;
+
+/// Never returns and never panics: a message on a closed descriptor would be killed for, and pass for an attack.
+pub fn main(attempt: &str) -> ! {
+    leave(match play(attempt) {
+        Some(()) => SURVIVED,
+        None => NEVER_TRIED,
+    })
+}
+
+/// The life of a worker up to its first call, and then the attempt.
+fn play(attempt: &str) -> Option<()> {
+    let ToWorker::Start(start) = receive()? else { return None };
+    let gateway = parent_id();
+    let namespaces = if start.namespaces { Namespaces::Enter } else { Namespaces::DangerouslySkip };
+    let jail = WorkerJail { address_space_headroom: HEADROOM, cpu_seconds: start.cpu_seconds, namespaces };
+    let strength = jail.enter().ok()?.seal(&SeccompProfile::worker_js().ok()?).ok()?;
+    send(&frame(&FromWorker::Ready { strength: strength.to_bits() })?)?;
+    let ToWorker::Run(_) = receive()? else { return None };
+    match attempt {
+        "nothing at all" => {
+            send(&frame(&answer())?)?;
+            receive().map(drop)
+        }
+        "flood of nothing" => flood(&vec![0; 64 << 10]),
+        "flood of questions" => loop {
+            send(&frame(&question())?)?;
+            receive()?;
+        },
+        "questions whose answers nobody takes" => flood(&frame(&question())?.repeat(1_000)),
+        "one frame without end" => {
+            send(&[&u32::try_from(MAX_FRAME).ok()?.to_le_bytes()[..], &[DONE]].concat())?;
+            flood(&vec![0; 64 << 10])
+        }
+        "signal the parent" => {
+            // A signal that does nothing, should it arrive.
+            attacks::raw(libc::SYS_kill, [gateway as usize, libc::SIGURG as usize, 0, 0, 0, 0]);
+            Some(())
+        }
+        _ => {
+            attacks::all().iter().find(|attack| attack.name == attempt)?.perform();
+            Some(())
+        }
+    }
+}
+
+fn answer() -> FromWorker {
+    let ending = Ending::Value("\"native\"".to_owned());
+    FromWorker::Done(Box::new(Done {
+        ending,
+        console: Vec::new(),
+        console_dropped: 0,
+        usage: Usage::default(),
+    }))
+}
+
+fn question() -> FromWorker {
+    let arguments = vec!["notes.txt".to_owned()];
+    FromWorker::Effect(Effect::File(FileCall {
+        function: "readText".to_owned(),
+        arguments,
+        options: Vec::new(),
+    }))
+}
+
+fn frame(frame: &FromWorker) -> Option<Vec<u8>> {
+    frame.encode().ok()
+}
+
+/// Ends with the socket.
+fn flood(bytes: &[u8]) -> Option<()> {
+    loop {
+        send(bytes)?;
+    }
+}
+
+fn send(bytes: &[u8]) -> Option<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = rustix::io::write(io::stdin(), rest).ok()?;
+        rest = rest.get(written..)?;
+    }
+    Some(())
+}
+
+fn receive() -> Option<ToWorker> {
+    let mut header = [0; HEADER];
+    let mut socket = io::stdin().lock();
+    socket.read_exact(&mut header).ok()?;
+    let (kind, length) = body_length(header).ok()?;
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).ok()?;
+    ToWorker::decode(kind, &body).ok()
+}
+
+/// The kind of a frame that holds an answer.
+const DONE: u8 = 5;
+const HEADROOM: u64 = 64 << 20;
+const SURVIVED: u8 = 9;
+const NEVER_TRIED: u8 = 3;
