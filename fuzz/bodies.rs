@@ -245,6 +245,7 @@ static DOOR: LazyLock<Authenticator> = LazyLock::new(|| {
         subject_claim: "sub".to_owned(),
         permissions_claim: Some("/realm/roles".to_owned()),
         admin_permission: Some("admin".to_owned()),
+        required_scopes: BTreeSet::new(),
         clock_skew: Duration::from_mins(1),
         refresh: Duration::from_mins(10),
         scopes: Vec::new(),

@@ -533,13 +533,16 @@ fn argument_limits(config: &Config) -> ArgumentLimits {
     }
 }
 
+/// Whoever delivers alerts, and whoever is told of calls.
+type Told = (Option<Arc<Alerts>>, Option<Arc<dyn Observer>>);
+
 /// Whoever is told of calls, by way of the webhook where there is one.
 fn open_alerts(
     config: &Config,
     egress: &Egress,
     journal: &FileJournal,
     next: Option<Arc<dyn Observer>>,
-) -> Result<(Option<Arc<Alerts>>, Option<Arc<dyn Observer>>), OpenError> {
+) -> Result<Told, OpenError> {
     let Some(webhook) = &config.audit.webhook else { return Ok((None, next)) };
     let alerts = Arc::new(Alerts::start(webhook, egress, journal.clone(), next)?);
     let observer: Arc<dyn Observer> = Arc::<Alerts>::clone(&alerts);

@@ -32,9 +32,9 @@ use super::{
 
 /// What a request is.
 pub enum Kind {
-    Plain(PlainCall),
+    Plain(Box<PlainCall>),
     /// Unread, as it came.
-    Other(Request),
+    Other(Box<Request>),
     /// Its body broke off.
     Broken,
 }
@@ -82,14 +82,16 @@ pub struct Maker {
 pub async fn kind_of(request: Request, longest: usize) -> Kind {
     let has_fit_body = request.body().size_hint().exact().is_some_and(|bytes| bytes <= longest as u64);
     if request.method() != Method::POST || !has_fit_body || !has_plain_headers(request.headers()) {
-        return Kind::Other(request);
+        return Kind::Other(Box::new(request));
     }
     let (parts, body) = request.into_parts();
     let Ok(body) = body.collect().await else { return Kind::Broken };
     let body = body.to_bytes();
     match serde_json::from_slice::<PlainCall>(&body) {
-        Ok(call) if only(&parts.headers, NAME) == Some(call.params.name.as_bytes()) => Kind::Plain(call),
-        _ => Kind::Other(Request::from_parts(parts, Body::from(body))),
+        Ok(call) if only(&parts.headers, NAME) == Some(call.params.name.as_bytes()) => {
+            Kind::Plain(Box::new(call))
+        }
+        _ => Kind::Other(Box::new(Request::from_parts(parts, Body::from(body)))),
     }
 }
 

@@ -65,10 +65,10 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
         Kind::Plain(call) => {
             let maker = Maker { caller, standing };
             // Its future is large, and this one would be as large.
-            let answer = Box::pin(direct::answer(&mcp.shared, maker, call, &mcp.shutdown)).await;
+            let answer = Box::pin(direct::answer(&mcp.shared, maker, *call, &mcp.shutdown)).await;
             return without_caching(answer);
         }
-        Kind::Other(request) => request,
+        Kind::Other(request) => *request,
         Kind::Broken => return StatusCode::BAD_REQUEST.into_response(),
     };
     let is_delete = request.method() == Method::DELETE;

@@ -20,7 +20,7 @@ use crate::{
     world::{World, call, resolve, with_command},
 };
 
-pub const ALL: [(&str, fn()); 13] = [
+pub const ALL: [(&str, fn()); 14] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
