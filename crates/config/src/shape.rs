@@ -265,7 +265,7 @@ mod tests {
         check(Shape::Scope, "tools:call", "ok");
         check(Shape::Scope, "https://a.example/scope", "ok");
         check(Shape::Scope, "a b", "`a b` is not one word of plain ASCII");
-        check(Shape::Scope, "a\"b", "`a\"b` is not one word of plain ASCII");
+        check(Shape::Scope, "a\"b", "`a\\\"b` is not one word of plain ASCII");
         check(Shape::Scope, "ä", "`ä` is not one word of plain ASCII");
     }
 

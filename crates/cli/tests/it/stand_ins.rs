@@ -5,7 +5,7 @@ use std::{
     collections::BTreeSet,
     env, fs,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, UdpSocket},
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::Command,
@@ -41,6 +41,7 @@ pub fn enter(test: &str) {
 /// Inside: starts the server, and hands over the environment in which its certificate is believed.
 pub fn inside(world: &Path, check: impl FnOnce(&[(&str, String)])) {
     let roots = world.join("roots.pem");
+    know_nothing_more();
     let seen = serve(&roots);
     let token = || TOKEN.to_owned();
     check(&[
@@ -51,6 +52,25 @@ pub fn inside(world: &Path, check: impl FnOnce(&[(&str, String)])) {
     ]);
     let seen = seen.lock().unwrap().clone();
     assert_eq!(seen, BTreeSet::from(HOSTS.map(str::to_owned)), "every tool of the web asked its own host");
+}
+
+/// A name server to which every name exists without the address that is asked for: what the hosts file does not say, such as an
+/// address of the other family, is asked of it.
+fn know_nothing_more() {
+    let socket = UdpSocket::bind("127.0.0.1:53").unwrap();
+    thread::spawn(move || {
+        let mut message = [0; 512];
+        while let Ok((length, from)) = socket.recv_from(&mut message) {
+            let Some(message) = message.get_mut(..length).filter(|message| message.len() > 12) else {
+                continue;
+            };
+            // An answer, no error, and no records: not even what the question brought besides itself.
+            message[2..4].copy_from_slice(&[0x81, 0x80]);
+            message[6..12].fill(0);
+            let end = 12 + message[12..].iter().position(|byte| *byte == 0).unwrap_or_default() + 5;
+            drop(socket.send_to(message.get(..end).unwrap_or_default(), from));
+        }
+    });
 }
 
 /// A copy of `/etc` with names and a kubeconfig of its own, and the programs.

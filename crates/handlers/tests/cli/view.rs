@@ -297,7 +297,7 @@ fn what_holds_credentials_is_for_tools_that_read_secrets() {
     world.write("home/.npmrc", "x");
     world.write("home/notes.txt", "x");
     let at = |path: &str| world.root().join("home").join(path).display().to_string();
-    std::os::unix::fs::symlink(at(".ssh/id_ed25519"), at("harmless.txt")).unwrap();
+    std::os::unix::fs::symlink(".ssh/id_ed25519", at("harmless.txt")).unwrap();
     fs::hard_link(at(".npmrc"), at("also.txt")).unwrap();
     let without = |input: &str, args: &str| {
         manifest(input, args, "", "", "read").replace("[$WORKSPACE]", "[$WORKSPACE, $HOME]")
