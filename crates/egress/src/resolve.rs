@@ -55,6 +55,8 @@ impl SystemResolver {
     fn finish(
         mut builder: hickory_resolver::ResolverBuilder<TokioRuntimeProvider>,
     ) -> Result<Self, NetError> {
+        // What one call has asked for could be told by another from how soon it gets the answer.
+        builder.options_mut().cache_size = 0;
         // Both families: an address that is not asked for is not judged.
         builder.options_mut().ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
         builder.build().map(|resolver| Self { resolver })

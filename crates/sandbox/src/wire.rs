@@ -8,7 +8,9 @@ mod effect;
 mod frame;
 
 pub use codec::{Reader, WireError, Writer};
-pub use effect::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect};
+pub use effect::{
+    Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, OUT_OF_TIME, Redirect,
+};
 pub use frame::{Done, Ending, FromWorker, Load, Run, RunLimits, Start, ToWorker, Usage};
 
 /// The most that one frame may carry, in either direction.

@@ -3,14 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::{Mutex, MutexGuard},
+};
 
-use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, Run, RunLimits};
+use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, OUT_OF_TIME, Run, RunLimits};
 use toolgate_worker::{EffectPort, LinkLost, Machine};
 
 #[test]
 fn scripts_return_what_they_promise() {
-    let machine = Machine::new().unwrap();
+    let (machine, _alone) = machine();
     let mut failures = Vec::new();
     let mut count = 0;
     let filter = std::env::var("SCRIPT").unwrap_or_default();
@@ -28,6 +32,13 @@ fn scripts_return_what_they_promise() {
     }
     assert!(count > 0, "no scripts found");
     assert!(failures.is_empty(), "{} of {count} scripts:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// A process has one, as a worker does.
+fn machine() -> (Machine, MutexGuard<'static, ()>) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap();
+    (Machine::new().unwrap(), alone)
 }
 
 fn check(machine: &Machine, body: &str) -> Result<(), String> {
@@ -53,6 +64,10 @@ fn check(machine: &Machine, body: &str) -> Result<(), String> {
 }
 
 fn run(machine: &Machine, body: &str) -> Ending {
+    run_with(machine, body, Box::new(Nobody))
+}
+
+fn run_with(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Ending {
     let load = Load {
         key: [0; 32],
         grants: u32::MAX,
@@ -70,7 +85,34 @@ fn run(machine: &Machine, body: &str) -> Ending {
         host_bytes: 1 << 20,
     };
     let run = Run { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
-    machine.evaluate(&load, &run, Box::new(Nobody)).unwrap().ending
+    machine.evaluate(&load, &run, port).unwrap().ending
+}
+
+/// Time is a limit like any other, also where it runs out while somebody else works for the tool.
+#[test]
+fn time_that_is_over_in_a_host_call_cannot_be_caught() {
+    let (machine, _alone) = machine();
+    for body in [
+        "try { fetch('https://example.com') } catch { return 'went on' } finally { return 'cleaned up' }",
+        "try { await fetch('https://example.com') } catch { return 'went on' }",
+        "return await Promise.allSettled([fetch('https://example.com')])",
+        "try { safety.fs.readText('a') } catch { return 'went on' }",
+    ] {
+        assert_eq!(run_with(&machine, body, Box::new(TooLate)), Ending::Timeout, "{body}");
+    }
+}
+
+struct TooLate;
+
+impl EffectPort for TooLate {
+    fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
+        Ok(EffectAnswer::Refused(EffectError {
+            kind: "HELPER_RUNTIME".to_owned(),
+            helper: "host".to_owned(),
+            reason: OUT_OF_TIME.to_owned(),
+            message: "the call's time is over".to_owned(),
+        }))
+    }
 }
 
 struct Nobody;

@@ -134,6 +134,28 @@ async fn a_name_is_asked_for_once_and_the_judged_answer_is_dialled() {
     assert_eq!(inner.seen(), Vec::<String>::new());
 }
 
+/// What one call has asked for is not to be told by another from how soon it is answered.
+#[tokio::test]
+async fn nothing_is_remembered_between_calls() {
+    let questions = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&questions);
+    let server = DnsServer::start(move |question, _| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        let answer = reply(question, |name, kind| {
+            let mut records = only_a(name, kind, "8.8.8.8");
+            records.iter_mut().for_each(|record| record.ttl = 3_600);
+            records
+        });
+        vec![answer.to_vec().unwrap()]
+    })
+    .await;
+    let resolver = SystemResolver::with_servers(&[server.address]).unwrap();
+    for lookups in 1..=3 {
+        assert_eq!(resolver.resolve("host.test").await.unwrap().len(), 1);
+        assert_eq!(questions.load(Ordering::Relaxed), 2 * lookups);
+    }
+}
+
 #[tokio::test]
 async fn an_answer_for_another_name_is_no_answer() {
     let server = DnsServer::start(|question, _| {

@@ -14,7 +14,8 @@ use super::{
 use crate::{
     strength::Strength,
     wire::{
-        Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, Run, RunLimits, ToWorker, Usage,
+        Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, OUT_OF_TIME, Run, RunLimits,
+        ToWorker, Usage,
     },
 };
 
@@ -179,7 +180,7 @@ fn interrupted() -> EffectAnswer {
     EffectAnswer::Refused(EffectError {
         kind: "HELPER_RUNTIME".to_owned(),
         helper: "host".to_owned(),
-        reason: "interrupted".to_owned(),
+        reason: OUT_OF_TIME.to_owned(),
         message: "the call's time is over".to_owned(),
     })
 }

@@ -67,6 +67,9 @@ pub struct EffectError {
     pub message: String,
 }
 
+/// The reason of a refusal that is none: the call's time ran out meanwhile.
+pub const OUT_OF_TIME: &str = "interrupted";
+
 impl Effect {
     /// Would the other end read this? What it refuses would be taken for a worker gone mad.
     pub fn fits(&self) -> bool {

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::wire::{Done, Effect, EffectAnswer, Ending, RunLimits, Usage};
+use toolgate_sandbox::wire::{Done, Effect, EffectAnswer, Ending, OUT_OF_TIME, RunLimits, Usage};
 use wasmtime::ResourceLimiter;
 
 use super::limits;
@@ -118,6 +118,10 @@ impl Call {
         }
         let answer =
             port.ask(effect).map_err(|LinkLost| Stop(Ending::Trapped("the gateway is gone".to_owned())))?;
+        // Not an error that the tool could catch: its time is over.
+        if matches!(&answer, EffectAnswer::Refused(error) if error.reason == OUT_OF_TIME) {
+            return Err(Stop(Ending::Timeout));
+        }
         self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload() as u64);
         if self.usage.host_bytes > limits.host_bytes {
             Err(Stop(Ending::HostBytes))
