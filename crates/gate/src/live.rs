@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::Arc};
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value, json};
 use toolgate_policy::{
-    CedarTool, EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level,
-    policy_digest, safety_to_json, tool_safety,
+    CedarTool, DistinctMembers, EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording,
+    effective_level, policy_digest, safety_to_json, tool_safety,
 };
 use toolgate_secrets::Detector;
 use toolgate_spec::{
@@ -193,20 +193,17 @@ impl LiveTool {
                 Value::Array(items.into_iter().map(|item| self.without_private(item, path)).collect())
             }
             Value::Object(members) => {
-                let mut kept = Map::with_capacity(members.len());
+                // Two keys that differed only in what is blotted out stay two.
+                let mut kept = DistinctMembers::with_capacity(members.len());
                 for (key, value) in members {
                     path.push(key);
                     let value = self.without_private(value, path);
                     let key = path.pop().unwrap_or_default();
                     let is_authors = path.is_empty() && self.declares(&key);
-                    let mut key = if is_authors { key } else { blotted(&self.redact, key) };
-                    // Two keys that differed only in what is blotted out stay two.
-                    while kept.contains_key(&key) {
-                        key.push('′');
-                    }
+                    let key = if is_authors { key } else { blotted(&self.redact, key) };
                     kept.insert(key, value);
                 }
-                Value::Object(kept)
+                Value::Object(kept.into_members())
             }
             other => other,
         }
