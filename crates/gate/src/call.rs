@@ -8,7 +8,7 @@ mod decide;
 mod execute;
 mod filter;
 mod journal;
-pub(crate) mod personal;
+mod personal;
 mod prompt;
 pub(crate) mod secrets;
 mod standing;

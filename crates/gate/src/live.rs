@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::Arc};
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value, json};
 use toolgate_policy::{
-    CedarTool, EffectivePolicy, Origin, PermissionRules, Risk, RiskLevel, Wording, effective_level,
-    policy_digest, safety_to_json, tool_safety,
+    CedarTool, DistinctMembers, EffectivePolicy, Mask, Origin, PermissionRules, Risk, RiskLevel, Wording,
+    effective_level, policy_digest, safety_to_json, tool_safety,
 };
 use toolgate_secrets::Detector;
 use toolgate_spec::{
@@ -16,7 +16,7 @@ use toolgate_spec::{
 };
 
 use crate::{
-    call::{Shared, Shows, Writing, personal, secrets},
+    call::{Shared, Shows, Writing, secrets},
     ports::Runnable,
 };
 
@@ -163,17 +163,20 @@ impl LiveTool {
         if !stated && how.shows == Shows::Digests {
             return None;
         }
-        match self.for_journal(Value::Object(arguments.clone()), &how.secrets) {
+        match self.for_journal(Value::Object(arguments.clone()), None, &how.secrets) {
             Value::Object(members) => Some(members),
             _ => None,
         }
     }
 
-    /// A value without secrets, personal fields and what the patterns blot out.
-    pub(crate) fn for_journal(&self, value: Value, secrets: &Detector) -> Value {
-        let personal = personal::mask(&self.spec.governance.pii_fields, &value);
+    /// A value without secrets, personal fields and what the patterns blot out. Where the tool wrote it, also without
+    /// what is `personal` in the call.
+    pub(crate) fn for_journal(&self, value: Value, personal: Option<&Mask>, secrets: &Detector) -> Value {
         let value = self.without_private(self.runnable.mask().value(value), &mut Vec::new());
-        let value = personal.value(value);
+        let value = match personal {
+            Some(personal) => personal.value(value),
+            None => value,
+        };
         let looks = self.policy.audit.use_shared_secret_detector.value;
         if looks { secrets::for_journal(secrets, value) } else { value }
     }
@@ -193,20 +196,17 @@ impl LiveTool {
                 Value::Array(items.into_iter().map(|item| self.without_private(item, path)).collect())
             }
             Value::Object(members) => {
-                let mut kept = Map::with_capacity(members.len());
+                // Two keys that differed only in what is blotted out stay two.
+                let mut kept = DistinctMembers::with_capacity(members.len());
                 for (key, value) in members {
                     path.push(key);
                     let value = self.without_private(value, path);
                     let key = path.pop().unwrap_or_default();
                     let is_authors = path.is_empty() && self.declares(&key);
-                    let mut key = if is_authors { key } else { blotted(&self.redact, key) };
-                    // Two keys that differed only in what is blotted out stay two.
-                    while kept.contains_key(&key) {
-                        key.push('′');
-                    }
+                    let key = if is_authors { key } else { blotted(&self.redact, key) };
                     kept.insert(key, value);
                 }
-                Value::Object(kept)
+                Value::Object(kept.into_members())
             }
             other => other,
         }

@@ -9,6 +9,7 @@ mod compare;
 mod defaults;
 mod effective;
 mod ground;
+mod keys;
 mod lifecycle;
 mod mask;
 mod output;
@@ -33,6 +34,7 @@ pub use effective::{
     ApprovalPolicy, AuditPolicy, ClassPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy,
     LabelPolicy, NetworkPolicy,
 };
+pub use keys::DistinctMembers;
 pub use lifecycle::{Digests, Environment, Lifecycle, PassOutcome, PassRecord, State, state};
 pub use mask::Mask;
 pub use output::OutputPolicy;

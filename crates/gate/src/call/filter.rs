@@ -10,6 +10,7 @@ use toolgate_policy::OutputPolicy;
 use super::{
     execute::Executed,
     journal::{Shows, Writing},
+    personal::Held,
     secrets,
     stop::Stop,
     texts,
@@ -121,9 +122,14 @@ fn fits(tool: &LiveTool, returned: &Value) -> Result<(), Stop> {
 
 impl Filtered {
     /// The output for the journal, where the tool's audit policy or the operator wants it there.
-    pub fn for_journal(&self, how: &Writing) -> Option<Value> {
+    pub fn for_journal(&self, how: &Writing, personal: Option<&Held>) -> Option<Value> {
         let is_wanted = how.shows == Shows::Everything || self.tool.policy.audit.log_output.value;
-        is_wanted.then(|| self.tool.for_journal(self.value.clone(), &how.secrets))
+        if !is_wanted {
+            return None;
+        }
+        let fields = &self.tool.spec.governance.pii_fields;
+        let personal = personal.map(|held| held.and_in_result(fields, &self.value).mask());
+        Some(self.tool.for_journal(self.value.clone(), personal.as_ref(), &how.secrets))
     }
 
     pub fn into_released(self, call_id: &str) -> (Released, RunReport) {

@@ -14,7 +14,7 @@ mod record;
 pub use self::record::{CallRecord, Purpose, Shared};
 use super::{
     admit::Admitted, bind::Bound, check::Checked, decide::Decided, execute::Executed, filter::Filtered,
-    personal, stop::Stop,
+    personal::Held, stop::Stop,
 };
 use crate::{
     gate::{Call, Finished, Inner, Observer, OnJournalFailure},
@@ -109,7 +109,7 @@ impl Trail {
         }
         // From here on, for a caller that goes away while the record is being written leaves a record behind.
         self.state = State::Open;
-        self.record.blot(&self.how.secrets);
+        self.record.blot_opening(&self.how.secrets);
         match (self.write().await, self.on_failure) {
             (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => Ok(()),
             (Err(problem), OnJournalFailure::Refuse) => {
@@ -144,7 +144,7 @@ impl Trail {
     /// Without a closing record nothing is released.
     pub async fn close(&mut self, outcome: Outcome) -> Outcome {
         self.record.close(&outcome, self.started.elapsed());
-        self.record.blot(&self.how.secrets);
+        self.record.blot_closing(&self.how.secrets);
         // From here on: the record is on its way, and one more would contradict it.
         self.state = State::Closed;
         let mut written = self.write().await;
@@ -203,7 +203,7 @@ impl Drop for Trail {
             if self.open_calls.are_ended() {
                 self.record.message = Some(STOPPED.to_owned());
             }
-            self.record.blot(&self.how.secrets);
+            self.record.blot_closing(&self.how.secrets);
             if self.journal.append(&self.record).is_err() && self.record.make_slim() {
                 // There is nobody left to tell when this fails too; the opening record stays without its pair.
                 let _ = self.journal.append(&self.record);
@@ -234,10 +234,10 @@ impl Noted for Bound {
     fn note(&self, record: &mut CallRecord, how: &Writing) {
         let fields = &self.admitted.tool.spec.governance.pii_fields;
         if !fields.is_empty() {
-            record.personal = Some(Arc::new(personal::mask_of_members(fields, &self.arguments)));
+            record.personal = Some(Arc::new(Held::in_arguments(fields, &self.arguments)));
         }
         let shown = self.admitted.tool.journal_arguments(&self.arguments, how);
-        record.bound(&self.arguments_digest, &self.coercions, shown);
+        record.bound(&self.arguments_digest, fields, &self.coercions, shown);
     }
 }
 
@@ -269,7 +269,7 @@ impl Noted for Filtered {
     const STAGE: Stage = Stage::Filter;
 
     fn note(&self, record: &mut CallRecord, how: &Writing) {
-        let shown = self.for_journal(how);
+        let shown = self.for_journal(how, record.personal.as_deref());
         record.filtered(self, shown);
     }
 }

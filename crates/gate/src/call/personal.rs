@@ -1,68 +1,101 @@
-//! What of a call is personal? What stands in a field that the tool calls so, there and wherever else it is repeated.
+//! What of a call is personal? What stands in a field that the tool calls so, there and where the tool repeats it.
+//!
+//! A caller chooses what stands in such a field. So it is looked for in the tool's own words only: were it kept out of
+//! targets, refusals and reasons too, a caller would choose what nobody finds in the journal.
+
+use std::{borrow::Cow, fmt};
 
 use serde_json::{Map, Value};
 use toolgate_policy::Mask;
 use toolgate_spec::FieldPattern;
 
-/// Finds what the personal fields of a value hold, as secrets are found: by its bytes, from four characters on.
-pub fn mask(fields: &[FieldPattern], value: &Value) -> Mask {
-    let mut found = Vec::new();
-    if !fields.is_empty() {
-        collect(fields, value, &mut Vec::new(), &mut found);
+use crate::reason::Reason;
+
+/// What the personal fields of a call hold. Nothing more is kept of it once that is too much to be looked for.
+#[derive(Clone, Default)]
+pub struct Held {
+    texts: Vec<String>,
+    bytes: usize,
+}
+
+impl Held {
+    pub fn in_arguments(fields: &[FieldPattern], members: &Map<String, Value>) -> Self {
+        let mut held = Self::default();
+        held.collect_members(fields, members, &mut Vec::new());
+        held
     }
-    finder(&found)
-}
 
-pub fn mask_of_members(fields: &[FieldPattern], members: &Map<String, Value>) -> Mask {
-    let mut found = Vec::new();
-    if !fields.is_empty() {
-        collect_members(fields, members, &mut Vec::new(), &mut found);
+    /// With what those of the result hold.
+    pub fn and_in_result(&self, fields: &[FieldPattern], value: &Value) -> Self {
+        let mut held = self.clone();
+        held.collect(fields, value, &mut Vec::new());
+        held
     }
-    finder(&found)
-}
 
-/// The same members, with a mark for what stands in a personal field, however short it is.
-pub fn without(fields: &[FieldPattern], members: &Map<String, Value>) -> Map<String, Value> {
-    members_without(fields, members, &mut Vec::new())
-}
-
-fn collect(fields: &[FieldPattern], value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) {
-    match value {
-        _ if is_personal(fields, path) => take(value, found),
-        Value::Array(items) => items.iter().for_each(|item| collect(fields, item, path, found)),
-        Value::Object(members) => collect_members(fields, members, path, found),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    /// Finds it as secrets are found: by its bytes, from four characters on. Where that is too much no text is shown.
+    /// Costly, and so made where there is a text to look through: once in a call.
+    pub fn mask(&self) -> Mask {
+        if self.is_too_much() { Mask::everything() } else { Mask::new(&self.texts) }
     }
-}
 
-fn collect_members(
-    fields: &[FieldPattern],
-    members: &Map<String, Value>,
-    path: &mut Vec<String>,
-    found: &mut Vec<String>,
-) {
-    for (key, value) in members {
-        path.push(key.clone());
-        collect(fields, value, path, found);
-        path.pop();
+    const fn is_too_much(&self) -> bool {
+        self.bytes > MOST_BYTES
     }
-}
 
-fn take(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => {
-            found.push(text.clone());
-            found.extend(pieces(text).map(str::to_owned));
+    fn collect(&mut self, fields: &[FieldPattern], value: &Value, path: &mut Vec<String>) {
+        match value {
+            _ if is_personal(fields, path) => self.take(value),
+            Value::Array(items) => items.iter().for_each(|item| self.collect(fields, item, path)),
+            Value::Object(members) => self.collect_members(fields, members, path),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
-        Value::Number(number) => found.push(number.to_string()),
-        Value::Array(items) => items.iter().for_each(|item| take(item, found)),
-        Value::Object(members) => {
-            for (key, value) in members {
-                found.push(key.clone());
-                take(value, found);
+    }
+
+    fn collect_members(
+        &mut self,
+        fields: &[FieldPattern],
+        members: &Map<String, Value>,
+        path: &mut Vec<String>,
+    ) {
+        for (key, value) in members {
+            path.push(key.clone());
+            self.collect(fields, value, path);
+            path.pop();
+        }
+    }
+
+    fn take(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.add(text),
+            Value::Number(number) => self.add(&number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| self.take(item)),
+            Value::Object(members) => {
+                for (key, value) in members {
+                    self.add(key);
+                    self.take(value);
+                }
             }
+            Value::Null | Value::Bool(_) => {}
         }
-        Value::Null | Value::Bool(_) => {}
+    }
+
+    fn add(&mut self, text: &str) {
+        if text.len() < SHORTEST || self.is_too_much() {
+            return;
+        }
+        self.bytes += text.len();
+        if self.is_too_much() {
+            self.texts.clear();
+            return;
+        }
+        self.texts.push(text.to_owned());
+        self.texts.extend(pieces(text).filter(|piece| piece.len() >= SHORTEST).map(str::to_owned));
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Held(***)")
     }
 }
 
@@ -73,43 +106,35 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     rest.split(['/', '?', '#', '@', ':']).filter(move |_| is_place)
 }
 
-fn members_without(
-    fields: &[FieldPattern],
-    members: &Map<String, Value>,
-    path: &mut Vec<String>,
-) -> Map<String, Value> {
-    let mut kept = Map::with_capacity(members.len());
-    for (key, value) in members {
-        path.push(key.clone());
-        kept.insert(key.clone(), value_without(fields, value, path));
-        path.pop();
+/// What is told of an argument that was read as something else, `name: from → to`. Of a personal one that is its name.
+pub fn coercion<'t>(fields: &[FieldPattern], told: &'t str) -> Cow<'t, str> {
+    match told.rsplit_once(": ") {
+        Some((name, _)) if is_personal(fields, &[name.to_owned()]) => Cow::Owned(format!("{name}: ***")),
+        _ => Cow::Borrowed(told),
     }
-    kept
 }
 
-fn value_without(fields: &[FieldPattern], value: &Value, path: &mut Vec<String>) -> Value {
-    match value {
-        _ if is_personal(fields, path) => Value::String(MARK.to_owned()),
-        Value::Array(items) => {
-            Value::Array(items.iter().map(|item| value_without(fields, item, path)).collect())
-        }
-        Value::Object(members) => Value::Object(members_without(fields, members, path)),
-        other => other.clone(),
-    }
+/// Where a call ends so, does the message hold what the tool or its result says? Every other one is the gateway's word.
+pub const fn is_said_by_tool(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::ToolFailed
+            | Reason::CodeInvalid
+            | Reason::NotData
+            | Reason::CommandFailed
+            | Reason::OutputUnreadable
+            | Reason::OutputShape
+    )
 }
 
 fn is_personal(fields: &[FieldPattern], path: &[String]) -> bool {
     fields.iter().any(|field| field.specificity_at(path).is_some())
 }
 
-/// Where there is too much to look for in every text, no text is shown.
-fn finder(found: &[String]) -> Mask {
-    let bytes: usize = found.iter().map(String::len).sum();
-    if bytes > MOST_BYTES { Mask::everything() } else { Mask::new(found) }
-}
-
-const MARK: &str = "[PERSONAL]";
-const MOST_BYTES: usize = 16 * 1_024;
+/// In bytes. What has fewer has fewer than four characters, and would blank out half of every text.
+const SHORTEST: usize = 4;
+/// Of the values as they stand; with their parts and disguises there is forty times as much to look for.
+const MOST_BYTES: usize = 1_024;
 
 #[cfg(test)]
 mod tests {
@@ -121,9 +146,13 @@ mod tests {
         patterns.iter().map(|pattern| FieldPattern::parse(pattern).unwrap()).collect()
     }
 
+    fn held(patterns: &[&str], value: &Value) -> Held {
+        Held::in_arguments(&fields(patterns), value.as_object().unwrap())
+    }
+
     #[track_caller]
     fn check(patterns: &[&str], value: &Value, text: &str, expect: &str) {
-        assert_eq!(mask(&fields(patterns), value).text(text), expect, "{patterns:?} {value}");
+        assert_eq!(held(patterns, value).mask().text(text), expect, "{patterns:?} {value}");
     }
 
     #[test]
@@ -139,6 +168,13 @@ mod tests {
     }
 
     #[test]
+    fn what_the_result_holds_is_found_too() {
+        let (mail, bob) = (fields(&["..mail"]), json!([{ "mail": "bob@example.org" }]));
+        let both = held(&["..mail"], &json!({ "mail": "ann@example.org" })).and_in_result(&mail, &bob);
+        assert_eq!(both.mask().text("ann@example.org, bob@example.org"), "***, ***");
+    }
+
+    #[test]
     fn parts_of_paths_and_addresses_are_found() {
         let path = json!({ "path": "notes/../ann-smith.txt", "url": "https://ann.example:8080/a?b" });
         check(&[".path"], &path, "/srv/ann-smith.txt is outside", "/srv/*** is outside");
@@ -147,16 +183,29 @@ mod tests {
 
     #[test]
     fn what_is_too_much_to_look_for_hides_every_text() {
-        check(&["a"], &json!({ "a": "x".repeat(20_000) }), "anything", "***");
+        check(&["a"], &json!({ "a": "x".repeat(MOST_BYTES) }), "anything", "anything");
+        check(&["a"], &json!({ "a": "x".repeat(MOST_BYTES + 1) }), "anything", "***");
+    }
+
+    /// A caller chooses how much that is.
+    #[test]
+    fn what_is_too_much_to_look_for_is_not_kept() {
+        for large in
+            [json!("x".repeat(500_000)), json!("/abcd".repeat(100_000)), json!(vec!["abcd"; 100_000])]
+        {
+            let held = held(&["a"], &json!({ "a": large }));
+            assert!(held.is_too_much() && held.texts.is_empty(), "{}", held.texts.len());
+        }
+        let tiny = held(&["a"], &json!({ "a": vec!["a/b"; 100_000] }));
+        assert!(tiny.texts.is_empty(), "{}", tiny.texts.len());
     }
 
     #[test]
-    fn a_mark_stands_for_each_personal_field() {
-        let members = json!({ "a": "x", "b": [{ "mail": "m" }, { "n": 1 }] });
-        let members = members.as_object().unwrap();
-        let kept = without(&fields(&["..mail", ".a"]), members);
-        assert_eq!(Value::Object(kept), json!({ "a": MARK, "b": [{ "mail": MARK }, { "n": 1 }] }));
-        let kept = without(&fields(&["*"]), members);
-        assert_eq!(Value::Object(kept), json!({ "a": MARK, "b": MARK }));
+    fn of_a_personal_argument_only_the_name_is_told() {
+        let personal = fields(&[".phone", "..mail"]);
+        assert_eq!(coercion(&personal, "phone: text → integer"), "phone: ***");
+        assert_eq!(coercion(&personal, "mail: blank → absent"), "mail: ***");
+        assert_eq!(coercion(&personal, "count: text → integer"), "count: text → integer");
+        assert_eq!(coercion(&personal, "phone: x: null → absent"), "phone: x: null → absent");
     }
 }

@@ -6,52 +6,27 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 use toolgate_policy::Mask;
 use toolgate_secrets::Detector;
-use toolgate_spec::{FieldPattern, is_deceptive, model::ToolSpec};
+use toolgate_spec::{is_deceptive, model::ToolSpec};
 
-use super::{personal, secrets};
+use super::secrets;
 
-/// The arguments as a person may see them: without secrets.
-#[derive(Debug)]
-pub struct Shown {
-    /// For a template that asks for one of them by its name.
-    named: Map<String, Value>,
-    /// Without what personal fields hold, wherever it is repeated.
-    all: Map<String, Value>,
-}
-
-impl Shown {
-    pub fn new(
-        arguments: &Map<String, Value>,
-        (fields, personal): (&[FieldPattern], &Mask),
-        mask: &Mask,
-        detector: &Detector,
-    ) -> Self {
-        let named = without_secrets(arguments, mask, detector);
-        if fields.is_empty() {
-            return Self { all: named.clone(), named };
-        }
-        let rest = without_secrets(&personal::without(fields, arguments), mask, detector);
-        Self { named, all: members(personal.value(Value::Object(rest))) }
-    }
-}
-
-fn without_secrets(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -> Map<String, Value> {
+/// The arguments as a person may see them.
+pub fn without_secrets(
+    arguments: &Map<String, Value>,
+    mask: &Mask,
+    detector: &Detector,
+) -> Map<String, Value> {
     // What the gateway knows goes first: the detector may take a part of it for a secret of its own.
     let known = mask.value(Value::Object(arguments.clone()));
-    members(secrets::sanitise(detector, known).value)
-}
-
-fn members(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(members) => members,
+    match secrets::sanitise(detector, known).value {
+        Value::Object(shown) => shown,
         _ => Map::new(),
     }
 }
 
 /// The arguments as JSON in one line. A long one hides no other, and what was cut off is told.
-pub fn arguments(shown: &Shown, mask: &Mask) -> String {
+pub fn arguments(shown: &Map<String, Value>, mask: &Mask) -> String {
     let members: Vec<String> = shown
-        .all
         .iter()
         .map(|(key, value)| format!("{}:{}", json(&key.as_str().into(), mask), json(value, mask)))
         .collect();
@@ -66,11 +41,12 @@ pub fn arguments(shown: &Shown, mask: &Mask) -> String {
 }
 
 /// One line a fact, escaped and bounded. Placeholders are replaced in one pass: what an argument brings along is text.
+/// Takes arguments that have lost their secrets.
 pub fn text(
     spec: &ToolSpec,
     wire_name: &str,
-    arguments: &Shown,
-    reasons: &[String],
+    arguments: &Map<String, Value>,
+    reasons: &[&str],
     mask: &Mask,
     detector: &Detector,
 ) -> String {
@@ -101,15 +77,19 @@ pub fn text(
 }
 
 /// Masked before it is cut, or the beginning of a secret would stand at the cut.
-fn value_of(placeholder: &str, wire_name: &str, arguments: &Shown, mask: &Mask) -> Option<String> {
+fn value_of(
+    placeholder: &str,
+    wire_name: &str,
+    arguments: &Map<String, Value>,
+    mask: &Mask,
+) -> Option<String> {
     let name = placeholder.trim_start_matches('{').trim_end_matches('}');
     match name.split_once('.') {
         None if name == "toolName" => Some(wire_name.to_owned()),
         None if name == "args" => {
             // Each by itself, so that a long one hides no other.
-            let each = LONGEST_ARGUMENTS / arguments.all.len().max(1);
+            let each = LONGEST_ARGUMENTS / arguments.len().max(1);
             let shown: Vec<String> = arguments
-                .all
                 .iter()
                 .map(|(key, value)| {
                     let (key, value) = (json(&key.as_str().into(), mask), json(value, mask));
@@ -119,8 +99,7 @@ fn value_of(placeholder: &str, wire_name: &str, arguments: &Shown, mask: &Mask) 
             Some(format!("{{{}}}", shown.join(",")))
         }
         Some(("args", field)) => {
-            let value = arguments.named.get(field);
-            let value = value.map_or_else(|| "nothing".to_owned(), |value| json(value, mask));
+            let value = arguments.get(field).map_or_else(|| "nothing".to_owned(), |value| json(value, mask));
             Some(cut(&value, LONGEST_ARGUMENT))
         }
         _ => None,
@@ -210,8 +189,7 @@ mod tests {
     fn shown(value: &Value) -> String {
         let mask = Mask::new(&["s3cr3t-value".to_owned()]);
         let detector = Detector::shipped().unwrap();
-        let nothing = Mask::new(&[]);
-        arguments(&Shown::new(value.as_object().unwrap(), (&[], &nothing), &mask, &detector), &mask)
+        arguments(&without_secrets(value.as_object().unwrap(), &mask, &detector), &mask)
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 mod redact;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use toolgate_policy::DistinctMembers;
 use toolgate_secrets::{Detector, Finding, Tier};
 
 use self::redact::{Cleared, redact};
@@ -100,7 +101,8 @@ pub fn for_journal(detector: &Detector, value: Value) -> Value {
             Value::Array(items.into_iter().map(|item| for_journal(detector, item)).collect())
         }
         Value::Object(members) => {
-            let mut kept = Map::with_capacity(members.len());
+            // Two keys that differed only in a secret stay two.
+            let mut kept = DistinctMembers::with_capacity(members.len());
             for (key, value) in members {
                 let value = if is_telling(&key) && holds_text(&value) {
                     Value::String(BLOT.to_owned())
@@ -109,7 +111,7 @@ pub fn for_journal(detector: &Detector, value: Value) -> Value {
                 };
                 kept.insert(text_for_journal(detector, key), value);
             }
-            Value::Object(kept)
+            Value::Object(kept.into_members())
         }
         other => other,
     }
@@ -235,5 +237,8 @@ mod tests {
             json!({ "db_password": "hunter2", "note": token(), "count": 2, "secret": true }),
         );
         assert_eq!(kept, json!({ "db_password": BLOT, "note": BLOT, "count": 2, "secret": true }));
+        let other = token().replace("Ab3", "Cd4");
+        let kept = for_journal(&detector, json!({ token(): 1, other: 2 }));
+        assert_eq!(kept, json!({ "[REDACTED]": 1, "[REDACTED] (2)": 2 }), "no member is lost with its name");
     }
 }

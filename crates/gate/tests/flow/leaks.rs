@@ -192,6 +192,9 @@ async fn no_text_of_a_record_holds_a_secret() {
     world.fake.survey_with(Ok(Survey { questions: vec![asked], ..Survey::default() }));
     let _ = world.call("say", json!({ "text": "x" })).await;
     let _ = world.call(&token(), json!({})).await;
+    let mut named = call("say", json!({ "text": "x" }));
+    named.client.name = Some(token());
+    let _ = world.gate.handle(named).await;
     assert!(!format!("{:?}", world.journal.records()).contains(&token()));
     assert!(!format!("{:?}", world.queue.all()).contains(&token()));
     world.assert_paired();
@@ -267,21 +270,8 @@ fn of_ann() -> Value {
 }
 
 #[tokio::test]
-async fn what_is_personal_stays_out_of_every_text_of_a_record() {
+async fn what_is_personal_is_masked_in_its_place_and_where_the_tool_repeats_it() {
     let world = debugging(Does::EchoesArguments, &json!({ "x-toolgate-piiFields": ["..mail", "..path"] }));
-    let touched = Touch { kind: EffectKind::Read, target: "/srv/notes/ann-smith.txt".to_owned() };
-    world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
-    *world.fake.effects.lock().unwrap() = (
-        vec![EffectEntry {
-            kind: EffectKind::Fetch,
-            what: "fetch GET".to_owned(),
-            target: "https://x.example/?to=ann%40example.org".to_owned(),
-            outcome: format!("refused {MAIL}"),
-            bytes: 1,
-            elapsed: std::time::Duration::ZERO,
-        }],
-        vec!["open /srv/ann-smith.txt".to_owned()],
-    );
     let outcome = world.call("say", of_ann()).await;
     assert!(
         shown(&outcome).contains(MAIL),
@@ -289,63 +279,112 @@ async fn what_is_personal_stays_out_of_every_text_of_a_record() {
         shown(&outcome)
     );
     let record = world.journal.last();
-    let written = json!({ "text": "write to ***", "extra": { "mail": "***", "path": "***" } });
-    assert_eq!((&record["request"]["args"], &record["response"]["output"]), (&written, &written));
-    assert_eq!(record["touches"], json!([{ "what": "read", "target": "/srv/***" }]));
-    assert_eq!(record["run"]["effects"][0]["what"], "fetch GET");
-    assert_eq!(record["run"]["effects"][0]["target"], "https://x.example/?to=***");
-    assert_eq!(record["run"]["effects"][0]["outcome"], "refused ***");
-    assert_eq!(record["run"]["refused"], json!(["open /srv/***"]));
-    world.fake.survey_with(Err(Refusal {
-        reason: Reason::PathOutsideRoots,
-        message: "`/etc/ann-smith.txt` is outside".to_owned(),
-        remedy: "name another".to_owned(),
-    }));
-    let _ = world.call("say", of_ann()).await;
-    assert_eq!(world.journal.last()["message"], "`/etc/***` is outside");
-    let why = format!("{MAIL} is unknown");
-    let questions = vec![Question { source: "unknown_host", why }];
-    world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
-    let _ = world.call("say", of_ann()).await;
-    let written = format!("{:?}", world.journal.records());
-    assert!(!written.contains(MAIL) && !written.contains("ann-smith"), "{written}");
-    world.assert_paired();
+    let (text, extra) = (format!("write to {MAIL}"), json!({ "mail": "***", "path": "***" }));
+    assert_eq!(record["request"]["args"], json!({ "text": text, "extra": extra }));
+    assert_eq!(record["response"]["output"], json!({ "text": "write to ***", "extra": extra }));
+    let returns = Does::Returns(json!({ "mail": "bob@example.org", "text": "dear bob@example.org" }));
+    let world = debugging(returns, &json!({ "x-toolgate-piiFields": ["..mail"] }));
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(world.journal.last()["response"]["output"], json!({ "mail": "***", "text": "dear ***" }));
+}
+
+#[tokio::test]
+async fn of_a_personal_argument_that_was_read_otherwise_only_the_name_is_told() {
+    let world = debugging(Does::Returns(json!(1)), &json!({ "x-toolgate-piiFields": [".count"] }));
+    let _ = world.call("say", json!({ "text": "x", "count": "3", "extra": "{}" })).await;
+    assert_eq!(world.journal.last()["request"]["coercions"], json!(["count: ***", "extra: text → object"]));
+}
+
+const LEDGER: &str = "/srv/prod/ledger";
+
+/// The same value in a personal field and beside it, or so much in the personal field that it cannot be looked for.
+fn hiding() -> [Value; 2] {
+    let padding = "and so on, ".repeat(250);
+    [
+        json!({ "text": LEDGER, "extra": { "mail": LEDGER } }),
+        json!({ "text": LEDGER, "extra": { "mail": format!("{LEDGER} {padding}") } }),
+    ]
+}
+
+/// A caller chooses what stands in a personal field, and not what is evidence.
+#[tokio::test]
+async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
+    for arguments in hiding() {
+        let world = debugging(Does::Returns(json!(1)), &json!({ "x-toolgate-piiFields": ["..mail"] }));
+        let touched = Touch { kind: EffectKind::Read, target: LEDGER.to_owned() };
+        world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
+        *world.fake.effects.lock().unwrap() = (
+            vec![EffectEntry {
+                kind: EffectKind::Read,
+                what: "read".to_owned(),
+                target: LEDGER.to_owned(),
+                outcome: format!("refused {LEDGER}"),
+                bytes: 1,
+                elapsed: std::time::Duration::ZERO,
+            }],
+            vec![format!("open {LEDGER}")],
+        );
+        let _ = world.call("say", arguments.clone()).await;
+        let record = world.journal.last();
+        assert_eq!(record["request"]["args"], json!({ "text": LEDGER, "extra": { "mail": "***" } }));
+        assert_eq!(record["touches"], json!([{ "what": "read", "target": LEDGER }]));
+        assert_eq!(record["run"]["effects"][0]["target"], LEDGER);
+        assert_eq!(record["run"]["effects"][0]["outcome"], format!("refused {LEDGER}"));
+        assert_eq!(record["run"]["refused"], json!([format!("open {LEDGER}")]));
+        let questions = vec![Question { source: "unknown_host", why: format!("{LEDGER} is unknown") }];
+        world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
+        let _ = world.call("say", arguments.clone()).await;
+        let record = world.journal.last();
+        let told = record["opinions"].as_array().unwrap().iter().map(|opinion| &opinion["why"]);
+        assert_eq!(told.filter(|why| **why == format!("{LEDGER} is unknown")).count(), 1, "{record}");
+        world.fake.survey_with(Err(Refusal {
+            reason: Reason::PathOutsideRoots,
+            message: format!("`{LEDGER}` is outside"),
+            remedy: "name another".to_owned(),
+        }));
+        let _ = world.call("say", arguments).await;
+        assert_eq!(world.journal.last()["message"], format!("`{LEDGER}` is outside"));
+        world.assert_paired();
+    }
+}
+
+/// Who has to decide decides about what is there, personal or not.
+#[tokio::test]
+async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
+    let change = json!({
+        "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "Run {toolName} with {args}?" },
+        "x-toolgate-piiFields": ["..mail"],
+    });
+    for arguments in hiding() {
+        let world = debugging(Does::EchoesArguments, &change);
+        let questions = vec![Question { source: "unknown_host", why: format!("{LEDGER} is unknown") }];
+        world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
+        let _ = world.call("say", arguments.clone()).await;
+        let asked = world.queue.only().question;
+        assert_eq!(asked.arguments, Some(arguments.to_string()));
+        let begin = format!(r#"Run say with {{"text":"{LEDGER}","extra":{{"mail":"{LEDGER}"#);
+        assert!(asked.prompt.starts_with(&begin), "{}", asked.prompt);
+        let why = format!("unknown_host: {LEDGER} is unknown");
+        assert!(asked.because.contains(&why), "{:?}", asked.because);
+    }
 }
 
 #[tokio::test]
 async fn a_thrown_message_brings_nothing_personal_into_the_journal() {
+    let personal = json!({ "x-toolgate-piiFields": ["..mail"] });
     let fails = Does::Fails(Reason::ToolFailed, "there is no ann@example.org");
-    let world = debugging(fails, &json!({ "x-toolgate-piiFields": ["..mail"] }));
+    let world = debugging(fails, &personal);
     let outcome = world.call("say", of_ann()).await;
     assert!(shown(&outcome).ends_with(MAIL), "{}", shown(&outcome));
     assert_eq!(world.journal.last()["message"], "there is no ***");
-}
-
-#[tokio::test]
-async fn the_queue_keeps_nothing_personal_that_no_template_names() {
-    let change = |template: &str| {
-        json!({
-            "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": template },
-            "x-toolgate-piiFields": ["..mail", "..path", ".count"],
-        })
-    };
-    let mut arguments = of_ann();
-    arguments["count"] = json!(42);
-    let world = debugging(Does::EchoesArguments, &change("Run {toolName} with {args}?"));
-    let questions = vec![Question { source: "unknown_host", why: format!("{MAIL} is unknown") }];
-    world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
-    let _ = world.call("say", arguments.clone()).await;
-    let asked = world.queue.only().question;
-    let expect =
-        r#"{"text":"write to ***","extra":{"mail":"[PERSONAL]","path":"[PERSONAL]"},"count":"[PERSONAL]"}"#;
-    assert_eq!(asked.arguments.as_deref(), Some(expect));
-    assert_eq!(asked.prompt, format!("Run say with {expect}?"));
-    assert!(!format!("{asked:?}").contains(MAIL), "{asked:?}");
-    let world = debugging(Does::EchoesArguments, &change("Send {args.extra} away?"));
-    let _ = world.call("say", arguments).await;
-    let asked = world.queue.only().question;
-    assert!(asked.prompt.contains(MAIL), "its author wants it to be seen: {}", asked.prompt);
-    assert_eq!(asked.arguments.as_deref(), Some(expect));
+    let mut too_much = of_ann();
+    too_much["extra"]["mail"] = json!(format!("{MAIL} {}", "and so on, ".repeat(200)));
+    let _ = world.call("say", too_much.clone()).await;
+    assert_eq!(world.journal.last()["message"], "***", "what cannot be looked for may be anywhere");
+    let found = Does::Fails(Reason::BlockedPathMade, "it made ann@example.org");
+    let world = debugging(found, &personal);
+    let _ = world.call("say", too_much).await;
+    assert_eq!(world.journal.last()["message"], "it made ann@example.org", "the gateway's own word");
 }
 
 /// What a call of `say` ends with, and what its caller reads of the console.

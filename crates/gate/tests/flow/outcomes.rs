@@ -313,7 +313,7 @@ async fn what_the_redact_patterns_name_is_not_in_the_journal() {
     });
     let shown_of = json!({
         "text": "card [REDACTED] of Ada",
-        "extra": { "deep": ["[REDACTED]", { "n": "[REDACTED]" }], "[REDACTED]": 1, "[REDACTED]′": 2 },
+        "extra": { "deep": ["[REDACTED]", { "n": "[REDACTED]" }], "[REDACTED]": 1, "[REDACTED] (2)": 2 },
     });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let Outcome::Released(released) = world.call("say", arguments.clone()).await else { panic!() };
@@ -329,6 +329,20 @@ async fn what_the_redact_patterns_name_is_not_in_the_journal() {
         let text = record.to_string();
         assert!(!text.contains("1234-5678") && !text.contains("12345678"), "{text}");
     }
+}
+
+/// A tool, or what it reads from, chooses the names in a result. Where each goes through all before it, this takes hours.
+#[tokio::test]
+async fn ever_so_many_names_that_the_redact_patterns_make_alike_are_kept_apart() {
+    let audit = json!({ "logOutput": true, "redactPatterns": ["k[0-9]+"] });
+    let capability = json!({ "audit": audit, "data": { "sanitizeOutput": false } });
+    let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("k{n}"), json!(n))).collect();
+    let change = json!({ "x-toolgate-capability": capability });
+    let world = World::new(Does::Returns(Value::Object(many)), &[document("say", &change)]);
+    assert!(matches!(world.call("say", json!({ "text": "hi" })).await, Outcome::Released(_)));
+    let record = world.journal.last();
+    let written = record["response"]["output"].as_object().unwrap();
+    assert_eq!((written.len(), &written["[REDACTED] (50000)"]), (50_000, &json!(49_999)));
 }
 
 /// A pattern for everything leaves the names of parameters, which are the author's.

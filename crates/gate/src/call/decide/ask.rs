@@ -11,7 +11,7 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{
-        execute, personal, prompt, secrets, standing,
+        execute, prompt, secrets, standing,
         stop::{Answered, Stop},
     },
     digest,
@@ -253,11 +253,10 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
     let tool = &bound.admitted.tool;
     let asking = opinions.iter().filter(|opinion| opinion.verdict == Verdict::Ask);
     let by_policy = asking.clone().filter(|opinion| opinion.source == "cedar");
+    let reasons: Vec<&str> = by_policy.map(|opinion| opinion.why.as_str()).collect();
     let mask = tool.runnable.mask();
-    let fields = tool.spec.governance.pii_fields.as_slice();
-    let personal = personal::mask_of_members(fields, &bound.arguments);
-    let reasons: Vec<String> = by_policy.map(|opinion| personal.text(&opinion.why)).collect();
-    let shown = prompt::Shown::new(&bound.arguments, (fields, &personal), &mask, &gate.secrets);
+    // What is personal stays: whoever decides about a call decides about all of it.
+    let shown = prompt::without_secrets(&bound.arguments, &mask, &gate.secrets);
     NewApproval {
         binding: Binding {
             caller: bound.admitted.call.caller.subject.clone(),
@@ -273,7 +272,7 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
         arguments: Some(prompt::arguments(&shown, &mask)),
         because: asking
             .map(|opinion| {
-                let why = secrets::without_secrets(&gate.secrets, &personal.text(&opinion.why));
+                let why = secrets::without_secrets(&gate.secrets, &opinion.why);
                 format!("{}: {why}", opinion.source)
             })
             .collect(),

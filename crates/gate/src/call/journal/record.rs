@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use regex::Regex;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use toolgate_policy::Mask;
+use toolgate_spec::FieldPattern;
 use uuid::Uuid;
 
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
         check::Checked,
         decide::{Decided, Opinion},
         filter::Filtered,
+        personal::{self, Held},
         stop::Stop,
     },
     digest,
@@ -105,9 +106,9 @@ pub struct CallRecord {
     /// Milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
-    /// What personal fields of the arguments hold: kept here, and out of every text that is written.
+    /// What personal fields of the arguments hold: kept here, and out of what the tool says of the call.
     #[serde(skip)]
-    pub(crate) personal: Option<Arc<Mask>>,
+    pub(super) personal: Option<Arc<Held>>,
     /// What the tool's audit policy blots out of free texts.
     #[serde(skip)]
     pub(super) redact: Arc<[Regex]>,
@@ -170,12 +171,19 @@ impl CallRecord {
         self.redact = Arc::clone(&tool.redact);
     }
 
-    pub fn bound(&mut self, arguments_digest: &str, coercions: &[String], shown: super::Shown) {
+    pub fn bound(
+        &mut self,
+        arguments_digest: &str,
+        personal_fields: &[FieldPattern],
+        coercions: &[String],
+        shown: super::Shown,
+    ) {
         self.stage = Some(Stage::Bind.name());
         self.request.insert("boundHash".into(), arguments_digest.into());
         if !coercions.is_empty() {
             // Callers choose how many: absent members need not even be declared.
-            let first: Vec<&String> = coercions.iter().take(MOST_COERCIONS).collect();
+            let first = coercions.iter().take(MOST_COERCIONS);
+            let first: Vec<_> = first.map(|told| personal::coercion(personal_fields, told)).collect();
             self.request.insert("coercions".into(), json!(first));
             self.request.insert("coercionCount".into(), coercions.len().into());
         }
@@ -267,7 +275,10 @@ impl CallRecord {
 
     pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
         self.stage = Some(stage.name());
-        self.message = Some(stop.to_operator.clone());
+        self.message = Some(match &self.personal {
+            Some(held) if personal::is_said_by_tool(stop.reason) => held.mask().text(&stop.to_operator),
+            _ => stop.to_operator.clone(),
+        });
         if !stop.for_journal.opinions.is_empty() {
             self.heard(&stop.for_journal.opinions);
         }

@@ -8,6 +8,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
+use toolgate_policy::DistinctMembers;
 use toolgate_secrets::{Detector, Finding, Redacted, Tier};
 
 /// A value without what is at least probably a secret.
@@ -67,19 +68,16 @@ impl Walk<'_> {
     }
 
     fn members(&mut self, members: Map<String, Value>) -> Value {
-        let mut kept = Map::with_capacity(members.len());
+        // Two keys that differed only in a secret stay two.
+        let mut kept = DistinctMembers::with_capacity(members.len());
         self.at += usize::from(members.is_empty());
         for (key, value) in members {
-            let mut key = self.after_one(|walk| walk.text(key));
+            let key = self.after_one(|walk| walk.text(key));
             let value = self.after_one(|walk| walk.value(value));
-            // Two keys that differed only in a secret stay two.
-            while kept.contains_key(&key) {
-                key.push('′');
-            }
             kept.insert(key, value);
         }
         self.at += 1;
-        Value::Object(kept)
+        Value::Object(kept.into_members())
     }
 
     /// Before an item stands a bracket or a comma, before a member's value a colon.

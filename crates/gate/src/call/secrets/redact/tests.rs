@@ -63,3 +63,13 @@ fn no_member_is_lost_with_its_name() {
     assert_eq!(clean.as_object().unwrap().len(), 2, "{clean}");
     assert!(!clean.to_string().contains("Ab3") && !clean.to_string().contains("Cd4"), "{clean}");
 }
+
+/// Where each goes through the marks of all before it, this takes hours.
+#[test]
+fn ever_so_many_names_that_are_secrets_are_kept_apart() {
+    let name = |n: u32| token().replace(&"2".repeat(12), &format!("{n:012}"));
+    let many: Map<String, Value> = (0..5_000).map(|n| (name(n), json!(n))).collect();
+    let clean = redacted(Value::Object(many));
+    assert_eq!(clean.as_object().unwrap().len(), 5_000);
+    assert!(!clean.to_string().contains("Ab3"), "a name came through");
+}
