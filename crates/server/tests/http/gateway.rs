@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime},
 };
@@ -18,7 +18,7 @@ use axum::{
 };
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::SystemClock;
+use toolgate_gate::{Clock, SystemClock};
 use toolgate_server::{
     Algorithm, AuthSettings, Authenticator, CallerStanding, DoorCode, DoorEvents, Doors, Drained, HttpFront,
     HttpLimits, HttpSettings, Identity, IssuerSettings, KeySettings, Peer, Readiness, Role, Secret,
@@ -71,6 +71,16 @@ impl TokenVerifier for Tokens {
     }
 }
 
+/// To this clock every step of a request takes two seconds.
+#[derive(Default)]
+pub struct Leaps(AtomicU64);
+
+impl Clock for Leaps {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(2 * self.0.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
 pub fn settings() -> HttpSettings {
     HttpSettings {
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -115,6 +125,10 @@ impl Gateway {
     }
 
     pub async fn with(settings: HttpSettings, auth: AuthSettings) -> Self {
+        Self::with_clock(settings, auth, Arc::new(SystemClock)).await
+    }
+
+    pub async fn with_clock(settings: HttpSettings, auth: AuthSettings, clock: Arc<dyn Clock>) -> Self {
         let bound = HttpFront::bind(settings).await.unwrap();
         let (address, world, shutdown) =
             (bound.local_addr(), Arc::new(World::default()), CancellationToken::new());
@@ -126,7 +140,7 @@ impl Gateway {
                 if ready.is_ready.load(Ordering::SeqCst) { Readiness::Ready } else { Readiness::NotReady }
             }),
             events: Arc::<World>::clone(&world),
-            clock: Arc::new(SystemClock),
+            clock,
         };
         let serving = tokio::spawn(bound.serve(doors, shutdown.clone()));
         Self { address, world, shutdown, serving }
