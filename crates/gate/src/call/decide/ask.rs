@@ -222,6 +222,14 @@ async fn spend_this(
     binding: &Binding,
     asked: &Approval,
 ) -> Result<(Spent, Slot), Stop> {
+    // The answer comes first: a no is told as one, also where the gateway has no place to run in.
+    let (known, now) = (asked.id.clone(), gate.clock.now());
+    let answered = on_queue(gate, move |queue| queue.get(&known, now)).await?;
+    match answered.state {
+        ApprovalState::Approved => {}
+        ApprovalState::Expired => return Err(invalid(&ApprovalError::Expired).with_answer(&answered)),
+        state => return Err(invalid(&ApprovalError::NotPending(state)).with_answer(&answered)),
+    }
     let slot = place_to_run(gate, checked).await;
     let now = gate.clock.now();
     let stop = match slot {
