@@ -35,6 +35,9 @@ pub trait DoorEvents: Send + Sync {
     fn refused_caller(&self, code: DoorCode, peer: Option<IpAddr>, _caller: &str, detail: &str) {
         self.refused(code, peer, detail);
     }
+
+    /// As `refused`, of what the log has heard lately and need not hear again: it only counts.
+    fn refused_again(&self, _code: DoorCode, _peer: Option<IpAddr>) {}
 }
 
 /// May the machine in front of us send traffic?

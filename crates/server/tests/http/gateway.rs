@@ -44,11 +44,16 @@ pub struct World {
     pub slow_may_end: Notify,
     pub slow_dropped: Arc<Notify>,
     pub refusals: Mutex<Vec<(String, Option<IpAddr>, String)>>,
+    pub refused_again: Mutex<Vec<(String, Option<IpAddr>)>>,
 }
 
 impl DoorEvents for World {
     fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str) {
         self.refusals.lock().unwrap().push((code.code().into(), peer, detail.into()));
+    }
+
+    fn refused_again(&self, code: DoorCode, peer: Option<IpAddr>) {
+        self.refused_again.lock().unwrap().push((code.code().into(), peer));
     }
 }
 
