@@ -1,6 +1,6 @@
 //! Slow, huge, idle, half-open, too many; and how it all ends.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use tokio::time::timeout;
 use toolgate_server::Drained;
@@ -194,7 +194,8 @@ async fn an_address_that_holds_its_share_keeps_nobody_else_out() {
     assert_eq!(other.answer().await.unwrap().status, 200);
     assert_eq!(gateway.refusals(), ["http.too_many_connections"]);
     let again = gateway.world.refused_again.lock().unwrap().clone();
-    assert_eq!(again, vec![("http.too_many_connections".to_owned(), Some([127, 0, 0, 1].into())); 9]);
+    let here = IpAddr::from([127, 0, 0, 1]);
+    assert_eq!(again, vec![("http.too_many_connections".to_owned(), Some(here)); 9]);
     drop(first);
     let served = async {
         loop {
