@@ -85,7 +85,7 @@ async fn through_the_stages(
     trail: &mut Trail,
 ) -> Result<filter::Filtered, Stop> {
     let admitted = trail.after(admit::admit(gate, call, draft))?;
-    let bound = trail.after(bind::bind(admitted, gate.limits(), trail.arguments_digest()))?;
+    let bound = trail.after(bind::bind(admitted, trail.arguments_digest()))?;
     let checked = trail.after(check::check(gate, bound))?;
     let decided = trail.after(decide::decide(gate, checked).await)?;
     let executed = trail.after(execute::execute(gate, decided).await)?;

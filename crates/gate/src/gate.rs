@@ -25,7 +25,7 @@ use crate::{
     outcome::Outcome,
     ports::{Answer, Ask, Clock, RunReport, Standing, SystemClock},
     reason::{Reason, Stage},
-    registry::LiveSet,
+    registry::{InForce, LiveSet},
 };
 
 /// The one door to the tools. Cheap to clone.
@@ -33,18 +33,16 @@ use crate::{
 pub struct Gate(Arc<Inner>);
 
 pub(crate) struct Inner {
-    live: ArcSwap<LiveSet>,
+    in_force: ArcSwap<InForce>,
     changes: watch::Sender<u64>,
     is_closing: AtomicBool,
     pub(crate) open_calls: Arc<OpenCalls>,
-    limits: ArcSwap<ArgumentLimits>,
     pub(crate) limiter: Limiter,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) on_journal_failure: OnJournalFailure,
     pub(crate) shows: Shows,
     pub(crate) secrets: Arc<Detector>,
     pub(crate) queue: Arc<dyn ApprovalQueue>,
-    approvals: ArcSwap<ApprovalSettings>,
     pub(crate) policy: Arc<dyn ToolPolicy>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
@@ -122,40 +120,51 @@ impl Gate {
         after: Option<&str>,
         limit: usize,
     ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
-        let live = self.0.live.load();
+        let live = self.0.live();
         live.page(after, limit, |tool| live.shows(tool, caller))
     }
 
     /// The tool of this name, where the caller may know of it.
     pub fn find(&self, caller: &Caller, name: &str) -> Option<Arc<LiveTool>> {
-        let live = self.0.live.load();
+        let live = self.0.live();
         live.get(name).filter(|tool| live.shows(tool, caller))
     }
 
     /// Puts another set of tools in force. Calls that run go on with the tool they began with.
     pub fn replace(&self, live: LiveSet) {
-        self.0.live.store(Arc::new(live));
-        self.0.changes.send_modify(|version| *version = version.wrapping_add(1));
+        let live = Arc::new(live);
+        self.0.in_force.rcu(|current| InForce { set: Arc::clone(&live), ..current.as_ref().clone() });
+        self.0.tell_of_change();
+    }
+
+    /// Puts another set of tools in force together with the settings of the configuration that it comes from. A call that
+    /// is under way goes on with the settings it began with, and waits for a person as long as it was told to.
+    pub fn replace_with_settings(
+        &self,
+        live: LiveSet,
+        approvals: ApprovalSettings,
+        arguments: ArgumentLimits,
+    ) {
+        self.0.in_force.store(Arc::new(InForce { set: Arc::new(live), approvals, arguments }));
+        self.0.tell_of_change();
     }
 
     /// Takes tools away at once, whatever else cannot be put in force.
     pub fn retain(&self, wanted: impl Fn(&LiveTool) -> bool) {
-        self.replace(self.0.live.load().only(wanted));
-    }
-
-    /// Puts other settings in force. A call that waits for a person waits as long as it was told to.
-    pub fn adjust(&self, approvals: ApprovalSettings, arguments: ArgumentLimits) {
-        self.0.approvals.store(Arc::new(approvals));
-        self.0.limits.store(Arc::new(arguments));
+        self.0.in_force.rcu(|current| {
+            let set = Arc::new(current.set.only(&wanted));
+            InForce { set, ..current.as_ref().clone() }
+        });
+        self.0.tell_of_change();
     }
 
     /// All live tools in order, hidden from nobody; for operators.
     pub fn all(&self) -> Vec<Arc<LiveTool>> {
-        self.0.live.load().page(None, usize::MAX, |_| true).map(|(tools, _)| tools).unwrap_or_default()
+        self.0.live().page(None, usize::MAX, |_| true).map(|(tools, _)| tools).unwrap_or_default()
     }
 
     pub fn live_count(&self) -> usize {
-        self.0.live.load().len()
+        self.0.live().len()
     }
 
     /// Ticks when the set of tools has changed.
@@ -210,18 +219,20 @@ impl Inner {
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         Self {
-            live: ArcSwap::default(),
+            in_force: ArcSwap::from_pointee(InForce {
+                set: Arc::default(),
+                approvals: parts.approvals,
+                arguments: parts.arguments,
+            }),
             changes: watch::Sender::new(0),
             is_closing: AtomicBool::new(false),
             open_calls: Arc::default(),
-            limits: ArcSwap::from_pointee(parts.arguments),
             limiter: Limiter::new(parts.calls),
             journal: parts.journal,
             on_journal_failure: parts.on_journal_failure,
             shows: parts.shows,
             secrets: parts.secrets,
             queue: parts.queue,
-            approvals: ArcSwap::from_pointee(parts.approvals),
             policy,
             clock,
             observer,
@@ -229,16 +240,16 @@ impl Inner {
         }
     }
 
+    pub fn in_force(&self) -> Arc<InForce> {
+        self.in_force.load_full()
+    }
+
     pub fn live(&self) -> Arc<LiveSet> {
-        self.live.load_full()
+        Arc::clone(&self.in_force.load().set)
     }
 
-    pub fn limits(&self) -> ArgumentLimits {
-        **self.limits.load()
-    }
-
-    pub fn approvals(&self) -> ApprovalSettings {
-        **self.approvals.load()
+    fn tell_of_change(&self) {
+        self.changes.send_modify(|version| *version = version.wrapping_add(1));
     }
 
     pub fn is_closing(&self) -> bool {

@@ -4,7 +4,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use toolgate_policy::{Caller, CedarPolicies};
 
-use crate::live::LiveTool;
+use crate::{
+    gate::{ApprovalSettings, ArgumentLimits},
+    live::LiveTool,
+};
+
+/// What a call is judged by, swapped in one piece: no call meets the policies of one configuration with the settings of
+/// another, under which nobody might be asked although both ask.
+#[derive(Clone, Debug)]
+pub(crate) struct InForce {
+    pub set: Arc<LiveSet>,
+    pub approvals: ApprovalSettings,
+    pub arguments: ArgumentLimits,
+}
 
 /// The live tools in the order in which they are listed.
 #[derive(Debug, Default)]

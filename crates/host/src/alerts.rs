@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -27,9 +27,16 @@ pub struct Alerts {
 
 /// Alerts of which it is not known yet what becomes of them, in the order in which they came.
 struct Open {
-    alerts: Mutex<VecDeque<Value>>,
+    waiting: Mutex<Waiting>,
     came: Notify,
     journal: FileJournal,
+}
+
+/// Each with a number of its own: while one is being posted, the gateway may give up and settle it and those behind it.
+#[derive(Default)]
+struct Waiting {
+    alerts: VecDeque<(u64, Value)>,
+    next: u64,
 }
 
 impl Alerts {
@@ -41,7 +48,7 @@ impl Alerts {
         next: Option<Arc<dyn Observer>>,
     ) -> Result<Self, OpenError> {
         let target = Target::of(webhook)?;
-        let open = Arc::new(Open { alerts: Mutex::default(), came: Notify::new(), journal });
+        let open = Arc::new(Open { waiting: Mutex::default(), came: Notify::new(), journal });
         let task = tokio::spawn(post_all(target, egress.clone(), Arc::clone(&open)));
         Ok(Self { open, task, next })
     }
@@ -59,6 +66,7 @@ impl Alerts {
 
     /// What nobody will deliver any more is written down.
     pub fn give_up(&self) {
+        // Does not stop what the task is just doing; it goes on to its next wait.
         self.task.abort();
         while let Some(alert) = self.open.take() {
             not_delivered(&self.open.journal, &alert, "the gateway stopped before the webhook had it");
@@ -68,30 +76,46 @@ impl Alerts {
 
 impl Drop for Alerts {
     fn drop(&mut self) {
-        self.task.abort();
+        self.give_up();
     }
 }
 
 impl Open {
     fn add(&self, alert: Value) {
-        let mut alerts = self.alerts.lock().unwrap_or_else(PoisonError::into_inner);
-        if alerts.len() < MOST_WAITING {
-            alerts.push_back(alert);
-            drop(alerts);
+        let mut waiting = self.waiting();
+        if waiting.alerts.len() < MOST_WAITING {
+            let number = waiting.next;
+            waiting.next = number.wrapping_add(1);
+            waiting.alerts.push_back((number, alert));
+            drop(waiting);
             self.came.notify_one();
         } else {
-            drop(alerts);
+            drop(waiting);
             // A webhook that is slower than the alerts misses some; the journal has them all.
             not_delivered(&self.journal, &alert, "too many alerts wait for the webhook");
         }
     }
 
-    fn first(&self) -> Option<Value> {
-        self.alerts.lock().unwrap_or_else(PoisonError::into_inner).front().cloned()
+    fn first(&self) -> Option<(u64, Value)> {
+        self.waiting().alerts.front().cloned()
     }
 
     fn take(&self) -> Option<Value> {
-        self.alerts.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.waiting().alerts.pop_front().map(|(_, alert)| alert)
+    }
+
+    /// It is known what became of this one. Says whether it was still there: nobody else has settled it.
+    fn settle(&self, number: u64) -> bool {
+        let mut waiting = self.waiting();
+        let is_there = waiting.alerts.front().is_some_and(|(first, _)| *first == number);
+        if is_there {
+            waiting.alerts.pop_front();
+        }
+        is_there
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -159,13 +183,13 @@ impl Target {
 /// One after another. An alert stays with the others until it is settled, so that none is lost when the gateway stops.
 async fn post_all(target: Target, egress: Egress, open: Arc<Open>) {
     loop {
-        let Some(alert) = open.first() else {
+        let Some((number, alert)) = open.first() else {
             open.came.notified().await;
             continue;
         };
         let posted = post(&target, &egress, &alert).await;
-        // Nothing is there any more if the gateway gave up meanwhile.
-        if let (Some(alert), Err(why)) = (open.take(), posted) {
+        // It is not there any more if the gateway gave up meanwhile, which has written it down.
+        if let (true, Err(why)) = (open.settle(number), posted) {
             not_delivered(&open.journal, &alert, &why);
         }
     }
@@ -202,3 +226,6 @@ const A_MOMENT: Duration = Duration::from_millis(10);
 
 /// Before each try.
 const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5)];
+
+#[cfg(test)]
+mod tests;

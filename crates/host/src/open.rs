@@ -142,7 +142,7 @@ impl Toolgate {
         }
         // What is sound is served from the start; what is not is told.
         let loaded = toolgate.load_and_try().await;
-        toolgate.put_in_force(loaded)?;
+        toolgate.put_in_force(loaded, &toolgate.config())?;
         Ok(toolgate)
     }
 
@@ -166,9 +166,7 @@ impl Toolgate {
             self.note(&json!({ "kind": "tools.rejected", "problems": told })).map_err(broken)?;
             return Err(problems);
         }
-        let config = self.config();
-        self.gate.adjust(approval_settings(&config.approvals), argument_limits(&config));
-        self.put_in_force(loaded).map_err(broken)
+        self.put_in_force(loaded, &self.config()).map_err(broken)
     }
 
     pub const fn gate(&self) -> &Gate {
@@ -221,8 +219,9 @@ impl Toolgate {
             }
             trials.push(trial);
         }
-        let loaded = load::load(&self.config(), &workshop);
-        self.put_in_force(loaded)?;
+        let config = self.config();
+        let loaded = load::load(&config, &workshop);
+        self.put_in_force(loaded, &config)?;
         Ok(trials)
     }
 
@@ -347,7 +346,8 @@ impl Toolgate {
         Ok((config, awaits_restart))
     }
 
-    fn put_in_force(&self, mut loaded: Loaded) -> Result<Arc<Loaded>, OpenError> {
+    /// With the settings of the configuration that it was loaded by, in one swap.
+    fn put_in_force(&self, mut loaded: Loaded, config: &Config) -> Result<Arc<Loaded>, OpenError> {
         // Policies that cannot be used let nothing through.
         let live = if loaded.policies.is_err() { Vec::new() } else { loaded.live() };
         let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
@@ -355,7 +355,8 @@ impl Toolgate {
         let (set, _) = LiveSet::new(live);
         let set = set.with_policies(cedar);
         let entry = json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() });
-        self.gate.replace(set);
+        let approvals = approval_settings(&config.approvals);
+        self.gate.replace_with_settings(set, approvals, argument_limits(config));
         let loaded = Arc::new(loaded);
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
         // Only now: a journal that cannot be written must not keep a tighter set from being in force.

@@ -8,7 +8,7 @@ use crate::{
     gate::{Call, Inner},
     live::LiveTool,
     reason::Reason,
-    registry::LiveSet,
+    registry::InForce,
 };
 
 /// A call of a tool that exists for its caller. The tool is frozen: what is edited meanwhile counts for later calls.
@@ -16,8 +16,8 @@ use crate::{
 pub struct Admitted {
     pub call: Call,
     pub tool: Arc<LiveTool>,
-    /// The set that the tool comes from, with the policies that were in force then.
-    pub set: Arc<LiveSet>,
+    /// The set that the tool comes from, with the policies and the settings that were in force then.
+    pub in_force: Arc<InForce>,
     pub purpose: Purpose,
     _sealed: (),
 }
@@ -27,9 +27,11 @@ pub fn admit(gate: &Inner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<A
         return Err(Stop::new(Reason::ShuttingDown, "the gateway is stopping; call again in a while"));
     }
     if let Some(tool) = draft {
-        return Ok(Admitted { call, tool, set: gate.live(), purpose: Purpose::LocalPass, _sealed: () });
+        let in_force = gate.in_force();
+        return Ok(Admitted { call, tool, in_force, purpose: Purpose::LocalPass, _sealed: () });
     }
-    let set = gate.live();
+    let in_force = gate.in_force();
+    let set = &in_force.set;
     let unknown = |why: String| {
         // One answer for what is not there and for what this caller may not know of.
         Stop::new(Reason::UnknownTool, format!("there is no tool `{}`", shown(&call.tool)))
@@ -53,7 +55,7 @@ pub fn admit(gate: &Inner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<A
             shown(&call.caller.subject)
         )));
     }
-    Ok(Admitted { tool, set, call, purpose: Purpose::Call, _sealed: () })
+    Ok(Admitted { tool, in_force, call, purpose: Purpose::Call, _sealed: () })
 }
 
 fn shown(text: &str) -> String {

@@ -17,7 +17,8 @@ pub struct Bound {
 }
 
 /// `given_digest` is that of the arguments as they came.
-pub fn bind(mut admitted: Admitted, limits: ArgumentLimits, given_digest: &str) -> Result<Bound, Stop> {
+pub fn bind(mut admitted: Admitted, given_digest: &str) -> Result<Bound, Stop> {
+    let limits = admitted.in_force.arguments;
     let given = std::mem::take(&mut admitted.call.arguments);
     within(&given, limits)?;
     // A tool with a schema of its own says itself what null and blank mean.

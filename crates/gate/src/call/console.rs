@@ -7,14 +7,33 @@ use toolgate_spec::{model::Body, neutral};
 use super::secrets;
 use crate::{gate::Inner, live::LiveTool, outcome::Outcome, ports::RunReport, reason::Stage};
 
-/// Leaves in the report what may leave. Rules about fields cannot be applied to a line of text, so that a tool which has
-/// such rules tells nothing; nor does a command, whose errors are its operator's business.
-pub fn clean(gate: &Inner, tool: &LiveTool, report: &mut RunReport) {
+/// Level and text.
+type Line = (&'static str, String);
+
+/// Leaves in the report what may leave, and says which alarming texts stand in it. Neither rules about fields nor the shape
+/// that a tool promises can be applied to a line of text, so that a tool which has either tells nothing; nor does a
+/// command, whose errors are its operator's business.
+pub fn clean(gate: &Inner, tool: &LiveTool, report: &mut RunReport) -> Vec<String> {
     let lines = std::mem::take(&mut report.console);
-    let has_field_rules = OutputPolicy::of(&tool.spec.governance).exists();
-    if lines.is_empty() || has_field_rules || !matches!(tool.spec.body, Body::JavaScript { .. }) {
-        return;
+    let has_rules = tool.output.is_some() || OutputPolicy::of(&tool.spec.governance).exists();
+    if lines.is_empty() || has_rules || !matches!(tool.spec.body, Body::JavaScript { .. }) {
+        return Vec::new();
     }
+    let alerts = alerts_in(tool, &lines);
+    keep_clean(gate, tool, lines, report);
+    alerts
+}
+
+/// In all lines as one text, for a text that is asked for may go on in the next line.
+fn alerts_in(tool: &LiveTool, lines: &[Line]) -> Vec<String> {
+    if !tool.has_alarms() {
+        return Vec::new();
+    }
+    let texts: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
+    tool.alarms_in([texts.join("\n").as_str()])
+}
+
+fn keep_clean(gate: &Inner, tool: &LiveTool, lines: Vec<Line>, report: &mut RunReport) {
     let (levels, texts): (Vec<_>, Vec<_>) =
         lines.into_iter().map(|(level, text)| (level, Value::String(text))).unzip();
     // All at once: a secret may go on in the next line.
@@ -37,11 +56,14 @@ pub fn clean(gate: &Inner, tool: &LiveTool, report: &mut RunReport) {
 }
 
 /// Where a result was withheld, nothing of it leaves by the console either.
-pub fn released(outcome: &Outcome, report: Option<RunReport>) -> Vec<(&'static str, String)> {
-    let may_leave = match outcome {
+pub fn may_leave(outcome: &Outcome) -> bool {
+    match outcome {
         Outcome::Released(_) => true,
         Outcome::Failed(end) => end.reason.stage() == Some(Stage::Execute),
         Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Broken(_) => false,
-    };
-    report.filter(|_| may_leave).map(|report| report.console).unwrap_or_default()
+    }
+}
+
+pub fn released(outcome: &Outcome, report: Option<RunReport>) -> Vec<Line> {
+    report.filter(|_| may_leave(outcome)).map(|report| report.console).unwrap_or_default()
 }

@@ -89,17 +89,18 @@ fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
     {
         opinions.push(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason });
     }
-    if let Some(cedar) = admitted.set.policies() {
+    if let Some(cedar) = admitted.in_force.set.policies() {
         let ruling = cedar.decide(caller, &tool.wire_name, &checked.bound.arguments);
         opinions.push(Opinion { source: "cedar", verdict: ruling.verdict, why: ruling.why });
     }
-    opinions.extend(approval_opinions(gate, checked));
+    opinions.extend(approval_opinions(checked));
     opinions
 }
 
 /// Who wants a person to be asked?
-fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
+fn approval_opinions(checked: &Checked) -> Vec<Opinion> {
     let tool = &checked.bound.admitted.tool;
+    let default = checked.bound.admitted.in_force.approvals.default;
     let ask = |source, why: String| Opinion { source, verdict: Verdict::Ask, why };
     let mut opinions = Vec::new();
     match (tool.spec.approval.mode, tool.policy.approval.level.value) {
@@ -115,12 +116,12 @@ fn approval_opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
             // `auto` may also be what the document takes over with `extends`.
             let capability = &tool.spec.governance.capability;
             let is_stated = capability.approval.level.is_some() || capability.extends.is_some();
-            if gate.approvals().default.asks(tool.level) && !is_stated {
+            if default.asks(tool.level) && !is_stated {
                 opinions.push(ask("risk", format!("rated {}", tool.level.name())));
             }
         }
     }
-    if gate.approvals().default == ApprovalDefault::Always {
+    if default == ApprovalDefault::Always {
         opinions.push(ask("gateway", "the gateway confirms every call".to_owned()));
     }
     opinions.extend(checked.survey.questions.iter().map(|asked| ask(asked.source, asked.why.clone())));

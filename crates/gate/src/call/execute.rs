@@ -17,6 +17,8 @@ use crate::{
 pub struct Executed {
     pub decided: Decided,
     pub report: RunReport,
+    /// Texts on its console about which somebody wants to be told.
+    pub alerts: Vec<String>,
     _sealed: (),
 }
 
@@ -49,16 +51,17 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
     };
     let mut report = bound.admitted.tool.runnable.run(request).await;
     drop(running);
-    // The author of a draft reads all of it.
-    if bound.admitted.purpose == Purpose::Call {
-        console::clean(gate, &bound.admitted.tool, &mut report);
-    }
+    let alerts = match bound.admitted.purpose {
+        Purpose::Call => console::clean(gate, &bound.admitted.tool, &mut report),
+        // The author of a draft reads all of it.
+        Purpose::LocalPass => Vec::new(),
+    };
     match &report.outcome {
-        Ok(_) => Ok(Executed { decided, report, _sealed: () }),
+        Ok(_) => Ok(Executed { decided, report, alerts, _sealed: () }),
         Err(failure) => {
             // What a tool says in failing is output like any other, and in the same order.
             let message = secrets::without_secrets(&gate.secrets, &failure.message);
-            Err(Stop::new(failure.reason, neutral(&message)).with_report(report))
+            Err(Stop::new(failure.reason, neutral(&message)).with_alerts(alerts).with_report(report))
         }
     }
 }

@@ -262,6 +262,7 @@ impl Noted for Executed {
 
     fn note(&self, record: &mut CallRecord, _: &Writing) {
         record.ran(&self.report);
+        record.alert(&self.alerts);
     }
 }
 

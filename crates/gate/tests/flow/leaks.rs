@@ -1,6 +1,7 @@
 //! What must not get out, or not unseen: secrets, characters that act, alarming texts; and what a call would touch.
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use toolgate_gate::{
     ApprovalQueue, ApprovalState, Clock, EffectEntry, EffectKind, Outcome, Question, Reason, Refusal, Shows,
     Survey, Touch,
@@ -414,7 +415,29 @@ async fn the_console_is_cleaned_as_a_result_is() {
             "{login}"
         );
         assert_eq!(gone, "\\u{1b}[2Jgone\\u{202e}");
-        assert_eq!(world.journal.last()["run"]["consoleLines"], 2);
+        let run = world.journal.last()["run"].clone();
+        assert_eq!(run["consoleLines"], 2);
+        // Of what was released, and not of what was written.
+        assert_eq!(run["consoleHash"], digest_of(&console));
+    }
+}
+
+/// SHA-256 over canonical JSON, as whoever has kept the lines would compute it.
+fn digest_of(lines: &[(&'static str, String)]) -> String {
+    let text = toolgate_audit::canonical(&lines).unwrap();
+    let digest = Sha256::digest(text);
+    digest.iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+#[tokio::test]
+async fn alarming_texts_on_the_console_are_told() {
+    let change = capability(&json!({ "audit": { "alertOn": ["rm -rf /", "lift\noff"] } }));
+    let lines = [("log", "rm -rf / now".to_owned()), ("log", "lift".to_owned()), ("log", "off".to_owned())];
+    for does in [Does::Returns(json!(1)), Does::Fails(Reason::ToolFailed, "broken")] {
+        let (world, console) = console_of(does, &change, &lines).await;
+        assert_eq!(console.len(), 3, "it stops nothing");
+        assert_eq!(world.journal.last()["alerts"], json!(["rm -rf /", "lift\noff"]));
+        assert_eq!(world.gate.metrics().alerts(), 2);
     }
 }
 
@@ -428,8 +451,15 @@ async fn the_console_is_no_way_around_the_rules_for_results() {
     let by_shape = json!({ "x-toolgate-output": { "type": "object" } });
     let (world, console) = console_of(Does::Returns(json!(1)), &by_shape, &lines).await;
     assert_eq!((console.len(), world.journal.last()["reason"].as_str()), (0, Some("filter.output_shape")));
-    let (_, console) = console_of(Does::Returns(json!({})), &by_shape, &lines).await;
-    assert_eq!(console, lines);
+    // A shape that was promised is promised of all that leaves.
+    let (world, console) = console_of(Does::Returns(json!({})), &by_shape, &lines).await;
+    assert_eq!((console.len(), world.journal.last()["outcome"].as_str()), (0, Some("released")));
+    assert_eq!(world.journal.last()["run"].get("consoleHash"), None);
+    let too_large = capability(&json!({ "execution": { "maxOutputSize": 20 } }));
+    let (world, console) = console_of(Does::Returns(json!("x".repeat(50))), &too_large, &lines).await;
+    assert_eq!((console.len(), world.journal.last()["reason"].as_str()), (0, Some("filter.too_large")));
+    let run = world.journal.last()["run"].clone();
+    assert_eq!((run.get("consoleLines"), run.get("consoleHash")), (None, None), "nobody read it: {run}");
 }
 
 #[tokio::test]

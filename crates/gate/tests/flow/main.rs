@@ -14,5 +14,6 @@ mod fakes;
 mod leaks;
 mod outcomes;
 mod publishing;
+mod swaps;
 mod voices;
 mod waiting;

@@ -140,6 +140,21 @@ async fn a_busy_gateway_does_not_spend_a_yes_that_was_waited_for() {
     ended(running).await;
 }
 
+/// A no needs no place to run in. Told that the gateway is busy, an agent would call again and again.
+#[tokio::test]
+async fn a_no_is_told_as_a_no_by_a_busy_gateway() {
+    let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
+    let world = world(Does::NeverEnds, calls);
+    let waiting = waits(&world, of("ann", "hi"), 1).await;
+    let running = with_one_place_taken(&world).await;
+    let id = world.queue.only().id;
+    decide(&world, &id, ApprovalState::Denied);
+    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ApprovalDenied));
+    let record = world.journal.last();
+    assert_eq!(record["approval"], json!({ "id": id.as_str(), "state": "denied", "by": "operator" }));
+    ended(running).await;
+}
+
 /// The place is taken before the yes is spent, so several calls may hold one each; the yes is good for one of them.
 #[tokio::test]
 async fn of_several_calls_with_a_place_each_one_spends_the_yes() {

@@ -26,6 +26,12 @@ impl CallerStanding {
             expires: identity.expires,
         }))
     }
+
+    /// Whoever knows may have to ask a database: beside the runtime's own threads. No answer is a no.
+    pub(crate) async fn holds(&self) -> bool {
+        let standing = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || standing.holds()).await.unwrap_or(false)
+    }
 }
 
 impl fmt::Debug for CallerStanding {

@@ -88,7 +88,9 @@ impl Front {
                 let detail = "it holds as many connections as one address may; more are closed";
                 return self.events.refused(DoorCode::TooManyConnections, Some(peer.ip()), detail);
             }
-            Err(Full::Told) => return,
+            Err(Full::Told) => {
+                return self.events.refused_again(DoorCode::TooManyConnections, Some(peer.ip()));
+            }
         };
         // A socket that cannot be set up is one that its client has left already.
         if prepare(&stream).is_err() {

@@ -1,6 +1,11 @@
 //! What does every request pass before a handler sees it? One function, in order, and nothing behind it is public.
 
-use std::{fmt, net::IpAddr, sync::Arc};
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{
     Router,
@@ -30,6 +35,9 @@ pub trait DoorEvents: Send + Sync {
     fn refused_caller(&self, code: DoorCode, peer: Option<IpAddr>, _caller: &str, detail: &str) {
         self.refused(code, peer, detail);
     }
+
+    /// As `refused`, of what the log has heard lately and need not hear again: it only counts.
+    fn refused_again(&self, _code: DoorCode, _peer: Option<IpAddr>) {}
 }
 
 /// May the machine in front of us send traffic?
@@ -143,18 +151,32 @@ impl Door {
             Ok(identity) => identity,
             Err(challenge) => return self.challenge(peer, challenge, host),
         };
+        let standing = CallerStanding::of(&identity, &self.authenticator, &self.clock);
+        let begun = self.clock.now();
         let (mut parts, body) = request.into_parts();
         let (bytes, time) = (self.limits.body_bytes, self.limits.body_time);
         let body = match body::read(&parts.headers, body, bytes, time).await {
             Ok(body) => body,
             Err(problem) => return self.refuse(peer, problem),
         };
+        // Whoever sends a byte now and then would make calls for as long with a token that was taken back meanwhile.
+        if self.is_long_since(begun) && !standing.holds().await {
+            let lapsed = Challenge::new(DoorCode::TokenInvalid, "the token is not valid")
+                .said_to_operator("it was revoked or ran out while the body of its request was read")
+                .of_caller(&identity.caller.subject);
+            return self.challenge(peer, lapsed, host);
+        }
         // The proof has done its work; nothing behind the door can leak what it does not have.
         parts.headers.remove(header::AUTHORIZATION);
-        parts.extensions.insert(CallerStanding::of(&identity, &self.authenticator, &self.clock));
+        parts.extensions.insert(standing);
         parts.extensions.insert(identity);
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
         finish(explained(response), After::KeepAlive)
+    }
+
+    /// A clock that was set back tells nothing: as if it were long.
+    fn is_long_since(&self, begun: SystemTime) -> bool {
+        !self.clock.now().duration_since(begun).is_ok_and(|took| took < SHORT_READING)
     }
 
     async fn identify(
@@ -250,4 +272,6 @@ fn explained(response: Response) -> Response {
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 const METADATA_MCP: &str = "/.well-known/oauth-protected-resource/mcp";
 const ADMIN: &str = "/admin";
+/// A body that takes no longer is judged by the look at the token before it.
+const SHORT_READING: Duration = Duration::from_secs(1);
 const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");

@@ -109,6 +109,11 @@ impl DoorEvents for Refusals {
         self.count(code, peer, Some(caller));
         self.next.refused_caller(code, peer, caller, detail);
     }
+
+    fn refused_again(&self, code: DoorCode, peer: Option<IpAddr>) {
+        self.count(code, peer, None);
+        self.next.refused_again(code, peer);
+    }
 }
 
 impl Refusal {
@@ -195,6 +200,18 @@ mod tests {
         told.sort();
         let expected = [("192.0.2.1", 1_u64), ("192.0.2.1", 2), ("192.0.2.2", 1), ("2001:db8::/64", 2)];
         assert_eq!(told, expected.map(|(peer, count)| (peer.to_owned(), count)));
+    }
+
+    /// What the log need not hear again is counted and journalled all the same.
+    #[test]
+    fn what_is_refused_again_counts_as_much() {
+        let refusals = refusals();
+        refuse(&refusals, DoorCode::TooManyConnections, "192.0.2.1");
+        for _ in 0..99 {
+            refusals.refused_again(DoorCode::TooManyConnections, Some("192.0.2.1".parse().unwrap()));
+        }
+        assert_eq!(refusals.totals().map(|(_, total)| total).sum::<u64>(), 100);
+        assert_eq!(refusals.due(Instant::now()).iter().map(|one| one.count).collect::<Vec<_>>(), [100]);
     }
 
     #[test]

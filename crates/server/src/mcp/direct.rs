@@ -4,7 +4,7 @@
 //! nothing besides. Whatever differs, however slightly, goes to the SDK, which knows the whole protocol: nothing is
 //! refused here, and what is answered here is answered as the SDK would.
 
-use std::sync::Arc;
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use axum::{
     body::{Body, HttpBody as _},
@@ -17,7 +17,10 @@ use rmcp::model::{
     CallToolResponse, ClientCapabilities, ErrorData, Implementation, ProtocolVersion, RequestId,
     ServerJsonRpcMessage, ServerResult,
 };
-use serde::Deserialize;
+use serde::{
+    Deserialize,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{Call, Client, Standing};
@@ -48,6 +51,7 @@ pub struct PlainCall {
     id: RequestId,
     #[serde(deserialize_with = "the_method")]
     method: (),
+    #[serde(deserialize_with = "object")]
     params: Params,
 }
 
@@ -57,7 +61,7 @@ struct Params {
     name: String,
     #[serde(default)]
     arguments: Option<Map<String, Value>>,
-    #[serde(rename = "_meta")]
+    #[serde(rename = "_meta", deserialize_with = "object")]
     meta: Meta,
 }
 
@@ -66,9 +70,9 @@ struct Params {
 struct Meta {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion", deserialize_with = "the_era")]
     version: (),
-    #[serde(rename = "io.modelcontextprotocol/clientInfo", default)]
+    #[serde(rename = "io.modelcontextprotocol/clientInfo", default, deserialize_with = "some_object")]
     client: Option<Implementation>,
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "object")]
     can: ClientCapabilities,
 }
 
@@ -87,12 +91,19 @@ pub async fn kind_of(request: Request, longest: usize) -> Kind {
     let (parts, body) = request.into_parts();
     let Ok(body) = body.collect().await else { return Kind::Broken };
     let body = body.to_bytes();
-    match serde_json::from_slice::<PlainCall>(&body) {
+    match plain_call(&body) {
         Ok(call) if only(&parts.headers, NAME) == Some(call.params.name.as_bytes()) => {
             Kind::Plain(Box::new(call))
         }
         _ => Kind::Other(Box::new(Request::from_parts(parts, Body::from(body)))),
     }
+}
+
+fn plain_call(body: &[u8]) -> serde_json::Result<PlainCall> {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let call = object(&mut reader)?;
+    reader.end()?;
+    Ok(call)
 }
 
 /// Makes the call. `shutdown` ends it at once, as it does with the SDK's.
@@ -154,6 +165,39 @@ fn only<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h [u8]> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then(|| value.as_bytes())
+}
+
+/// An object and nothing else: by itself a struct would also be read from a list of its members in their order, which the
+/// SDK takes for no message.
+fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_map(Members(PhantomData))
+}
+
+/// As `object`, where the member may be missing.
+fn some_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    object(deserializer).map(Some)
+}
+
+struct Members<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members))
+    }
 }
 
 fn the_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {

@@ -1,9 +1,6 @@
 //! The protocol's requests, each handed to whoever answers it. No decisions here.
 
-use std::{
-    pin::pin,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use http::request::Parts;
 use rmcp::{
@@ -185,20 +182,21 @@ impl ServerHandler for Door {
         let _place = self.shared.streams.enter(&caller.subject).ok_or_else(|| {
             ErrorData::invalid_request("you hold too many streams open; close one, then listen again", None)
         })?;
-        let mut lapse = pin!(until_lapse(self.standing_of(context.request_context())));
         let mut changes = self.shared.gate.changes();
-        loop {
-            tokio::select! {
-                () = &mut lapse => {
-                    return Err(ErrorData::invalid_request("your token was revoked or has expired", None));
-                }
-                () = context.cancelled() => return Ok(()),
-                told = changes.changed() => {
-                    if told.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
-                        return Ok(());
-                    }
+        let tell = async {
+            while changes.changed().await.is_ok() {
+                if context.sink().notify_tool_list_changed().await.is_err() {
+                    break;
                 }
             }
+        };
+        // Around the telling too: a client that does not read what it is told holds nothing up.
+        tokio::select! {
+            () = until_lapse(self.standing_of(context.request_context())) => {
+                Err(ErrorData::invalid_request("your token was revoked or has expired", None))
+            }
+            () = context.cancelled() => Ok(()),
+            () = tell => Ok(()),
         }
     }
 

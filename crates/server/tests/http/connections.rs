@@ -1,6 +1,6 @@
 //! Slow, huge, idle, half-open, too many; and how it all ends.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use tokio::time::timeout;
 use toolgate_server::Drained;
@@ -176,7 +176,7 @@ async fn connections_beyond_the_limit_wait_for_a_place() {
     assert_eq!(third.answer().await.unwrap().status, 200);
 }
 
-/// One machine opens all that it can. Somebody else still gets in, and the log hears of it once.
+/// One machine opens all that it can. Somebody else still gets in, and the log hears of it once; every one that was closed counts.
 #[tokio::test]
 async fn an_address_that_holds_its_share_keeps_nobody_else_out() {
     let settings = limits(|limits| (limits.connections, limits.connections_per_address) = (4, 2));
@@ -193,6 +193,9 @@ async fn an_address_that_holds_its_share_keeps_nobody_else_out() {
     other.send(gateway.fill(GOOD).as_bytes()).await;
     assert_eq!(other.answer().await.unwrap().status, 200);
     assert_eq!(gateway.refusals(), ["http.too_many_connections"]);
+    let again = gateway.world.refused_again.lock().unwrap().clone();
+    let here = IpAddr::from([127, 0, 0, 1]);
+    assert_eq!(again, vec![("http.too_many_connections".to_owned(), Some(here)); 9]);
     drop(first);
     let served = async {
         loop {

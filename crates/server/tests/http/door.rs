@@ -1,10 +1,10 @@
 //! Host, Origin, authentication, role: in this order, on every path.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::Value;
 
-use crate::gateway::{Gateway, settings, with_issuer, with_tokens};
+use crate::gateway::{Gateway, Leaps, settings, with_issuer, with_tokens};
 
 const GOOD: &str =
     "POST /mcp HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_caller\nContent-Length: 2\n\nhi";
@@ -107,6 +107,22 @@ async fn the_door_says_by_what_a_caller_was_let_in() {
     };
     assert_eq!(ask("tg_caller").await, "true");
     assert_eq!(ask("tg_leaving").await, "false");
+}
+
+/// A token is taken back while the body of a request with it trickles in.
+#[tokio::test]
+async fn a_token_that_lapses_while_the_body_is_read_calls_nothing() {
+    let gateway = Gateway::with_clock(settings(), with_tokens(), Arc::<Leaps>::default()).await;
+    let mut client = gateway.client().await;
+    let request = gateway.fill(&GOOD.replace("tg_caller", "tg_leaving"));
+    client.send(request.strip_suffix('i').unwrap().as_bytes()).await;
+    client.send(b"i").await;
+    let answer = client.answer().await.unwrap();
+    assert_eq!((answer.status, answer.code().as_str()), (401, "auth.token_invalid"));
+    assert!(answer.header("www-authenticate").unwrap().contains("invalid_token"));
+    assert_eq!(gateway.calls(), 0);
+    assert_eq!(gateway.refusals(), ["auth.token_invalid"]);
+    assert_eq!(gateway.ask(GOOD).await.status, 200, "whoever is still let in is served");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime},
 };
@@ -18,7 +18,7 @@ use axum::{
 };
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::SystemClock;
+use toolgate_gate::{Clock, SystemClock};
 use toolgate_server::{
     Algorithm, AuthSettings, Authenticator, CallerStanding, DoorCode, DoorEvents, Doors, Drained, HttpFront,
     HttpLimits, HttpSettings, Identity, IssuerSettings, KeySettings, Peer, Readiness, Role, Secret,
@@ -44,11 +44,16 @@ pub struct World {
     pub slow_may_end: Notify,
     pub slow_dropped: Arc<Notify>,
     pub refusals: Mutex<Vec<(String, Option<IpAddr>, String)>>,
+    pub refused_again: Mutex<Vec<(String, Option<IpAddr>)>>,
 }
 
 impl DoorEvents for World {
     fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str) {
         self.refusals.lock().unwrap().push((code.code().into(), peer, detail.into()));
+    }
+
+    fn refused_again(&self, code: DoorCode, peer: Option<IpAddr>) {
+        self.refused_again.lock().unwrap().push((code.code().into(), peer));
     }
 }
 
@@ -68,6 +73,16 @@ impl TokenVerifier for Tokens {
     /// One of them is revoked as soon as it has let somebody in.
     fn is_good(&self, id: &str, _now: SystemTime) -> Result<bool, String> {
         Ok(id != "tg_leaving")
+    }
+}
+
+/// To this clock every step of a request takes two seconds.
+#[derive(Default)]
+pub struct Leaps(AtomicU64);
+
+impl Clock for Leaps {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(2 * self.0.fetch_add(1, Ordering::SeqCst))
     }
 }
 
@@ -115,6 +130,10 @@ impl Gateway {
     }
 
     pub async fn with(settings: HttpSettings, auth: AuthSettings) -> Self {
+        Self::with_clock(settings, auth, Arc::new(SystemClock)).await
+    }
+
+    pub async fn with_clock(settings: HttpSettings, auth: AuthSettings, clock: Arc<dyn Clock>) -> Self {
         let bound = HttpFront::bind(settings).await.unwrap();
         let (address, world, shutdown) =
             (bound.local_addr(), Arc::new(World::default()), CancellationToken::new());
@@ -126,7 +145,7 @@ impl Gateway {
                 if ready.is_ready.load(Ordering::SeqCst) { Readiness::Ready } else { Readiness::NotReady }
             }),
             events: Arc::<World>::clone(&world),
-            clock: Arc::new(SystemClock),
+            clock,
         };
         let serving = tokio::spawn(bound.serve(doors, shutdown.clone()));
         Self { address, world, shutdown, serving }

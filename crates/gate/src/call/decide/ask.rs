@@ -19,7 +19,7 @@ use crate::{
     limiter::Slot,
     ports::{Answer, Ask, Prompt},
     reason::Reason,
-    registry::LiveSet,
+    registry::InForce,
 };
 
 pub enum Consent {
@@ -38,14 +38,15 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
     if on_queue(gate, move |queue| queue.is_denied(&refused, now)).await? {
         return Err(denied_before(gate, binding, now).await);
     }
-    let trust = trust_of(gate, checked, opinions, &binding, now);
+    let trust = trust_of(checked, opinions, &binding, now);
     if let Some(trust) = trust.clone()
         && checked.bound.admitted.call.answer.is_none()
         && on_queue(gate, move |queue| queue.is_trusted(&trust, now)).await?
     {
         return Ok(Consent::Trusted);
     }
-    let earlier = match (&checked.bound.admitted.call.answer, gate.approvals().client_may_answer) {
+    let admitted = &checked.bound.admitted;
+    let earlier = match (&admitted.call.answer, admitted.in_force.approvals.client_may_answer) {
         (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
         _ => given_earlier(gate, checked, &binding).await?,
     };
@@ -68,12 +69,12 @@ async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> R
 /// A person may have thought for minutes: the yes is for the tool and the policies that are in force now, or for nothing.
 fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
     let admitted = &checked.bound.admitted;
-    let now = gate.live();
-    let policies = |set: &LiveSet| set.policies().map(|cedar| cedar.digest().to_owned());
-    let is_same = now.get(&admitted.tool.wire_name).is_some_and(|tool| {
+    let now = gate.in_force();
+    let policies = |in_force: &InForce| in_force.set.policies().map(|cedar| cedar.digest().to_owned());
+    let is_same = now.set.get(&admitted.tool.wire_name).is_some_and(|tool| {
         tool.digest == admitted.tool.digest && tool.policy_digest == admitted.tool.policy_digest
     });
-    if gate.is_closing() || !is_same || policies(&now) != policies(&admitted.set) {
+    if gate.is_closing() || !is_same || policies(&now) != policies(&admitted.in_force) {
         let message =
             "the tool or the policies have changed since the question was asked; the call was not run";
         return Err(Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again"));
@@ -133,7 +134,8 @@ async fn open_and_wait(
 ) -> Result<(Spent, Slot), Stop> {
     let binding = question.binding.clone();
     let call = &checked.bound.admitted.call;
-    let asker = call.ask.clone().filter(|_| gate.approvals().client_may_answer);
+    let settings = checked.bound.admitted.in_force.approvals;
+    let asker = call.ask.clone().filter(|_| settings.client_may_answer);
     // Before the question is put: nobody is to be asked about a call that may not wait for the answer.
     let place = asker
         .as_ref()
@@ -143,7 +145,7 @@ async fn open_and_wait(
     let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
     let Some(asker) = asker else { return Err(pending(approval)) };
     let mut changes = gate.queue.changes();
-    let heard = timeout(gate.approvals().timeout, async {
+    let heard = timeout(settings.timeout, async {
         tokio::select! {
             answer = put_to_client(asker, &approval) => Heard::Client(answer),
             () = decided_elsewhere(gate, &approval.id, &mut changes) => Heard::Queue,
@@ -220,6 +222,14 @@ async fn spend_this(
     binding: &Binding,
     asked: &Approval,
 ) -> Result<(Spent, Slot), Stop> {
+    // The answer comes first: a no is told as one, also where the gateway has no place to run in.
+    let (known, now) = (asked.id.clone(), gate.clock.now());
+    let answered = on_queue(gate, move |queue| queue.get(&known, now)).await?;
+    match answered.state {
+        ApprovalState::Approved => {}
+        ApprovalState::Expired => return Err(invalid(&ApprovalError::Expired).with_answer(&answered)),
+        state => return Err(invalid(&ApprovalError::NotPending(state)).with_answer(&answered)),
+    }
     let slot = place_to_run(gate, checked).await;
     let now = gate.clock.now();
     let stop = match slot {
@@ -263,7 +273,7 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
             tool: tool.wire_name.clone(),
             tool_digest: tool.digest.clone(),
             arguments_digest: what_is_asked(checked),
-            policy_digest: match bound.admitted.set.policies() {
+            policy_digest: match bound.admitted.in_force.set.policies() {
                 Some(cedar) => format!("{} {}", tool.policy_digest, cedar.digest()),
                 None => tool.policy_digest.clone(),
             },
@@ -278,7 +288,7 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
             .collect(),
         risk: tool.level.name().to_owned(),
         created: now,
-        expires: now + gate.approvals().expires,
+        expires: now + bound.admitted.in_force.approvals.expires,
     }
 }
 
@@ -294,14 +304,9 @@ fn what_is_asked(checked: &Checked) -> String {
 }
 
 /// Trust answers only where the tool lets it, and never where every call is to be confirmed or danger was seen.
-fn trust_of(
-    gate: &Inner,
-    checked: &Checked,
-    opinions: &[Opinion],
-    binding: &Binding,
-    now: SystemTime,
-) -> Option<Trust> {
-    let approval = &checked.bound.admitted.tool.policy.approval;
+fn trust_of(checked: &Checked, opinions: &[Opinion], binding: &Binding, now: SystemTime) -> Option<Trust> {
+    let admitted = &checked.bound.admitted;
+    let approval = &admitted.tool.policy.approval;
     // Only these two are about the tool as such. Every other voice asks about this very call.
     let is_about_the_tool = |opinion: &Opinion| {
         opinion.verdict != Verdict::Ask || matches!(opinion.source, "capability" | "risk")
@@ -311,10 +316,10 @@ fn trust_of(
         && opinions.iter().all(is_about_the_tool);
     may_trust.then(|| Trust {
         caller: binding.caller.clone(),
-        flow: checked.bound.admitted.call.client.conversation.clone().unwrap_or_default(),
+        flow: admitted.call.client.conversation.clone().unwrap_or_default(),
         tool_digest: binding.tool_digest.clone(),
         policy_digest: binding.policy_digest.clone(),
-        expires: now + gate.approvals().trust,
+        expires: now + admitted.in_force.approvals.trust,
     })
 }
 

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::{
     call::{
         check::Checked,
+        console,
         decide::{Decided, Opinion},
         filter::Filtered,
         personal::{self, Held},
@@ -200,7 +201,7 @@ impl CallRecord {
         self.alert(&checked.alerts);
     }
 
-    /// Each text once, whether the arguments or the result hold it.
+    /// Each text once, whether the arguments, the console or the result hold it.
     pub fn alert(&mut self, found: &[String]) {
         let new = found.iter().filter(|text| !self.alerts.contains(text)).cloned();
         self.alerts = self.alerts.iter().cloned().chain(new).collect();
@@ -253,6 +254,7 @@ impl CallRecord {
         });
         if let (false, Some(run)) = (report.console.is_empty(), run.as_object_mut()) {
             run.insert("consoleLines".into(), report.console.len().into());
+            run.insert("consoleHash".into(), digest::of(&report.console).into());
         }
         self.run = Some(run);
     }
@@ -328,6 +330,9 @@ impl CallRecord {
             Outcome::Failed(_) => "failed",
             Outcome::Broken(_) => "broken",
         });
+        if !console::may_leave(outcome) {
+            self.console_stays();
+        }
         let Some(reason) = outcome.reason() else {
             self.decision = Some("ALLOWED");
             return;
@@ -341,7 +346,18 @@ impl CallRecord {
         self.duration = Some((elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0);
         self.outcome = Some("failed");
         self.message = Some("the caller cancelled the call or went away".to_owned());
+        self.console_stays();
         self.not_released(Reason::Cancelled);
+    }
+
+    /// Nobody reads the console; but the author of a draft always does.
+    fn console_stays(&mut self) {
+        if self.purpose == Purpose::Call
+            && let Some(run) = self.run.as_mut().and_then(Value::as_object_mut)
+        {
+            run.shift_remove("consoleLines");
+            run.shift_remove("consoleHash");
+        }
     }
 
     fn not_released(&mut self, reason: Reason) {

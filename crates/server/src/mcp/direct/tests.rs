@@ -100,6 +100,43 @@ async fn one_member_that_differs_is_enough() {
     }
 }
 
+/// A struct can be read from a list of its members in their order. The SDK takes such a list for no message, so that it
+/// must not run here.
+#[tokio::test]
+async fn lists_in_place_of_objects_are_not_plain() {
+    let plain = plain_message();
+    let params = &plain["params"];
+    let can = json!({});
+    let meta_list = json!(["2026-07-28", null, can]);
+    let params_list = json!(["echo", {"a": 1}, params["_meta"]]);
+    let bodies = [
+        ("everything", json!(["2.0", 1, "tools/call", ["echo", {"a": 1}, meta_list]])),
+        ("the message", json!(["2.0", 1, "tools/call", params])),
+        ("the params", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params_list})),
+        ("`_meta`", with_meta(&meta_list)),
+        ("the client", with_meta_member("clientInfo", json!(["raw", null, "1", null, null, null]))),
+        ("the client, short", with_meta_member("clientInfo", json!([]))),
+        ("no client", with_meta_member("clientInfo", Value::Null)),
+        ("the capabilities", with_meta_member("clientCapabilities", json!([null, null, null, null, null]))),
+        ("the capabilities, short", with_meta_member("clientCapabilities", json!([]))),
+    ];
+    for (what, body) in bodies {
+        assert!(!is_plain(&PLAIN_HEADERS, &body.to_string()).await, "{what} as a list");
+    }
+}
+
+fn with_meta(meta: &Value) -> Value {
+    let mut message = plain_message();
+    message["params"]["_meta"] = meta.clone();
+    message
+}
+
+fn with_meta_member(name: &str, value: Value) -> Value {
+    let mut message = plain_message();
+    message["params"]["_meta"][format!("io.modelcontextprotocol/{name}")] = value;
+    message
+}
+
 #[tokio::test]
 async fn texts_that_are_no_call_are_left_alone() {
     let message = plain_message().to_string();
@@ -107,7 +144,9 @@ async fn texts_that_are_no_call_are_left_alone() {
     let doubled = message.replacen("\"id\":1", "\"id\":1,\"id\":2", 1);
     let escaped = message.replace("tools/call", "tools\\/call");
     let deep = message.replace("\"a\":1", &format!("\"a\":{}{}", "[".repeat(200), "]".repeat(200)));
-    for body in ["", "[]", "null", "{", &format!("[{message}]"), &long, &doubled, &escaped, &deep] {
+    let followed = format!("{message} {message}");
+    for body in ["", "[]", "null", "{", &followed, &format!("[{message}]"), &long, &doubled, &escaped, &deep]
+    {
         assert!(!is_plain(&PLAIN_HEADERS, body).await, "{body:.80}");
     }
 }

@@ -1,0 +1,77 @@
+//! Tools, policies and settings come from one configuration: no call is judged by a mixture of two.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use toolgate_gate::{ApprovalDefault, ApprovalSettings, ArgumentLimits, LiveSet, Reason};
+use toolgate_policy::{Arguments, Caller, Ruling, ToolPolicy};
+
+use crate::fakes::{Does, Settings, World, document};
+
+/// Does something once, in the middle of a call: when the policy in code is asked.
+#[derive(Default)]
+struct InTheMiddle(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl ToolPolicy for InTheMiddle {
+    fn check(&self, _: &Caller, _: &str, _: &Arguments) -> Ruling {
+        if let Some(happen) = self.0.lock().unwrap().take() {
+            happen();
+        }
+        Ruling::Allow
+    }
+}
+
+fn asking(default: ApprovalDefault) -> ApprovalSettings {
+    ApprovalSettings { default, ..Settings::default().approvals }
+}
+
+fn set_of(world: &World, change: &Value) -> LiveSet {
+    LiveSet::new([world.tool(&document("say", change))]).0
+}
+
+/// Before, the gateway asks about every call; afterwards, the tool does.
+#[tokio::test]
+async fn a_reload_in_the_middle_of_a_call_does_not_keep_it_from_being_asked_for() {
+    let middle = Arc::<InTheMiddle>::default();
+    let settings = Settings {
+        approvals: asking(ApprovalDefault::Always),
+        policy: Arc::clone(&middle) as Arc<dyn ToolPolicy>,
+        ..Settings::default()
+    };
+    let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
+    let after = set_of(&world, &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    let gate = world.gate.clone();
+    *middle.0.lock().unwrap() = Some(Box::new(move || {
+        gate.replace_with_settings(after, asking(ApprovalDefault::Never), LIMITS);
+    }));
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert!(middle.0.lock().unwrap().is_none(), "the reload took place");
+    assert_eq!(outcome.reason(), Some(Reason::ApprovalPending));
+    let voices = world.journal.last()["opinions"].to_string();
+    assert!(voices.contains("gateway") && !voices.contains("human_in_the_loop"), "{voices}");
+    let outcome = world.call("say", json!({ "text": "ho" })).await;
+    assert_eq!(outcome.reason(), Some(Reason::ApprovalPending));
+    let voices = world.journal.last()["opinions"].to_string();
+    assert!(voices.contains("human_in_the_loop") && !voices.contains("gateway"), "{voices}");
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn settings_stay_where_only_the_tools_change() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    let call = async || world.call("say", json!({ "text": "hi" })).await.reason();
+    assert_eq!(call().await, None);
+    let set = set_of(&world, &json!({}));
+    let tight = ArgumentLimits { bytes: 5, ..LIMITS };
+    world.gate.replace_with_settings(set, asking(ApprovalDefault::Always), tight);
+    assert_eq!(call().await, Some(Reason::InputTooLarge));
+    world.make_live(&[document("say", &json!({}))]);
+    world.gate.retain(|_| true);
+    assert_eq!(call().await, Some(Reason::InputTooLarge));
+    world.gate.replace_with_settings(set_of(&world, &json!({})), asking(ApprovalDefault::Always), LIMITS);
+    world.make_live(&[document("say", &json!({}))]);
+    world.gate.retain(|_| true);
+    assert_eq!(call().await, Some(Reason::ApprovalPending));
+}
+
+const LIMITS: ArgumentLimits = ArgumentLimits { bytes: 4_096, depth: 8 };

@@ -1,0 +1,80 @@
+//! Every alert is either with the webhook or written down, whenever the gateway stops.
+
+use std::{fs, path::Path};
+
+use super::*;
+
+fn journal(state: &Path) -> FileJournal {
+    let key = toolgate_audit::Key::open_or_create(&state.join("journal.key")).unwrap();
+    let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
+    let options = toolgate_audit::Options { checkpoint_every: 1_000, sync: toolgate_audit::Sync::Write };
+    let files = toolgate_audit::Journal::open(&state.join("journal"), key, options, clock).unwrap();
+    FileJournal::new(files, toolgate_audit::Sync::Write)
+}
+
+fn open(state: &Path) -> Arc<Open> {
+    Arc::new(Open { waiting: Mutex::default(), came: Notify::new(), journal: journal(state) })
+}
+
+fn alert(call: &str) -> Value {
+    json!({ "kind": "alert", "callId": call })
+}
+
+/// The calls whose alerts the journal has as not delivered.
+fn written_down(state: &Path) -> Vec<String> {
+    let mut calls = Vec::new();
+    for file in fs::read_dir(state.join("journal")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            for line in fs::read_to_string(path).unwrap().lines() {
+                let record: Value = serde_json::from_str(line).unwrap();
+                if record["entry"]["kind"] == "alert.not_delivered" {
+                    calls.push(record["entry"]["callId"].as_str().unwrap().to_owned());
+                }
+            }
+        }
+    }
+    calls
+}
+
+/// The webhook has taken the first while the gateway gives up, which settles the first before the task does.
+#[test]
+fn an_alert_that_is_settled_already_takes_no_other_along() {
+    let state = tempfile::tempdir().unwrap();
+    let open = open(state.path());
+    for call in ["a", "b"] {
+        open.add(alert(call));
+    }
+    let (posted, _) = open.first().unwrap();
+    assert_eq!(open.take(), Some(alert("a")));
+    assert!(!open.settle(posted));
+    assert_eq!(open.take(), Some(alert("b")), "nobody has sent it, so somebody has to write it down");
+}
+
+#[test]
+fn an_alert_that_was_posted_is_settled_once() {
+    let state = tempfile::tempdir().unwrap();
+    let open = open(state.path());
+    for call in ["a", "b"] {
+        open.add(alert(call));
+    }
+    let (posted, _) = open.first().unwrap();
+    assert!(open.settle(posted) && !open.settle(posted));
+    assert_eq!(open.first().unwrap().1, alert("b"));
+}
+
+/// A program that drops its gateway without closing it.
+#[tokio::test]
+async fn what_waits_when_the_gateway_is_dropped_is_written_down() {
+    let state = tempfile::tempdir().unwrap();
+    let open = open(state.path());
+    let task = tokio::spawn(std::future::pending());
+    let alerts = Alerts { open: Arc::clone(&open), task, next: None };
+    for call in ["a", "b"] {
+        open.add(alert(call));
+    }
+    assert!(written_down(state.path()).is_empty());
+    drop(alerts);
+    assert_eq!(written_down(state.path()), ["a", "b"]);
+    assert!(open.first().is_none());
+}
