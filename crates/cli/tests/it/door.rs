@@ -330,6 +330,13 @@ fn a_journal_that_is_gone_as_a_whole_is_found() {
     assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"), "also when none is left");
     fs::remove_file(state.join("journals.jsonl")).unwrap();
     assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"));
+    fs::create_dir(state.join("journal")).unwrap();
+    assert!(
+        place.fails(&["audit", "verify"], 1).contains("all of it is gone"),
+        "an empty folder is no journal"
+    );
+    fs::write(state.join("journal/lock"), "").unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"), "nor is its lock");
 }
 
 #[test]
