@@ -98,7 +98,8 @@ fn listed(folder: &Path, list: &List, name: &str, tail: &Tail) -> Result<Option<
             Some(item) if item.kind == Kind::Found && holds(folder, tail, item.reached)? => {
                 Ok(Some(Listing { begun: item.position(), known, name: name.to_owned() }))
             }
-            _ => Err(JournalError::untrusted(format!("it is not the one that `{}` names", list::FILE))),
+            None => Err(JournalError::Unlisted { name: name.to_owned() }),
+            Some(_) => Err(JournalError::untrusted(format!("it is not the one that `{}` names", list::FILE))),
         };
     };
     if signed.is_pending() && tail.chain.last != Position::START {
@@ -152,7 +153,7 @@ fn enter(
     let begun = if tail.has_head && tail.listing.is_none() {
         // Nobody had this line a moment ago: it was made of the head that we hold the lock of.
         let own = list.last_of(name).filter(|item| item.kind == Kind::Found);
-        own.ok_or_else(|| JournalError::untrusted("it is not in the list of journals"))?.position()
+        own.ok_or_else(|| JournalError::Unlisted { name: name.to_owned() })?.position()
     } else {
         let begun = list.push(Kind::Begun, name, Position::START, now, key);
         let listing = Listing { begun, known: on_disk, name: name.to_owned() };

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use serde_json::Value;
+use toolgate_audit::{Clock, Journal, JournalError, Key, Options};
 use toolgate_config::{Config, model::AuditSync};
 
 use crate::{journal::FileJournal, open::OpenError};
@@ -31,8 +32,11 @@ pub fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, Open
         AuditSync::Write => toolgate_audit::Sync::Write,
         AuditSync::Disk => toolgate_audit::Sync::Disk,
     };
-    let options = toolgate_audit::Options { checkpoint_every: config.audit.checkpoint_every, sync };
-    Ok(FileJournal::new(open_free_journal(config, writes, options)?, sync))
+    let options = Options { checkpoint_every: config.audit.checkpoint_every, sync };
+    let (files, unlisted) = open_free_journal(config, writes, options)?;
+    let mut journal = FileJournal::new(files, sync);
+    journal.unlisted = unlisted;
+    Ok(journal)
 }
 
 /// Writes down what a command did that needs no gateway, before or after it does it.
@@ -43,27 +47,30 @@ pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
 }
 
 /// Clients that start a gateway each share one state; every such process has a journal of its own, in the first folder
-/// that nobody else writes to.
+/// that nobody else writes to. One that an older version began is not in the list of journals: it is passed over and named,
+/// for nobody can vouch for it, and it must not keep a gateway from starting for good.
 fn open_free_journal(
     config: &Config,
     writes: Writes,
-    options: toolgate_audit::Options,
-) -> Result<toolgate_audit::Journal, toolgate_audit::JournalError> {
-    let mut number = 1;
+    options: Options,
+) -> Result<(Journal, Vec<String>), JournalError> {
+    let (mut number, mut unlisted) = (1, Vec::new());
     loop {
-        let key = toolgate_audit::Key::open_or_create(&config.state.join("keys/journal.key"))?;
-        let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
+        let key = Key::open_or_create(&config.state.join("keys/journal.key"))?;
+        let clock: Clock = Arc::new(SystemTime::now);
         let first = writes.folder();
         let name = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
-        match toolgate_audit::Journal::open(&config.state.join(name), key, options, clock) {
-            Err(toolgate_audit::JournalError::InUse { .. }) if number < MOST_JOURNALS => number += 1,
-            other => return other,
+        match Journal::open(&config.state.join(name), key, options, clock) {
+            Err(JournalError::InUse { .. }) if number < MOST_JOURNALS => {}
+            Err(JournalError::Unlisted { name }) if number < MOST_JOURNALS => unlisted.push(name),
+            other => return Ok((other?, unlisted)),
         }
+        number += 1;
     }
 }
 
-impl From<toolgate_audit::JournalError> for OpenError {
-    fn from(error: toolgate_audit::JournalError) -> Self {
+impl From<JournalError> for OpenError {
+    fn from(error: JournalError) -> Self {
         Self { part: "journal", problem: error.to_string() }
     }
 }

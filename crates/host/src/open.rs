@@ -213,6 +213,12 @@ impl Toolgate {
         self.journal.problem()
     }
 
+    /// Journals that this one passed over because they are not in the list of journals. An older version began them, or
+    /// somebody put them there.
+    pub fn unlisted_journals(&self) -> &[String] {
+        &self.journal.unlisted
+    }
+
     /// Signs what was written so far, so that nobody can change it unseen.
     pub fn checkpoint(&self) -> Result<(), OpenError> {
         Ok(self.journal.files.checkpoint()?)
