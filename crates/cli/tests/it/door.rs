@@ -316,15 +316,15 @@ fn an_edited_journal_is_found() {
 /// What a gateway leaves that is older than the list of journals: a head and records that know of none.
 fn put_journal_of_an_older_version(place: &Place, name: &str) {
     let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/tests/fixtures/journal-1");
-    let put = |from: &str, folder: &str, to: &str, mode: u32| {
+    let put = |from: &str, folder: &str, to: &str| {
         let folder = place.path().join(".toolgate").join(folder);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
         fs::copy(fixture.join(from), folder.join(to)).unwrap();
-        fs::set_permissions(folder.join(to), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(folder.join(to), fs::Permissions::from_mode(0o600)).unwrap();
     };
-    put("key.txt", "keys", "journal.key", 0o600);
-    put("head.json", name, "head.json", 0o600);
-    put("2026-11-16.jsonl", name, "2026-11-16.jsonl", 0o600);
+    put("key.txt", "keys", "journal.key");
+    put("head.json", name, "head.json");
+    put("2026-11-16.jsonl", name, "2026-11-16.jsonl");
 }
 
 #[test]

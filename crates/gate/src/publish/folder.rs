@@ -1,5 +1,7 @@
 //! Which folder would a run have been content with?
 
+use std::{fs, path::Path};
+
 use serde_json::{Value, json};
 use toolgate_spec::PathPattern;
 
@@ -75,7 +77,11 @@ pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
     }
     let used = used(base, folder);
     let inside = used.strip_prefix(base)?.strip_prefix('/')?;
-    (!inside.is_empty()).then(|| Wider {
+    // Links in a base are followed at every call, wherever they lead by then; below a base they cannot lead out of it.
+    if inside.is_empty() || (folder.starts_with('/') && !is_its_own_name(&used)) {
+        return None;
+    }
+    Some(Wider {
         setting: "fsBasePath",
         declared: files.base_path.value.to_string(),
         // Relative paths are taken from the base, so that they would lead elsewhere from another one.
@@ -86,6 +92,11 @@ pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
 
 fn used(base: &str, folder: &str) -> String {
     if folder.starts_with('/') { folder.to_owned() } else { format!("{base}/{folder}") }
+}
+
+/// Whether no part of the path is a link. What is not there, or cannot be looked at, may become one.
+fn is_its_own_name(path: &str) -> bool {
+    fs::canonicalize(path).is_ok_and(|real| real == Path::new(path))
 }
 
 fn is_callers_choice(tool: &LiveTool, observed: &Observed) -> bool {
