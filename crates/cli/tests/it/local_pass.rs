@@ -81,6 +81,24 @@ fn a_base_that_relative_paths_need_is_left_to_its_author() {
     place.ok(&["test", TOOL]);
 }
 
+/// The listed paths stay granted whatever the base is: a narrower base would only look like a narrower grant.
+#[test]
+fn a_base_is_not_narrowed_where_its_path_is_listed_too() {
+    let place = place_with_a_note();
+    let data = place.path().join("data").canonicalize().unwrap().display().to_string();
+    let code = format!("return safety.fs.readText('{data}/notes/a.txt')");
+    write_tool(&place, &code, &json!({ "fileRead": true, "fsBasePath": data }));
+    let listed = json!({ "execution": { "allowedPaths": [data] } });
+    let before = text_of(&place)
+        .replace("\t\"x-note\"", &format!("\t\"x-toolgate-capability\": {listed},\n\t\"x-note\""));
+    fs::write(place.path().join(TOOL), &before).unwrap();
+    let said = place.ok(&["test", TOOL, "--tighten"]);
+    let line =
+        format!("fsBasePath is `{data}`, the run used {data}/notes; narrow it by hand in `capability`");
+    assert!(said.contains(&line) && !said.contains("tightened"), "{said}");
+    assert_eq!(text_of(&place), before);
+}
+
 /// A base is opened by its name at every call. Narrowed to a name that is a link, it would reach wherever the link leads then.
 #[test]
 fn a_base_is_not_narrowed_to_a_folder_behind_a_link() {

@@ -81,11 +81,15 @@ pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
     if inside.is_empty() || (folder.starts_with('/') && !is_its_own_name(&used)) {
         return None;
     }
+    // Where paths are listed, even this one, another base takes none of them away.
+    let says_it_twice = tool.spec.governance.capability.execution.allowed_paths.is_some()
+        || files.allowed_paths.origin != files.base_path.origin;
+    // Relative paths are taken from the base, so that they would lead elsewhere from another one.
+    let can_be_narrowed = folder.starts_with('/') && !says_it_twice;
     Some(Wider {
         setting: "fsBasePath",
         declared: files.base_path.value.to_string(),
-        // Relative paths are taken from the base, so that they would lead elsewhere from another one.
-        enough: if folder.starts_with('/') { json!(used) } else { Value::Null },
+        enough: if can_be_narrowed { json!(used) } else { Value::Null },
         used,
     })
 }
