@@ -57,8 +57,8 @@ impl ListCheck<'_> {
         for item in items {
             let is_newest = list.last_of(&item.name).map(Item::position) == Some(item.position());
             let holds_another = || {
-                let lacks = |report: &Report| report.lacks == Some(item.reached);
-                let is_so = journals.iter().any(|(name, report)| *name == item.name && lacks(report));
+                let mut reports = journals.iter().filter(|(name, _)| *name == item.name);
+                let is_so = reports.any(|(_, report)| report.lacks == Some(item.reached));
                 is_so.then_some("its folder holds another one")
             };
             let what = if is_newest {
