@@ -13,6 +13,8 @@ pub enum JournalError {
     InUse { folder: String },
     /// What is on disk is not what was written, or may be read or changed by others.
     Untrusted { what: String },
+    /// The journal has no place in the list of journals that stands beside it, and never had one. Nothing was changed.
+    Unlisted { name: String },
     /// The key cannot be used.
     Key(String),
     /// What is on disk is no longer known; this journal accepts nothing more.
@@ -48,6 +50,11 @@ impl fmt::Display for JournalError {
             Self::Untrusted { what } => {
                 write!(f, "the journal cannot be continued: {what}; run `toolgate audit verify`")
             }
+            Self::Unlisted { name } => write!(
+                f,
+                "the journal `{name}` is not in the list of journals: an older version began it, or somebody put it \
+                 there; run `toolgate audit verify`"
+            ),
             Self::Key(what) | Self::NotFound(what) => f.write_str(what),
             Self::Broken(what) => write!(
                 f,

@@ -6,10 +6,11 @@ use std::{
 };
 
 use crate::{
-    JournalError, Key, Position, PublicKey, folder,
+    JournalError, Key, Position, PublicKey, Span, folder,
     head::{End, Head},
     list::{self, Kind, List},
     listing::Listing,
+    read,
     recover::Tail,
     stamp::Stamp,
 };
@@ -40,7 +41,7 @@ impl Membership {
             )));
         }
         let list = List::load(&beside, key.public())?;
-        let listing = match listed(&list, &name, tail)? {
+        let listing = match listed(folder, &list, &name, tail)? {
             Some(listing) => listing,
             None => enter(folder, &beside, &name, key, tail, now)?,
         };
@@ -89,15 +90,16 @@ pub(crate) fn place_of(folder: &Path) -> Result<(PathBuf, String), JournalError>
 }
 
 /// The place that the journal has already; none when it is to be written down now.
-fn listed(list: &List, name: &str, tail: &Tail) -> Result<Option<Listing>, JournalError> {
+fn listed(folder: &Path, list: &List, name: &str, tail: &Tail) -> Result<Option<Listing>, JournalError> {
     let known = list.last();
     let Some(signed) = &tail.listing else {
         return match list.last_of(name) {
             _ if !tail.has_head || list.items().is_empty() => Ok(None),
-            Some(item) if item.kind == Kind::Found && item.reached.seq <= tail.chain.last.seq => {
+            Some(item) if item.kind == Kind::Found && holds(folder, tail, item.reached)? => {
                 Ok(Some(Listing { begun: item.position(), known, name: name.to_owned() }))
             }
-            _ => Err(JournalError::untrusted(format!("it is not the one that `{}` names", list::FILE))),
+            None => Err(JournalError::Unlisted { name: name.to_owned() }),
+            Some(_) => Err(JournalError::untrusted(format!("it is not the one that `{}` names", list::FILE))),
         };
     };
     if signed.is_pending() && tail.chain.last != Position::START {
@@ -121,6 +123,16 @@ fn listed(list: &List, name: &str, tail: &Tail) -> Result<Option<Listing>, Journ
     )))
 }
 
+/// Whether a journal from before the list has this very record. All of it is read only where a crash left its head behind,
+/// and only once: the next head has a place in the list.
+fn holds(folder: &Path, tail: &Tail, record: Position) -> Result<bool, JournalError> {
+    let last = tail.chain.last;
+    if record.seq == 0 || record.seq >= last.seq {
+        return Ok(record.seq == 0 || record == last);
+    }
+    Ok(read(folder, Span::default())?.any(|found| found.is_ok_and(|found| found.position == record)))
+}
+
 /// Writes the journal down. The head that names the line comes first: a line without its folder is a removed journal.
 fn enter(
     folder: &Path,
@@ -139,8 +151,9 @@ fn enter(
         }
     }
     let begun = if tail.has_head && tail.listing.is_none() {
+        // Nobody had this line a moment ago: it was made of the head that we hold the lock of.
         let own = list.last_of(name).filter(|item| item.kind == Kind::Found);
-        own.ok_or_else(|| JournalError::untrusted("it is not in the list of journals"))?.position()
+        own.ok_or_else(|| JournalError::Unlisted { name: name.to_owned() })?.position()
     } else {
         let begun = list.push(Kind::Begun, name, Position::START, now, key);
         let listing = Listing { begun, known: on_disk, name: name.to_owned() };
@@ -197,6 +210,67 @@ mod tests {
         let begun = Position { seq: 1, hash: Digest::of(b"never written") };
         let listing = Listing { begun, known: Position::START, name: "journal".to_owned() };
         Head::sign(Position::START, Stamp::EPOCH, End::Open, Some(listing), &key).save(&folder).unwrap();
+    }
+
+    /// A journal as it was written before there was a list: neither head nor records know of one. The head names record
+    /// `reached`.
+    fn put_old(beside: &Path, word: &str, records: usize, reached: usize) {
+        let elsewhere = tempfile::tempdir_in(beside).unwrap();
+        let key = || Key::open_or_create(&beside.join("key")).unwrap();
+        let folder = elsewhere.path().join("journal");
+        let journal = Journal::open(&folder, key(), Options::default(), Arc::new(|| UNIX_EPOCH)).unwrap();
+        let append = |_| journal.append(&serde_json::json!({"kind": word})).unwrap();
+        let written: Vec<Position> = (0..records).map(append).collect();
+        drop(journal);
+        Head::sign(written[reached - 1], Stamp::EPOCH, End::Open, None, &key()).save(&folder).unwrap();
+        fs::rename(&folder, beside.join("journal")).unwrap();
+    }
+
+    /// Another journal, so that the list is made.
+    fn begin_another(beside: &Path) {
+        let key = Key::open_or_create(&beside.join("key")).unwrap();
+        let another =
+            Journal::open(&beside.join("another"), key, Options::default(), Arc::new(|| UNIX_EPOCH));
+        another.unwrap().close().unwrap();
+    }
+
+    fn findings(beside: &Path) -> Vec<&'static str> {
+        let check = |name: &str| (beside.join(name), verify(&beside.join(name), None, None));
+        let reports = ["journal", "another"].map(check);
+        let list = verify_list(beside, None, &reports).unwrap();
+        let all = reports.iter().map(|(_, report)| report).chain([&list]);
+        all.flat_map(|report| &report.findings).map(|finding| finding.kind.code()).collect()
+    }
+
+    #[test]
+    fn another_old_journal_of_the_same_key_does_not_pass_for_the_one_that_was_found() {
+        // As long, longer, and with a head that names the same number; found at its end, and left by a crash.
+        for (found_at, (records, reached)) in
+            [(3, (3, 3)), (3, (5, 5)), (3, (5, 3)), (2, (3, 3)), (2, (3, 2))]
+        {
+            let dir = tempfile::tempdir().unwrap();
+            put_old(dir.path(), "ours", 3, found_at);
+            begin_another(dir.path());
+            assert_eq!(findings(dir.path()), [""; 0]);
+            fs::remove_dir_all(dir.path().join("journal")).unwrap();
+            put_old(dir.path(), "theirs", records, reached);
+            assert_eq!(findings(dir.path()), ["journal_missing"], "{found_at} {records} {reached}");
+            let refused = open(dir.path()).unwrap_err();
+            assert!(matches!(refused, JournalError::Untrusted { .. }), "{refused:?}");
+            assert_eq!(findings(dir.path()), ["journal_missing"], "nothing was signed for it");
+        }
+    }
+
+    #[test]
+    fn the_old_journal_that_was_found_goes_on_wherever_its_head_was() {
+        for found_at in [1, 2, 3] {
+            let dir = tempfile::tempdir().unwrap();
+            put_old(dir.path(), "ours", 3, found_at);
+            begin_another(dir.path());
+            open(dir.path()).unwrap().close().unwrap();
+            open(dir.path()).unwrap().close().unwrap();
+            assert_eq!(findings(dir.path()), [""; 0]);
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::{
     folder,
     head::{self, End, Head},
     lines::{Lines, Next},
+    list::{Kind, List},
     listing::Listing,
     membership::place_of,
     record::Line,
@@ -69,6 +70,7 @@ struct Watched {
 enum Why {
     Expected,
     Head,
+    Listed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,6 +111,7 @@ impl Check<'_> {
             }
             self.watched.push(Watched::new(head.position(), Why::Head));
         }
+        self.watch_found();
         let (days, strangers) = folder::day_files(self.folder)?;
         for name in strangers {
             let place = Place { file: &name, ..Place::nowhere() };
@@ -139,6 +142,16 @@ impl Check<'_> {
             self.find(FindingKind::Head, place, error.to_string());
             None
         })
+    }
+
+    /// What was there before the list is held to the record that it had reached then: its head and its checkpoints do not
+    /// tell it from another journal of the same key. What is wrong with the list itself is told where that is checked.
+    fn watch_found(&mut self) {
+        let Ok((beside, name)) = place_of(self.folder) else { return };
+        let Ok(Some((list, _))) = List::read(&beside, self.report.key) else { return };
+        if let Some(item) = list.last_of(&name).filter(|item| item.kind == Kind::Found) {
+            self.watched.push(Watched::new(item.reached, Why::Listed));
+        }
     }
 
     fn line(&mut self, lines: &Lines) {
@@ -279,6 +292,12 @@ impl Check<'_> {
         let (kind, source) = match watched.why {
             Why::Expected => (FindingKind::Expected, "expected"),
             Why::Head => (FindingKind::Truncated, "signed as part of the journal in `head.json`"),
+            // Told with the list, as what it is: another journal in the place of this one.
+            Why::Listed => {
+                let is_lacking = seq > 0 && watched.state != Seen::Itself;
+                self.report.lacks = is_lacking.then_some(watched.position);
+                return;
+            }
         };
         let last = self.chain.last.seq;
         let what = match watched.state {

@@ -5,7 +5,11 @@ use std::{future::Future, ops::Deref, path::Path};
 use toolgate::{Config, Extras, Toolgate, Writes};
 use toolgate_config::{Overrides, config_path};
 
-use crate::{Failure, args::ConfigArgs, terminal::visible};
+use crate::{
+    Failure,
+    args::ConfigArgs,
+    terminal::{Terminal, visible},
+};
 
 impl ConfigArgs {
     /// The configuration in force; what is wrong with it is a failure that names every place.
@@ -47,11 +51,27 @@ impl Drop for Opened {
 }
 
 pub async fn open(config: Config, writes: Writes) -> Result<Toolgate, Failure> {
-    open_with(config, Extras { writes, ..Extras::default() }).await
+    let toolgate = open_with(config, Extras { writes, ..Extras::default() }).await?;
+    for said in unlisted_journals(&toolgate) {
+        Terminal::note(&said);
+    }
+    Ok(toolgate)
 }
 
 pub async fn open_with(config: Config, extras: Extras) -> Result<Toolgate, Failure> {
     Toolgate::open(config, extras).await.map_err(|error| Failure::new(visible(&error.to_string())))
+}
+
+/// What is to be said about journals that were passed over; nobody may miss it.
+pub fn unlisted_journals(toolgate: &Toolgate) -> Vec<String> {
+    let say = |name: &String| {
+        format!(
+            "the journal `{}` is not in the list of journals and was passed over: an older version began it, or \
+             somebody put it there; `toolgate audit verify` reports it until it is moved out of the state folder",
+            visible(name)
+        )
+    };
+    toolgate.unlisted_journals().iter().map(say).collect()
 }
 
 /// Runs a command that waits for something.

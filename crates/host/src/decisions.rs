@@ -15,7 +15,11 @@ use toolgate_gate::{
 };
 use toolgate_store::State;
 
-use crate::open::{OpenError, note_command, open_state};
+use crate::{
+    journal::FileJournal,
+    journals::note_command,
+    open::{OpenError, open_state},
+};
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +29,15 @@ pub fn open_queue(config: &Config) -> Result<RecordedQueue, OpenError> {
     let state = open_state(config)?;
     let config = config.clone();
     Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry)))
+}
+
+/// The queue of a gateway, which writes into the gateway's journal.
+pub fn recorded_queue(journal: &FileJournal, state: &Arc<State>) -> Arc<dyn ApprovalQueue> {
+    let files = journal.files.clone();
+    Arc::new(RecordedQueue::new(Arc::clone(state), move |entry| {
+        files.append(entry)?;
+        Ok(())
+    }))
 }
 
 /// The queue of approvals, whose rows are thrown away after some weeks: what was decided stays in the journal.

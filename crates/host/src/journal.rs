@@ -9,13 +9,15 @@ use toolgate_gate::{CallRecord, Journal};
 pub struct FileJournal {
     pub files: toolgate_audit::Journal,
     sync: toolgate_audit::Sync,
+    /// Journals that were passed over, since no list names them.
+    pub unlisted: Vec<String>,
     /// What went wrong at the last try.
     problem: Arc<Mutex<Option<String>>>,
 }
 
 impl FileJournal {
     pub fn new(files: toolgate_audit::Journal, sync: toolgate_audit::Sync) -> Self {
-        Self { files, sync, problem: Arc::default() }
+        Self { files, sync, unlisted: Vec::new(), problem: Arc::default() }
     }
 
     pub fn problem(&self) -> Option<String> {

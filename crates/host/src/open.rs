@@ -11,12 +11,12 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value, json};
 use toolgate_config::{
     Config, Overrides,
-    model::{ApprovalDefault as Ask, Approvals, AuditSync, OnAuditFailure},
+    model::{ApprovalDefault as Ask, Approvals, OnAuditFailure},
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet,
-    LiveTool, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
+    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
+    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
 };
 use toolgate_handlers::{Places, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
@@ -27,10 +27,11 @@ use crate::{
     alerts::Alerts,
     builder::Builder,
     catalog,
-    decisions::RecordedQueue,
+    decisions::recorded_queue,
     detector::open_detector,
     handlers::open_handlers,
     journal::FileJournal,
+    journals::{Writes, open_journal},
     load::{self, Loaded, Problem},
     policies::{overrides_from, policies_from},
 };
@@ -59,25 +60,6 @@ pub struct Extras {
     pub writes: Writes,
 }
 
-/// Which journal is written to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Writes {
-    /// The gateway's.
-    Gateway,
-    /// That of commands.
-    Command,
-}
-
-impl Writes {
-    /// The folder below the state.
-    pub const fn folder(self) -> &'static str {
-        match self {
-            Self::Gateway => "journal",
-            Self::Command => "journal-commands",
-        }
-    }
-}
-
 impl Default for Extras {
     fn default() -> Self {
         Self { policy: Arc::new(ALLOW_ALL), observer: None, writes: Writes::Gateway }
@@ -98,12 +80,6 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
-
-impl From<toolgate_audit::JournalError> for OpenError {
-    fn from(error: toolgate_audit::JournalError) -> Self {
-        Self { part: "journal", problem: error.to_string() }
-    }
-}
 
 impl Toolgate {
     pub fn builder() -> Builder {
@@ -234,6 +210,12 @@ impl Toolgate {
     /// Why the journal could not be written at the last try, if it could not.
     pub fn journal_problem(&self) -> Option<String> {
         self.journal.problem()
+    }
+
+    /// Journals that this one passed over because they are not in the list of journals. An older version began them, or
+    /// somebody put them there.
+    pub fn unlisted_journals(&self) -> &[String] {
+        &self.journal.unlisted
     }
 
     /// Signs what was written so far, so that nobody can change it unseen.
@@ -413,42 +395,6 @@ pub fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
         .map_err(|error| OpenError { part: "state", problem: error.to_string() })
 }
 
-fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenError> {
-    let sync = match config.audit.sync {
-        AuditSync::Write => toolgate_audit::Sync::Write,
-        AuditSync::Disk => toolgate_audit::Sync::Disk,
-    };
-    let options = toolgate_audit::Options { checkpoint_every: config.audit.checkpoint_every, sync };
-    Ok(FileJournal::new(open_free_journal(config, writes, options)?, sync))
-}
-
-/// Writes down what a command did that needs no gateway, before or after it does it.
-pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
-    let journal = open_journal(config, Writes::Command)?;
-    journal.files.append(entry)?;
-    Ok(journal.files.close()?)
-}
-
-/// Clients that start a gateway each share one state; every such process has a journal of its own, in the first folder
-/// that nobody else writes to.
-fn open_free_journal(
-    config: &Config,
-    writes: Writes,
-    options: toolgate_audit::Options,
-) -> Result<toolgate_audit::Journal, toolgate_audit::JournalError> {
-    let mut number = 1;
-    loop {
-        let key = toolgate_audit::Key::open_or_create(&config.state.join("keys/journal.key"))?;
-        let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
-        let first = writes.folder();
-        let name = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
-        match toolgate_audit::Journal::open(&config.state.join(name), key, options, clock) {
-            Err(toolgate_audit::JournalError::InUse { .. }) if number < MOST_JOURNALS => number += 1,
-            other => return other,
-        }
-    }
-}
-
 /// The guarded way out, for whoever needs one beside the tools.
 pub fn open_egress() -> Result<Egress, OpenError> {
     let broken = |problem: String| OpenError { part: "way out", problem };
@@ -473,14 +419,6 @@ fn workshop(
         passes: Arc::clone(state) as Arc<dyn toolgate_gate::PassStore>,
         environment: Arc::new(|name: &str| std::env::var(name).ok()),
     })
-}
-
-fn recorded_queue(journal: &FileJournal, state: &Arc<State>) -> Arc<dyn ApprovalQueue> {
-    let files = journal.files.clone();
-    Arc::new(RecordedQueue::new(Arc::clone(state), move |entry| {
-        files.append(entry)?;
-        Ok(())
-    }))
 }
 
 fn gate_parts(
@@ -561,6 +499,3 @@ impl fmt::Debug for Extras {
         f.debug_struct("Extras").finish_non_exhaustive()
     }
 }
-
-/// More gateways than anybody runs on one state at once.
-const MOST_JOURNALS: u32 = 64;

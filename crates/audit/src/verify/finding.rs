@@ -22,6 +22,9 @@ pub struct Report {
     /// What head and checkpoints say of the list of journals, the one that knows most of it.
     #[serde(skip)]
     pub(crate) listing: Option<Listing>,
+    /// The record that the list says was found here, if it is not here.
+    #[serde(skip)]
+    pub(crate) lacks: Option<Position>,
     /// Findings beyond those listed.
     pub more: u64,
 }

@@ -49,14 +49,23 @@ impl ListCheck<'_> {
         self.report.records = items.len() as u64;
         self.report.first = items.first().map(Item::position);
         self.report.last = items.last().map(Item::position);
-        for (name, report) in std::mem::take(&mut self.journals) {
-            self.known_lines(list, &name, report);
-            self.unlisted(list, &name, report);
+        let journals = std::mem::take(&mut self.journals);
+        for (name, report) in &journals {
+            self.known_lines(list, name, report);
+            self.unlisted(list, name, report);
         }
         for item in items {
             let is_newest = list.last_of(&item.name).map(Item::position) == Some(item.position());
-            let what =
-                if is_newest { self.is_gone(item) } else { Some("another one was begun in its place") };
+            let holds_another = || {
+                let mut reports = journals.iter().filter(|(name, _)| *name == item.name);
+                let is_so = reports.any(|(_, report)| report.lacks == Some(item.reached));
+                is_so.then_some("its folder holds another one")
+            };
+            let what = if is_newest {
+                self.is_gone(item).or_else(holds_another)
+            } else {
+                Some("another one was begun in its place")
+            };
             if let Some(what) = what {
                 let what = format!("the journal `{}` of {}: {what}", item.name, item.time);
                 self.find(FindingKind::JournalMissing, item.position().seq, what);

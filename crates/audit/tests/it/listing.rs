@@ -354,5 +354,13 @@ fn an_old_journal_that_turns_up_later_is_found() {
     state.begin("journal");
     state.put_old("journal-7");
     assert_eq!(state.check().1, ["0 journal_unlisted"]);
-    state.assert_refused("journal-7", "it is not the one that `journals.jsonl` names");
+    // Not even its head is written anew, which would make it a listed one; and it stops nobody else.
+    let error = state.open("journal-7").unwrap_err();
+    assert!(matches!(&error, JournalError::Unlisted { name } if name == "journal-7"), "{error:?}");
+    state.begin("journal-8");
+    assert_eq!(state.check().1, ["0 journal_unlisted"]);
+    // In the place of one that is listed it is no stranger, but an exchange.
+    state.remove("journal-8");
+    state.put_old("journal-8");
+    state.assert_refused("journal-8", "it is not the one that `journals.jsonl` names");
 }

@@ -103,7 +103,8 @@ fn verify_all(
             let size = format!("{} journals were begun", list.records);
             tell(&state.join("journals.jsonl"), list, &size, terminal)?;
         }
-        None if folders.is_empty() => return Err(no_journal(state)),
+        // An empty folder is no journal, whoever left it there.
+        None if reports.iter().all(|(_, report)| is_empty(report)) => return Err(no_journal(state)),
         None => Terminal::note(
             "these journals are older than the list of journals: whether a whole one is missing cannot be told; \
              the list begins when the gateway is started next",
@@ -111,6 +112,10 @@ fn verify_all(
     }
     let is_clean = reports.iter().map(|(_, report)| report).chain(&list).all(Report::is_clean);
     Ok(if is_clean { Ending::Clean } else { Ending::Findings })
+}
+
+fn is_empty(report: &Report) -> bool {
+    report.records == 0 && report.is_clean()
 }
 
 fn tell(path: &Path, report: &Report, size: &str, terminal: &mut Terminal) -> Result<(), Failure> {

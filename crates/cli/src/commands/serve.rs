@@ -91,6 +91,9 @@ fn announce(toolgate: &Toolgate, log: Log) {
     for problem in &loaded.problems {
         log.error(&format!("{}: {}", problem.place, problem.what));
     }
+    for said in gateway::unlisted_journals(toolgate) {
+        log.error(&said);
+    }
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
     let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
     log.info(&format!("{live} of {found} tools are live{rest}"));

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     time::{Duration, Instant},
 };
 
@@ -312,6 +313,41 @@ fn an_edited_journal_is_found() {
     assert!(place.fails(&["audit", "verify"], 1).contains("CHANGED"));
 }
 
+/// What a gateway leaves that is older than the list of journals: a head and records that know of none.
+fn put_journal_of_an_older_version(place: &Place, name: &str) {
+    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/tests/fixtures/journal-1");
+    let put = |from: &str, folder: &str, to: &str| {
+        let folder = place.path().join(".toolgate").join(folder);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
+        fs::copy(fixture.join(from), folder.join(to)).unwrap();
+        fs::set_permissions(folder.join(to), fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    put("key.txt", "keys", "journal.key");
+    put("head.json", name, "head.json");
+    put("2026-11-16.jsonl", name, "2026-11-16.jsonl");
+}
+
+#[test]
+fn a_journal_that_an_older_version_began_stops_nobody_and_stays_found() {
+    let place = Place::new();
+    put_journal_of_an_older_version(&place, "journal-commands");
+    place.ok(&["publish"]);
+    assert!(place.ok(&["audit", "verify"]).contains("1 journals were begun"));
+    put_journal_of_an_older_version(&place, "journal");
+    let state = place.path().join(".toolgate");
+    let before = fs::read(state.join("journal/head.json")).unwrap();
+    for _ in 0..2 {
+        let output = place.toolgate(&["serve", "--stdio"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("the journal `journal` is not in the list of journals"), "{said}");
+        assert_eq!(place.journal("journal-2").last().unwrap()["kind"], "checkpoint", "it served: {said}");
+        assert_eq!(fs::read(state.join("journal/head.json")).unwrap(), before);
+        assert!(place.fails(&["audit", "verify"], 1).contains("journal_unlisted"));
+    }
+    fs::rename(state.join("journal"), place.path().join("kept")).unwrap();
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+}
+
 #[test]
 fn a_journal_that_is_gone_as_a_whole_is_found() {
     let place = Place::new();
@@ -330,6 +366,13 @@ fn a_journal_that_is_gone_as_a_whole_is_found() {
     assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"), "also when none is left");
     fs::remove_file(state.join("journals.jsonl")).unwrap();
     assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"));
+    fs::create_dir(state.join("journal")).unwrap();
+    assert!(
+        place.fails(&["audit", "verify"], 1).contains("all of it is gone"),
+        "an empty folder is no journal"
+    );
+    fs::write(state.join("journal/lock"), "").unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"), "nor is its lock");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Test runs from the command line: what a document grants beyond its run is said, and `--tighten` takes it away without
 //! touching anything else; no flag is ignored.
 
-use std::{fs, process::Command};
+use std::{fs, os::unix::fs::symlink, process::Command};
 
 use serde_json::{Value, json};
 
@@ -79,6 +79,49 @@ fn a_base_that_relative_paths_need_is_left_to_its_author() {
     assert!(said.contains(line) && !said.contains("tightened"), "{said}");
     assert_eq!(text_of(&place), before);
     place.ok(&["test", TOOL]);
+}
+
+/// The listed paths stay granted whatever the base is: a narrower base would only look like a narrower grant.
+#[test]
+fn a_base_is_not_narrowed_where_its_path_is_listed_too() {
+    let place = place_with_a_note();
+    let data = place.path().join("data").canonicalize().unwrap().display().to_string();
+    let code = format!("return safety.fs.readText('{data}/notes/a.txt')");
+    write_tool(&place, &code, &json!({ "fileRead": true, "fsBasePath": data }));
+    let listed = json!({ "execution": { "allowedPaths": [data] } });
+    let before = text_of(&place)
+        .replace("\t\"x-note\"", &format!("\t\"x-toolgate-capability\": {listed},\n\t\"x-note\""));
+    fs::write(place.path().join(TOOL), &before).unwrap();
+    let said = place.ok(&["test", TOOL, "--tighten"]);
+    let line =
+        format!("fsBasePath is `{data}`, the run used {data}/notes; narrow it by hand in `capability`");
+    assert!(said.contains(&line) && !said.contains("tightened"), "{said}");
+    assert_eq!(text_of(&place), before);
+}
+
+/// A base is opened by its name at every call. Narrowed to a name that is a link, it would reach wherever the link leads then.
+#[test]
+fn a_base_is_not_narrowed_to_a_folder_behind_a_link() {
+    let place = place_with_a_note();
+    let data = place.path().join("data").canonicalize().unwrap();
+    symlink("notes", data.join("current")).unwrap();
+    fs::create_dir(data.join("notes/old")).unwrap();
+    fs::write(data.join("notes/old/a.txt"), "an old note").unwrap();
+    let shown = data.display();
+    for path in ["current/a.txt", "current/old/a.txt"] {
+        let overrides = json!({ "fileRead": true, "fsBasePath": data });
+        write_tool(&place, &format!("return safety.fs.readText('{shown}/{path}')"), &overrides);
+        let before = text_of(&place);
+        let said = place.ok(&["test", TOOL, "--tighten"]);
+        assert!(!said.contains("fsBasePath") && !said.contains("tightened"), "{said}");
+        assert_eq!(text_of(&place), before);
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join("old")).unwrap();
+    fs::write(elsewhere.path().join("old/a.txt"), "nobody's business").unwrap();
+    fs::remove_file(data.join("current")).unwrap();
+    symlink(elsewhere.path(), data.join("current")).unwrap();
+    assert!(!place.fails(&["test", TOOL], 1).contains("nobody's business"));
 }
 
 /// Each of these would fail its next run if one of its rights were taken for unused.

@@ -1,5 +1,7 @@
 //! Which folder would a run have been content with?
 
+use std::{fs, path::Path};
+
 use serde_json::{Value, json};
 use toolgate_spec::PathPattern;
 
@@ -75,17 +77,30 @@ pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
     }
     let used = used(base, folder);
     let inside = used.strip_prefix(base)?.strip_prefix('/')?;
-    (!inside.is_empty()).then(|| Wider {
+    // Links in a base are followed at every call, wherever they lead by then; below a base they cannot lead out of it.
+    if inside.is_empty() || (folder.starts_with('/') && !is_its_own_name(&used)) {
+        return None;
+    }
+    // Where paths are listed, even this one, another base takes none of them away.
+    let says_it_twice = tool.spec.governance.capability.execution.allowed_paths.is_some()
+        || files.allowed_paths.origin != files.base_path.origin;
+    // Relative paths are taken from the base, so that they would lead elsewhere from another one.
+    let can_be_narrowed = folder.starts_with('/') && !says_it_twice;
+    Some(Wider {
         setting: "fsBasePath",
         declared: files.base_path.value.to_string(),
-        // Relative paths are taken from the base, so that they would lead elsewhere from another one.
-        enough: if folder.starts_with('/') { json!(used) } else { Value::Null },
+        enough: if can_be_narrowed { json!(used) } else { Value::Null },
         used,
     })
 }
 
 fn used(base: &str, folder: &str) -> String {
     if folder.starts_with('/') { folder.to_owned() } else { format!("{base}/{folder}") }
+}
+
+/// Whether no part of the path is a link. What is not there, or cannot be looked at, may become one.
+fn is_its_own_name(path: &str) -> bool {
+    fs::canonicalize(path).is_ok_and(|real| real == Path::new(path))
 }
 
 fn is_callers_choice(tool: &LiveTool, observed: &Observed) -> bool {
