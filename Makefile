@@ -11,6 +11,7 @@ run: setup ## build, and start the gateway on a demo workspace
 	@scripts/demo target/release/toolgate
 
 # Without a network: TOOLGATE_TESTS_OFFLINE=1 make test leaves out the clients that others wrote, and says so.
+# On a machine that runs no containers: TOOLGATE_TESTS_NO_CONTAINERS=1 make test leaves out the tests of containers, and says so.
 test: setup lint ## everything that must hold before a change lands
 	@scripts/setup-programs
 	@scripts/setup-clients

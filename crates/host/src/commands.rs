@@ -8,7 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::OnceCell;
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, timeout},
+};
 use toolgate_egress::Egress;
 use toolgate_handlers::{ContainerLauncher, Ended, Ending, JailedLauncher, Launch, Order};
 use toolgate_sandbox::{CommandRequired, ContainerUser, ContainerWall, ImageName, Jailer, probe_runtime};
@@ -91,6 +94,19 @@ impl Inner {
         };
         self.in_containers.get_or_try_init(made).await
     }
+
+    /// Finding the runtime counts: a call has one deadline.
+    async fn in_a_container(&self, mut order: Order) -> Ended {
+        let started = Instant::now();
+        match timeout(order.deadline, self.in_containers()).await {
+            Ok(Ok(launcher)) => {
+                order.deadline = order.deadline.saturating_sub(started.elapsed());
+                launcher.launch(order).await
+            }
+            Ok(Err(why)) => Ended::at_once(Ending::NoJail(why)),
+            Err(_) => Ended::at_once(Ending::TimedOut),
+        }
+    }
 }
 
 impl Launch for Commands {
@@ -103,10 +119,7 @@ impl Launch for Commands {
                     Ok(jailed) => jailed.launch(order).await,
                     Err(why) => Ended::at_once(Ending::NoJail(why)),
                 },
-                SandboxKind::Container => match inner.in_containers().await {
-                    Ok(launcher) => launcher.launch(order).await,
-                    Err(why) => Ended::at_once(Ending::NoJail(why)),
-                },
+                SandboxKind::Container => inner.in_a_container(order).await,
             }
         })
     }

@@ -188,6 +188,8 @@ pub enum SpawnError {
     TooWeak { missing: Vec<String> },
     /// A step of making the jail failed.
     Failed(String),
+    /// The deadline came while a container was made; what there is of it is removed.
+    Late,
     /// The jailer cannot be reached.
     Jailer(io::Error),
 }
@@ -202,6 +204,7 @@ impl fmt::Display for SpawnError {
                 missing.join(", ")
             ),
             Self::Failed(why) => write!(formatter, "the jail cannot be made: {why}"),
+            Self::Late => write!(formatter, "the container was not made in time"),
             Self::Jailer(error) => write!(formatter, "the jailer does not answer: {error}"),
         }
     }

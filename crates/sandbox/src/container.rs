@@ -43,7 +43,7 @@ pub struct ContainerJail {
     pub limits: ContainerLimits,
     /// Walls without which it must not run, on top of [`ContainerWall::MANDATORY`].
     pub required: &'static [ContainerWall],
-    /// After this the container is killed.
+    /// After this the container is killed. Making it counts.
     pub deadline: Duration,
 }
 

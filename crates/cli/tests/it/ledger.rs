@@ -21,6 +21,18 @@ fn every_row_of_the_ledger_leads_to_its_test() {
 }
 
 #[test]
+fn the_list_of_groups_leads_to_each() {
+    let folder = root().join("tests/attacks");
+    let text = fs::read_to_string(folder.join("README.md")).unwrap();
+    let links: Vec<&str> =
+        text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link).collect();
+    assert!(links.len() >= 10, "{links:?}");
+    for link in links {
+        assert!(folder.join(link).exists(), "tests/attacks/README.md: `{link}` does not exist");
+    }
+}
+
+#[test]
 fn a_row_that_leads_nowhere_is_found() {
     for (row, complaint) in [
         ("| a | b | `cli/tests/it/ledger.rs` |", None),

@@ -24,7 +24,7 @@ pub trait Launch: Send + Sync {
 /// One command and everything around it. What is not said here, the command does not have.
 #[derive(Debug)]
 pub struct Order {
-    /// Absolute and without links.
+    /// Absolute and without links; for a container, the name that the image is asked for.
     pub program: PathBuf,
     /// With `argv[0]`, the name that the program is called by.
     pub argv: Vec<String>,

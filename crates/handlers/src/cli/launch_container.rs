@@ -4,7 +4,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use toolgate_sandbox::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, ImageName, Network,
-    Runtime, Shortage, View,
+    Runtime, Shortage, SpawnError, View,
 };
 
 use super::{
@@ -41,7 +41,12 @@ impl ContainerLauncher {
         }
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
         let bounds = Bounds::of(&order);
-        let running = self.runtime.spawn(self.jail(order)).await.map_err(|error| error.to_string())?;
+        let running = match self.runtime.spawn(self.jail(order)).await {
+            Ok(running) => running,
+            // Making the container counts: a call has one deadline.
+            Err(SpawnError::Late) => return Ok(Ended::at_once(Ending::TimedOut)),
+            Err(error) => return Err(error.to_string()),
+        };
         Ok(ended(running.finish(stdin, caps).await, &bounds))
     }
 

@@ -1,4 +1,4 @@
-//! Which file is the command? Found once, when the tool is loaded, and the same file at every call.
+//! Which file is the command? Found once, when the tool is loaded, and the same file at every call; or the one of an image.
 
 use std::{
     fs::{self, File},
@@ -23,9 +23,10 @@ pub enum AllowedCommands {
 pub struct Program {
     /// What the manifest calls it, and what it is told that it is called.
     pub name: String,
-    /// Absolute and without links.
+    /// Absolute and without links; of a program in an image, its name.
     pub file: PathBuf,
-    identity: Identity,
+    /// `None` of one in an image.
+    identity: Option<Identity>,
 }
 
 /// What a file is, besides its name.
@@ -44,9 +45,7 @@ impl Program {
         if let AllowedCommands::Only(list) = allowed
             && !list.iter().any(|entry| place_of(entry).is_ok_and(|known| known == place))
         {
-            return Err(format!(
-                "the command `{command}` is not among the `commands.allowed` of this gateway; its operator can add it"
-            ));
+            return Err(not_allowed(command));
         }
         let file = fs::canonicalize(&place)
             .map_err(|error| format!("the command `{command}` cannot be found: {}", error.kind()))?;
@@ -62,13 +61,7 @@ impl Program {
             ));
         }
         for name in [&place, &file] {
-            if let Some(folder) = open_folders.iter().find(|folder| name.starts_with(folder)) {
-                return Err(format!(
-                    "`{}` lies in `{}`, where tools can write; install the program elsewhere",
-                    name.display(),
-                    folder.display()
-                ));
-            }
+            refuse_in(open_folders, name)?;
             if let Some(folder) = name.ancestors().skip(1).find(|folder| is_open_to_all(folder)) {
                 return Err(format!(
                     "`{}` lies in `{}`, where everybody can write; install the program elsewhere",
@@ -77,15 +70,43 @@ impl Program {
                 ));
             }
         }
-        Ok(Self { name: command.to_owned(), identity: Identity::of(&metadata), file })
+        Ok(Self { name: command.to_owned(), identity: Some(Identity::of(&metadata)), file })
     }
 
-    /// The file, held, if it is still the one that was found.
-    pub fn hold(&self) -> Result<File, String> {
+    /// One that only the runtime of containers looks for. Its name is all that can be judged here: what an image holds is the
+    /// word of the operator who chose it.
+    pub fn in_image(
+        command: &str,
+        allowed: &AllowedCommands,
+        open_folders: &[PathBuf],
+    ) -> Result<Self, String> {
+        let below = command.strip_prefix('/');
+        let mut parts = below.unwrap_or(command).split('/');
+        let is_plain = parts.all(|part| !matches!(part, "" | "." | ".."));
+        let is_bare = !command.contains('/') && !command.starts_with('-');
+        if !is_plain || !(is_bare || below.is_some()) {
+            return Err(format!(
+                "`{command}` is no program of an image; write a bare name such as `git`, or an absolute path such as `/usr/bin/git`"
+            ));
+        }
+        // What a name leads to in there is not known, so that another name for it is another command.
+        if let AllowedCommands::Only(list) = allowed
+            && !list.iter().any(|entry| entry == command)
+        {
+            return Err(not_allowed(command));
+        }
+        // They are seen in there too, under the same names.
+        refuse_in(open_folders, Path::new(command))?;
+        Ok(Self { name: command.to_owned(), identity: None, file: PathBuf::from(command) })
+    }
+
+    /// The file, held, if it is still the one that was found; none of a program in an image.
+    pub fn hold(&self) -> Result<Option<File>, String> {
+        let Some(identity) = self.identity else { return Ok(None) };
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = rustix::fs::open(&self.file, flags, Mode::empty()).map(File::from);
         match held.map(|held| (held.metadata(), held)) {
-            Ok((Ok(metadata), held)) if Identity::of(&metadata) == self.identity => Ok(held),
+            Ok((Ok(metadata), held)) if Identity::of(&metadata) == identity => Ok(Some(held)),
             _ => Err(format!(
                 "`{}` is another file than when the tool was loaded; reload the tools to accept it",
                 self.file.display()
@@ -107,6 +128,23 @@ impl Identity {
             bytes: metadata.len(),
             changed: (metadata.mtime(), metadata.mtime_nsec()),
         }
+    }
+}
+
+fn not_allowed(command: &str) -> String {
+    format!(
+        "the command `{command}` is not among the `commands.allowed` of this gateway; its operator can add it"
+    )
+}
+
+fn refuse_in(open_folders: &[PathBuf], name: &Path) -> Result<(), String> {
+    match open_folders.iter().find(|folder| name.starts_with(folder)) {
+        Some(folder) => Err(format!(
+            "`{}` lies in `{}`, where tools can write; install the program elsewhere",
+            name.display(),
+            folder.display()
+        )),
+        None => Ok(()),
     }
 }
 

@@ -118,8 +118,10 @@ async fn order(
     }
     let view = view(tool, settled).await?;
     let mut binds = view.binds;
-    if !tool.program.is_part_of_the_system() {
-        binds.push(Bind { path: tool.program.file.clone(), access: Access::Execute, held: program });
+    if let Some(held) = program
+        && !tool.program.is_part_of_the_system()
+    {
+        binds.push(Bind { path: tool.program.file.clone(), access: Access::Execute, held });
     }
     let order = Order {
         program: tool.program.file.clone(),

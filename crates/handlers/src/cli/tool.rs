@@ -98,7 +98,11 @@ impl CliTool {
         policy: &EffectivePolicy,
         host: &CommandHost,
     ) -> Result<Self, String> {
-        let program = Program::find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
+        let find = match policy.execution.sandbox.value {
+            SandboxKind::Container => Program::in_image,
+            SandboxKind::Process | SandboxKind::None => Program::find,
+        };
+        let program = find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
         let known = Known::of(&program.name);
         check_way_out(policy)?;
         let surveyor = Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command();

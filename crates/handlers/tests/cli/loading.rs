@@ -195,17 +195,70 @@ fn a_network_in_a_container_is_refused_with_its_remedy() {
         assert!(why.contains(part), "{why}");
     }
     shell(&format!("{{{network}, execution: {{sandbox: process}}}}"), |_| ()).unwrap();
-    let tool = manifest("echo", "'{text}'");
-    let in_a_container = |capability: &str| {
-        let (spec, _) = resolve(&tool);
-        let text = format!("tools: {{{}: {{capability: {capability}}}}}", spec.name);
-        let user = UserOverrides::parse(&text, Format::Yaml).unwrap();
-        let policy =
-            toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), Some(&user)).unwrap();
-        CliTool::new(spec, &policy, &World::new().host())
-    };
-    in_a_container("{execution: {sandbox: container}}").unwrap();
-    assert!(in_a_container(&format!("{{{network}, execution: {{sandbox: container}}}}")).is_err());
+    let world = World::new();
+    load_as(&world, "echo", "{execution: {sandbox: container}}").unwrap();
+    let networked = format!("{{{network}, execution: {{sandbox: container}}}}");
+    assert!(load_as(&world, "echo", &networked).is_err());
+}
+
+/// A tool with this command, past every check of its text, under what the operator says.
+fn load_as(world: &World, command: &str, operator: &str) -> Result<CliTool, String> {
+    let (spec, _) = resolve(&manifest("echo", "'{text}'"));
+    let text = format!("tools: {{{}: {{capability: {operator}}}}}", spec.name);
+    let user = UserOverrides::parse(&text, Format::Yaml).unwrap();
+    let set = PolicySet::shipped().unwrap();
+    let policy = toolgate_policy::resolve(&spec, &set, Some(&user)).unwrap();
+    CliTool::new(with_command(&spec, Path::new(command)), &policy, &world.host())
+}
+
+fn load_in_image(world: &World, command: &str) -> Result<CliTool, String> {
+    load_as(world, command, "{execution: {sandbox: container}}")
+}
+
+#[test]
+fn the_program_of_a_container_is_the_images_own() {
+    let world = World::new();
+    for command in ["onlyinimage", "/opt/onlyinimage"] {
+        assert!(load_as(&world, command, "{}").unwrap_err().contains("not installed"));
+        let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said("done"));
+        let tool = world.handlers(recorder.clone()).runnable(load_in_image(&world, command).unwrap());
+        assert!(call(&tool, &json!({ "text": "x" })).unwrap().outcome.is_ok());
+        let order = recorder.last();
+        assert_eq!(order.argv, [command, "x"]);
+        assert_eq!(order.sandbox, SandboxKind::Container);
+    }
+    // The host's program of that name is neither judged nor put into the container.
+    let path = program(&world, "tool", 0o777);
+    let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said("done"));
+    let tool = load_in_image(&world, &path.display().to_string()).unwrap();
+    let tool = world.handlers(recorder.clone()).runnable(tool);
+    fs::write(&path, "#!/bin/false, longer").unwrap();
+    assert!(call(&tool, &json!({ "text": "x" })).unwrap().outcome.is_ok());
+    assert!(recorder.last().binds.iter().all(|bind| bind.path != path));
+}
+
+#[test]
+fn the_name_of_a_program_in_an_image_is_judged() {
+    let mut world = World::new();
+    for command in ["bin/tool", "./tool", "../tool", "..", "", "/", "/opt/../tool", "//tool", "/opt/", "-x"] {
+        let why = load_in_image(&world, command).unwrap_err();
+        assert!(why.contains("no program of an image"), "{command}: {why}");
+    }
+    // The workspace is seen in there, and Docker runs what is in it.
+    let inside = world.at("tool");
+    assert!(load_in_image(&world, &inside).unwrap_err().contains("where tools can write"));
+    // A shell is one by its name, wherever it is found.
+    for command in ["sh", "/opt/bash", "/usr/bin/env"] {
+        let why = load_in_image(&world, command).unwrap_err();
+        assert!(why.contains("nobody would be asked"), "{command}: {why}");
+    }
+    world.allowed = AllowedCommands::Only(vec!["tool".to_owned(), "/opt/other".to_owned()]);
+    load_in_image(&world, "tool").unwrap();
+    load_in_image(&world, "/opt/other").unwrap();
+    for command in ["ls", "/opt/tool", "other"] {
+        let why = load_in_image(&world, command).unwrap_err();
+        assert!(why.contains("commands.allowed"), "{command}: {why}");
+    }
 }
 
 #[test]

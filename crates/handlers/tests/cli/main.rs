@@ -10,6 +10,7 @@
 
 mod argv;
 mod catalog;
+mod containers;
 mod embedding;
 mod environment;
 mod hostile_git;

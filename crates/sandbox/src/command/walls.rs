@@ -51,8 +51,8 @@ pub struct CommandRequired {
 }
 
 impl CommandRequired {
-    /// Landlock from the version that keeps signals in, seccomp and limits: what an ordinary user has where
-    /// namespaces are forbidden. Namespaces are used where they can be had.
+    /// Landlock, seccomp and limits: what an ordinary user has where namespaces are forbidden. Namespaces are used where they
+    /// can be had; without them Landlock must be of the version that keeps signals in, whatever is said here.
     pub const MINIMUM: Self = Self { walls: &[], landlock_abi: 1, namespaces: Namespaces::Enter };
 
     /// Two independent walls around files, processes and network.

@@ -104,7 +104,10 @@ fn feed(pipe: Option<impl Write + Send + 'static>, bytes: Vec<u8>) -> io::Result
 fn wait(child: &mut Child, patience: Duration) -> io::Result<ExitStatus> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
     let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-    let timeout = Timespec { tv_sec: patience.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+    let timeout = Timespec {
+        tv_sec: patience.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: patience.subsec_nanos().into(),
+    };
     let ended = rustix::io::retry_on_intr(|| {
         rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout))
     })?;

@@ -17,19 +17,17 @@ impl Runtime {
     pub fn sweep(&self) -> Result<usize, String> {
         let filter = format!("label={OWNER_LABEL}");
         let list = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter].map(str::to_owned);
-        let ids = String::from_utf8_lossy(&self.tell(&list)?).into_owned();
+        let ids = String::from_utf8_lossy(&self.tell(&list, PATIENCE)?).into_owned();
         let ids: Vec<String> =
             ids.lines().map(|line| line.trim().to_owned()).filter(|line| is_id(line)).collect();
         let us = Owner::of_this_process().map_err(|error| format!("this process is not known: {error}"))?;
         let mut removed = 0;
         for id in ids {
             // One that went away in between is not there to be removed.
-            let Ok(text) = self.tell(&["inspect".to_owned(), "--type=container".to_owned(), id.clone()])
-            else {
-                continue;
-            };
+            let question = ["inspect".to_owned(), "--type=container".to_owned(), id.clone()];
+            let Ok(text) = self.tell(&question, PATIENCE) else { continue };
             if is_orphan(&text, &us, now()) {
-                self.tell(&self.removal(&id))?;
+                self.tell(&self.removal(&id), PATIENCE)?;
                 removed += 1;
             }
         }
@@ -37,8 +35,8 @@ impl Runtime {
     }
 
     /// One question whose answer must be content.
-    pub(super) fn tell(&self, arguments: &[String]) -> Result<Vec<u8>, String> {
-        client::ask(&self.program, arguments, b"", PATIENCE).map_err(|error| error.to_string())?.content()
+    pub(super) fn tell(&self, arguments: &[String], patience: Duration) -> Result<Vec<u8>, String> {
+        client::ask(&self.program, arguments, b"", patience).map_err(|error| error.to_string())?.content()
     }
 }
 

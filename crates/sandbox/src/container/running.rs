@@ -33,15 +33,43 @@ pub struct RunningContainer {
     plan: Plan,
     strength: ContainerStrength,
     events: Events,
+    due: Due,
 }
 
 impl Runtime {
-    /// Makes a container and looks at it. Nothing of it runs yet.
+    /// Makes a container and looks at it, while its deadline lasts. Nothing of it runs yet.
     pub async fn spawn(&self, jail: ContainerJail) -> Result<RunningContainer, SpawnError> {
         let runtime = Arc::new(self.clone());
+        let due = Due { since: Instant::now(), deadline: jail.deadline };
         // Whoever lets go of this future lets go of its result, and a container without a holder is removed.
-        let making = tokio::task::spawn_blocking(move || make(&runtime, jail));
-        making.await.map_err(|error| SpawnError::Failed(error.to_string()))?
+        let making = tokio::task::spawn_blocking(move || make(&runtime, jail, due));
+        match timeout(due.deadline, making).await {
+            Ok(made) => made.map_err(|error| SpawnError::Failed(error.to_string()))?,
+            Err(_) => Err(SpawnError::Late),
+        }
+    }
+}
+
+/// When all must be over, the making included.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    since: Instant,
+    deadline: Duration,
+}
+
+impl Due {
+    fn rest(self) -> Duration {
+        self.deadline.saturating_sub(self.since.elapsed())
+    }
+
+    /// For one more step of the making. A runtime that is killed in the middle of one leaves a muddle, so that it gets a moment
+    /// longer; nobody waits for it by then.
+    fn patience(self) -> Result<Duration, SpawnError> {
+        let rest = self.rest();
+        if rest.is_zero() {
+            return Err(SpawnError::Late);
+        }
+        Ok(rest.saturating_add(MOMENT).min(PATIENCE))
     }
 }
 
@@ -53,12 +81,12 @@ impl RunningContainer {
 
     /// Starts the command, feeds it, hears it out, and ends it at its deadline or when it says too much.
     pub async fn finish(self, stdin: Vec<u8>, caps: OutputCaps) -> ContainerReport {
-        let Self { leash, plan, strength, events } = self;
+        let Self { leash, plan, strength, events, due } = self;
         let started = Instant::now();
         let (mut out, mut err) = (Captured::up_to(caps.stdout), Captured::up_to(caps.stderr));
         let end = match start(&leash) {
             Ok(client) => {
-                let talk = Talk { leash: &leash, events: &events, deadline: plan.deadline };
+                let talk = Talk { leash: &leash, events: &events, deadline: due.rest() };
                 talk.to_the_end(client, &stdin, &mut out, &mut err).await
             }
             Err(error) => End::Broken(error.to_string()),
@@ -74,7 +102,12 @@ impl RunningContainer {
                 account(&leash, &mut shortages, &err.bytes).await
             }
         };
-        leash.remove().await;
+        // Whoever is late does not wait for the clearing away as well.
+        if ending == Ending::TimedOut {
+            drop(leash);
+        } else {
+            leash.remove().await;
+        }
         drop(plan);
         ContainerReport {
             ending,
@@ -88,7 +121,7 @@ impl RunningContainer {
     }
 }
 
-fn make(runtime: &Arc<Runtime>, jail: ContainerJail) -> Result<RunningContainer, SpawnError> {
+fn make(runtime: &Arc<Runtime>, jail: ContainerJail, due: Due) -> Result<RunningContainer, SpawnError> {
     let required = jail.required;
     let mut plan = Plan::check(jail)?;
     let failed = |why: String| SpawnError::Failed(format!("{}: {why}", runtime.program.kind.name()));
@@ -96,13 +129,13 @@ fn make(runtime: &Arc<Runtime>, jail: ContainerJail) -> Result<RunningContainer,
     let mut leash = Leash::new(Arc::clone(runtime), badge.name.clone());
     let variables: Vec<String> = plan.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     let creation = runtime.creation(&plan, &badge);
-    let answer = client::ask(&runtime.program, &creation, variables.concat().as_bytes(), PATIENCE)
+    let answer = client::ask(&runtime.program, &creation, variables.concat().as_bytes(), due.patience()?)
         .map_err(|error| failed(error.to_string()))?;
     answer.content().map_err(failed)?;
     if runtime.program.kind == RuntimeKind::Podman {
-        runtime.tell(&["init".to_owned(), badge.name.clone()]).map_err(failed)?;
+        runtime.tell(&["init".to_owned(), badge.name.clone()], due.patience()?).map_err(failed)?;
     }
-    let inspected = inspect(runtime, &badge.name).map_err(failed)?;
+    let inspected = inspect(runtime, &badge.name, due.patience()?).map_err(failed)?;
     let low_level = fs::read(&inspected.low_level_path).ok().and_then(|text| LowLevel::read(&text));
     if let Some(difference) = inspected.difference(&plan, low_level.as_ref()) {
         return Err(failed(format!("the container is not what was asked: {difference}")));
@@ -121,7 +154,7 @@ fn make(runtime: &Arc<Runtime>, jail: ContainerJail) -> Result<RunningContainer,
     }
     // They may be secrets, and have arrived.
     plan.env.clear();
-    Ok(RunningContainer { leash, plan, strength, events: std::mem::take(&mut seen.events) })
+    Ok(RunningContainer { leash, plan, strength, events: std::mem::take(&mut seen.events), due })
 }
 
 fn badge(plan: &Plan) -> io::Result<Badge> {
@@ -133,8 +166,9 @@ fn badge(plan: &Plan) -> io::Result<Badge> {
     })
 }
 
-fn inspect(runtime: &Runtime, name: &str) -> Result<Inspected, String> {
-    Inspected::read(&runtime.tell(&["inspect".to_owned(), "--type=container".to_owned(), name.to_owned()])?)
+fn inspect(runtime: &Runtime, name: &str, patience: Duration) -> Result<Inspected, String> {
+    let question = ["inspect".to_owned(), "--type=container".to_owned(), name.to_owned()];
+    Inspected::read(&runtime.tell(&question, patience)?)
 }
 
 /// The client that starts the container and is its pipes.
@@ -202,7 +236,7 @@ impl Talk<'_> {
 /// What the runtime says of a container whose client has ended; the client's own code may be its own.
 async fn account(leash: &Leash, shortages: &mut Vec<Shortage>, stderr: &[u8]) -> Ending {
     let (runtime, name) = (Arc::clone(leash.runtime()), leash.name.clone());
-    let inspected = tokio::task::spawn_blocking(move || inspect(&runtime, &name)).await;
+    let inspected = tokio::task::spawn_blocking(move || inspect(&runtime, &name, PATIENCE)).await;
     let state = match inspected {
         Ok(Ok(inspected)) => inspected.state,
         Ok(Err(why)) => return Ending::JailFailed(format!("the runtime does not say how it ended: {why}")),
@@ -270,4 +304,7 @@ const PIECE: usize = 16 * 1024;
 const KILLED: u8 = 128 + 9;
 
 /// How long a killed container may take to end. Guards against hanging.
-const LAST_BREATH: Duration = Duration::from_secs(30);
+const LAST_BREATH: Duration = Duration::from_secs(5);
+
+/// What a step of the making may go on after the deadline.
+const MOMENT: Duration = Duration::from_secs(3);

@@ -6,7 +6,7 @@ use toolgate_sandbox::{Access, ContainerWall, Ending, ImageName, Network, SpawnE
 
 use crate::driver::{
     CAPS, Case, EXPECTED, ODD_IMAGE, USER, bind, finish, finish_with, folder, jail, jail_of, output, podman,
-    refusal, runtime,
+    refusal, runtime, without_podman,
 };
 
 pub const ALL: &[Case] = &[
@@ -30,6 +30,7 @@ pub const ALL: &[Case] = &[
     Case { name: "binds_are_read_or_written_as_granted", body: binds_are_read_or_written_as_granted },
     Case { name: "an_images_own_wishes_do_not_count", body: an_images_own_wishes_do_not_count },
     Case { name: "a_client_that_is_found_answers", body: a_client_that_is_found_answers },
+    Case { name: "without_podman_the_tests_fail", body: without_podman_the_tests_fail },
 ];
 
 fn a_command_is_fed_and_heard() {
@@ -151,4 +152,12 @@ fn a_client_that_is_found_answers() {
         Ok(found) => assert!(found.to_string().contains('.')),
         Err(why) => assert!(why.to_string().starts_with("no container runtime: ")),
     }
+}
+
+/// A wall that nobody tried must not look like one that held.
+fn without_podman_the_tests_fail() {
+    let (is_content, said) = without_podman(false);
+    assert!(!is_content && said.contains("FAILED"), "{said}");
+    let (is_content, said) = without_podman(true);
+    assert!(is_content && said.contains("LEFT OUT"), "{said}");
 }

@@ -1,9 +1,14 @@
 //! However a container ends, everything in it ends.
 
-use std::{fs, path::Path, process::ExitCode, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use tempfile::TempDir;
-use toolgate_sandbox::{Access, ContainerJail, ContainerWall, Ending, OutputCaps, Shortage};
+use toolgate_sandbox::{Access, ContainerJail, ContainerWall, Ending, OutputCaps, Shortage, SpawnError};
 
 use crate::driver::{
     CAPS, Case, IMAGE, another_gateway, bind, finish, finish_with, folder, is_empty_of_containers, jail,
@@ -16,6 +21,10 @@ pub const ALL: &[Case] = &[
     Case {
         name: "a_future_dropped_while_making_leaves_nothing",
         body: a_future_dropped_while_making_leaves_nothing,
+    },
+    Case {
+        name: "a_deadline_that_comes_while_making_leaves_nothing",
+        body: a_deadline_that_comes_while_making_leaves_nothing,
     },
     Case {
         name: "a_container_that_is_never_started_is_removed",
@@ -78,7 +87,10 @@ fn check_silence(word: &str, folder: &TempDir) {
 
 fn a_late_command_is_killed() {
     let (mut one, folder) = writer("late-word");
-    one.deadline = Duration::from_secs(2);
+    // Making counts, and shall leave it time to begin.
+    let before = Instant::now();
+    drop(on_runtime(async { runtime().spawn(jail("true")).await.unwrap() }));
+    one.deadline = before.elapsed() * 4 + Duration::from_secs(2);
     let report = finish(one);
     assert_eq!(report.ending, Ending::TimedOut);
     check_silence("late-word", &folder);
@@ -107,6 +119,17 @@ fn a_future_dropped_while_making_leaves_nothing() {
             let making = runtime().spawn(jail("sleep 1000"));
             let _ = tokio::time::timeout(Duration::from_millis(patience), making).await;
         });
+        wait_until("the end of the container", is_empty_of_containers);
+    }
+}
+
+fn a_deadline_that_comes_while_making_leaves_nothing() {
+    for patience in [0, 20, 150] {
+        let mut one = jail("sleep 1000");
+        one.deadline = Duration::from_millis(patience);
+        let made = on_runtime(async { runtime().spawn(one).await.map(drop) });
+        let is_late = matches!(made, Err(SpawnError::Late));
+        assert!(is_late || (made.is_ok() && patience > 0), "{made:?}");
         wait_until("the end of the container", is_empty_of_containers);
     }
 }

@@ -1,6 +1,7 @@
 //! Does a container hold? Runs Podman with images and storage of its own, made here, without a network.
 //!
-//! Where Podman is missing or cannot run, the cases are left out, and a line says so. It understands a filter and `--list`.
+//! Where Podman is missing or cannot run, this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` chose to leave the cases out; then a
+//! line says so. It understands a filter and `--list`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
