@@ -4,7 +4,14 @@
     reason = "loading compiled code is trusting it; this file is where the trust is checked"
 )]
 
-use std::{io, ptr::NonNull, sync::Arc};
+use std::{
+    io,
+    ptr::NonNull,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use wasmtime::{Config, CustomCodeMemory, Engine, Module};
 
@@ -16,8 +23,12 @@ pub fn in_place(config: &mut Config) {
     config.with_custom_code_memory(Some(Arc::new(InPlace)));
 }
 
-/// The compiled engine as a module of `engine`.
+/// The compiled engine as a module of `engine`. Once in a process: of two modules in one place, the end of the first would take
+/// the right to run from the second.
 pub fn load(engine: &Engine) -> Result<Module, LoadError> {
+    if IS_LOADED.swap(true, Ordering::AcqRel) {
+        return Err(LoadError("it is loaded already, and a process loads it once".to_owned()));
+    }
     let code = NonNull::from(COMPILED.bytes.as_slice());
     // SAFETY: `deserialize_raw` requires bytes that `Engine::precompile_module` made, that nobody alters and that live as
     // long as the module. `COMPILED` is put into this binary by our own build script, from the same wasmtime version, is
@@ -25,6 +36,8 @@ pub fn load(engine: &Engine) -> Result<Module, LoadError> {
     // for another processor.
     unsafe { Module::deserialize_raw(engine, code) }.map_err(|error| LoadError(format!("{error:#}")))
 }
+
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
 
 struct InPlace;
 

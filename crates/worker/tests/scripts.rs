@@ -6,7 +6,7 @@
 use std::{
     fs,
     path::Path,
-    sync::{Mutex, MutexGuard},
+    sync::{LazyLock, Mutex},
 };
 
 use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, OUT_OF_TIME, Run, RunLimits};
@@ -14,7 +14,7 @@ use toolgate_worker::{EffectPort, LinkLost, Machine};
 
 #[test]
 fn scripts_return_what_they_promise() {
-    let (machine, _alone) = machine();
+    let machine = MACHINE.lock().unwrap();
     let mut failures = Vec::new();
     let mut count = 0;
     let filter = std::env::var("SCRIPT").unwrap_or_default();
@@ -35,11 +35,7 @@ fn scripts_return_what_they_promise() {
 }
 
 /// A process has one, as a worker does.
-fn machine() -> (Machine, MutexGuard<'static, ()>) {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap();
-    (Machine::new().unwrap(), alone)
-}
+static MACHINE: LazyLock<Mutex<Machine>> = LazyLock::new(|| Mutex::new(Machine::new().unwrap()));
 
 fn check(machine: &Machine, body: &str) -> Result<(), String> {
     let first = body.lines().next().unwrap_or_default();
@@ -91,7 +87,7 @@ fn run_with(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Ending 
 /// Time is a limit like any other, also where it runs out while somebody else works for the tool.
 #[test]
 fn time_that_is_over_in_a_host_call_cannot_be_caught() {
-    let (machine, _alone) = machine();
+    let machine = MACHINE.lock().unwrap();
     for body in [
         "try { fetch('https://example.com') } catch { return 'went on' } finally { return 'cleaned up' }",
         "try { await fetch('https://example.com') } catch { return 'went on' }",
@@ -100,6 +96,13 @@ fn time_that_is_over_in_a_host_call_cannot_be_caught() {
     ] {
         assert_eq!(run_with(&machine, body, Box::new(TooLate)), Ending::Timeout, "{body}");
     }
+}
+
+/// Of two in one place, the end of the first would take the right to run from the second.
+#[test]
+fn a_process_has_one_machine() {
+    drop(MACHINE.lock().unwrap());
+    assert!(Machine::new().is_err_and(|error| format!("{error:#}").contains("loaded already")));
 }
 
 struct TooLate;
