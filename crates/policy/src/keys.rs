@@ -50,7 +50,9 @@ mod tests {
     #[track_caller]
     fn check(keys: &[&str], expect: &[&str]) {
         let mut members = DistinctMembers::default();
-        keys.iter().for_each(|key| members.insert((*key).to_owned(), json!(1)));
+        for key in keys {
+            members.insert((*key).to_owned(), json!(1));
+        }
         let kept = members.into_members();
         assert_eq!(kept.keys().collect::<Vec<_>>(), expect);
     }

@@ -143,7 +143,9 @@ async fn nothing_is_remembered_between_calls() {
         asked.fetch_add(1, Ordering::Relaxed);
         let answer = reply(question, |name, kind| {
             let mut records = only_a(name, kind, "8.8.8.8");
-            records.iter_mut().for_each(|record| record.ttl = 3_600);
+            for record in &mut records {
+                record.ttl = 3_600;
+            }
             records
         });
         vec![answer.to_vec().unwrap()]

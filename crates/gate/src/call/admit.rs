@@ -17,7 +17,7 @@ pub struct Admitted {
     pub call: Call,
     pub tool: Arc<LiveTool>,
     /// The set that the tool comes from, with the policies and the settings that were in force then.
-    pub in_force: Arc<InForce>,
+    pub(crate) in_force: Arc<InForce>,
     pub purpose: Purpose,
     _sealed: (),
 }
