@@ -75,8 +75,9 @@ impl Runnable for Prepared {
             };
             let guard = SecretGuard::new(&self.detector, &statics.sent, request.survey);
             match order(&self.tool, &statics, request, Arc::new(guard)).await {
-                Ok((order, watch)) => {
+                Ok((order, mut watch)) => {
                     let unseen = Unseen::of(&order);
+                    watch.command_begins();
                     let ended = self.launcher.launch(order).await;
                     let made = watch.end().await;
                     report::make(ended, made, &self.tool, &unseen, &statics.mask)

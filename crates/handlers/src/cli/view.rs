@@ -109,7 +109,10 @@ impl ViewPlan {
         }
         let binds = outside_in(binds);
         let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
-        let found = self.blocked.look(&places)?;
+        let found = self.blocked.look(&places, None);
+        if let Some(why) = &found.trouble {
+            return Err(why.clone());
+        }
         let hidden = self.blocked.hidden(&found)?;
         Ok(View { hidden, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
     }

@@ -84,7 +84,8 @@ pub(crate) fn other_names(found: &OwnedFd, about: &Stat, budget: &mut Budget) ->
         aliased.extend((about.st_nlink > 1).then_some(id(about)));
         return Ok(aliased);
     }
-    let mut folders = vec![reopen_folder(found)?];
+    // One that is closed to us is covered as a whole, and nobody could make names for what is in it.
+    let mut folders: Vec<OwnedFd> = exists(reopen_folder(found))?.into_iter().collect();
     while let Some(folder) = folders.pop() {
         each(&folder, budget, |name, about| {
             if FileType::from_raw_mode(about.st_mode).is_dir() {
