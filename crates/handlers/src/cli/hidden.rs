@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use toolgate_spec::{PathPattern, PathRoots};
 
 use super::made;
-use crate::files::FileGrants;
+use crate::{files::FileGrants, grants};
 
 /// The blocked paths of one tool, ready to be compared with real paths.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ struct Pattern {
     /// The folders that its literal beginning can mean; the whole path where it has no wildcard.
     starts: Vec<PathBuf>,
     has_wildcard: bool,
+    holds_credentials: bool,
     /// The names of folders in its wild part: a link of such a name leads to blocked paths under other names.
     folders: Vec<PathPattern>,
 }
@@ -182,6 +183,13 @@ impl Blocked {
         Ok(hidden)
     }
 
+    /// Which of these may be large folders with little in them to hide.
+    pub fn large_of(&self, hidden: &[PathBuf]) -> Vec<PathBuf> {
+        let holding = self.patterns.iter().filter(|pattern| pattern.holds_credentials);
+        let places: BTreeSet<&PathBuf> = holding.flat_map(|pattern| &pattern.starts).collect();
+        hidden.iter().filter(|path| places.contains(path)).cloned().collect()
+    }
+
     /// Looks below these folders and files.
     pub fn look(&self, places: &[PathBuf], after: Option<&After<'_>>) -> Found {
         let mut found = Found::default();
@@ -309,7 +317,8 @@ impl Pattern {
         starts.dedup();
         folders.sort();
         folders.dedup();
-        Ok(Self { spellings, starts, has_wildcard: text.contains('*'), folders })
+        let (has_wildcard, holds_credentials) = (text.contains('*'), grants::holds_credentials(pattern));
+        Ok(Self { spellings, starts, has_wildcard, holds_credentials, folders })
     }
 
     fn may_lie_around(&self, folder: &Path) -> bool {

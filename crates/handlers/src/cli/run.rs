@@ -130,6 +130,7 @@ async fn order(
         cwd: view.cwd,
         binds,
         hidden: view.hidden,
+        hidden_large: view.hidden_large,
         network: granted.rules.as_deref().or(tool.network.as_ref()).map(|rules| WayOut {
             rules: rules.clone(),
             guard,
