@@ -28,7 +28,7 @@ pub use limits::Limits;
 pub use proxy::{
     Carries, Exchange, ExchangeKind, Outcome, Proxy, ProxyLimits, ProxyReport, Tunnel, proxy_environment,
 };
-pub use request::{BodyHolds, Redirects, Request};
+pub use request::{BodyHolds, Redirects, Request, meant_methods};
 pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use response::{Hop, Response};
 pub use rules::{Guard, HostRule, Mode, Rules};

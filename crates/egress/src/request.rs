@@ -35,6 +35,24 @@ pub struct Request {
     pub body_holds: BodyHolds,
 }
 
+/// The method of a request, and those that a server may take in its place: frameworks let a header override it, by which a
+/// POST is a DELETE.
+pub fn meant_methods<'a>(
+    method: &'a str,
+    headers: impl Iterator<Item = (&'a str, &'a str)>,
+) -> impl Iterator<Item = &'a str> {
+    let overriding = headers.filter(|(name, _)| overrides_method(name));
+    std::iter::once(method).chain(overriding.flat_map(|(_, value)| value.split(',').map(str::trim)))
+}
+
+fn overrides_method(header: &str) -> bool {
+    // Many servers do not tell the two apart.
+    let header = header.replace('_', "-");
+    METHOD_OVERRIDES.iter().any(|name| header.eq_ignore_ascii_case(name))
+}
+
+const METHOD_OVERRIDES: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
+
 /// May the body go where a redirect sends it?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BodyHolds {

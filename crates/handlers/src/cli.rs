@@ -6,6 +6,7 @@ mod environment;
 mod glued;
 mod hidden;
 mod known;
+mod later;
 mod launch;
 mod launch_container;
 mod launch_jailed;

@@ -114,6 +114,7 @@ fn in_jail(
                 access: Access::Read,
             }],
             hidden: Vec::new(),
+            hidden_large: Vec::new(),
             tmp_bytes: 1 << 20,
         },
         network: Network::None,

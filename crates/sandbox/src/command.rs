@@ -54,6 +54,9 @@ pub struct View {
     pub binds: Vec<Bind>,
     /// Paths of the host, absolute. They win over every bind, under each name that a bind gives them.
     pub hidden: Vec<PathBuf>,
+    /// Those of the hidden paths that may be large folders. They are hidden like the others; only the first files in each are
+    /// searched for such as have another name, and a jail is not refused because there are more.
+    pub hidden_large: Vec<PathBuf>,
     /// The most that `/tmp`, which starts empty and ends with the command, may hold.
     pub tmp_bytes: u64,
 }

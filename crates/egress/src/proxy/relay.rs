@@ -45,7 +45,7 @@ pub async fn serve(
     let mut message = message(way, head, &target)?;
     // Asked again below, with the addresses; here so that nobody sends a body in vain.
     admit(&way.rules, &target)?;
-    way.judge_method(message.method().as_str())?;
+    way.judge_method(message.method().as_str(), message.headers())?;
     if framing != Framing::Absent && expects_invitation(head) {
         client.invite_body(way.limits.idle).await?;
     }

@@ -20,6 +20,7 @@ use crate::{
     fetch::Egress,
     guard::Content,
     judge::{JudgedAddr, admit},
+    request::meant_methods,
     rules::Rules,
     target::{Target, TargetHost},
 };
@@ -74,10 +75,13 @@ impl Way {
         self.egress.judge_content(content).await
     }
 
-    pub fn judge_method(&self, method: &str) -> Result<(), EgressError> {
-        if !self.limits.refused_methods.iter().any(|refused| refused.eq_ignore_ascii_case(method)) {
-            return Ok(());
-        }
+    /// What a server may take for the method counts as well.
+    pub fn judge_method(&self, method: &str, headers: &HeaderMap) -> Result<(), EgressError> {
+        // What is not text is no method.
+        let headers = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+        let is_refused =
+            |method: &&str| self.limits.refused_methods.iter().any(|one| one.eq_ignore_ascii_case(method));
+        let Some(method) = meant_methods(method, headers).find(is_refused) else { return Ok(()) };
         let method = quoted(method);
         let message = format!(
             "{method} needs a person's approval; take the method from an argument called `method`, so that it can be asked for"

@@ -2,17 +2,18 @@
 //! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
 
 use std::{
-    collections::BTreeSet,
-    fs,
-    io::ErrorKind,
-    os::unix::fs::MetadataExt as _,
+    collections::{BTreeSet, VecDeque},
+    fmt, fs,
+    io::{self, ErrorKind},
+    os::unix::fs::{DirEntryExt as _, MetadataExt as _},
     path::{Component, Path, PathBuf},
 };
 
+use rustix::io::Errno;
 use toolgate_spec::{PathPattern, PathRoots};
 
 use super::made;
-use crate::files::FileGrants;
+use crate::{files::FileGrants, grants};
 
 /// The blocked paths of one tool, ready to be compared with real paths.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ struct Pattern {
     /// The folders that its literal beginning can mean; the whole path where it has no wildcard.
     starts: Vec<PathBuf>,
     has_wildcard: bool,
+    holds_credentials: bool,
     /// The names of folders in its wild part: a link of such a name leads to blocked paths under other names.
     folders: Vec<PathPattern>,
 }
@@ -38,16 +40,90 @@ struct Pattern {
 #[derive(Debug, Default)]
 pub struct Found {
     /// What is blocked, and what was once set aside because it was. A plain path is named whether or not it is there.
-    blocked: Vec<PathBuf>,
-    /// Links in place of a folder that blocked paths lie in, and folders that cannot be looked into, though perhaps passed.
-    doors: Vec<PathBuf>,
+    pub blocked: Vec<PathBuf>,
+    /// Links in place of a folder that blocked paths lie in, and new folders that nobody can look into.
+    pub doors: Vec<PathBuf>,
+    /// Folders that are closed to us before a run. Their owner, who is the command's user as well, can open them.
+    pub closed: BTreeSet<PathBuf>,
+    /// The numbers of all folders that were there before a run.
+    pub folders: BTreeSet<u64>,
+    /// Why not everything was looked at. What was found until then counts all the same.
+    pub trouble: Option<String>,
+}
+
+/// What a look after a run knows of the tree before it.
+pub struct After<'a> {
+    pub folders: &'a BTreeSet<u64>,
+    pub closed: &'a BTreeSet<PathBuf>,
+    /// Lets us into a folder that the command may have closed.
+    pub open_up: &'a dyn Fn(&Path),
+}
+
+/// A folder to look into.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// The topmost folder around it that was not there before the run.
+    made: Option<PathBuf>,
+}
+
+impl After<'_> {
+    /// Then it was hidden from the command, and is not ours to open.
+    pub fn was_closed(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.closed.contains(above))
+    }
+}
+
+impl fmt::Debug for After<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("After").field("closed", &self.closed).finish_non_exhaustive()
+    }
 }
 
 impl Found {
-    /// What is there that a command may not make.
-    pub fn present(self) -> BTreeSet<PathBuf> {
-        let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-        self.blocked.into_iter().filter(is_there).chain(self.doors).collect()
+    /// What is there that a command may not make. Where nobody can tell, it is.
+    pub fn present(&self) -> BTreeSet<PathBuf> {
+        let is_there = |path: &&PathBuf| match fs::symlink_metadata(path) {
+            Ok(_) => true,
+            Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        };
+        self.blocked.iter().filter(is_there).chain(&self.doors).cloned().collect()
+    }
+
+    /// One that lies in `around`.
+    fn folder(&mut self, around: &Folder, path: PathBuf, number: u64, after: Option<&After<'_>>) -> Folder {
+        let made = match after {
+            None => {
+                self.folders.insert(number);
+                None
+            }
+            Some(_) if around.made.is_some() => around.made.clone(),
+            Some(after) => (!after.folders.contains(&number)).then(|| path.clone()),
+        };
+        Folder { path, made }
+    }
+
+    fn note_trouble(&mut self, why: String) {
+        self.trouble.get_or_insert(why);
+    }
+
+    /// A folder that cannot be listed.
+    fn pass_over(&mut self, folder: Folder, error: &io::Error, after: Option<&After<'_>>) {
+        match (error.kind(), after) {
+            // A file has nothing below it.
+            (ErrorKind::NotFound | ErrorKind::NotADirectory, _) => {}
+            (ErrorKind::PermissionDenied, None) => self.closed.extend([folder.path]),
+            (ErrorKind::PermissionDenied, Some(after)) if after.was_closed(&folder.path) => {}
+            // Never one that was there before: renamed, its blocked names would be blocked no more.
+            (ErrorKind::PermissionDenied, Some(_)) if folder.made.is_some() => self.doors.push(folder.path),
+            _ => {
+                self.note_trouble(unreadable(&folder.path, error));
+                // What is too deep to be named may hold anything.
+                if Errno::from_io_error(error) == Some(Errno::NAMETOOLONG) {
+                    self.doors.extend(folder.made);
+                }
+            }
+        }
     }
 }
 
@@ -94,7 +170,9 @@ impl Blocked {
 
     /// Everything to hide where this was found, or why that cannot be done.
     pub fn hidden(&self, found: &Found) -> Result<Vec<PathBuf>, String> {
-        let mut hidden: Vec<PathBuf> = self.guarded.iter().chain(&found.blocked).cloned().collect();
+        let closed = self.guarded.iter().filter_map(|path| closed_above(path));
+        let mut hidden: Vec<PathBuf> =
+            self.guarded.iter().chain(&found.blocked).chain(&found.closed).cloned().chain(closed).collect();
         hidden.sort();
         hidden.dedup();
         if hidden.len() > MOST_HIDDEN {
@@ -105,32 +183,31 @@ impl Blocked {
         Ok(hidden)
     }
 
-    /// Looks below these folders and files, or says why it cannot.
-    pub fn look(&self, places: &[PathBuf]) -> Result<Found, String> {
+    /// Which of these may be large folders with little in them to hide.
+    pub fn large_of(&self, hidden: &[PathBuf]) -> Vec<PathBuf> {
+        let holding = self.patterns.iter().filter(|pattern| pattern.holds_credentials);
+        let places: BTreeSet<&PathBuf> = holding.flat_map(|pattern| &pattern.starts).collect();
+        hidden.iter().filter(|path| places.contains(path)).cloned().collect()
+    }
+
+    /// Looks below these folders and files.
+    pub fn look(&self, places: &[PathBuf], after: Option<&After<'_>>) -> Found {
         let mut found = Found::default();
-        let mut looked = 0;
-        for folder in places {
-            let mut searched: Vec<&Pattern> = Vec::new();
+        // What is named is looked at first: a search may have to be given up.
+        for place in places {
             for pattern in &self.patterns {
-                let within = |start: &PathBuf| start.starts_with(folder) || folder.starts_with(start);
-                if !pattern.has_wildcard {
-                    let is_seen = |path: &&PathBuf| within(path) || has_other_name(path);
-                    found.blocked.extend(pattern.starts.iter().filter(is_seen).cloned());
-                } else if pattern.starts.iter().any(within) {
-                    searched.push(pattern);
-                }
-                for start in
-                    pattern.starts.iter().filter(|start| start.starts_with(folder) && *start != folder)
-                {
-                    found.doors.extend(links_above(start, folder));
-                    found.blocked.extend(made::set_aside_from(start));
-                }
-            }
-            if !searched.is_empty() {
-                self.search(folder, &searched, &mut looked, &mut found)?;
+                pattern.look_by_name(place, after, &mut found);
             }
         }
-        Ok(found)
+        let mut looked = 0;
+        for place in places {
+            let may_lie = |pattern: &&Pattern| pattern.has_wildcard && pattern.may_lie_around(place);
+            let searched: Vec<&Pattern> = self.patterns.iter().filter(may_lie).collect();
+            if !searched.is_empty() {
+                self.search(place, &searched, after, &mut looked, &mut found);
+            }
+        }
+        found
     }
 
     /// Does a look find nothing, whatever a command makes?
@@ -143,50 +220,51 @@ impl Blocked {
         &self,
         from: &Path,
         patterns: &[&Pattern],
+        after: Option<&After<'_>>,
         looked: &mut usize,
         found: &mut Found,
-    ) -> Result<(), String> {
-        let mut open = vec![from.to_owned()];
-        while let Some(folder) = open.pop() {
-            let may_hold = |pattern: &&&Pattern| {
-                pattern.starts.iter().any(|start| start.starts_with(&folder) || folder.starts_with(start))
-            };
+    ) {
+        let mut open = VecDeque::from([Folder { path: from.to_owned(), made: None }]);
+        while let Some(folder) = open.pop_back() {
+            let may_hold = |pattern: &&&Pattern| pattern.may_lie_around(&folder.path);
             let patterns: Vec<&Pattern> = patterns.iter().filter(may_hold).copied().collect();
             if patterns.is_empty() {
                 continue;
             }
-            let entries = match fs::read_dir(&folder) {
+            let entries = match list(&folder.path, after) {
                 Ok(entries) => entries,
-                // What the gateway cannot look into, its commands cannot either; and a file has nothing below it.
-                Err(error) if is_passed_over(error.kind()) => {
-                    found.doors.extend((error.kind() == ErrorKind::PermissionDenied).then_some(folder));
+                Err(error) => {
+                    found.pass_over(folder, &error, after);
                     continue;
                 }
-                Err(error) => return Err(unreadable(&folder, &error)),
             };
             for entry in entries {
-                let entry = entry.map_err(|error| unreadable(&folder, &error))?;
+                let entry = match entry {
+                    Ok(entry) => entry,
+                    Err(error) => {
+                        found.note_trouble(unreadable(&folder.path, &error));
+                        break;
+                    }
+                };
                 *looked += 1;
                 if *looked > MOST_LOOKED_AT {
-                    return Err(format!(
-                        "below `{}` lie more than {MOST_LOOKED_AT} entries, too many to look for blocked ones; grant a smaller folder, or block by plain paths",
-                        from.display()
-                    ));
+                    found.note_trouble(too_many(from));
+                    return;
                 }
-                let path = entry.path();
-                let kind = entry.file_type().ok();
-                if patterns.iter().any(|pattern| self.covers(pattern, &path)) {
+                let (path, kind) = (entry.path(), entry.file_type().ok());
+                let is_named = || patterns.iter().any(|pattern| pattern.names_folder(&path));
+                if made::has_lost_its_name(&path) || patterns.iter().any(|one| self.covers(one, &path)) {
                     found.blocked.push(path);
                 } else if kind.is_some_and(|kind| kind.is_dir()) {
-                    open.push(path);
-                } else if kind.is_some_and(|kind| kind.is_symlink())
-                    && patterns.iter().any(|pattern| pattern.names_folder(&path))
-                {
+                    // Where blocked paths are likely is looked first, in case there is too much to look at.
+                    let place = if is_named() { open.len() } else { 0 };
+                    let next = found.folder(&folder, path, entry.ino(), after);
+                    open.insert(place, next);
+                } else if kind.is_some_and(|kind| kind.is_symlink()) && is_named() {
                     found.doors.push(path);
                 }
             }
         }
-        Ok(())
     }
 
     /// What was set aside is blocked under its new name, too: it may be somebody else's secret.
@@ -239,7 +317,32 @@ impl Pattern {
         starts.dedup();
         folders.sort();
         folders.dedup();
-        Ok(Self { spellings, starts, has_wildcard: text.contains('*'), folders })
+        let (has_wildcard, holds_credentials) = (text.contains('*'), grants::holds_credentials(pattern));
+        Ok(Self { spellings, starts, has_wildcard, holds_credentials, folders })
+    }
+
+    fn may_lie_around(&self, folder: &Path) -> bool {
+        self.starts.iter().any(|start| start.starts_with(folder) || folder.starts_with(start))
+    }
+
+    /// What can be found without a search.
+    fn look_by_name(&self, place: &Path, after: Option<&After<'_>>, found: &mut Found) {
+        let below = |start: &&PathBuf| start.starts_with(place) && *start != place;
+        for above in self.starts.iter().filter(below).filter_map(|start| start.parent()) {
+            if list(above, after).is_err_and(|error| is_denied(&error)) && after.is_none() {
+                found.closed.insert(closed_above(above).unwrap_or_else(|| above.to_owned()));
+            }
+        }
+        if !self.has_wildcard {
+            let is_seen = |start: &&PathBuf| {
+                start.starts_with(place) || place.starts_with(start) || has_other_name(start)
+            };
+            found.blocked.extend(self.starts.iter().filter(is_seen).cloned());
+        }
+        for start in self.starts.iter().filter(below) {
+            found.doors.extend(links_above(start, place));
+            found.blocked.extend(made::set_aside_from(start));
+        }
     }
 
     fn names_folder(&self, link: &Path) -> bool {
@@ -255,6 +358,29 @@ fn folder_names(wild: &[&str]) -> Vec<PathPattern> {
     let last = wild.iter().rposition(|part| *part != "**").unwrap_or(0);
     let above = wild.get(..last).unwrap_or_default().iter().filter(|part| !matches!(**part, "*" | "**"));
     above.filter_map(|part| PathPattern::parse(&format!("/{part}")).ok()).collect()
+}
+
+/// What is in a folder, also where a command has closed it.
+fn list(folder: &Path, after: Option<&After<'_>>) -> io::Result<fs::ReadDir> {
+    let listed = fs::read_dir(folder);
+    match after {
+        Some(after) if listed.as_ref().is_err_and(is_denied) && !after.was_closed(folder) => {
+            (after.open_up)(folder);
+            fs::read_dir(folder)
+        }
+        _ => listed,
+    }
+}
+
+/// The outermost folder that keeps us from this path, or from what is in it.
+fn closed_above(path: &Path) -> Option<PathBuf> {
+    let is_closed =
+        |folder: &Path| fs::symlink_metadata(folder.join(".")).is_err_and(|error| is_denied(&error));
+    path.ancestors().take_while(|above| is_closed(above)).last().map(Path::to_owned)
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::PermissionDenied
 }
 
 /// Links at `start` or between it and `folder`, which is none.
@@ -300,8 +426,15 @@ fn is_passed_over(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> String {
+fn unreadable(path: &Path, error: &io::Error) -> String {
     format!("`{}` cannot be searched for blocked paths: {}", path.display(), error.kind())
+}
+
+fn too_many(from: &Path) -> String {
+    format!(
+        "below `{}` lie more than {MOST_LOOKED_AT} entries, too many to look for blocked ones; grant a smaller folder, or block by plain paths",
+        from.display()
+    )
 }
 
 const MOST_LOOKED_AT: usize = 200_000;

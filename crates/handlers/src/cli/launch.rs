@@ -34,6 +34,8 @@ pub struct Order {
     pub binds: Vec<Bind>,
     /// Absolute paths that stay out of sight, whatever is bound.
     pub hidden: Vec<PathBuf>,
+    /// Those of them that may be large folders: only the first files in each are searched for such as have another name.
+    pub hidden_large: Vec<PathBuf>,
     /// `None`: no network at all.
     pub network: Option<WayOut>,
     pub sandbox: SandboxKind,

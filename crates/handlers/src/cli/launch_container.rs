@@ -62,6 +62,7 @@ impl ContainerLauncher {
             view: View {
                 binds: order.binds.into_iter().map(bind).collect(),
                 hidden: order.hidden,
+                hidden_large: order.hidden_large,
                 tmp_bytes: limits.tmp_bytes,
             },
             network: Network::None,

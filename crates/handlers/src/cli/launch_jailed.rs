@@ -99,6 +99,7 @@ fn jail(order: Order, required: CommandRequired) -> CommandJail {
         view: View {
             binds: order.binds.into_iter().map(bind).collect(),
             hidden: order.hidden,
+            hidden_large: order.hidden_large,
             tmp_bytes: limits.tmp_bytes,
         },
         network,
@@ -237,6 +238,7 @@ mod tests {
             cwd: "/tmp".into(),
             binds: Vec::new(),
             hidden: vec!["/hidden".into()],
+            hidden_large: Vec::new(),
             network,
             sandbox: SandboxKind::Process,
             limits: OrderLimits {

@@ -9,7 +9,7 @@ use std::{
     fs::{self, File, Permissions},
     io::{self, ErrorKind},
     os::{
-        fd::AsRawFd as _,
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd},
         unix::{
             ffi::{OsStrExt as _, OsStringExt as _},
             fs::PermissionsExt as _,
@@ -17,31 +17,45 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
     time::Duration,
 };
 
 use rustix::{
-    fs::{Mode, OFlags, RenameFlags, ResolveFlags},
+    fs::{FileType, Mode, OFlags, RenameFlags, ResolveFlags},
     io::Errno,
 };
 
 use super::{
-    hidden::{Blocked, Found},
+    hidden::{After, Blocked, Found},
+    later::{Chore, Later},
     launch::{Access, Bind, Refused},
 };
 
 /// Looks again when a command has ended, also when its call was cancelled.
 #[derive(Debug)]
-pub struct Watch(Option<Before>);
+pub struct Watch {
+    before: Option<Before>,
+    has_begun: bool,
+}
 
 /// What was there when the command started.
 #[derive(Debug)]
 struct Before {
     blocked: Arc<Blocked>,
     present: BTreeSet<PathBuf>,
+    closed: BTreeSet<PathBuf>,
+    /// The numbers of folders.
+    folders: BTreeSet<u64>,
     /// Where the command may write: the path, and the folder itself.
     roots: Vec<(PathBuf, File)>,
+}
+
+/// What a look after a run found, and did.
+#[derive(Debug, Default)]
+pub struct Swept {
+    pub made: Vec<Refused>,
+    /// Why there may be more.
+    pub trouble: Option<String>,
 }
 
 impl Watch {
@@ -52,38 +66,88 @@ impl Watch {
             .collect::<io::Result<_>>()
             .map_err(|error| format!("a folder cannot be held any longer: {}", error.kind()))?;
         if blocked.is_empty() || roots.is_empty() {
-            return Ok(Self(None));
+            return Ok(Self { before: None, has_begun: false });
         }
-        Ok(Self(Some(Before { blocked: Arc::clone(blocked), present: found.present(), roots })))
+        if CANCELLED.is_full() {
+            return Err("too many cancelled calls are still being cleared up after; try again".to_owned());
+        }
+        let present = found.present();
+        let Found { closed, folders, .. } = found;
+        let before = Before { blocked: Arc::clone(blocked), present, closed, folders, roots };
+        Ok(Self { before: Some(before), has_begun: false })
     }
 
-    /// What was made, or why that cannot be told.
-    pub async fn end(mut self) -> Result<Vec<Refused>, String> {
-        let Some(before) = self.0.take() else { return Ok(Vec::new()) };
+    /// To be said before anything is started: from here on somebody has to look.
+    pub fn command_begins(&mut self) {
+        self.has_begun = true;
+    }
+
+    pub async fn end(mut self) -> Swept {
+        let Some(before) = self.before.take() else { return Swept::default() };
         let looked = tokio::task::spawn_blocking(move || before.sweep());
-        looked.await.unwrap_or_else(|error| Err(error.to_string()))
+        let lost =
+            |error: tokio::task::JoinError| Swept { made: Vec::new(), trouble: Some(error.to_string()) };
+        looked.await.unwrap_or_else(lost)
+    }
+
+    /// What a call that ends like this leaves to be looked at.
+    fn left_over(&mut self) -> Option<Before> {
+        self.before.take().filter(|_| self.has_begun)
     }
 }
 
 impl Drop for Watch {
     /// A cancelled call must not leave what a finished one may not. Nobody is left to be told.
     fn drop(&mut self) {
-        let Some(before) = self.0.take() else { return };
-        let sweep = move || {
-            thread::sleep(LAST_BREATH);
-            let _ = before.sweep();
-        };
-        // Where no thread is to be had, the next call finds it there, hides it, and cannot know who made it.
-        let _ = thread::Builder::new().name("blocked-paths".to_owned()).spawn(sweep);
+        if let Some(before) = self.left_over() {
+            CANCELLED.put(before);
+        }
+    }
+}
+
+impl Chore for Before {
+    fn is_like(&self, other: &Self) -> bool {
+        let paths = |one: &Self| one.roots.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+        Arc::ptr_eq(&self.blocked, &other.blocked) && paths(self) == paths(other)
+    }
+
+    /// New is what was not there before the one or before the other.
+    fn join(&mut self, other: Self) {
+        self.present.retain(|path| other.present.contains(path));
+        self.closed.retain(|path| other.closed.contains(path));
+        self.folders.retain(|number| other.folders.contains(number));
+    }
+
+    fn run(self) {
+        drop(self.sweep());
     }
 }
 
 impl Before {
-    fn sweep(&self) -> Result<Vec<Refused>, String> {
+    fn sweep(&self) -> Swept {
         let places: Vec<PathBuf> = self.roots.iter().map(|(path, _)| path.clone()).collect();
-        let now = self.blocked.look(&places)?.present();
+        let open_up = |folder: &Path| self.open_up(folder);
+        let after = After { folders: &self.folders, closed: &self.closed, open_up: &open_up };
+        let found = self.blocked.look(&places, Some(&after));
+        let now = found.present();
+        let new = now.difference(&self.present).filter(|path| !after.was_closed(path));
         // Outer ones come first, and take what lies in them along.
-        Ok(now.difference(&self.present).filter_map(|path| self.set_aside(path)).collect())
+        Swept { made: new.filter_map(|path| self.set_aside(path)).collect(), trouble: found.trouble }
+    }
+
+    /// Opens a folder, and those above it, that a command, whose user is ours, has closed: by handle, and through no link.
+    fn open_up(&self, path: &Path) {
+        let around = self.roots.iter().filter(|(root, _)| path.starts_with(root));
+        let Some((root, held)) = around.max_by_key(|(root, _)| root.components().count()) else { return };
+        let (Ok(below), Ok(mut folder)) = (path.strip_prefix(root), held.try_clone()) else { return };
+        // Whether it helped is seen by whoever tries again.
+        let _ = let_owner_in(folder.as_fd(), READ_AND_PASS);
+        for name in below {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Ok(next) = rustix::fs::openat(&folder, name, flags, Mode::empty()) else { return };
+            folder = next.into();
+            let _ = let_owner_in(folder.as_fd(), READ_AND_PASS);
+        }
     }
 
     /// `None` for what lies elsewhere, or went with something above it.
@@ -109,16 +173,34 @@ fn rename(root: &File, path: &Path) -> io::Result<OsString> {
     let aside = new_name(name, getrandom::u32().map_err(io::Error::other)?);
     let give_name =
         || rustix::fs::renameat_with(&folder, name, &folder, aside.as_os_str(), RenameFlags::NOREPLACE);
-    let given = give_name();
+    let mut given = give_name();
+    // A command, whose user is ours, may have forbidden it; or it is somebody's folder that is to stay as it is.
     if given == Err(Errno::ACCESS) {
-        // A command, whose user is ours, may have forbidden it. The link leads to the very folder that is open.
-        let itself = format!("/proc/self/fd/{}", folder.as_raw_fd());
-        fs::set_permissions(itself, Permissions::from_mode(OWNERS))?;
-        give_name()?;
-    } else {
-        given?;
+        let changed = let_owner_in(folder.as_fd(), OWNERS)?;
+        given = give_name();
+        if let Some(mode) = changed {
+            set_mode(folder.as_fd(), mode)?;
+        }
     }
+    given?;
     Ok(aside)
+}
+
+/// Gives an open folder's owner all rights where one of `needed` lacks; tells the mode that it had then.
+fn let_owner_in(folder: BorrowedFd<'_>, needed: u32) -> io::Result<Option<u32>> {
+    let about = rustix::fs::fstat(folder)?;
+    let mode = about.st_mode & ALL_MODES;
+    if mode & needed == needed || !FileType::from_raw_mode(about.st_mode).is_dir() {
+        return Ok(None);
+    }
+    set_mode(folder, mode | OWNERS)?;
+    Ok(Some(mode))
+}
+
+fn set_mode(folder: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
+    // The link leads to the very folder that is open.
+    let itself = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    fs::set_permissions(itself, Permissions::from_mode(mode))
 }
 
 fn new_name(name: &OsStr, number: u32) -> OsString {
@@ -139,26 +221,46 @@ pub fn original(path: &Path) -> Option<PathBuf> {
 }
 
 fn without_mark(name: &[u8]) -> Option<&[u8]> {
-    let (rest, number) = name.split_at_checked(name.len().checked_sub(DIGITS)?)?;
-    let start = rest.strip_suffix(MARK.as_bytes())?;
-    (!start.is_empty() && number.iter().all(u8::is_ascii_hexdigit)).then_some(start)
+    split_mark(name).filter(|start| !start.is_empty())
 }
 
-/// What once lay at this path.
+/// What stands before the mark.
+fn split_mark(name: &[u8]) -> Option<&[u8]> {
+    let (rest, number) = name.split_at_checked(name.len().checked_sub(DIGITS)?)?;
+    let start = rest.strip_suffix(MARK.as_bytes())?;
+    number.iter().all(u8::is_ascii_hexdigit).then_some(start)
+}
+
+/// Was its name too long to be kept when it was set aside? Then nobody knows what it was, and it may be anything blocked.
+pub fn has_lost_its_name(path: &Path) -> bool {
+    let first = original(path);
+    let name = first.as_deref().unwrap_or(path).file_name().map(OsStr::as_bytes);
+    name.and_then(split_mark).is_some_and(<[u8]>::is_empty)
+}
+
+/// What once lay at this path, and what may have.
 pub fn set_aside_from(path: &Path) -> Vec<PathBuf> {
     let entries = path.parent().and_then(|above| fs::read_dir(above).ok());
     let beside = entries.into_iter().flatten().filter_map(|entry| entry.ok().map(|entry| entry.path()));
-    beside.filter(|one| original(one).is_some_and(|original| original == path)).collect()
+    let is_from_here = |one: &PathBuf| original(one).is_some_and(|original| original == path);
+    beside.filter(|one| is_from_here(one) || has_lost_its_name(one)).collect()
 }
 
 const MARK: &str = ".refused-";
 const DIGITS: usize = 8;
 const LONGEST_NAME: usize = 255;
-/// The mode of a folder that only its owner uses.
+/// Rights of a folder's owner: all, and those that looking into it needs.
 const OWNERS: u32 = 0o700;
+const READ_AND_PASS: u32 = 0o500;
+const ALL_MODES: u32 = 0o7777;
 
 /// How long what a cancelled call started may take to die.
 const LAST_BREATH: Duration = Duration::from_secs(2);
+/// Beyond so many no command that may write is started.
+const MOST_CANCELLED: usize = 64;
+
+/// Where nobody looked yet, after calls that were cancelled.
+static CANCELLED: Later<Before> = Later::new(LAST_BREATH, MOST_CANCELLED);
 
 #[cfg(test)]
 mod tests {
@@ -177,6 +279,42 @@ mod tests {
             assert_eq!(original(Path::new(path)), None, "{path}");
         }
         let long = "n".repeat(LONGEST_NAME);
-        assert_eq!(new_name(OsStr::new(&long), 1), ".refused-00000001");
+        let lost = new_name(OsStr::new(&long), 1);
+        assert_eq!(lost, ".refused-00000001");
+        for name in [new_name(&lost, 2), lost] {
+            assert!(has_lost_its_name(&Path::new("/w").join(&name)), "{}", name.display());
+        }
+        for path in ["/w/.env.refused-00000001", "/w/.refused-0000000", "/w/.refused-0000000g", "/"] {
+            assert!(!has_lost_its_name(Path::new(path)), "{path}");
+        }
+    }
+
+    fn before(present: &[&str]) -> Before {
+        Before {
+            blocked: Arc::new(Blocked::new(None, &[]).unwrap()),
+            present: present.iter().map(PathBuf::from).collect(),
+            closed: BTreeSet::new(),
+            folders: BTreeSet::new(),
+            roots: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_cancelled_before_anything_ran_leaves_nothing_to_be_looked_at() {
+        for has_begun in [false, true] {
+            let mut watch = Watch { before: Some(before(&[])), has_begun: false };
+            if has_begun {
+                watch.command_begins();
+            }
+            assert_eq!(watch.left_over().is_some(), has_begun);
+        }
+    }
+
+    #[test]
+    fn of_two_cancelled_calls_what_either_may_have_made_is_new() {
+        let mut one = before(&["/w/both", "/w/made-by-the-second"]);
+        one.join(before(&["/w/both", "/w/made-by-the-first"]));
+        assert_eq!(one.present, BTreeSet::from([PathBuf::from("/w/both")]));
+        assert!(!one.is_like(&before(&[])), "another tool");
     }
 }

@@ -6,6 +6,7 @@ use toolgate_spec::model::SandboxKind;
 
 use super::{
     launch::{Ended, Ending, Refused},
+    made::Swept,
     plain::plain,
     tool::CliTool,
     unseen::Unseen,
@@ -29,16 +30,10 @@ impl Problem {
     }
 }
 
-pub fn make(
-    mut ended: Ended,
-    made: Result<Vec<Refused>, String>,
-    tool: &CliTool,
-    unseen: &Unseen,
-    mask: &Mask,
-) -> RunReport {
+pub fn make(mut ended: Ended, swept: Swept, tool: &CliTool, unseen: &Unseen, mask: &Mask) -> RunReport {
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
-    let broken_block = made_problem(made, tool, &mut ended.refused);
+    let broken_block = made_problem(swept, tool, &mut ended.refused);
     let outcome = match broken_block.or_else(|| fault(&ended, tool, unseen, &stderr)) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
@@ -85,37 +80,35 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
 }
 
 /// Whatever else a command did: what it made although it is blocked, or that nobody can tell, is the answer.
-fn made_problem(
-    made: Result<Vec<Refused>, String>,
-    tool: &CliTool,
-    refused: &mut Vec<Refused>,
-) -> Option<Problem> {
+fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Vec<Refused>) -> Option<Problem> {
     let name = tool.program.name.as_str();
-    let message = match made {
-        Ok(made) if made.is_empty() => return None,
-        Ok(made) => {
-            let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(Refused::describe).collect();
-            let more = match made.len().saturating_sub(first.len()) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            // A command can make as many as it likes; a record stays short.
-            let beyond = made.len().saturating_sub(MOST_MADE);
-            refused.extend(made.into_iter().take(MOST_MADE));
-            if beyond > 0 {
-                refused.push(Refused::Other(format!("making {beyond} more that are blocked")));
-            }
-            format!(
-                "`{name}` was found {}{more}; its output is withheld, what else it wrote is there; `execution.blockedPaths` says what is blocked",
-                first.join(", ")
-            )
+    let Swept { made, trouble } = swept;
+    let mut said = Vec::new();
+    if !made.is_empty() {
+        let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(Refused::describe).collect();
+        let more = match made.len().saturating_sub(first.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        // A command can make as many as it likes; a record stays short.
+        let beyond = made.len().saturating_sub(MOST_MADE);
+        refused.extend(made.into_iter().take(MOST_MADE));
+        if beyond > 0 {
+            refused.push(Refused::Other(format!("making {beyond} more that are blocked")));
         }
-        Err(why) => {
-            refused.push(Refused::Other(format!("looking for blocked paths that it made: {why}")));
-            format!("whether `{name}` made something that is blocked for this tool cannot be told: {why}")
-        }
-    };
-    Some(Problem { reason: Reason::BlockedPathMade, message })
+        said.push(format!(
+            "`{name}` was found {}{more}; its output is withheld, what else it wrote is there; `execution.blockedPaths` says what is blocked",
+            first.join(", ")
+        ));
+    }
+    if let Some(why) = trouble {
+        refused.push(Refused::Other(format!("looking for blocked paths that it made: {why}")));
+        let more = if said.is_empty() { "something" } else { "more" };
+        said.push(format!(
+            "whether `{name}` made {more} that is blocked for this tool cannot be told: {why}"
+        ));
+    }
+    (!said.is_empty()).then(|| Problem { reason: Reason::BlockedPathMade, message: said.join("; ") })
 }
 
 /// `None` where the command did what it is for.

@@ -75,8 +75,9 @@ impl Runnable for Prepared {
             };
             let guard = SecretGuard::new(&self.detector, &statics.sent, request.survey);
             match order(&self.tool, &statics, request, Arc::new(guard)).await {
-                Ok((order, watch)) => {
+                Ok((order, mut watch)) => {
                     let unseen = Unseen::of(&order);
+                    watch.command_begins();
                     let ended = self.launcher.launch(order).await;
                     let made = watch.end().await;
                     report::make(ended, made, &self.tool, &unseen, &statics.mask)
@@ -131,6 +132,7 @@ async fn order(
         cwd: view.cwd,
         binds,
         hidden: view.hidden,
+        hidden_large: view.hidden_large,
         network: granted.rules.as_deref().or(tool.network.as_ref()).map(|rules| WayOut {
             rules: rules.clone(),
             guard,

@@ -50,6 +50,8 @@ pub enum NamesPaths {
 pub struct View {
     pub binds: Vec<Bind>,
     pub hidden: Vec<PathBuf>,
+    /// Those of them that may be large folders.
+    pub hidden_large: Vec<PathBuf>,
     pub cwd: PathBuf,
     /// What is blocked and not there cannot be hidden; whether the command makes it is looked for when it has ended.
     pub watch: Watch,
@@ -109,9 +111,13 @@ impl ViewPlan {
         }
         let binds = outside_in(binds);
         let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
-        let found = self.blocked.look(&places)?;
+        let found = self.blocked.look(&places, None);
+        if let Some(why) = &found.trouble {
+            return Err(why.clone());
+        }
         let hidden = self.blocked.hidden(&found)?;
-        Ok(View { hidden, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
+        let hidden_large = self.blocked.large_of(&hidden);
+        Ok(View { hidden, hidden_large, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
     }
 
     fn allowed(&self, files: &Files, grants: &FileGrants, pattern: &str) -> Result<Option<Bind>, String> {

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Response, Rules};
+use toolgate_egress::{BodyHolds, Egress, Hop, Redirects, Request, Rules, meant_methods};
 use toolgate_sandbox::{
     Effects,
     wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
@@ -88,8 +88,7 @@ impl CallEffects {
         let (what, target) = (format!("fetch {}", call.method), without_query(&call.url));
         let (start, length) = (call.start_index, call.max_length);
         let limit = call.timeout_ms;
-        let method = call.method.to_uppercase();
-        if self.scope.methods_to_ask_for.contains(&method) {
+        if let Some(method) = self.method_to_ask_for(&call) {
             self.note(what, target, "SECURITY method-needs-approval".to_owned(), 0, started);
             let message = format!(
                 "`{method}` needs a person's approval; take the method from an argument called `method`, so that it can be asked for"
@@ -121,7 +120,7 @@ impl CallEffects {
         match outcome {
             Ok(response) => {
                 let body = slice(&response.body, start, length).to_vec();
-                self.note_redirects(&what, &response, started);
+                self.note_redirects(&what, &response.hops, &response.status.to_string(), started);
                 self.note(what, target, response.status.to_string(), response.body.len() as u64, started);
                 EffectAnswer::Fetched(FetchAnswer {
                     status: response.status,
@@ -133,10 +132,19 @@ impl CallEffects {
                 })
             }
             Err(error) => {
-                self.note(what, target, format!("{} {}", error.class.word(), error.slug()), 0, started);
+                let outcome = format!("{} {}", error.class.word(), error.slug());
+                self.note_redirects(&what, &error.hops, &outcome, started);
+                self.note(what, target, outcome, 0, started);
                 refused(error.class.word(), "fetch", error.slug(), &error.message)
             }
         }
+    }
+
+    /// One that this call may not send, as its method or in a header that servers take for one.
+    fn method_to_ask_for(&self, call: &FetchCall) -> Option<String> {
+        let headers = call.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut meant = meant_methods(&call.method, headers).map(str::to_uppercase);
+        meant.find(|method| self.scope.methods_to_ask_for.contains(method))
     }
 
     /// Headers that carry a secret are credentials, by whatever name; egress drops them across origins.
@@ -206,10 +214,10 @@ impl CallEffects {
         }
     }
 
-    /// Where redirects led was reached as well.
-    fn note_redirects(&mut self, what: &str, response: &Response, started: Instant) {
-        for hop in response.hops.iter().skip(1) {
-            let status = hop.status.unwrap_or(response.status).to_string();
+    /// Where redirects led was reached as well, whatever came of it.
+    fn note_redirects(&mut self, what: &str, hops: &[Hop], outcome: &str, started: Instant) {
+        for hop in hops.iter().skip(1) {
+            let status = hop.status.map_or_else(|| outcome.to_owned(), |status| status.to_string());
             self.note(what.to_owned(), hop.url.clone(), status, 0, started);
         }
     }
@@ -263,3 +271,6 @@ fn printable(name: &str) -> String {
 
 const MAX_SHOWN: usize = 300;
 const MAX_MESSAGE: usize = 2_000;
+
+#[cfg(test)]
+mod tests;

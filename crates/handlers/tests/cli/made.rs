@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::json;
 use toolgate_gate::{Purpose, Reason, RunReport, RunRequest};
 use toolgate_handlers::{Ended, Launch, Order};
@@ -133,6 +134,133 @@ fn modes_of_folders_do_not_hide_it() {
     check(HOOKS, unwritable, &[".git/hooks"]);
 }
 
+fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode(path: impl AsRef<Path>) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// As somebody for whom modes count, also where root runs the tests. Threads that are started meanwhile are the same.
+fn as_an_ordinary_user(act: fn()) {
+    let limited = thread::spawn(move || {
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets).unwrap();
+        act();
+    });
+    limited.join().unwrap();
+}
+
+#[test]
+fn a_folder_that_was_there_is_looked_into_and_never_moved() {
+    as_an_ordinary_user(|| {
+        // Moved, what is blocked in it by name would be so no more.
+        let world = World::new();
+        world.write("workspace/docs/.cursor/.env", "TOKEN=1");
+        for blocked in [ENV, "$WORKSPACE/docs/.cursor/.env"] {
+            let report = run(&world, blocked, |docs| set_mode(docs.join(".cursor"), 0o000));
+            assert_eq!(report.outcome.unwrap(), Some(json!("done")));
+            assert_eq!(fs::read_to_string(world.at("docs/.cursor/.env")).unwrap(), "TOKEN=1");
+            let order = world.order(&manifest(blocked), &json!({}));
+            assert!(order.hidden.contains(&world.at("docs/.cursor/.env").into()), "{:?}", order.hidden);
+        }
+        let ways: [fn(&Path); 3] = [
+            |docs| set_mode(docs.join(".git"), 0o000),
+            |docs| set_mode(docs.join(".git"), 0o400),
+            |docs| set_mode(docs, 0o000),
+        ];
+        for closed in ways {
+            let world = World::new();
+            world.write("workspace/docs/.git/config", "x");
+            let tool = world.load(&manifest(HOOKS)).unwrap();
+            let making = Arc::new(Closing(closed));
+            let report = call(&world.handlers(making).runnable(tool), &json!({})).unwrap();
+            assert_eq!(report.outcome.unwrap_err().reason, Reason::BlockedPathMade);
+            set_mode(world.at("docs/.git"), 0o700);
+            assert_eq!(fs::read_to_string(world.at("docs/.git/config")).unwrap(), "x");
+            assert!(!Path::new(&world.at("docs/.git/hooks")).exists());
+        }
+    });
+}
+
+/// Makes a hook, and closes a folder around it.
+struct Closing(fn(&Path));
+
+impl Launch for Closing {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        hook(&order.cwd.join(".git"));
+        (self.0)(&order.cwd);
+        Box::pin(async { said("done") })
+    }
+}
+
+#[test]
+fn a_new_folder_that_is_closed_hides_nothing() {
+    as_an_ordinary_user(|| {
+        let closed = |docs: &Path| {
+            fs::create_dir(docs.join("deep")).unwrap();
+            fs::write(docs.join("deep/key"), "x").unwrap();
+            set_mode(docs.join("deep"), 0o000);
+        };
+        check(NAMED, closed, &["deep/key"]);
+        let around = |docs: &Path| {
+            hook(&docs.join("a/.git"));
+            set_mode(docs.join("a/.git"), 0o000);
+            set_mode(docs.join("a"), 0o600);
+        };
+        check(HOOKS, around, &["a/.git/hooks"]);
+    });
+}
+
+#[test]
+fn what_is_closed_to_the_gateway_is_hidden_as_a_whole_and_stays_closed() {
+    as_an_ordinary_user(|| {
+        let world = World::new();
+        world.write("workspace/docs/private/deep/.env", "x");
+        let private = world.at("docs/private");
+        set_mode(&private, 0o000);
+        for blocked in [ENV, "$WORKSPACE/docs/private/deep/.env"] {
+            let order = world.order(&manifest(blocked), &json!({}));
+            assert!(order.hidden.contains(&private.clone().into()), "{blocked}: {:?}", order.hidden);
+            let report = run(&world, blocked, |_| ());
+            assert_eq!(report.outcome.unwrap(), Some(json!("done")));
+            assert_eq!(mode(&private), 0);
+        }
+        set_mode(&private, 0o700);
+    });
+}
+
+#[test]
+fn setting_aside_leaves_the_mode_of_the_folder_as_it_was() {
+    as_an_ordinary_user(|| {
+        let world = World::new();
+        world.write("workspace/docs/.git/config", "x");
+        let report = run(&world, HOOKS, |docs| {
+            hook(&docs.join(".git"));
+            set_mode(docs.join(".git"), 0o555);
+        });
+        assert_eq!(report.outcome.unwrap_err().reason, Reason::BlockedPathMade);
+        assert!(!Path::new(&world.at("docs/.git/hooks")).exists());
+        assert_eq!(mode(world.at("docs/.git")), 0o555);
+        set_mode(world.at("docs/.git"), 0o755);
+    });
+}
+
+#[test]
+fn a_name_too_long_to_be_kept_stays_blocked() {
+    let world = World::new();
+    run(&world, ENV, |docs| fs::write(docs.join(format!(".env{}", "n".repeat(250))), "TOKEN=1").unwrap());
+    let entries = fs::read_dir(world.at("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let aside: Vec<_> = entries.filter(|path| path.to_str().unwrap().contains("/.refused-")).collect();
+    assert_eq!(aside.len(), 1);
+    for blocked in [ENV, HOOKS, "$WORKSPACE/docs/.env"] {
+        let order = world.order(&manifest(blocked), &json!({}));
+        assert!(order.hidden.contains(&aside[0]), "{blocked}: {:?}", order.hidden);
+    }
+}
+
 #[test]
 fn nothing_is_followed_out_of_the_folder_and_nothing_is_lost() {
     let world = World::new();
@@ -184,7 +312,9 @@ fn what_was_there_before_and_what_is_not_blocked_are_left_alone() {
 #[test]
 fn where_nobody_can_tell_the_call_fails() {
     // Folders in folders, until no path is long enough to name the innermost.
-    let report = run(&World::new(), ENV, |docs| {
+    let world = World::new();
+    let report = run(&world, ENV, |docs| {
+        fs::write(docs.join(".env"), "x").unwrap();
         let mut folder = fs::File::open(docs).unwrap();
         for _ in 0..25 {
             let (name, mode) = ("d".repeat(200), rustix::fs::Mode::from_raw_mode(0o755));
@@ -196,6 +326,30 @@ fn where_nobody_can_tell_the_call_fails() {
     let failure = report.outcome.unwrap_err();
     assert_eq!(failure.reason, Reason::BlockedPathMade);
     assert!(failure.message.contains("cannot be told"), "{}", failure.message);
+    // What was found is set aside all the same, and so is what nobody can look through.
+    for path in [".env".to_owned(), "d".repeat(200)] {
+        assert!(!Path::new(&world.at(&format!("docs/{path}"))).exists(), "{path}: {}", failure.message);
+    }
+}
+
+#[test]
+fn more_than_anybody_can_look_at_does_not_keep_what_is_known() {
+    let world = World::new();
+    let report = run(&world, &format!("{HOOKS}, {NAMED}"), |docs| {
+        for folder in ["deep", "flood"] {
+            fs::create_dir(docs.join(folder)).unwrap();
+        }
+        for number in 0..=200_000 {
+            fs::write(docs.join(format!("flood/{number}")), "").unwrap();
+        }
+        fs::write(docs.join("deep/key"), "x").unwrap();
+        hook(&docs.join(".git"));
+    });
+    let failure = report.outcome.unwrap_err();
+    assert!(failure.message.contains("cannot be told"), "{}", failure.message);
+    for path in ["docs/deep/key", "docs/.git/hooks"] {
+        assert!(!Path::new(&world.at(path)).exists(), "{path}: {}", failure.message);
+    }
 }
 
 /// Makes something, and never ends by itself.

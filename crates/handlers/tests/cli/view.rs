@@ -318,4 +318,10 @@ fn what_holds_credentials_is_for_tools_that_read_secrets() {
     let hidden = |manifest: &str| world.order(manifest, &json!({})).hidden;
     assert!(hidden(&without("", "")).contains(&at(".ssh").into()));
     assert!(!hidden(&with("", "")).contains(&at(".ssh").into()));
+    // Hidden whatever their size; what an operator blocks is searched to the last file.
+    let blocked = without("", "").replace("execution: {", "execution: {blockedPaths: [$WORKSPACE/docs], ");
+    let order = world.order(&blocked, &json!({}));
+    assert!(order.hidden.contains(&world.at("docs").into()));
+    assert!(order.hidden_large.contains(&at(".ssh").into()), "{:?}", order.hidden_large);
+    assert!(!order.hidden_large.contains(&world.at("docs").into()), "{:?}", order.hidden_large);
 }

@@ -28,6 +28,7 @@ pub(crate) struct Order {
     pub(crate) cwd: PathBuf,
     pub(crate) binds: Vec<Bind>,
     pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) hidden_large: Vec<PathBuf>,
     pub(crate) tmp_bytes: u64,
     pub(crate) network: Network,
     pub(crate) limits: CommandLimits,
@@ -83,7 +84,9 @@ pub(crate) fn order(jail: &CommandJail) -> Result<(Vec<u8>, Vec<BorrowedFd<'_>>)
             }
         };
     }
-    list(&mut writer, jail.view.hidden.iter().map(|path| path.as_os_str()));
+    for paths in [&jail.view.hidden, &jail.view.hidden_large] {
+        list(&mut writer, paths.iter().map(|path| path.as_os_str()));
+    }
     writer.u64(jail.view.tmp_bytes);
     match jail.network {
         Network::None => writer.u32(0),
@@ -132,8 +135,7 @@ fn read_order(
         };
         binds.push(Bind { source, at, access });
     }
-    let hidden = strings(reader)?.into_iter().map(|path| OsString::from_vec(path.into_bytes()).into());
-    let hidden = hidden.collect();
+    let (hidden, hidden_large) = (paths(reader)?, paths(reader)?);
     let tmp_bytes = reader.u64()?;
     let network = match u16::try_from(reader.u32()?) {
         Ok(0) => Network::None,
@@ -158,6 +160,7 @@ fn read_order(
         cwd,
         binds,
         hidden,
+        hidden_large,
         tmp_bytes,
         network,
         limits,
@@ -298,6 +301,11 @@ fn texts(reader: &mut Reader<'_>) -> Result<Vec<String>, WireError> {
 
 fn path(reader: &mut Reader<'_>) -> Result<PathBuf, WireError> {
     Ok(OsStr::from_bytes(reader.bytes(MOST_TEXT)?).into())
+}
+
+fn paths(reader: &mut Reader<'_>) -> Result<Vec<PathBuf>, WireError> {
+    let paths = strings(reader)?.into_iter().map(|path| OsString::from_vec(path.into_bytes()).into());
+    Ok(paths.collect())
 }
 
 fn strength(reader: &mut Reader<'_>) -> Result<CommandStrength, WireError> {

@@ -16,7 +16,7 @@ use super::{
     Access, Bind, Source,
     encode::Order,
     seal::Grant,
-    view::hidden::{Budget, Id, each, exists, id, other_names},
+    view::hidden::{Budget, Id, each, exists, first_other_names, id, other_names},
 };
 
 /// Every bind, taken apart where something in it is hidden.
@@ -27,7 +27,11 @@ pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
         let real = real_path(path);
         if let Some(found) = exists(open(&real))? {
             let about = rustix::fs::fstat(&found)?;
-            hidden.aliased.extend(other_names(&found, &about, &mut budget)?);
+            hidden.aliased.extend(if order.hidden_large.contains(path) {
+                first_other_names(&found, &about)?
+            } else {
+                other_names(&found, &about, &mut budget)?
+            });
         }
         hidden.paths.push(real);
     }

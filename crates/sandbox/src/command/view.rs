@@ -77,7 +77,7 @@ pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
         shown.push(mount_bind(&old, &tree, bind)?);
     }
     pin_nested(&tree, &shown).map_err(at("hold the folders above a bind"))?;
-    hidden::cover_all(&old, &tree, &shown, &order.hidden).map_err(at("hide what is hidden"))?;
+    hidden::cover_all(&old, &tree, &shown, order).map_err(at("hide what is hidden"))?;
     restrict_mount(tree.root.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, Reach::This)
         .map_err(at("make the root read-only"))?;
     change_root(&tree.root).map_err(at("change the root"))?;

@@ -24,6 +24,8 @@ pub(super) type Id = (u64, u64);
 pub(super) struct Hidden {
     pub(super) real: PathBuf,
     pub(super) about: Metadata,
+    /// Then only its first files are compared with others.
+    pub(super) is_large: bool,
 }
 
 impl Masks {
@@ -45,13 +47,13 @@ impl Masks {
 
 /// What of the list is there, and what lies where we may not look. Something that is not there cannot be read, and a cover
 /// needs something to cover.
-pub(super) fn existing(hidden: &[PathBuf]) -> io::Result<(Vec<Hidden>, Vec<PathBuf>)> {
+pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec<Hidden>, Vec<PathBuf>)> {
     let (mut found, mut unseen) = (Vec::new(), Vec::new());
     for path in hidden {
         match fs::canonicalize(path) {
             Ok(real) => {
                 let about = fs::symlink_metadata(&real)?;
-                found.push(Hidden { real, about });
+                found.push(Hidden { real, about, is_large: large.contains(path) });
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unseen.push(path.clone()),
@@ -66,10 +68,17 @@ pub(super) fn other_names(hidden: &[Hidden], places: &[PathBuf]) -> io::Result<V
     let mut budget = MOST_NAMES;
     let mut aliased = BTreeSet::new();
     for one in hidden {
+        let mut see = |_: &Path, about: &Metadata| aliased.extend((about.nlink() > 1).then_some(id(about)));
         // What we may not read, nobody whom we start may.
-        each_file(&one.real, Closed::PassOver, &mut budget, &mut |_, about| {
-            aliased.extend((about.nlink() > 1).then_some(id(about)));
-        })?;
+        if one.is_large {
+            let mut first = MOST_NAMES_IN_LARGE;
+            let seen = each_file(&one.real, Closed::PassOver, &mut first, &mut see);
+            if first > 0 {
+                seen?;
+            }
+        } else {
+            each_file(&one.real, Closed::PassOver, &mut budget, &mut see)?;
+        }
     }
     let mut names = Vec::new();
     if aliased.is_empty() {
@@ -137,6 +146,7 @@ fn each_file(
 const FILE: &str = "file";
 const FOLDER: &str = "folder";
 const MOST_NAMES: u32 = 200_000;
+const MOST_NAMES_IN_LARGE: u32 = 20_000;
 
 #[cfg(test)]
 mod tests {
@@ -164,9 +174,30 @@ mod tests {
         fs::write(work.join("plain"), "x").unwrap();
         fs::hard_link(secrets.join("deep/key"), work.join("deep/alias")).unwrap();
         std::os::unix::fs::symlink("/", work.join("everything")).unwrap();
-        let (hidden, unseen) = existing(&[secrets, folder.path().join("absent")]).unwrap();
+        let (hidden, unseen) = existing(&[secrets, folder.path().join("absent")], &[]).unwrap();
         assert_eq!((hidden.len(), unseen.len()), (1, 0));
         let names = other_names(&hidden, std::slice::from_ref(&work)).unwrap();
         assert_eq!(names, [work.join("deep/alias")]);
+    }
+
+    #[test]
+    fn a_large_folder_is_searched_in_part_and_stands_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, small) = (folder.path().join("cache"), folder.path().join("small"));
+        for path in [&cache, &small] {
+            fs::create_dir(path).unwrap();
+        }
+        fs::write(cache.join("first"), "x").unwrap();
+        fs::hard_link(cache.join("first"), folder.path().join("alias")).unwrap();
+        // The other names are of one file, so that nothing depends on which are looked at first.
+        for number in 0..=MOST_NAMES_IN_LARGE {
+            fs::hard_link(cache.join("first"), cache.join(number.to_string())).unwrap();
+        }
+        fs::write(small.join("key"), "x").unwrap();
+        fs::hard_link(small.join("key"), folder.path().join("other")).unwrap();
+        let paths = [cache.clone(), small];
+        let (hidden, _) = existing(&paths, &[cache]).unwrap();
+        let places = [folder.path().join("alias"), folder.path().join("other")];
+        assert_eq!(other_names(&hidden, &places).unwrap(), places);
     }
 }

@@ -62,7 +62,7 @@ impl Plan {
         }
         let shown: Vec<Shown> = jail.view.binds.into_iter().map(Shown::open).collect::<Result<_, _>>()?;
         check_places(&shown)?;
-        let (mounts, masks) = mounts(shown, &jail.view.hidden)?;
+        let (mounts, masks) = mounts(shown, &jail.view.hidden, &jail.view.hidden_large)?;
         Ok(Self {
             image: jail.image.as_str().to_owned(),
             argv,
@@ -218,9 +218,13 @@ fn check_places(shown: &[Shown]) -> Result<(), SpawnError> {
 }
 
 /// The binds, the folders in them that stay where they are, and, over them, the covers.
-fn mounts(shown: Vec<Shown>, hidden: &[PathBuf]) -> Result<(Vec<Mount>, Option<Masks>), SpawnError> {
+fn mounts(
+    shown: Vec<Shown>,
+    hidden: &[PathBuf],
+    large: &[PathBuf],
+) -> Result<(Vec<Mount>, Option<Masks>), SpawnError> {
     let failed = |error: io::Error| SpawnError::Failed(format!("what is hidden cannot be covered: {error}"));
-    let (mut hidden, unseen) = masks::existing(hidden).map_err(failed)?;
+    let (mut hidden, unseen) = masks::existing(hidden, large).map_err(failed)?;
     let overlaps =
         |path: &&PathBuf| shown.iter().any(|one| path.starts_with(&one.real) || one.real.starts_with(path));
     if let Some(path) = unseen.iter().find(overlaps) {
@@ -232,7 +236,7 @@ fn mounts(shown: Vec<Shown>, hidden: &[PathBuf]) -> Result<(Vec<Mount>, Option<M
     let places: Vec<PathBuf> = shown.iter().map(|one| one.real.clone()).collect();
     for real in masks::other_names(&hidden, &places).map_err(failed)? {
         let about = fs::symlink_metadata(&real).map_err(failed)?;
-        hidden.push(Hidden { real, about });
+        hidden.push(Hidden { real, about, is_large: false });
     }
     let covers = covers(&shown, &hidden)?;
     let masks = if covers.is_empty() { None } else { Some(Masks::make().map_err(failed)?) };

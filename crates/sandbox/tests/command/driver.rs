@@ -82,6 +82,7 @@ pub fn jail(tier: Tier, program: impl Into<PathBuf>, argv: &[&str]) -> CommandJa
         view: View {
             binds: vec![bind(self::program().parent().unwrap(), Access::Execute)],
             hidden: Vec::new(),
+            hidden_large: Vec::new(),
             tmp_bytes: 16 << 20,
         },
         network: Network::None,

@@ -72,7 +72,7 @@ pub fn jail_of(argv: &[&str]) -> ContainerJail {
         env: Vec::new(),
         cwd: "/".into(),
         user: ContainerUser { uid: USER, gid: USER },
-        view: View { binds: Vec::new(), hidden: Vec::new(), tmp_bytes: 1 << 20 },
+        view: View { binds: Vec::new(), hidden: Vec::new(), hidden_large: Vec::new(), tmp_bytes: 1 << 20 },
         network: Network::None,
         limits: ContainerLimits {
             memory_bytes: 64 << 20,

@@ -41,6 +41,28 @@ async fn a_method_that_nobody_was_asked_for_does_not_leave() {
     );
 }
 
+/// A POST that a server takes for a DELETE is one.
+#[tokio::test]
+async fn a_header_does_not_override_the_method_that_was_judged() {
+    let server = Server::start(|_| ok("")).await;
+    let jail = Jail::new(loopback(), asking(server.address.port()));
+    for header in [
+        "X-HTTP-Method-Override: DELETE",
+        "x-http-method: delete",
+        "X-Method-Override: PUT, Delete",
+        "X_HTTP_Method_Override: DELETE",
+        "X-HTTP-Method-Override: PUT\r\nX-HTTP-Method-Override: DELETE",
+    ] {
+        let answer = jail.say(get(&server, &format!("{header}\r\n"))).await;
+        assert!(answer.starts_with("HTTP/1.1 403 toolgate refused: method-needs-approval\r\n"), "{answer}");
+    }
+    assert_eq!(server.seen(), Vec::<String>::new());
+    for header in ["X-HTTP-Method-Override: PUT", "X-Other: DELETE"] {
+        let answer = jail.say(get(&server, &format!("{header}\r\n"))).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+}
+
 /// Within a tunnel any method could be sent.
 #[tokio::test]
 async fn there_is_no_tunnel_where_a_method_has_to_be_asked_for() {

@@ -21,7 +21,8 @@ fn jail() -> CommandJail {
                 Bind { source: Source::Path("/a".into()), at: "/b".into(), access: Access::Write },
                 Bind { source: Source::Opened(descriptor()), at: "/c".into(), access: Access::Execute },
             ],
-            hidden: vec!["/a/secret".into()],
+            hidden: vec!["/a/secret".into(), "/a/large".into()],
+            hidden_large: vec!["/a/large".into()],
             tmp_bytes: 7,
         },
         network: Network::Proxied { http_port: 3128 },
@@ -47,7 +48,8 @@ fn an_order_survives_its_journey() {
     assert_eq!(order.program.as_bytes(), b"/bin/x");
     assert_eq!(order.argv[2].as_bytes(), [0xff, b'\n']);
     assert_eq!(order.env[0].as_bytes(), b"A=b=c");
-    assert_eq!((order.binds.len(), order.hidden.len(), order.tmp_bytes), (2, 1, 7));
+    assert_eq!((order.binds.len(), order.hidden.len(), order.tmp_bytes), (2, 2, 7));
+    assert_eq!(order.hidden_large, jail.view.hidden_large);
     assert_eq!((order.binds[0].access, order.binds[1].access), (Access::Write, Access::Execute));
     assert!(matches!(&order.binds[1].source, Source::Opened(opened) if opened.as_raw_fd() > 2));
     assert_eq!((order.network, order.trace), (jail.network, jail.trace));

@@ -18,7 +18,10 @@ use rustix::{
 };
 
 use super::{Old, READ_ONLY, mount_on, place, place::Tree, same};
-use crate::sys::mounts::{Reach, restrict_mount};
+use crate::{
+    command::encode::Order,
+    sys::mounts::{Reach, restrict_mount},
+};
 
 /// Something of the host that the command sees.
 #[derive(Debug)]
@@ -41,18 +44,22 @@ pub(crate) enum Origin {
 /// A file or folder, whatever its name.
 pub(crate) type Id = (u64, u64);
 
-pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], hidden: &[PathBuf]) -> io::Result<()> {
-    if hidden.is_empty() {
+pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], order: &Order) -> io::Result<()> {
+    if order.hidden.is_empty() {
         return Ok(());
     }
     let cover = Cover::make(tree)?;
     let mut budget = Budget::new();
     let mut aliased = BTreeSet::new();
-    for path in hidden {
+    for path in &order.hidden {
         let Some(found) = exists(old.open(path))? else { continue };
         let about = rustix::fs::fstat(&found)?;
         let real = old.real_path(found.as_fd())?;
-        aliased.extend(other_names(&found, &about, &mut budget)?);
+        aliased.extend(if order.hidden_large.contains(path) {
+            first_other_names(&found, &about)?
+        } else {
+            other_names(&found, &about, &mut budget)?
+        });
         for one in shown {
             if let Some(place) = seen_at(&real, one) {
                 cover_one(tree, &cover, &place, &about, shown, one)?;
@@ -80,11 +87,33 @@ pub(crate) fn seen_at(hidden: &Path, shown: &Shown) -> Option<PathBuf> {
 /// The numbers of hidden files that have another name somewhere.
 pub(crate) fn other_names(found: &OwnedFd, about: &Stat, budget: &mut Budget) -> io::Result<BTreeSet<Id>> {
     let mut aliased = BTreeSet::new();
+    gather_other_names(found, about, budget, &mut aliased)?;
+    Ok(aliased)
+}
+
+/// The same, of the first files in a folder that may be large.
+pub(crate) fn first_other_names(found: &OwnedFd, about: &Stat) -> io::Result<BTreeSet<Id>> {
+    let mut aliased = BTreeSet::new();
+    let mut budget = Budget(MOST_NAMES_IN_LARGE);
+    let gathered = gather_other_names(found, about, &mut budget, &mut aliased);
+    if !budget.is_spent() {
+        gathered?;
+    }
+    Ok(aliased)
+}
+
+fn gather_other_names(
+    found: &OwnedFd,
+    about: &Stat,
+    budget: &mut Budget,
+    aliased: &mut BTreeSet<Id>,
+) -> io::Result<()> {
     if !FileType::from_raw_mode(about.st_mode).is_dir() {
         aliased.extend((about.st_nlink > 1).then_some(id(about)));
-        return Ok(aliased);
+        return Ok(());
     }
-    let mut folders = vec![reopen_folder(found)?];
+    // One that is closed to us is covered as a whole, and nobody could make names for what is in it.
+    let mut folders: Vec<OwnedFd> = exists(reopen_folder(found))?.into_iter().collect();
     while let Some(folder) = folders.pop() {
         each(&folder, budget, |name, about| {
             if FileType::from_raw_mode(about.st_mode).is_dir() {
@@ -95,7 +124,7 @@ pub(crate) fn other_names(found: &OwnedFd, about: &Stat, budget: &mut Budget) ->
             Ok(())
         })?;
     }
-    Ok(aliased)
+    Ok(())
 }
 
 /// How many names may be looked at while a jail is made.
@@ -105,6 +134,10 @@ pub(crate) struct Budget(u32);
 impl Budget {
     pub(crate) fn new() -> Self {
         Self(MOST_NAMES)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0 == 0
     }
 
     fn spend(&mut self) -> io::Result<()> {
@@ -291,5 +324,29 @@ pub(crate) fn exists<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
 
 const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const MOST_NAMES: u32 = 200_000;
+/// Of each hidden folder that may be large.
+const MOST_NAMES_IN_LARGE: u32 = 20_000;
 const FILE: &str = "/.hidden-file";
 const FOLDER: &str = "/.hidden-folder";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_large_folder_the_first_files_are_looked_at_and_more_are_no_trouble() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = folder.path().join("first");
+        std::fs::write(&first, "x").unwrap();
+        // The other names are of one file, so that nothing depends on which are looked at first.
+        for number in 0..=MOST_NAMES_IN_LARGE {
+            std::fs::hard_link(&first, folder.path().join(number.to_string())).unwrap();
+        }
+        let found = rustix::fs::open(folder.path(), PLACE, Mode::empty()).unwrap();
+        let about = rustix::fs::fstat(&found).unwrap();
+        let aliased = BTreeSet::from([id(&rustix::fs::stat(&first).unwrap())]);
+        assert_eq!(first_other_names(&found, &about).unwrap(), aliased);
+        assert_eq!(other_names(&found, &about, &mut Budget::new()).unwrap(), aliased);
+        assert!(other_names(&found, &about, &mut Budget(MOST_NAMES_IN_LARGE)).is_err());
+    }
+}

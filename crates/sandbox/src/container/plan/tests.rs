@@ -43,7 +43,7 @@ fn jail() -> ContainerJail {
         env: Vec::new(),
         cwd: "/".into(),
         user: ContainerUser { uid: 1000, gid: 1000 },
-        view: View { binds: Vec::new(), hidden: Vec::new(), tmp_bytes: 1 << 20 },
+        view: View { binds: Vec::new(), hidden: Vec::new(), hidden_large: Vec::new(), tmp_bytes: 1 << 20 },
         network: Network::None,
         limits: LIMITS,
         required: &[],

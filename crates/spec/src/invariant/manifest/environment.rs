@@ -48,7 +48,7 @@ pub fn loads_code(name: &str) -> bool {
 }
 
 /// Families of which most names do.
-const LOADING_FAMILIES: [&str; 14] = [
+const LOADING_FAMILIES: [&str; 15] = [
     "BASH_",
     "DOTNET_",
     "DYLD_",
@@ -56,6 +56,7 @@ const LOADING_FAMILIES: [&str; 14] = [
     "GIT_",
     "GLIBC_",
     "LD_",
+    "LUA_INIT",
     "MALLOC_",
     "NODE_",
     "NPM_CONFIG_",
@@ -65,26 +66,40 @@ const LOADING_FAMILIES: [&str; 14] = [
     "SSH_",
 ];
 
-const LOADING: [&str; 20] = [
+const LOADING: [&str; 34] = [
     "ALL_PROXY",
+    "AWKLIBPATH",
     "BROWSER",
     "CLASSPATH",
     "EDITOR",
     "ENV",
+    "EXINIT",
+    "GOFLAGS",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "IFS",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
+    "LESSCLOSE",
     "LESSOPEN",
     "LOCPATH",
+    "MAKEFILES",
+    "MAKEFLAGS",
     "MANPAGER",
     "NO_PROXY",
+    "OPENSSL_CONF",
+    "OPENSSL_MODULES",
     "PAGER",
     "PROMPT_COMMAND",
     "PS4",
+    "RSYNC_RSH",
     "SHELLOPTS",
+    "SVN_SSH",
+    "TAR_OPTIONS",
+    "VIMINIT",
     "VISUAL",
+    "WGETRC",
+    "ZDOTDIR",
     "_JAVA_OPTIONS",
 ];
 
@@ -108,9 +123,31 @@ mod tests {
 
     #[test]
     fn what_loads_code_is_nobodys_to_choose_and_what_steers_is_the_operators() {
-        for name in
-            ["LD_PRELOAD", "ld_audit", "http_proxy", "GIT_SSH_COMMAND", "PYTHONPATH", "PS4", "GCONV_PATH"]
-        {
+        for name in [
+            "LD_PRELOAD",
+            "ld_audit",
+            "http_proxy",
+            "GIT_SSH_COMMAND",
+            "PYTHONPATH",
+            "PS4",
+            "GCONV_PATH",
+            "TAR_OPTIONS",
+            "MAKEFLAGS",
+            "MAKEFILES",
+            "GOFLAGS",
+            "RSYNC_RSH",
+            "SVN_SSH",
+            "VIMINIT",
+            "EXINIT",
+            "WGETRC",
+            "OPENSSL_CONF",
+            "OPENSSL_MODULES",
+            "LUA_INIT",
+            "LUA_INIT_5_4",
+            "AWKLIBPATH",
+            "ZDOTDIR",
+            "LESSCLOSE",
+        ] {
             assert!(loads_code(name) && decides_what_runs(name), "{name}");
         }
         for name in ["PATH", "HOME", "KUBECONFIG", "SSL_CERT_FILE"] {

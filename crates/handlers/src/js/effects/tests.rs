@@ -1,0 +1,121 @@
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    thread,
+};
+
+use toolgate_egress::{Guard, HostRule, Limits, Mode, SystemResolver, TlsRoots};
+
+use super::*;
+
+/// Answers every request with what is said of its path, or hangs up.
+fn serve(answer: fn(&str) -> Option<&'static str>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                if stream.read(&mut byte).unwrap_or(0) == 0 {
+                    break;
+                }
+                head.extend(byte);
+            }
+            let head = String::from_utf8(head).unwrap();
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            if let Some(answer) = answer(path) {
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        }
+    });
+    format!("http://{address}")
+}
+
+fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
+    let resolver = SystemResolver::with_servers(&[]).unwrap();
+    // Roots that sign for nobody; none of this speaks TLS.
+    let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
+    let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
+    let rules = Rules {
+        mode: Mode::Open,
+        hosts: vec![HostRule::Any],
+        literal_addresses: Vec::new(),
+        blocked_hosts: Vec::new(),
+        blocked_ports: Vec::new(),
+        guard_private: Guard::Off,
+        guard_metadata: Guard::On,
+    };
+    let scope = EffectScope {
+        egress: Some(Egress::new(Arc::new(resolver), &roots, Limits::default()).unwrap()),
+        rules: Arc::new(rules),
+        methods_to_ask_for: methods_to_ask_for.iter().map(|method| (*method).to_owned()).collect(),
+        files: None,
+    };
+    CallEffects::new(scope, &[], Duration::from_mins(1))
+}
+
+fn fetch(effects: &mut CallEffects, url: String, headers: &[(&str, &str)]) -> EffectAnswer {
+    let call = FetchCall {
+        method: "POST".to_owned(),
+        url,
+        headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        body: None,
+        redirect: Redirect::Follow,
+        timeout_ms: 0,
+        start_index: 0,
+        max_length: 0,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(effects.perform(Effect::Fetch(call)))
+}
+
+/// Of each record: the target and the outcome.
+fn told(effects: CallEffects) -> Vec<(String, String)> {
+    effects.into_records().into_iter().map(|record| (record.target, record.outcome)).collect()
+}
+
+#[test]
+fn where_redirects_led_is_recorded_also_when_they_end_badly() {
+    let server = serve(|path| {
+        (path == "/")
+            .then_some("HTTP/1.1 307 x\r\nlocation: /lost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    });
+    let mut lost = effects(&[]);
+    let EffectAnswer::Refused(error) = fetch(&mut lost, format!("{server}/"), &[]) else {
+        panic!("it was answered")
+    };
+    let outcome = format!("{} {}", error.kind, error.reason);
+    assert_eq!(told(lost), [(format!("{server}/lost"), outcome.clone()), (format!("{server}/"), outcome)]);
+    let server = serve(|_| {
+        Some("HTTP/1.1 307 x\r\nlocation: /again\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    });
+    let mut endless = effects(&[]);
+    fetch(&mut endless, format!("{server}/"), &[]);
+    let again = (format!("{server}/again"), "307".to_owned());
+    let mut expected = vec![again; Limits::default().redirects];
+    expected.push((format!("{server}/"), "SECURITY too-many-redirects".to_owned()));
+    assert_eq!(told(endless), expected);
+}
+
+#[test]
+fn a_header_does_not_override_the_method_that_was_judged() {
+    let server = serve(|_| Some("HTTP/1.1 200 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+    for (header, value) in [
+        ("X-HTTP-Method-Override", "DELETE"),
+        ("x-http-method", "PUT, delete"),
+        ("X_Method_Override", "Delete"),
+    ] {
+        let mut asking = effects(&["DELETE"]);
+        let EffectAnswer::Refused(error) = fetch(&mut asking, format!("{server}/"), &[(header, value)])
+        else {
+            panic!("{header} was sent")
+        };
+        assert_eq!(error.reason, "method-needs-approval", "{header}");
+    }
+    let mut asking = effects(&["DELETE"]);
+    let sent =
+        fetch(&mut asking, format!("{server}/"), &[("X-HTTP-Method-Override", "PUT"), ("X-Other", "DELETE")]);
+    assert!(matches!(sent, EffectAnswer::Fetched(_)), "{sent:?}");
+}
