@@ -110,6 +110,11 @@ fn folder(text: &str, places: &Places) -> Option<PathBuf> {
     Some(literal.fold(base.to_owned(), |folder, part| folder.join(part)))
 }
 
+/// Is this blocked path one of those that every tool has, unless it is said to read secrets?
+pub fn is_place_of_credentials(path: &str) -> bool {
+    CREDENTIALS.contains(&path)
+}
+
 /// Where people and programs keep what others must not have: out of sight of every tool that is not said to read secrets, also
 /// below a folder that it is granted. Plain paths only, so that nobody has to search a tree for them.
 const CREDENTIALS: [&str; 21] = [

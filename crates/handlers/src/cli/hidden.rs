@@ -1,18 +1,20 @@
 //! Which paths below a folder must a command not see, though it sees the folder? What is blocked by name is named; what is
 //! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
 
+mod other_names;
+
 use std::{
     collections::BTreeSet,
     fs,
     io::ErrorKind,
-    os::unix::fs::MetadataExt as _,
     path::{Component, Path, PathBuf},
 };
 
 use toolgate_spec::{PathPattern, PathRoots};
 
+pub use self::other_names::{Id, each_of_several_names, has_several_names, id};
 use super::made;
-use crate::files::FileGrants;
+use crate::{files::FileGrants, grants::is_place_of_credentials};
 
 /// The blocked paths of one tool, ready to be compared with real paths.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Blocked {
     /// The gateway's own files, whatever the policy says.
     guarded: Vec<PathBuf>,
     bases: Vec<Base>,
+    /// Everything that the tool is granted, of which a call may show a part.
+    roots: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -30,6 +34,7 @@ struct Pattern {
     /// The folders that its literal beginning can mean; the whole path where it has no wildcard.
     starts: Vec<PathBuf>,
     has_wildcard: bool,
+    is_of_credentials: bool,
     /// The names of folders in its wild part: a link of such a name leads to blocked paths under other names.
     folders: Vec<PathPattern>,
 }
@@ -75,7 +80,7 @@ impl Blocked {
         // Links in a name make `..` mean something else; its real name is among those hidden in any case.
         let guarded = guarded.iter().flat_map(|path| [plain(path), real(&plain(path)), real(path)]).collect();
         let Some(grants) = grants else {
-            return Ok(Self { patterns: Vec::new(), guarded, bases: Vec::new() });
+            return Ok(Self { patterns: Vec::new(), guarded, bases: Vec::new(), roots: Vec::new() });
         };
         let text = |path: &Path| {
             let unusable =
@@ -89,7 +94,8 @@ impl Blocked {
         let bases = vec![base(&PathBuf::clone)?, base(&real)?];
         let patterns =
             grants.blocked.iter().map(|pattern| Pattern::new(pattern, &bases)).collect::<Result<_, _>>()?;
-        Ok(Self { patterns, guarded, bases })
+        let roots = std::iter::once(&grants.workspace).chain(&grants.read_roots).map(real).collect();
+        Ok(Self { patterns, guarded, bases, roots })
     }
 
     /// Everything to hide where this was found, or why that cannot be done.
@@ -239,7 +245,8 @@ impl Pattern {
         starts.dedup();
         folders.sort();
         folders.dedup();
-        Ok(Self { spellings, starts, has_wildcard: text.contains('*'), folders })
+        let is_of_credentials = is_place_of_credentials(text);
+        Ok(Self { spellings, starts, has_wildcard: text.contains('*'), is_of_credentials, folders })
     }
 
     fn names_folder(&self, link: &Path) -> bool {
@@ -269,7 +276,7 @@ fn is_link(path: &Path) -> bool {
 
 /// Then it may be seen below any folder; whoever hides it looks for it by its number.
 fn has_other_name(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|about| about.is_file() && about.nlink() > 1)
+    fs::symlink_metadata(path).is_ok_and(|about| has_several_names(&about))
 }
 
 fn elsewhere(start: &Path, wild: &[&str]) -> Option<PathPattern> {

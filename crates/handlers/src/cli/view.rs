@@ -109,7 +109,8 @@ impl ViewPlan {
         }
         let binds = outside_in(binds);
         let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
-        let found = self.blocked.look(&places)?;
+        let mut found = self.blocked.look(&places)?;
+        self.blocked.add_other_names(&places, &mut found)?;
         let hidden = self.blocked.hidden(&found)?;
         Ok(View { hidden, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
     }
