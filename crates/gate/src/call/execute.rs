@@ -58,7 +58,8 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
         Err(failure) => {
             // What a tool says in failing is output like any other, and in the same order.
             let message = secrets::without_secrets(&gate.secrets, &failure.message);
-            Err(Stop::new(failure.reason, neutral(&message)).with_report(report))
+            let alerts = bound.admitted.tool.alarms_in([failure.message.as_str()]);
+            Err(Stop::new(failure.reason, neutral(&message)).with_alerts(alerts).with_report(report))
         }
     }
 }
