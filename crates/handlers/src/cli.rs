@@ -11,6 +11,7 @@ mod launch_container;
 mod launch_jailed;
 mod line;
 mod made;
+mod missed;
 mod output;
 mod paths;
 mod plain;

@@ -13,16 +13,23 @@ use super::{
     launch::Order,
 };
 
-/// What was hidden from one run, by the names that the command would call it.
+/// What was shown to one run and hidden from it, by the names that the command would call it.
 #[derive(Debug)]
 pub struct Unseen {
     hidden: Vec<PathBuf>,
+    shown: Vec<PathBuf>,
     cwd: PathBuf,
 }
 
 impl Unseen {
     pub fn of(order: &Order) -> Self {
-        Self { hidden: order.hidden.clone(), cwd: order.cwd.clone() }
+        let shown = order.binds.iter().map(|bind| bind.path.clone()).collect();
+        Self { hidden: order.hidden.clone(), shown, cwd: order.cwd.clone() }
+    }
+
+    /// Does it lie in nothing that the command was given? Apart from that it saw what every jail has.
+    pub fn is_not_shown(&self, path: &Path) -> bool {
+        !self.shown.iter().any(|shown| path.starts_with(shown))
     }
 
     pub fn covers(&self, path: &Path) -> bool {
@@ -92,7 +99,11 @@ mod tests {
 
     #[track_caller]
     fn check(complaints: &str, expect: bool) {
-        let unseen = Unseen { hidden: vec!["/w/.env".into(), "/w/a".into()], cwd: "/w".into() };
+        let unseen = Unseen {
+            hidden: vec!["/w/.env".into(), "/w/a".into()],
+            shown: vec!["/w".into()],
+            cwd: "/w".into(),
+        };
         assert_eq!(unseen.is_all_of(complaints), expect, "{complaints}");
     }
 
@@ -119,7 +130,7 @@ mod tests {
         fs::hard_link(at("vault/key"), at("w/docs/innocent.md")).unwrap();
         fs::write(at("w/docs/other.md"), "x").unwrap();
         fs::hard_link(at("w/docs/other.md"), at("w/docs/another.md")).unwrap();
-        let unseen = Unseen { hidden: vec![at("vault")], cwd: at("w") };
+        let unseen = Unseen { hidden: vec![at("vault")], shown: vec![at("w")], cwd: at("w") };
         let absolute = at("w/docs/innocent.md").display().to_string();
         for name in ["docs/innocent.md", "./docs/innocent.md", &absolute] {
             assert!(unseen.is_all_of(&format!("grep: {name}: Permission denied\n")), "{name}");

@@ -240,6 +240,16 @@ fn refusals_are_told() {
     assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
     assert!(message.contains("execution.allowedPaths"), "{message}");
     assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);
+    // `ls` opens nothing before it gives up.
+    let tool =
+        tried("classification: read", &format!("command: ls, args: ['-l', {secret}]"), "timeout: 20000");
+    let report = run(&world, &tool, &json!({})).unwrap();
+    // Without a view of its own it is answered.
+    if report.walls.iter().any(|wall| wall == "private-view") {
+        let message = report.outcome.unwrap_err().message;
+        assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
+        assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);
+    }
 }
 
 /// A filter that only `.git/info/attributes` names, and that needs nothing but a shell, which every jail has.
