@@ -110,9 +110,9 @@ fn folder(text: &str, places: &Places) -> Option<PathBuf> {
     Some(literal.fold(base.to_owned(), |folder, part| folder.join(part)))
 }
 
-/// Is this blocked path one of those that every tool has, unless it is said to read secrets?
-pub fn is_place_of_credentials(path: &str) -> bool {
-    CREDENTIALS.contains(&path)
+/// Is it blocked because credentials are kept there? Programs keep caches and whole trees beside them.
+pub fn holds_credentials(pattern: &PathPattern) -> bool {
+    CREDENTIALS.contains(&pattern.text())
 }
 
 /// Where people and programs keep what others must not have: out of sight of every tool that is not said to read secrets, also

@@ -7,6 +7,7 @@ use std::{
     collections::BTreeSet,
     fs,
     io::ErrorKind,
+    os::unix::fs::MetadataExt as _,
     path::{Component, Path, PathBuf},
 };
 
@@ -14,7 +15,7 @@ use toolgate_spec::{PathPattern, PathRoots};
 
 pub use self::other_names::{Id, each_of_several_names, has_several_names, id};
 use super::made;
-use crate::{files::FileGrants, grants::is_place_of_credentials};
+use crate::{files::FileGrants, grants};
 
 /// The blocked paths of one tool, ready to be compared with real paths.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ struct Pattern {
     /// The folders that its literal beginning can mean; the whole path where it has no wildcard.
     starts: Vec<PathBuf>,
     has_wildcard: bool,
-    is_of_credentials: bool,
+    holds_credentials: bool,
     /// The names of folders in its wild part: a link of such a name leads to blocked paths under other names.
     folders: Vec<PathPattern>,
 }
@@ -245,8 +246,8 @@ impl Pattern {
         starts.dedup();
         folders.sort();
         folders.dedup();
-        let is_of_credentials = is_place_of_credentials(text);
-        Ok(Self { spellings, starts, has_wildcard: text.contains('*'), is_of_credentials, folders })
+        let (has_wildcard, holds_credentials) = (text.contains('*'), grants::holds_credentials(pattern));
+        Ok(Self { spellings, starts, has_wildcard, holds_credentials, folders })
     }
 
     fn names_folder(&self, link: &Path) -> bool {
@@ -276,7 +277,7 @@ fn is_link(path: &Path) -> bool {
 
 /// Then it may be seen below any folder; whoever hides it looks for it by its number.
 fn has_other_name(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|about| has_several_names(&about))
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_file() && about.nlink() > 1)
 }
 
 fn elsewhere(start: &Path, wild: &[&str]) -> Option<PathPattern> {

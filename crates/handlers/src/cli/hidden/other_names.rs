@@ -45,7 +45,7 @@ impl Blocked {
     /// such a one the first entries count.
     fn credentials_elsewhere(&self, places: &[PathBuf]) -> Vec<PathBuf> {
         let mut several = Vec::new();
-        let credentials = self.patterns.iter().filter(|pattern| pattern.is_of_credentials);
+        let credentials = self.patterns.iter().filter(|pattern| pattern.holds_credentials);
         for start in credentials.flat_map(|pattern| &pattern.starts).filter(|start| !are_near(start, places))
         {
             let mut files = Vec::new();
@@ -66,7 +66,7 @@ impl Blocked {
     fn elsewhere(&self, places: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeMap<PathBuf, Vec<&Pattern>>) {
         let mut plain = BTreeSet::new();
         let mut searched: BTreeMap<PathBuf, Vec<&Pattern>> = BTreeMap::new();
-        for pattern in self.patterns.iter().filter(|pattern| !pattern.is_of_credentials) {
+        for pattern in self.patterns.iter().filter(|pattern| !pattern.holds_credentials) {
             for start in
                 pattern.starts.iter().filter(|start| !KERNELS_OWN.iter().any(|own| start.starts_with(own)))
             {
