@@ -220,3 +220,28 @@ const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Of each place of credentials.
 const MOST_IN_CREDENTIALS: usize = 2_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_the_bound_what_was_listed_is_looked_at_and_the_rest_is_not_said_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(folder.path().join(name), "x").unwrap();
+            fs::hard_link(folder.path().join(name), folder.path().join(format!("{name}2"))).unwrap();
+        }
+        let count = |most: usize| {
+            let (mut left, mut files) = (most, 0);
+            let looked = each_of_several_names(folder.path(), &mut left, &mut |_, _| {
+                files += 1;
+                ControlFlow::Continue(())
+            });
+            (looked, files)
+        };
+        assert_eq!(count(6), (Looked::Everywhere, 6));
+        assert_eq!(count(5), (Looked::InPart, 5));
+        assert_eq!(count(0), (Looked::InPart, 0));
+    }
+}
