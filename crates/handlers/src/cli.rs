@@ -12,6 +12,7 @@ mod launch_container;
 mod launch_jailed;
 mod line;
 mod made;
+mod missed;
 mod output;
 mod paths;
 mod plain;

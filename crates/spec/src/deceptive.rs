@@ -20,15 +20,20 @@ pub fn is_deceptive(character: char) -> bool {
 pub fn neutral(text: &str) -> Cow<'_, str> {
     // Everything in question lies beyond the printable part of ASCII.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
-    if text.bytes().all(is_plain) {
+    let mut after_returns = text.split('\r').skip(1);
+    if text.bytes().all(is_plain) && after_returns.all(|rest| rest.starts_with('\n')) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
     let mut before = ' ';
-    for character in text.chars() {
-        // One selector follows what it varies; a row of them is a message in hiding.
-        let hides = is_selector(character) && is_selector(before);
-        if hides || acts_on_its_neighbours(character) {
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        // One selector follows what it varies, and one joiner stands between two; a row of them is a message in hiding.
+        let hides = is_selector(character) && (is_selector(before) || is_joiner(before))
+            || is_joiner(character) && is_joiner(before);
+        // Alone it goes back to where the line began, and what follows is written over it.
+        let overwrites = character == '\r' && characters.peek() != Some(&'\n');
+        if hides || overwrites || acts_on_its_neighbours(character) {
             let _ = write!(shown, "\\u{{{:x}}}", u32::from(character));
         } else {
             shown.push(character);
@@ -40,6 +45,11 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
 
 fn is_selector(character: char) -> bool {
     matches!(character, '\u{fe00}'..='\u{fe0f}')
+}
+
+/// What joins, parts or may break a word, and is not seen itself.
+fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{34f}' | '\u{200c}' | '\u{200d}')
 }
 
 fn acts_on_its_neighbours(character: char) -> bool {
@@ -72,12 +82,29 @@ mod tests {
     }
 
     #[test]
+    fn a_carriage_return_alone_overwrites_its_line_and_is_shown() {
+        check("rm -rf /\rls", "rm -rf /\\u{d}ls");
+        check("a\r\r\nb\r", "a\\u{d}\r\nb\\u{d}");
+        check("ä\rb\r\n", "ä\\u{d}b\r\n");
+    }
+
+    #[test]
+    fn a_row_of_joiners_is_a_message_and_is_shown() {
+        check("x\u{200d}\u{200c}\u{200c}\u{200d}y", "x\u{200d}\\u{200c}\\u{200c}\\u{200d}y");
+        check("x\u{ad}\u{ad}\u{34f}y", "x\u{ad}\\u{ad}\\u{34f}y");
+        check("x\u{200d}\u{fe0f}y", "x\u{200d}\\u{fe0f}y");
+    }
+
+    #[test]
     fn what_people_write_stays() {
         for text in [
             "",
             "line\none\ttab\r\n",
             "größe, 大きさ, حجم",
             "👨\u{200d}👩\u{200d}👧 ❤\u{fe0f}",
+            "👨\u{200d}👩\u{200d}👧\u{200d}👦 ❤\u{fe0f}\u{200d}🔥 👁\u{fe0f}\u{200d}🗨\u{fe0f}",
+            "one\r\ntwo\r\n",
+            "Donau\u{ad}dampf\u{ad}schiff",
             "می\u{200c}خواهم",
         ] {
             assert!(matches!(neutral(text), Cow::Borrowed(same) if same == text), "{text}");

@@ -51,7 +51,7 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
     };
     let mut report = bound.admitted.tool.runnable.run(request).await;
     drop(running);
-    let alerts = match bound.admitted.purpose {
+    let mut alerts = match bound.admitted.purpose {
         Purpose::Call => console::clean(gate, &bound.admitted.tool, &mut report),
         // The author of a draft reads all of it.
         Purpose::LocalPass => Vec::new(),
@@ -61,6 +61,7 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
         Err(failure) => {
             // What a tool says in failing is output like any other, and in the same order.
             let message = secrets::without_secrets(&gate.secrets, &failure.message);
+            alerts.extend(bound.admitted.tool.alarms_in([failure.message.as_str()]));
             Err(Stop::new(failure.reason, neutral(&message)).with_alerts(alerts).with_report(report))
         }
     }

@@ -35,7 +35,7 @@ pub struct Filtered {
     /// What was taken for a secret, a row each.
     pub secrets: Vec<Value>,
     warnings: Vec<Warning>,
-    /// Texts in the result about which somebody wants to be told.
+    /// Texts in what the tool returned about which somebody wants to be told.
     pub alerts: Vec<String>,
     tool: Arc<LiveTool>,
     is_structured: bool,
@@ -51,12 +51,13 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         Ok(value) => value.take().unwrap_or_else(|| Value::String("undefined".to_owned())),
         Err(_) => Value::Null,
     };
+    // Before anything is withheld: what somebody wants to be told of was there all the same.
+    let alerts = alerts_in(tool, &returned);
     if let Err(stop) = fits(tool, &returned) {
-        return Err(stop.with_report(report));
+        return Err(stop.with_alerts(alerts).with_report(report));
     }
     let output_digest = digest::of(&returned);
     let (value, redacted) = OutputPolicy::of(&tool.spec.governance).apply(returned);
-    let alerts = alerts_in(tool, &value);
     let mut findings = Vec::new();
     let value = if tool.policy.data.sanitize_output.value {
         let clean = secrets::sanitise(&gate.secrets, value);

@@ -258,6 +258,35 @@ async fn alarms_are_raised_for_each_text_and_for_refused_calls() {
     assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
 }
 
+/// What fails, does not fit its schema, or is kept back by the field policy was said all the same.
+#[tokio::test]
+async fn alarms_are_raised_for_what_is_withheld_and_for_failures() {
+    let alarmed = |change: &Value| {
+        let mut all = capability(&json!({ "audit": { "alertOn": ["launch"] } }));
+        all.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        document("say", &all)
+    };
+    for (does, change, outcome) in [
+        (Does::Fails(Reason::ToolFailed, "cannot launch"), json!({}), "failed"),
+        (Does::Returns(json!("launch")), json!({ "x-toolgate-output": { "type": "object" } }), "failed"),
+        (
+            Does::Returns(json!({ "name": "Ann", "plan": "launch" })),
+            json!({ "x-toolgate-outputPolicy": { ".name": "allow" } }),
+            "released",
+        ),
+    ] {
+        let world = World::new(does, &[alarmed(&change)]);
+        let _ = world.call("say", json!({ "text": "x" })).await;
+        let record = world.journal.last();
+        assert_eq!(record["alerts"], json!(["launch"]), "{change}: {record}");
+        assert_eq!((&record["outcome"], world.gate.metrics().alerts()), (&json!(outcome), 1), "{change}");
+        world.assert_paired();
+    }
+    let world = World::new(Does::Fails(Reason::ToolFailed, "broken"), &[alarmed(&json!({}))]);
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(world.gate.metrics().alerts(), 0);
+}
+
 const MAIL: &str = "ann@example.org";
 
 /// Also where the operator looks for something and has arguments and outputs written in clear.

@@ -1,8 +1,9 @@
 //! Which variables does a command see? A few fixed ones, or some of the gateway's, and the manifest's own.
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{collections::BTreeMap, ffi::OsString, os::unix::ffi::OsStrExt as _};
 
 use toolgate_policy::ExecutionPolicy;
+use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{loads_code, model::EnvironmentMode};
 
 use super::program::FOLDERS;
@@ -54,6 +55,32 @@ pub fn base(
             Ok(inherited)
         }
     }
+}
+
+/// Those of the gateway's variables that are secrets by their value, whatever they are called.
+pub fn secret_ones(variables: &BTreeMap<String, OsString>, detector: &Detector) -> Vec<String> {
+    let is_one = |(name, value): &(&String, &OsString)| {
+        // With its name, which may be what tells.
+        let assigned = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        detector.contains(&assigned, Tier::Probable).is_some()
+    };
+    variables.iter().filter(is_one).map(|(name, _)| name.clone()).collect()
+}
+
+/// For a tool that lists them by name, which is refused rather than run without.
+pub fn check_values(
+    policy: &ExecutionPolicy,
+    variables: &BTreeMap<String, OsString>,
+    detector: &Detector,
+) -> Result<(), String> {
+    if policy.env.value != EnvironmentMode::Explicit {
+        return Ok(());
+    }
+    secret_ones(variables, detector).first().map_or(Ok(()), |secret| {
+        Err(format!(
+            "`allowedEnvVars` lists `{secret}`, whose value looks like a secret; take it in as a static variable, `${{{secret}}}`, which is masked"
+        ))
+    })
 }
 
 fn clean() -> BTreeMap<String, OsString> {

@@ -1,6 +1,8 @@
 //! Which paths below a folder must a command not see, though it sees the folder? What is blocked by name is named; what is
 //! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
 
+mod other_names;
+
 use std::{
     collections::{BTreeSet, VecDeque},
     fmt, fs,
@@ -12,6 +14,7 @@ use std::{
 use rustix::io::Errno;
 use toolgate_spec::{PathPattern, PathRoots};
 
+pub use self::other_names::{Id, each_of_several_names, has_several_names, id};
 use super::made;
 use crate::{files::FileGrants, grants};
 
@@ -22,6 +25,8 @@ pub struct Blocked {
     /// The gateway's own files, whatever the policy says.
     guarded: Vec<PathBuf>,
     bases: Vec<Base>,
+    /// Everything that the tool is granted, of which a call may show a part.
+    roots: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -151,7 +156,7 @@ impl Blocked {
         // Links in a name make `..` mean something else; its real name is among those hidden in any case.
         let guarded = guarded.iter().flat_map(|path| [plain(path), real(&plain(path)), real(path)]).collect();
         let Some(grants) = grants else {
-            return Ok(Self { patterns: Vec::new(), guarded, bases: Vec::new() });
+            return Ok(Self { patterns: Vec::new(), guarded, bases: Vec::new(), roots: Vec::new() });
         };
         let text = |path: &Path| {
             let unusable =
@@ -165,7 +170,8 @@ impl Blocked {
         let bases = vec![base(&PathBuf::clone)?, base(&real)?];
         let patterns =
             grants.blocked.iter().map(|pattern| Pattern::new(pattern, &bases)).collect::<Result<_, _>>()?;
-        Ok(Self { patterns, guarded, bases })
+        let roots = std::iter::once(&grants.workspace).chain(&grants.read_roots).map(real).collect();
+        Ok(Self { patterns, guarded, bases, roots })
     }
 
     /// Everything to hide where this was found, or why that cannot be done.

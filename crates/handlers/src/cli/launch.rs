@@ -213,6 +213,11 @@ impl Refused {
         }
     }
 
+    /// Whatever was wanted with it.
+    pub fn is_about_the_path_of(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Path { path, .. }, Self::Path { path: others, .. }) if path == others)
+    }
+
     pub fn is_named_in(&self, text: &str) -> bool {
         match self {
             Self::Path { path, .. } | Self::Made { path, .. } => {

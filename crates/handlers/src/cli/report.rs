@@ -7,6 +7,7 @@ use toolgate_spec::model::SandboxKind;
 use super::{
     launch::{Ended, Ending, Refused},
     made::Swept,
+    missed::missed,
     plain::plain,
     tool::CliTool,
     unseen::Unseen,
@@ -33,6 +34,12 @@ impl Problem {
 pub fn make(mut ended: Ended, swept: Swept, tool: &CliTool, unseen: &Unseen, mask: &Mask) -> RunReport {
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
+    if matches!(ended.ending, Ending::Exited(1..)) {
+        let missed = missed(tool, unseen, &stderr);
+        let is_new = |one: &Refused| !ended.refused.iter().any(|known| known.is_about_the_path_of(one));
+        let new: Vec<Refused> = missed.into_iter().filter(is_new).collect();
+        ended.refused.extend(new);
+    }
     let broken_block = made_problem(swept, tool, &mut ended.refused);
     let outcome = match broken_block.or_else(|| fault(&ended, tool, unseen, &stderr)) {
         Some(problem) => Err(problem),

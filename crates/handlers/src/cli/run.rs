@@ -11,6 +11,7 @@ use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
 
 use super::{
+    environment,
     launch::{Access, Bind, Launch, Order, Trace, WayOut},
     line,
     made::Watch,
@@ -39,7 +40,10 @@ pub struct CliHandlers {
 
 impl CliHandlers {
     /// A tool that was made ready, to be called.
-    pub fn runnable(&self, tool: CliTool) -> Arc<dyn Runnable> {
+    pub fn runnable(&self, mut tool: CliTool) -> Arc<dyn Runnable> {
+        for secret in environment::secret_ones(&tool.environment, &self.detector) {
+            tool.environment.remove(&secret);
+        }
         Arc::new(Prepared {
             tool,
             launcher: Arc::clone(&self.launcher),
@@ -51,7 +55,9 @@ impl CliHandlers {
 
 impl Handlers for CliHandlers {
     fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
-        CliTool::new(Arc::clone(spec), policy, &self.host).map(|tool| self.runnable(tool))
+        let tool = CliTool::new(Arc::clone(spec), policy, &self.host)?;
+        environment::check_values(&policy.execution, &tool.environment, &self.detector)?;
+        Ok(self.runnable(tool))
     }
 }
 

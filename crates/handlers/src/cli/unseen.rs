@@ -1,19 +1,35 @@
 //! Was it a blocked path that a command stumbled over? Then it did what it is for, as far as it may.
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::LazyCell,
+    collections::BTreeSet,
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
-use super::launch::Order;
+use super::{
+    hidden::{Id, each_of_several_names, has_several_names, id},
+    launch::Order,
+};
 
-/// What was hidden from one run, by the names that the command would call it.
+/// What was shown to one run and hidden from it, by the names that the command would call it.
 #[derive(Debug)]
 pub struct Unseen {
     hidden: Vec<PathBuf>,
+    shown: Vec<PathBuf>,
     cwd: PathBuf,
 }
 
 impl Unseen {
     pub fn of(order: &Order) -> Self {
-        Self { hidden: order.hidden.clone(), cwd: order.cwd.clone() }
+        let shown = order.binds.iter().map(|bind| bind.path.clone()).collect();
+        Self { hidden: order.hidden.clone(), shown, cwd: order.cwd.clone() }
+    }
+
+    /// Does it lie in nothing that the command was given? Apart from that it saw what every jail has.
+    pub fn is_not_shown(&self, path: &Path) -> bool {
+        !self.shown.iter().any(|shown| path.starts_with(shown))
     }
 
     pub fn covers(&self, path: &Path) -> bool {
@@ -23,7 +39,27 @@ impl Unseen {
     /// Did the command complain of nothing else?
     pub fn is_all_of(&self, complaints: &str) -> bool {
         let mut lines = complaints.lines().filter(|line| !line.trim().is_empty()).peekable();
-        lines.peek().is_some() && lines.all(|line| line.contains(DENIED) && self.names_one(line))
+        let several = LazyCell::new(|| self.files_of_several_names());
+        let names_another = |line: &str| {
+            // The jail covers a hidden file under its other names, too.
+            let about = named(line).and_then(|name| fs::symlink_metadata(self.cwd.join(name)).ok());
+            about.is_some_and(|about| has_several_names(&about) && several.contains(&id(&about)))
+        };
+        lines.peek().is_some()
+            && lines.all(|line| line.contains(DENIED) && (self.names_one(line) || names_another(line)))
+    }
+
+    /// As far as they can be looked at: what is not found is a failure that is told.
+    fn files_of_several_names(&self) -> BTreeSet<Id> {
+        let mut files = BTreeSet::new();
+        let mut left = MOST_COMPARED;
+        for hidden in &self.hidden {
+            each_of_several_names(hidden, &mut left, &mut |_, file| {
+                files.insert(file);
+                ControlFlow::Continue(())
+            });
+        }
+        files
     }
 
     /// As programs quote a name: between blank and colon, or in quotation marks.
@@ -42,8 +78,20 @@ impl Unseen {
     }
 }
 
+/// In `grep: name: Permission denied`, or with the name in quotation marks.
+fn named(line: &str) -> Option<&str> {
+    let said = line.rsplit_once(DENIED)?.0.strip_suffix(": ")?;
+    let quoted = |open: char, close: char| {
+        said.split_once(open).and_then(|(_, rest)| rest.rsplit_once(close)).map(|(name, _)| name)
+    };
+    quoted('\'', '\'')
+        .or_else(|| quoted('\u{2018}', '\u{2019}'))
+        .or_else(|| said.split_once(": ").map(|(_, name)| name))
+}
+
 /// The words of the C library in the language that commands are given.
 const DENIED: &str = "Permission denied";
+const MOST_COMPARED: usize = 20_000;
 
 #[cfg(test)]
 mod tests {
@@ -51,7 +99,11 @@ mod tests {
 
     #[track_caller]
     fn check(complaints: &str, expect: bool) {
-        let unseen = Unseen { hidden: vec!["/w/.env".into(), "/w/a".into()], cwd: "/w".into() };
+        let unseen = Unseen {
+            hidden: vec!["/w/.env".into(), "/w/a".into()],
+            shown: vec!["/w".into()],
+            cwd: "/w".into(),
+        };
         assert_eq!(unseen.is_all_of(complaints), expect, "{complaints}");
     }
 
@@ -66,5 +118,30 @@ mod tests {
         check("grep: /w/.env: Permission denied\ngrep: /w/b: Permission denied\n", false);
         check("grep: /w/.env: Input/output error\n", false);
         check("grep: abc: Permission denied\n", false);
+    }
+
+    #[test]
+    fn a_hidden_file_is_known_by_its_other_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("w/docs")).unwrap();
+        fs::create_dir(at("vault")).unwrap();
+        fs::write(at("vault/key"), "x").unwrap();
+        fs::hard_link(at("vault/key"), at("w/docs/innocent.md")).unwrap();
+        fs::write(at("w/docs/other.md"), "x").unwrap();
+        fs::hard_link(at("w/docs/other.md"), at("w/docs/another.md")).unwrap();
+        let unseen = Unseen { hidden: vec![at("vault")], shown: vec![at("w")], cwd: at("w") };
+        let absolute = at("w/docs/innocent.md").display().to_string();
+        for name in ["docs/innocent.md", "./docs/innocent.md", &absolute] {
+            assert!(unseen.is_all_of(&format!("grep: {name}: Permission denied\n")), "{name}");
+            assert!(
+                unseen.is_all_of(&format!("find: \u{2018}{name}\u{2019}: Permission denied\n")),
+                "{name}"
+            );
+            assert!(unseen.is_all_of(&format!("ls: cannot open '{name}': Permission denied\n")), "{name}");
+        }
+        for line in ["grep: docs/other.md: Permission denied", "grep: docs/innocent.md: Is a directory"] {
+            assert!(!unseen.is_all_of(line), "{line}");
+        }
     }
 }

@@ -111,10 +111,11 @@ impl ViewPlan {
         }
         let binds = outside_in(binds);
         let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
-        let found = self.blocked.look(&places, None);
+        let mut found = self.blocked.look(&places, None);
         if let Some(why) = &found.trouble {
             return Err(why.clone());
         }
+        self.blocked.add_other_names(&places, &mut found)?;
         let hidden = self.blocked.hidden(&found)?;
         let hidden_large = self.blocked.large_of(&hidden);
         Ok(View { hidden, hidden_large, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })

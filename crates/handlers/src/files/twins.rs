@@ -110,7 +110,9 @@ impl Files {
             for entry in entries {
                 seen += 1;
                 if seen > most {
-                    return Ok(Looked::InPart);
+                    // What is waiting is looked at all the same.
+                    looked = Looked::InPart;
+                    break;
                 }
                 match entry {
                     Ok(entry) => waiting.push(entry.path()),

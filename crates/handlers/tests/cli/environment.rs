@@ -1,12 +1,12 @@
 //! Which variables does a command get, and which never?
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{collections::BTreeMap, ffi::OsString, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_gate::Reason;
+use toolgate_gate::{Handlers as _, Reason};
 use toolgate_handlers::Ending;
 
-use crate::world::{World, call, ended, said};
+use crate::world::{Unjailed, World, call, ended, resolve, said};
 
 fn manifest(execution: &str, env: &str) -> String {
     format!(
@@ -81,6 +81,24 @@ fn explicit_is_what_is_listed_and_nothing_secret() {
 fn inherit_leaves_out_what_is_secret_or_decides_what_runs() {
     let inherited = variables(&manifest("env: inherit", ""), &json!({}));
     assert_eq!(names(&inherited), ["EDITOR_NAME", "LANG", "MONKEY", "PATH"]);
+}
+
+/// `STRIPE_LIVE=sk_live_…`: the name says nothing.
+#[test]
+fn a_variable_is_secret_by_its_value_too() {
+    let key = format!("sk_{}_{}", "live", "Zq4T9xKe2LmV7cRw1YbN8sHd");
+    let mut world = world();
+    world.environment.push(("STRIPE_LIVE".to_owned(), OsString::from(&key)));
+    let names = |manifest: &str| -> Vec<String> {
+        world.order(manifest, &json!({})).env.into_iter().map(|(name, _)| name).collect()
+    };
+    assert_eq!(names(&manifest("env: inherit", "")), ["EDITOR_NAME", "LANG", "MONKEY", "PATH"]);
+    let listed = manifest("env: explicit, allowedEnvVars: [LANG, STRIPE_LIVE]", "");
+    assert_eq!(names(&listed), ["LANG"]);
+    let (spec, policy) = resolve(&listed);
+    let handlers = world.handlers(Arc::new(Unjailed));
+    let why = handlers.prepare(&spec, &policy).err().unwrap();
+    assert!(why.contains("STRIPE_LIVE") && why.contains("static variable") && !why.contains(&key), "{why}");
 }
 
 #[test]

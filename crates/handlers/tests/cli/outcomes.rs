@@ -96,6 +96,45 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
     assert_eq!(report.walls, ["recorder"]);
 }
 
+/// Nobody is told of `stat`. What a manifest names is looked for on the host; what a caller names is not, for then every
+/// failing command would tell which files there are.
+#[test]
+fn a_path_that_a_command_only_asked_about_is_told_where_its_author_wrote_it() {
+    let world = World::new();
+    let outside = world.root().join("outside").display().to_string();
+    let tool = |args: &str| {
+        format!(
+            "
+name: tried
+description: Is tried. Returns text.
+classification: read
+input: {{type: object, properties: {{text: {{type: string}}}}}}
+testInput: {{}}
+handler: {{cli: {{command: echo, args: [{args}, {{when: text, args: ['{{text}}']}}]}}}}
+capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]}}}}
+"
+        )
+    };
+    let told = |args: &str, text: &str, missing: &str, code: u8| {
+        let complaint = format!("ls: cannot access '{missing}': No such file or directory\n");
+        let (tool, _) = world.recorded(&tool(args), ended(Ending::Exited(code), "", &complaint));
+        let report = call(&tool, &json!({ "text": text })).unwrap();
+        (report.refused, report.outcome.err().map(|failure| failure.message).unwrap_or_default())
+    };
+    let refused = format!("reading `{outside}`");
+    for missing in [outside.clone(), format!("{outside}/passwd")] {
+        let (journal, message) = told(&outside, "x", &missing, 2);
+        assert_eq!(journal, [refused.as_str()], "{missing}");
+        assert!(message.contains(&format!("; the jail refused: {refused}; add the path to")), "{message}");
+    }
+    assert_eq!(told(&outside, "x", &outside, 0).0, [""; 0]);
+    assert_eq!(told("/absent/anywhere", "x", "/absent/anywhere", 2).0, [""; 0]);
+    assert_eq!(told(&world.at("docs"), "x", &world.at("docs"), 2).0, [""; 0]);
+    let (journal, message) = told("x", &outside, &outside, 2);
+    assert_eq!(journal, [""; 0]);
+    assert!(!message.contains("refused") && !message.contains("allowedPaths"), "{message}");
+}
+
 /// A shell, as the shipped tool has it: in a container, whatever the document says.
 #[track_caller]
 fn check_in_a_container(ending: Ending, expect: Result<(), &str>) {

@@ -138,6 +138,87 @@ fn a_blocked_file_elsewhere_with_another_name_is_hidden_in_every_view() {
     assert_eq!(refusal.unwrap_err().reason, Reason::PathBlocked);
 }
 
+/// `ln ~/.ssh/id_rsa docs/innocent.md`, and then a search of `docs`.
+#[test]
+fn what_is_blocked_elsewhere_by_pattern_or_folder_is_hidden_under_its_other_names() {
+    let world = World::new();
+    let outside = world.root().join("outside");
+    let home = world.root().join("home");
+    let linked = [
+        (outside.join("keys/id_rsa"), "docs/a.md"),
+        (outside.join("vault/deep/key"), "docs/b.md"),
+        (home.join(".ssh/id_ed25519"), "docs/c.md"),
+        (world.at("config/.env").into(), "docs/d.md"),
+    ];
+    for path in ["outside/keys/id_rsa", "outside/keys/id_single", "outside/vault/deep/key"] {
+        world.write(path, "x");
+    }
+    for path in ["home/.ssh/id_ed25519", "home/.aws/config", "workspace/config/.env", "workspace/plain/x"] {
+        world.write(path, "x");
+    }
+    for (blocked, innocent) in &linked {
+        fs::hard_link(blocked, world.at(innocent)).unwrap();
+    }
+    let blocked = format!(
+        ", blockedPaths: ['{0}/keys/id_*', '{0}/vault', '{0}/absent/*', '$WORKSPACE/**/.env']",
+        outside.display()
+    );
+    let expect = [
+        outside.join("keys/id_rsa"),
+        outside.join("vault"),
+        home.join(".ssh"),
+        world.at("config/.env").into(),
+    ];
+    let by_argument = manifest(PATH, PATH_ARG, "", &blocked, "read");
+    for (tool, arguments) in [
+        (manifest("", "", ", cwd: $WORKSPACE/docs", &blocked, "read"), json!({})),
+        (by_argument.clone(), json!({ "path": "docs" })),
+    ] {
+        let hidden = world.order(&tool, &arguments).hidden;
+        for path in &expect {
+            assert!(hidden.contains(path), "{}: {hidden:?}", path.display());
+        }
+        for path in [outside.join("keys/id_single"), home.join(".aws"), world.at("src/.env").into()] {
+            assert!(!hidden.contains(&path), "{}: {hidden:?}", path.display());
+        }
+    }
+    // Where nothing in sight has several names, nobody looks elsewhere.
+    let hidden = world.order(&by_argument, &json!({ "path": "plain" })).hidden;
+    assert!(!hidden.contains(&outside.join("vault")), "{hidden:?}");
+}
+
+#[test]
+fn a_large_place_of_credentials_takes_no_files_away() {
+    let world = World::new();
+    for number in 0..=2_000 {
+        world.write(&format!("home/.kube/cache/{number}"), "x");
+    }
+    let place = world.root().join("home/.kube");
+    for number in 0..10 {
+        let cached = place.join(format!("cache/{number}"));
+        fs::hard_link(&cached, world.at(&format!("docs/{number}.md"))).unwrap();
+    }
+    let order = world.order(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({ "path": "docs" }));
+    // One entry more than are looked at, and one more for the folder.
+    let known = order.hidden.iter().filter(|path| path.starts_with(&place)).count();
+    assert!((8..=10).contains(&known) && !order.hidden.contains(&place), "{:?}", order.hidden);
+}
+
+#[test]
+fn what_a_link_of_a_blocked_name_leads_to_is_hidden_with_it() {
+    let world = World::new();
+    world.write("workspace/config/prod.txt", "x");
+    std::os::unix::fs::symlink("config/prod.txt", world.at(".env")).unwrap();
+    std::os::unix::fs::symlink(world.root().join("outside/passwd"), world.at(".env.outside")).unwrap();
+    std::os::unix::fs::symlink("..", world.at("src/.env.above")).unwrap();
+    let tool = manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*']", "read");
+    let hidden = world.order(&tool, &json!({})).hidden;
+    assert!(hidden.contains(&world.at("config/prod.txt").into()), "{hidden:?}");
+    for path in [world.root().join("outside/passwd"), world.root().join("workspace")] {
+        assert!(!hidden.contains(&path), "{hidden:?}");
+    }
+}
+
 #[test]
 fn the_gateways_own_files_are_hidden_from_everybody() {
     let (world, order) = check(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({}), &[]);

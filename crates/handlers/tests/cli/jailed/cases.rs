@@ -20,10 +20,12 @@ use crate::{
     world::{World, call, resolve, with_command},
 };
 
-pub const ALL: [(&str, fn()); 14] = [
+pub const ALL: [(&str, fn()); 16] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
+    ("another_name_shows_nothing_blocked", another_name_shows_nothing_blocked),
+    ("a_link_of_a_blocked_name_shows_nothing", a_link_of_a_blocked_name_shows_nothing),
     ("what_is_blocked_is_not_made", what_is_blocked_is_not_made),
     ("writing_is_for_those_who_say_so", writing_is_for_those_who_say_so),
     ("time_and_output_end", time_and_output_end),
@@ -144,6 +146,44 @@ fn what_is_blocked_is_not_seen() {
     assert_eq!(check(&world, &read, &json!({ "path": "a/note" })), "TOKEN=3\n");
 }
 
+/// Blocked elsewhere, by a pattern, as a folder, or as a place of credentials. The search does not fail for it either.
+fn another_name_shows_nothing_blocked() {
+    let world = World::new();
+    world.write("workspace/docs/note", "KEY=seen\n");
+    for (path, name) in [
+        ("outside/keys/id_rsa", "docs/a.md"),
+        ("outside/vault/deep/key", "docs/b.md"),
+        ("home/.ssh/id_ed25519", "docs/c.md"),
+        ("workspace/config/.env", "docs/d.md"),
+    ] {
+        world.write(path, "KEY=hidden\n");
+        fs::hard_link(world.root().join(path), world.at(name)).unwrap();
+    }
+    let outside = world.root().join("outside").display().to_string();
+    let search = tried(
+        PATH,
+        "command: grep, args: ['-r', KEY, '{path}']",
+        &format!(
+            "allowedPaths: [$WORKSPACE], blockedPaths: ['{outside}/keys/id_*', '{outside}/vault', '$WORKSPACE/**/.env']"
+        ),
+    );
+    let found = check(&world, &search, &json!({ "path": "docs" }));
+    assert_eq!(found, format!("{}:KEY=seen\n", world.at("docs/note")));
+}
+
+fn a_link_of_a_blocked_name_shows_nothing() {
+    let world = World::new();
+    world.write("workspace/config/prod.txt", "KEY=hidden\n");
+    world.write("workspace/config/note", "KEY=seen\n");
+    std::os::unix::fs::symlink("config/prod.txt", world.at(".env")).unwrap();
+    let search = tried(
+        "classification: read",
+        "command: grep, args: ['-r', KEY, .], cwd: $WORKSPACE",
+        "allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/**/.env*']",
+    );
+    assert_eq!(check(&world, &search, &json!({})), "./config/note:KEY=seen\n");
+}
+
 /// Neither by copying, moving and linking, nor as a folder, nor through a link in place of one.
 fn what_is_blocked_is_not_made() {
     for (command, blocked, made) in [
@@ -200,6 +240,16 @@ fn refusals_are_told() {
     assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
     assert!(message.contains("execution.allowedPaths"), "{message}");
     assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);
+    // `ls` opens nothing before it gives up.
+    let tool =
+        tried("classification: read", &format!("command: ls, args: ['-l', {secret}]"), "timeout: 20000");
+    let report = run(&world, &tool, &json!({})).unwrap();
+    // Without a view of its own it is answered.
+    if report.walls.iter().any(|wall| wall == "private-view") {
+        let message = report.outcome.unwrap_err().message;
+        assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
+        assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);
+    }
 }
 
 /// A filter that only `.git/info/attributes` names, and that needs nothing but a shell, which every jail has.

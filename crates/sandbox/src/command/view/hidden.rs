@@ -203,6 +203,13 @@ impl Cover {
         mount_on(&mount, place)
     }
 
+    fn lies_over(&self, place: &OwnedFd) -> io::Result<bool> {
+        let found = id(&rustix::fs::fstat(place)?);
+        Ok([&self.file, &self.folder]
+            .into_iter()
+            .any(|cover| rustix::fs::fstat(cover).is_ok_and(|about| id(&about) == found)))
+    }
+
     /// What lies over something goes on to exist without a name.
     fn forget_names(tree: &Tree) -> io::Result<()> {
         rustix::fs::unlinkat(&tree.root, below_root(Path::new(FILE)), rustix::fs::AtFlags::empty())?;
@@ -227,6 +234,10 @@ fn cover_one(
         return Ok(());
     }
     let Some(found) = exists(look_up(tree, place))? else { return Ok(()) };
+    // A link and what it leads to may both be hidden.
+    if cover.lies_over(&found)? {
+        return Ok(());
+    }
     let is_whole_bind = place == one.at;
     pin_above(tree, place, &one.at)?;
     // Seen anew, since what lies above may be another mount now.

@@ -202,14 +202,17 @@ pub fn hidden_twice() {
     let folder = folder();
     fs::create_dir_all(folder.join("work/secret")).unwrap();
     fs::write(folder.join("work/secret/key"), "content").unwrap();
-    let mut order = shell(Tier::Namespaces, "cat /one/secret/key /two/key /three /one/link/key; ls -A /one");
     symlink(folder.join("work/secret"), folder.join("work/link")).unwrap();
-    for (source, at) in [("work", "/one"), ("work/secret", "/two"), ("work/secret/key", "/three")] {
-        let source = Source::Path(folder.join(source));
-        order.view.binds.push(Bind { source, at: at.into(), access: Access::Write });
+    // Named through the link, and by both names.
+    for hidden in [&["link"][..], &["link", "secret"]] {
+        let mut order =
+            shell(Tier::Namespaces, "cat /one/secret/key /two/key /three /one/link/key; ls -A /one");
+        for (source, at) in [("work", "/one"), ("work/secret", "/two"), ("work/secret/key", "/three")] {
+            let source = Source::Path(folder.join(source));
+            order.view.binds.push(Bind { source, at: at.into(), access: Access::Write });
+        }
+        order.view.hidden = hidden.iter().map(|name| folder.join("work").join(name)).collect();
+        let report = finish(order);
+        assert_eq!(text(&report), "link\nsecret\n", "{hidden:?}");
     }
-    // Named through the link.
-    order.view.hidden = vec![folder.join("work/link")];
-    let report = finish(order);
-    assert_eq!(text(&report), "link\nsecret\n");
 }

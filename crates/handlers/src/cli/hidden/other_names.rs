@@ -1,0 +1,250 @@
+//! What that is blocked could be in sight under another name? A hard link has no path back to the other names of its file:
+//! what is blocked and lies elsewhere is looked at, and whoever makes the jail looks for it by its number. A link of a
+//! blocked name leads to what is hidden with it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, Metadata},
+    ops::ControlFlow,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{Blocked, Found, MOST_LOOKED_AT, Pattern, is_link, is_passed_over};
+
+/// A file, whatever its name.
+pub type Id = (u64, u64);
+
+/// Was everything looked at?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Looked {
+    Everywhere,
+    InPart,
+}
+
+impl Blocked {
+    /// Adds what a view of these places could show under another name, or says why that cannot be told.
+    pub fn add_other_names(&self, places: &[PathBuf], found: &mut Found) -> Result<(), String> {
+        let targets: Vec<PathBuf> =
+            found.blocked.iter().filter_map(|path| behind_link(path, places)).collect();
+        found.blocked.extend(targets);
+        if !places.iter().any(|place| can_show_another_name(place)) {
+            return Ok(());
+        }
+        found.blocked.extend(self.credentials_elsewhere(places));
+        let (plain, searched) = self.elsewhere(places);
+        // Most of it is not there, and most views show no file that has several names.
+        let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
+        if plain.iter().chain(searched.keys()).any(is_there) && show_several_names(places) {
+            found.blocked.extend(self.with_other_names(plain, &searched)?);
+        }
+        Ok(())
+    }
+
+    /// They are blocked for nearly every tool and can be large, so that one that is too large takes nobody's files away: of
+    /// such a one the first entries count.
+    fn credentials_elsewhere(&self, places: &[PathBuf]) -> Vec<PathBuf> {
+        let mut several = Vec::new();
+        let credentials = self.patterns.iter().filter(|pattern| pattern.holds_credentials);
+        for start in credentials.flat_map(|pattern| &pattern.starts).filter(|start| !are_near(start, places))
+        {
+            let mut files = Vec::new();
+            let mut left = MOST_IN_CREDENTIALS;
+            let looked = each_of_several_names(start, &mut left, &mut |path, _| {
+                files.push(path.to_owned());
+                ControlFlow::Continue(())
+            });
+            match looked {
+                Looked::Everywhere => several.extend((!files.is_empty()).then(|| start.clone())),
+                Looked::InPart => several.extend(files),
+            }
+        }
+        several
+    }
+
+    /// What else is blocked out of sight: plain paths, and the folders to search for patterns.
+    fn elsewhere(&self, places: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeMap<PathBuf, Vec<&Pattern>>) {
+        let mut plain = BTreeSet::new();
+        let mut searched: BTreeMap<PathBuf, Vec<&Pattern>> = BTreeMap::new();
+        for pattern in self.patterns.iter().filter(|pattern| !pattern.holds_credentials) {
+            for start in
+                pattern.starts.iter().filter(|start| !KERNELS_OWN.iter().any(|own| start.starts_with(own)))
+            {
+                if !pattern.has_wildcard {
+                    // The gateway's own files are hidden from every view, and searched for there.
+                    let is_elsewhere = !are_near(start, places) && !self.guarded.contains(start);
+                    plain.extend(is_elsewhere.then(|| start.clone()));
+                    continue;
+                }
+                // A pattern that begins above the view counts in everything granted, as for path arguments.
+                let is_around = places.iter().any(|place| place.starts_with(start));
+                let within: Vec<PathBuf> =
+                    if is_around { self.granted_in(start) } else { vec![start.clone()] };
+                for folder in within.into_iter().filter(|folder| !lies_in(folder, places)) {
+                    searched.entry(folder).or_default().push(pattern);
+                }
+            }
+        }
+        (plain, searched)
+    }
+
+    /// The parts of the granted folders that lie at or below this one.
+    fn granted_in(&self, start: &Path) -> Vec<PathBuf> {
+        let inner = self.roots.iter().filter(|root| root.starts_with(start)).cloned();
+        let itself = lies_in(start, &self.roots).then(|| start.to_owned());
+        inner.chain(itself).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn with_other_names(
+        &self,
+        plain: BTreeSet<PathBuf>,
+        searched: &BTreeMap<PathBuf, Vec<&Pattern>>,
+    ) -> Result<BTreeSet<PathBuf>, String> {
+        let mut elsewhere = Found { blocked: plain.into_iter().collect(), ..Found::default() };
+        let mut looked = 0;
+        for (folder, patterns) in searched {
+            self.search(folder, patterns, None, &mut looked, &mut elsewhere);
+        }
+        if let Some(why) = elsewhere.trouble.take() {
+            return Err(why);
+        }
+        let mut left = MOST_LOOKED_AT;
+        let mut several = BTreeSet::new();
+        for path in elsewhere.blocked {
+            let mut has_some = false;
+            let looked = each_of_several_names(&path, &mut left, &mut |_, _| {
+                has_some = true;
+                ControlFlow::Break(())
+            });
+            if has_some {
+                several.insert(path);
+            } else if looked == Looked::InPart {
+                return Err(format!(
+                    "a file in sight has several names, and whether `{}` is one of them cannot be told: more than {MOST_LOOKED_AT} entries are blocked; use copies instead of hard links, or block less",
+                    path.display()
+                ));
+            }
+        }
+        Ok(several)
+    }
+}
+
+/// Calls `look` for every file with several names at or below this path. Links are not followed: what they lead to has a
+/// place of its own.
+pub fn each_of_several_names(
+    start: &Path,
+    left: &mut usize,
+    look: &mut dyn FnMut(&Path, Id) -> ControlFlow<()>,
+) -> Looked {
+    let mut waiting = vec![start.to_owned()];
+    let mut looked = Looked::Everywhere;
+    while let Some(path) = waiting.pop() {
+        let about = match fs::symlink_metadata(&path) {
+            Ok(about) => about,
+            Err(error) if is_passed_over(error.kind()) => continue,
+            Err(_) => {
+                looked = Looked::InPart;
+                continue;
+            }
+        };
+        if !about.is_dir() {
+            if has_several_names(&about) && look(&path, id(&about)).is_break() {
+                return looked;
+            }
+            continue;
+        }
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            // What the gateway may not look into, it cannot compare.
+            Err(error) if is_passed_over(error.kind()) => continue,
+            Err(_) => {
+                looked = Looked::InPart;
+                continue;
+            }
+        };
+        for entry in entries {
+            // What is waiting is looked at all the same.
+            let Some(fewer) = left.checked_sub(1) else {
+                looked = Looked::InPart;
+                break;
+            };
+            *left = fewer;
+            match entry {
+                Ok(entry) => waiting.push(entry.path()),
+                Err(_) => looked = Looked::InPart,
+            }
+        }
+    }
+    looked
+}
+
+/// Where there is too much to look at, it may.
+fn show_several_names(places: &[PathBuf]) -> bool {
+    let mut left = MOST_LOOKED_AT;
+    places.iter().any(|place| {
+        let mut has_some = false;
+        let looked = each_of_several_names(place, &mut left, &mut |_, _| {
+            has_some = true;
+            ControlFlow::Break(())
+        });
+        has_some || looked == Looked::InPart
+    })
+}
+
+/// A folder may hold one; a file is one, or not.
+fn can_show_another_name(place: &Path) -> bool {
+    fs::symlink_metadata(place).is_ok_and(|about| about.is_dir() || has_several_names(&about))
+}
+
+/// What a link of a blocked name leads to, where that is in sight and not all that is.
+fn behind_link(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
+    let real = is_link(path).then(|| fs::canonicalize(path).ok())??;
+    places.iter().any(|place| real != *place && real.starts_with(place)).then_some(real)
+}
+
+fn are_near(path: &Path, places: &[PathBuf]) -> bool {
+    lies_in(path, places) || places.iter().any(|place| place.starts_with(path))
+}
+
+fn lies_in(path: &Path, places: &[PathBuf]) -> bool {
+    places.iter().any(|place| path.starts_with(place))
+}
+
+pub fn has_several_names(about: &Metadata) -> bool {
+    about.is_file() && about.nlink() > 1
+}
+
+pub fn id(about: &Metadata) -> Id {
+    (about.dev(), about.ino())
+}
+
+/// No file in there has another name elsewhere.
+const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Of each place of credentials.
+const MOST_IN_CREDENTIALS: usize = 2_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_the_bound_what_was_listed_is_looked_at_and_the_rest_is_not_said_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(folder.path().join(name), "x").unwrap();
+            fs::hard_link(folder.path().join(name), folder.path().join(format!("{name}2"))).unwrap();
+        }
+        let count = |most: usize| {
+            let (mut left, mut files) = (most, 0);
+            let looked = each_of_several_names(folder.path(), &mut left, &mut |_, _| {
+                files += 1;
+                ControlFlow::Continue(())
+            });
+            (looked, files)
+        };
+        assert_eq!(count(6), (Looked::Everywhere, 6));
+        assert_eq!(count(5), (Looked::InPart, 5));
+        assert_eq!(count(0), (Looked::InPart, 0));
+    }
+}
