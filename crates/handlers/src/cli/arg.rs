@@ -172,7 +172,7 @@ pub(super) fn check_text(name: &str, value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn would_be_an_option(name: &str) -> Refusal {
+pub(super) fn would_be_an_option(name: &str) -> Refusal {
     refused(
         format!("`{name}` begins with `-`, and would be taken for an option"),
         "begin the value with something else; a file is named `./-x`",

@@ -11,7 +11,7 @@ use toolgate_spec::{
 };
 
 use super::{
-    arg::{Arg, ArgText, Dashes, refused, text_of},
+    arg::{Arg, ArgText, Dashes, refused, text_of, would_be_an_option},
     known::Known,
 };
 use crate::survey::CallGrants;
@@ -39,6 +39,29 @@ impl<'c> Values<'c> {
         for name in template.names() {
             if let Some(value) = self.given(name).filter(|_| !self.statics.contains_key(name)) {
                 super::arg::check_text(name, &self.text(name, value)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a variable. Programs read options out of variables too, of names that nobody has listed, so what begins one,
+    /// or a setting or word in it, is no option. A number is none.
+    pub fn check_variable(&self, template: &ArgTemplate) -> Result<(), Refusal> {
+        self.check(template)?;
+        let mut begins = true;
+        for part in template.parts() {
+            match part {
+                ArgPart::Literal(text) => {
+                    begins = text.ends_with(|end: char| end == '=' || end.is_whitespace());
+                }
+                ArgPart::Variable(name) => {
+                    let of_caller = self.given(name).filter(|_| !self.statics.contains_key(name));
+                    let is_option = |text: &str| begins && text.starts_with('-');
+                    if of_caller.and_then(Value::as_str).is_some_and(is_option) {
+                        return Err(would_be_an_option(name));
+                    }
+                    begins = false;
+                }
             }
         }
         Ok(())

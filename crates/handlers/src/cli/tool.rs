@@ -151,7 +151,10 @@ impl CliTool {
         let elements = match &self.body {
             CommandBody::Manifest(cli) => {
                 // Only whether they can be filled in; secrets are looked up when it runs.
-                for template in cli.env.iter().map(|variable| &variable.value).chain(&cli.stdin) {
+                for variable in &cli.env {
+                    values.check_variable(&variable.value)?;
+                }
+                if let Some(template) = &cli.stdin {
                     values.check(template)?;
                 }
                 line::fill(&cli.args, &values)?
