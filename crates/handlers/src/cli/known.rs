@@ -72,14 +72,24 @@ enum Lines {
 }
 
 impl Known {
-    /// By the name that the program is called by: `/usr/bin/python3.12` is a `python`.
-    pub fn of(command: &str) -> &'static Self {
+    /// By the name that the program is called by and by that of the file which links lead to: `slogin` is an `ssh`. `None`
+    /// where the two are known for different ways: one of them is wrong, and nobody knows which.
+    pub fn of(command: &str, file_name: &str) -> Option<&'static Self> {
+        match (Self::by_name(command), Self::by_name(file_name)) {
+            (Some(called), Some(found)) => std::ptr::eq(called, found).then_some(called),
+            (Some(known), None) | (None, Some(known)) => Some(known),
+            (None, None) => Some(&UNKNOWN),
+        }
+    }
+
+    /// `/usr/bin/python3.12` is a `python`.
+    fn by_name(command: &str) -> Option<&'static Self> {
         let name = command.rsplit('/').next().unwrap_or_default();
         let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
         let is_named = |known: &&Known| {
             known.names.iter().any(|one| one.eq_ignore_ascii_case(name) || one.eq_ignore_ascii_case(family))
         };
-        PROGRAMS.iter().find(is_named).unwrap_or(&UNKNOWN)
+        PROGRAMS.iter().find(is_named)
     }
 
     pub fn ends_options_at_dashes(&self) -> bool {
@@ -417,16 +427,30 @@ static PROGRAMS: [Known; 32] = [
 mod tests {
     use super::*;
 
+    fn of(command: &str) -> &'static Known {
+        Known::of(command, command).unwrap()
+    }
+
     #[test]
     fn a_program_is_known_by_its_name_with_or_without_a_version() {
         for name in ["tar", "/usr/bin/tar", "tar-1.35", "TAR"] {
-            assert!(Known::of(name).reads_first_as_options(), "{name}");
+            assert!(of(name).reads_first_as_options(), "{name}");
         }
-        assert!(Known::of("base64").ends_options_at_dashes());
-        assert!(Known::of("sha256sum").ends_options_at_dashes());
+        assert!(of("base64").ends_options_at_dashes());
+        assert!(of("sha256sum").ends_options_at_dashes());
         for name in ["", "/", "tarot", "git", "echo"] {
-            assert!(!Known::of(name).ends_options_at_dashes() && !Known::of(name).reads_first_as_options());
+            assert!(!of(name).ends_options_at_dashes() && !of(name).reads_first_as_options());
         }
+    }
+
+    #[test]
+    fn a_link_is_what_it_is_called_and_what_it_leads_to() {
+        let names = [("slogin", "ssh"), ("ssh", "slogin"), ("ssh", "ssh")];
+        for (called, file) in names {
+            assert!(Known::of(called, file).unwrap().refuses("x;id", "").is_some(), "{called} {file}");
+        }
+        assert!(Known::of("/usr/bin/ls", "busybox").unwrap().ends_options_at_dashes());
+        assert!(Known::of("grep", "find").is_none() && Known::of("egrep", "grep").is_some());
     }
 
     #[test]
@@ -440,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_url_that_a_caller_begins_leads_to_a_web_server() {
-        let curl = Known::of("curl");
+        let curl = of("curl");
         for url in ["http://a/b", "HTTPS://a", "a", "a.b:80/c?d=e:/f", "[::1]:80/a", "http://{a,b}/[1-9]"] {
             assert_eq!(curl.refuses_operand(url), None, "{url}");
         }
@@ -460,14 +484,14 @@ mod tests {
         ] {
             assert!(curl.refuses_operand(url).is_some(), "{url}");
         }
-        assert_eq!(Known::of("git").refuses_operand("file:///a"), None);
+        assert_eq!(of("git").refuses_operand("file:///a"), None);
         assert!(curl.takes_next("-sd") && curl.takes_next("--data") && !curl.takes_next("-sS"));
         assert!(!curl.takes_next("--url") && !curl.takes_next("--silent"));
     }
 
     #[test]
     fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
-        let grep = Known::of("grep");
+        let grep = of("grep");
         for option in ["-e", "-rne", "-m", "--regexp", "--max-count"] {
             assert!(grep.takes_next(option), "{option}");
         }

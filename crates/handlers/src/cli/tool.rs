@@ -99,7 +99,7 @@ impl CliTool {
         host: &CommandHost,
     ) -> Result<Self, String> {
         let program = Program::find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
-        let known = Known::of(&program.name);
+        let known = known_ways(&program)?;
         check_way_out(policy)?;
         let surveyor = Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command();
         let paths = paths::names(&spec, &surveyor)?;
@@ -243,6 +243,18 @@ fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     }
     let real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
     folders.into_iter().chain(real).filter(|folder| folder.parent().is_some()).collect()
+}
+
+/// What a command is known for is known by either name.
+fn known_ways(program: &Program) -> Result<&'static Known, String> {
+    let file = program.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    Known::of(&program.name, file).ok_or_else(|| {
+        format!(
+            "`{}` leads to `{}`, a program that takes its arguments in other ways; name the program itself",
+            program.name,
+            program.file.display()
+        )
+    })
 }
 
 /// The name that the links lead to is judged as the one that the document gives was.

@@ -141,6 +141,6 @@ fn a_value_begins_no_option_in_a_variable() {
     assert_eq!(world().order(&manifest("env: clean", ""), &json!({ "who": "-y" })).stdin, b"-y");
     let number = manifest("env: clean", "WHO: '{who}'")
         .replace("STRING", "INTEGER")
-        .replace("testValue: x", "testValue: 1");
+        .replace("testValue: x", "testValue: '1'");
     assert_eq!(variables(&number, &json!({ "who": -5 }))["WHO"], "-5");
 }

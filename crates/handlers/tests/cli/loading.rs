@@ -230,3 +230,23 @@ fn a_program_is_also_what_its_links_lead_to() {
     load("cat").unwrap();
     assert!(load("busybox-extras").is_err());
 }
+
+#[test]
+fn what_is_known_of_a_program_is_known_of_its_links() {
+    let world = World::new();
+    let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
+    let load = |link: &str, file: &str| {
+        let path = world.root().join("bin").join(link);
+        symlink(program(&world, file, 0o755), &path).unwrap();
+        CliTool::new(with_command(&spec, &path), &policy, &world.host())
+    };
+    let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said(""));
+    let tool = world.handlers(recorder.clone()).runnable(load("slogin", "ssh").unwrap());
+    let refusal = call(&tool, &json!({ "text": "x;id" })).unwrap_err();
+    assert!(refusal.message.contains("a shell at the other end"), "{refusal:?}");
+    assert!(call(&tool, &json!({ "text": "host" })).is_ok());
+    let why = load("lister", "tar").unwrap_err();
+    assert!(why.contains("first argument for options"), "{why}");
+    let why = load("cat", "find").unwrap_err();
+    assert!(why.contains("other ways"), "{why}");
+}
