@@ -124,12 +124,20 @@ fn a_line_that_hands_the_options_to_the_caller_is_not_loaded() {
 fn a_value_does_not_go_on_with_a_group_of_letters() {
     let world = World::new();
     // Nothing is known of the program: `K/path` after `-s` would be the option `-K`.
-    for args in ["'-s{text}'", "'-s{text}.txt'", "{each: list, args: ['-s{item}']}"] {
+    for args in [
+        "'-s{text}'",
+        "'-s{text}.txt'",
+        "'-s{count}{text}'",
+        "'-s{count},{text}'",
+        "'-s{path}{text}'",
+        "{each: list, args: ['-s{item}']}",
+    ] {
         let why = world.load(&manifest("echo", args)).unwrap_err();
         assert!(why.contains("more options") && why.contains("allowOption"), "{args}: {why}");
     }
     for args in [
         "'-n{count}'",
+        "'-n{count},{count}'",
         "'-s{path}'",
         "{value: '-s{text}', allowOption: true}",
         "'-s'\n'{text}'",
