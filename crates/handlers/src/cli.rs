@@ -2,6 +2,7 @@
 
 mod arg;
 mod command;
+mod embedded;
 mod environment;
 mod glued;
 mod hidden;

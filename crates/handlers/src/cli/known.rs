@@ -107,6 +107,14 @@ impl Known {
         taking.is_some_and(|at| at + 1 == letters.len())
     }
 
+    /// Is there a letter in this group that takes the rest of the element for its value?
+    pub fn takes_rest(&self, option: &str) -> bool {
+        let letters = option.strip_prefix('-').and_then(|letters| letters.split('=').next());
+        letters.is_some_and(|letters| {
+            !letters.starts_with('-') && letters.contains(|letter| self.letters.contains(letter))
+        })
+    }
+
     /// Would what a caller glues to this literal be more letters, each an option?
     pub fn glues_options(&self, literal: &str) -> bool {
         let letters = literal.strip_prefix('-').unwrap_or_default();

@@ -17,7 +17,7 @@ use super::{
     report::{self, Problem},
     statics,
     statics::Statics,
-    tool::{CliTool, CommandBody, CommandHost, Settled},
+    tool::{CliTool, CommandHost, Settled},
     unseen::Unseen,
     view::View,
 };
@@ -106,15 +106,14 @@ async fn order(
     let unfilled = |refusal: Refusal| Problem { reason: Reason::CommandFailed, message: refusal.message };
     let mut env = tool.environment.clone();
     let mut stdin = Vec::new();
-    if let CommandBody::Manifest(cli) = &tool.body {
-        for variable in &cli.env {
-            if let Some(text) = line::text(&variable.value, &values).map_err(unfilled)? {
-                env.insert(variable.name.clone(), OsString::from(text));
-            }
+    let written = tool.body.written();
+    for variable in &written.env {
+        if let Some(text) = line::text(&variable.value, &values).map_err(unfilled)? {
+            env.insert(variable.name.clone(), OsString::from(text));
         }
-        if let Some(template) = &cli.stdin {
-            stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
-        }
+    }
+    if let Some(template) = &written.stdin {
+        stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
     }
     let view = view(tool, settled).await?;
     let mut binds = view.binds;
