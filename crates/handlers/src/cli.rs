@@ -4,6 +4,7 @@ mod arg;
 mod command;
 mod embedded;
 mod environment;
+mod file_values;
 mod glued;
 mod hidden;
 mod known;

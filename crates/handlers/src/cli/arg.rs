@@ -131,6 +131,22 @@ impl Arg {
         self.parts.iter().any(|part| matches!(part, ArgText::Caller { .. }))
     }
 
+    /// What callers chose, each with what stands before it.
+    pub(super) fn filled_parts(&self) -> Vec<(String, &str)> {
+        let (mut before, mut filled) = (String::new(), Vec::new());
+        for part in &self.parts {
+            let text = match part {
+                ArgText::Author(text) => text,
+                ArgText::Caller { text, .. } => {
+                    filled.push((before.clone(), text.as_str()));
+                    text
+                }
+            };
+            before.push_str(text);
+        }
+        filled
+    }
+
     pub(super) fn begins_with_value(&self) -> bool {
         matches!(self.parts.first(), Some(ArgText::Caller { .. }))
     }

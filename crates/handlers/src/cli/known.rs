@@ -3,6 +3,8 @@
 
 use std::net::Ipv6Addr;
 
+use super::file_values::{self, FileValue, Filled};
+
 /// A program's habits, by the family that its name belongs to. Of most programs nothing is known.
 #[derive(Debug)]
 pub struct Known {
@@ -12,6 +14,8 @@ pub struct Known {
     letters: &'static str,
     words: &'static [&'static str],
     marks: Marks,
+    /// Options of which some values are the names of files.
+    files: &'static [FileValue],
     first: FirstElement,
     operands: Operands,
     lines: Lines,
@@ -142,6 +146,34 @@ impl Known {
         }
     }
 
+    /// Why what a caller chose names a file: `part` of an element after `before`, as the value of `option` or with the option in
+    /// the same element.
+    pub fn refuses_file(
+        &self,
+        option: Option<&str>,
+        (before, part): (&str, &str),
+        element: &str,
+    ) -> Option<&'static str> {
+        let (option, whole) = match option {
+            Some(option) => (self.option_of(option)?.0, element),
+            None => self.option_of(element)?,
+        };
+        let rule = self.files.iter().find(|rule| rule.options.contains(&option))?;
+        let of_option = element.len() - whole.len();
+        let filled = Filled { before: before.get(of_option..).unwrap_or_default(), part, whole };
+        (rule.is_in)(&filled).then_some(rule.why)
+    }
+
+    /// The letter or word of an option that takes a value, and what of the value stands in the same element.
+    fn option_of<'e>(&self, element: &'e str) -> Option<(&'e str, &'e str)> {
+        if let Some(word) = element.strip_prefix("--") {
+            return Some(word.split_once('=').unwrap_or((word, "")));
+        }
+        let letters = element.strip_prefix('-')?;
+        let at = letters.find(|letter| self.letters.contains(letter))?;
+        Some((letters.get(at..=at)?, letters.get(at + 1..)?))
+    }
+
     /// Why an operand that begins with a caller's value would lead somewhere else than to a web server.
     pub fn refuses_operand(&self, operand: &str) -> Option<String> {
         if self.operands == Operands::Anything {
@@ -191,6 +223,7 @@ const UNKNOWN: Known = Known {
     letters: "",
     words: &[],
     marks: Marks::None,
+    files: &[],
     first: FirstElement::LikeOthers,
     operands: Operands::Anything,
     lines: Lines::One,
@@ -363,6 +396,7 @@ static PROGRAMS: [Known; 32] = [
     },
     Known {
         operands: Operands::Urls,
+        files: &file_values::CURL,
         letters: "ACDEFHKPQTUXYbcdemortuwxyz",
         words: &[
             "config",
@@ -396,6 +430,7 @@ static PROGRAMS: [Known; 32] = [
             "url-query",
             "user",
             "user-agent",
+            "variable",
             "write-out",
         ],
         ..with_marks(&["curl"], NAMES_A_FILE)
@@ -495,6 +530,43 @@ mod tests {
         assert_eq!(of("git").refuses_operand("file:///a"), None);
         assert!(curl.takes_next("-sd") && curl.takes_next("--data") && !curl.takes_next("-sS"));
         assert!(!curl.takes_next("--url") && !curl.takes_next("--silent"));
+    }
+
+    #[test]
+    fn a_value_names_a_file_by_its_option() {
+        let curl = of("curl");
+        let refuses = |option, before, part: &str| {
+            curl.refuses_file(option, (before, part), &format!("{before}{part}")).is_some()
+        };
+        for (option, before, part) in [
+            (Some("--form"), "", "a=@f"),
+            (Some("-sF"), "", "a=<f"),
+            (Some("-F"), "a=", "@f"),
+            (Some("-F"), "a=", "b;headers=@f"),
+            (Some("-F"), "a=@x", ",f"),
+            (Some("--data-urlencode"), "", "a@f"),
+            (Some("--url-query"), "", "@f"),
+            (Some("--cookie"), "", "f"),
+            (None, "-sb", "f"),
+            (None, "-F", "a=@f"),
+            (None, "--data-urlencode=", "a@f"),
+            (Some("-w"), "", "%output{f}"),
+        ] {
+            assert!(refuses(option, before, part), "{option:?} {before} {part}");
+        }
+        for (option, before, part) in [
+            (Some("--form"), "", "a=b"),
+            (Some("--form"), "f=@", "x"),
+            (Some("--form-string"), "", "a=@f"),
+            (Some("--data-urlencode"), "", "a=me@here"),
+            (Some("--data-urlencode"), "a@", "x"),
+            (Some("--cookie"), "", "a=b"),
+            (Some("--cookie"), "a=", "b"),
+            (Some("--data"), "", "a@f"),
+            (None, "", "a=@f"),
+        ] {
+            assert!(!refuses(option, before, part), "{option:?} {before} {part}");
+        }
     }
 
     #[test]

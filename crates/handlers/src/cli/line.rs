@@ -114,7 +114,8 @@ pub fn fill(groups: &[ArgumentGroup], values: &Values<'_>) -> Result<Vec<Arg>, R
 pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
     let mut line = Vec::with_capacity(elements.len() + 1);
     let dashes_at = dashes_at(elements, known);
-    let mut is_value = false;
+    // The option whose value comes next.
+    let mut option: Option<&str> = None;
     for (index, element) in elements.iter().enumerate() {
         if dashes_at == Some(index) {
             line.push("--".to_owned());
@@ -126,13 +127,25 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
             ));
         }
         let text = element.settle(known)?;
-        if let Some(why) = known.refuses_operand(&text).filter(|_| !is_value && element.begins_with_value()) {
+        if let Some(why) =
+            known.refuses_operand(&text).filter(|_| option.is_none() && element.begins_with_value())
+        {
             return Err(refused(
                 format!("`{element}` {why}"),
                 "begin the value with `http://` or `https://`",
             ));
         }
-        is_value = !is_value && element.as_literal().is_some_and(|literal| known.takes_next(literal));
+        let names_file = |(before, part): (String, &str)| known.refuses_file(option, (&before, part), &text);
+        if let Some(why) = element.filled_parts().into_iter().find_map(names_file) {
+            return Err(refused(
+                format!("`{element}` {why}"),
+                "write data as `name=value`, and no file's name",
+            ));
+        }
+        option = match option {
+            Some(_) => None,
+            None => element.as_literal().filter(|literal| known.takes_next(literal)),
+        };
         line.push(text);
     }
     too_many(line.len())?;
