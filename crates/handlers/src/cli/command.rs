@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::{
     ArgTemplate,
-    model::{CliHandler, CommandOutput, NamedTemplate, ToolSpec},
+    model::{Body, CliHandler, CommandOutput, Handler, NamedTemplate, ToolSpec},
 };
 
 use super::{
@@ -102,6 +102,23 @@ impl CliCommand {
             Some(why) => Err(why.clone()),
             None => CliTool::of(spec, CommandBody::Code(self), policy, host),
         }
+    }
+
+    /// Stands in for the arguments of a document that names this very command: whoever reads the document knows what runs.
+    pub(super) fn in_place_of_args(
+        self,
+        spec: Arc<ToolSpec>,
+        policy: &EffectivePolicy,
+        host: &CommandHost,
+    ) -> Result<CliTool, String> {
+        let command = &self.written.command;
+        let is_named = matches!(&spec.body, Body::Handler(Handler::Cli(cli)) if cli.command == *command);
+        if !is_named {
+            return Err(format!(
+                "the program runs `{command}` for it, and the document does not say so; write it as its `command`"
+            ));
+        }
+        self.into_tool(spec, policy, host)
     }
 
     pub(super) const fn written(&self) -> &CliHandler {

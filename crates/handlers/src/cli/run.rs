@@ -1,7 +1,7 @@
 //! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
 //! told in the gate's words.
 
-use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
 use serde_json::{Map, Value};
 use toolgate_egress::BodyGuard;
@@ -11,6 +11,7 @@ use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
 
 use super::{
+    command::CliCommand,
     launch::{Access, Bind, Launch, Order, Trace, WayOut},
     line,
     made::Watch,
@@ -35,6 +36,8 @@ pub struct CliHandlers {
     pub secrets: Arc<dyn SecretSource>,
     /// Looks through what commands send where it can be read.
     pub detector: Arc<Detector>,
+    /// Those that the program which embeds the gateway makes in code, by the names of their tools.
+    pub commands: BTreeMap<String, CliCommand>,
 }
 
 impl CliHandlers {
@@ -51,7 +54,12 @@ impl CliHandlers {
 
 impl Handlers for CliHandlers {
     fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
-        CliTool::new(Arc::clone(spec), policy, &self.host).map(|tool| self.runnable(tool))
+        let spec = Arc::clone(spec);
+        let tool = match self.commands.get(&spec.name) {
+            Some(command) => command.clone().in_place_of_args(spec, policy, &self.host)?,
+            None => CliTool::new(spec, policy, &self.host)?,
+        };
+        Ok(self.runnable(tool))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{os::unix::fs::symlink, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_gate::{Reason, Refusal};
+use toolgate_gate::{Handlers as _, Reason, Refusal};
 use toolgate_handlers::{Arg, CliCommand};
 
 use crate::world::{World, call, resolve, said};
@@ -136,6 +136,21 @@ fn variables_and_standard_input_are_templates() {
     is_not_loaded(CliCommand::new("cat").env("a-b", "x"), "not an environment variable");
     is_not_loaded(CliCommand::new("cat").stdin("{pth}"), "names no argument");
     is_not_loaded(CliCommand::new("cat").stdin("{path"), "no template");
+}
+
+#[test]
+fn a_gateway_takes_the_line_from_code_where_the_document_names_the_command() {
+    let world = World::new();
+    let (_, recorder) = world.recorded(DOCUMENT, said(""));
+    let mut handlers = world.handlers(Arc::clone(&recorder) as _);
+    handlers.commands.insert("log".to_owned(), log());
+    let (spec, policy) = resolve(DOCUMENT);
+    let why = handlers.prepare(&spec, &policy).err().unwrap();
+    assert!(why.contains("`git`") && why.contains("document"), "{why}");
+    let (spec, policy) = resolve(&DOCUMENT.replace("command: 'true'", "command: git"));
+    let tool = handlers.prepare(&spec, &policy).unwrap();
+    call(&tool, &json!({ "count": 3, "path": "src" })).unwrap();
+    assert_eq!(recorder.last().argv[..3], ["git", "log", "--max-count=3"]);
 }
 
 #[test]
