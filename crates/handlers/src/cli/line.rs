@@ -55,7 +55,9 @@ impl<'c> Values<'c> {
                     begins = text.ends_with(|end: char| end == '=' || end.is_whitespace());
                 }
                 ArgPart::Variable(name) => {
-                    let of_caller = self.given(name).filter(|_| !self.statics.contains_key(name));
+                    // A path becomes the one that was found, and begins with `/`.
+                    let is_callers = !self.statics.contains_key(name) && !self.paths.contains(name);
+                    let of_caller = self.given(name).filter(|_| is_callers);
                     let is_option = |text: &str| begins && text.starts_with('-');
                     if of_caller.and_then(Value::as_str).is_some_and(is_option) {
                         return Err(would_be_an_option(name));
