@@ -1,18 +1,18 @@
-//! A program of its own that calls a tool through all stages, with a policy in code.
+//! A program of its own that calls tools through all stages, with a policy and a command in code.
 //!
 //! `cargo run --package toolgate-host --example embed -- FOLDER`, where FOLDER is to keep the state.
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
-use serde_json::{Map, json};
-use toolgate::{Caller, Outcome, Toolgate, when};
+use serde_json::{Map, Value, json};
+use toolgate::{Arg, Caller, CliCommand, Outcome, Toolgate, when};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // First of all: tools run in processes that are this same program under another name.
     toolgate::run_if_worker();
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(call_a_tool())
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(call_tools())
 }
 
-async fn call_a_tool() -> Result<(), Box<dyn std::error::Error>> {
+async fn call_tools() -> Result<(), Box<dyn std::error::Error>> {
     let state = std::env::args().nth(1).ok_or("say where to keep the state")?;
     let short_texts = when(
         |_, _, arguments| {
@@ -20,16 +20,25 @@ async fn call_a_tool() -> Result<(), Box<dyn std::error::Error>> {
         },
         "texts have fewer than 100 bytes here",
     );
-    let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/embed/shout.json");
-    let toolgate = Toolgate::builder().state(state).tools(tools).policy(short_texts).build().await?;
+    let toolgate = Toolgate::builder()
+        .state(state)
+        .tools(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/embed/shout.json"))
+        .tools(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/embed/first_pages.yaml"))
+        .command("first_pages", first_pages())
+        .policy(short_texts)
+        .build()
+        .await?;
     toolgate.publish_all().await?;
 
     let caller = Caller::new::<String>("ann", []);
     println!("tools: {}", toolgate.list(&caller).join(", "));
-    for text in ["to be or not to be".to_owned(), "x".repeat(200)] {
-        let mut arguments = Map::new();
-        arguments.insert("text".to_owned(), json!(text));
-        match toolgate.call("shout", arguments, &caller).await {
+    for (tool, arguments) in [
+        ("shout", json!({ "text": "to be or not to be" })),
+        ("shout", json!({ "text": "x".repeat(200) })),
+        ("first_pages", json!({ "text": "one\ntwo\nthree\n", "pages": 1 })),
+    ] {
+        let arguments: Map<String, Value> = serde_json::from_value(arguments)?;
+        match toolgate.call(tool, arguments, &caller).await {
             Outcome::Released(end) => println!("released: {}", end.value),
             Outcome::Refused(end) => println!("refused: {}: {}", end.reason, end.to_caller),
             other => println!("{other:?}"),
@@ -38,4 +47,12 @@ async fn call_a_tool() -> Result<(), Box<dyn std::error::Error>> {
     toolgate.deliver_alerts().await;
     toolgate.close()?;
     Ok(())
+}
+
+/// The document says what the arguments of a call are and what the command may do; its line is made here.
+fn first_pages() -> CliCommand {
+    CliCommand::new("head").stdin("{text}").args(|input| {
+        let lines = input.get("pages").and_then(Value::as_u64).map(|pages| json!(pages * 2));
+        vec![Arg::option_value("--lines=", lines.as_ref())]
+    })
 }

@@ -1,6 +1,6 @@
 //! What is needed to run a tool from the command line? A small pool, a way out, and the tool made ready.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -102,6 +102,7 @@ impl Runner {
                 },
                 secrets: Arc::new(EnvironmentSecrets),
                 detector,
+                commands: BTreeMap::new(),
             },
         })
     }

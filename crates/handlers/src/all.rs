@@ -27,6 +27,9 @@ impl ToolHandlers {
 
 impl Handlers for ToolHandlers {
     fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
+        if self.cli.commands.contains_key(&spec.name) {
+            return self.cli.prepare(spec, policy);
+        }
         match &spec.body {
             Body::JavaScript { .. } => self.js.prepare(spec, policy),
             Body::Handler(Handler::Cli(_)) => self.cli.prepare(spec, policy),

@@ -2,7 +2,9 @@
 
 mod arg;
 mod command;
+mod embedded;
 mod environment;
+mod file_values;
 mod glued;
 mod hidden;
 mod known;

@@ -7,6 +7,7 @@ use std::{
 
 use toolgate_config::{Config, Overrides, model::ApprovalDefault};
 use toolgate_gate::Observer;
+use toolgate_handlers::CliCommand;
 use toolgate_policy::ToolPolicy;
 
 use crate::open::{Extras, OpenError, Toolgate};
@@ -69,6 +70,14 @@ impl Builder {
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.extras.observer = Some(observer);
+        self
+    }
+
+    /// The command of the tool of this name, with arguments that are made in code. Its document is among `tools`, names the same
+    /// command, and says everything else: what the arguments of a call are, and what the command may do. May be repeated.
+    #[must_use]
+    pub fn command(mut self, tool: impl Into<String>, command: CliCommand) -> Self {
+        self.extras.commands.insert(tool.into(), command);
         self
     }
 

@@ -1,6 +1,6 @@
 //! How are tools run here? A pool of workers for JavaScript, jails and containers for commands, as the configuration says.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use toolgate_config::{
     Config,
@@ -8,21 +8,23 @@ use toolgate_config::{
 };
 use toolgate_egress::Egress;
 use toolgate_handlers::{
-    AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    Places, ToolHandlers,
+    AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
+    JsHandlers, JsRunner, Places, ToolHandlers,
 };
 use toolgate_sandbox::{CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required};
 use toolgate_secrets::Detector;
 
 use crate::{
-    OpenError,
+    OpenError, catalog,
     commands::{Commands, Container},
+    load::Loaded,
 };
 
 pub fn open_handlers(
     config: &Config,
     egress: Egress,
     detector: &Arc<Detector>,
+    made_in_code: BTreeMap<String, CliCommand>,
 ) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
     let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
@@ -80,8 +82,60 @@ pub fn open_handlers(
         },
         secrets: Arc::new(EnvironmentSecrets),
         detector: Arc::clone(detector),
+        commands: made_in_code,
     };
     Ok(ToolHandlers { js, cli })
 }
 
+/// What a shipped tool runs was reviewed, and no program puts something else in its place.
+pub fn check_own<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), OpenError> {
+    match names.find(|name| catalog::is_reserved(name)) {
+        Some(name) => Err(OpenError {
+            part: "commands",
+            problem: format!("`{name}` is the name of a shipped tool; give yours a name of its own"),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A command in code for a tool that no document describes would never be called, and nobody would notice.
+pub fn check_described<'n>(
+    mut names: impl Iterator<Item = &'n String>,
+    loaded: &Loaded,
+) -> Result<(), OpenError> {
+    let is_described = |name: &String| loaded.tools.iter().any(|tool| tool.name == *name);
+    match names.find(|name| !is_described(name)) {
+        Some(name) => {
+            Err(OpenError { part: "commands", problem: format!("no document describes a tool `{name}`") })
+        }
+        None => Ok(()),
+    }
+}
+
 const CPU_SECONDS: u64 = 3_600;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Origin, Surveyed};
+
+    #[test]
+    fn a_command_in_code_belongs_to_a_tool_of_the_programs_own() {
+        let own = "pages".to_owned();
+        assert!(check_own([&own].into_iter()).is_ok());
+        for shipped in ["git_log", "Bash"] {
+            let problem = check_own([&own, &shipped.to_owned()].into_iter()).unwrap_err().problem;
+            assert!(problem.contains(shipped), "{problem}");
+        }
+        let mut loaded = Loaded::default();
+        assert!(check_described([&own].into_iter(), &loaded).unwrap_err().problem.contains("pages"));
+        // One that cannot be loaded is described all the same; why not is told elsewhere.
+        loaded.tools.push(Surveyed {
+            name: own.clone(),
+            origin: Origin::File(PathBuf::from("pages.yaml")),
+            candidate: Err("its command is not installed".to_owned()),
+            is_exposed: false,
+        });
+        assert!(check_described([&own].into_iter(), &loaded).is_ok());
+    }
+}

@@ -30,7 +30,9 @@ pub use open::{Extras, OpenError, Toolgate, open_egress, open_state};
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use toolgate_config::Config;
 pub use toolgate_gate::{Gate, Outcome, Reason};
+pub use toolgate_handlers::{Arg, CliCommand};
 pub use toolgate_policy::{ALLOW_ALL, Caller, DENY_ALL, Ruling, ToolPolicy, allow_list, deny_list, when};
+pub use toolgate_spec::model::CommandOutput;
 
 /// Turns this process into a worker or a jailer if it was started as one. To be called first in `main`, before any thread
 /// exists: tools run in processes that are this same program under another name.

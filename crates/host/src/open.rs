@@ -1,6 +1,7 @@
 //! How is a gateway put together? From one configuration, in one place, refusing at the first part that is not in order.
 
 use std::{
+    collections::BTreeMap,
     fmt, io,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -18,7 +19,7 @@ use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
     Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
 };
-use toolgate_handlers::{Places, ToolHandlers};
+use toolgate_handlers::{CliCommand, Places, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
 use toolgate_store::{Limits as QueueLimits, State};
@@ -29,7 +30,7 @@ use crate::{
     catalog,
     decisions::recorded_queue,
     detector::open_detector,
-    handlers::open_handlers,
+    handlers::{check_described, check_own, open_handlers},
     journal::FileJournal,
     journals::{Writes, open_journal},
     load::{self, Loaded, Problem},
@@ -56,13 +57,20 @@ pub struct Extras {
     pub policy: Arc<dyn ToolPolicy>,
     /// Told of every call that has ended.
     pub observer: Option<Arc<dyn Observer>>,
+    /// Commands whose arguments are made in code, by the names of their tools.
+    pub commands: BTreeMap<String, CliCommand>,
     /// A journal has one writer at a time, so commands beside a running gateway have one of their own.
     pub writes: Writes,
 }
 
 impl Default for Extras {
     fn default() -> Self {
-        Self { policy: Arc::new(ALLOW_ALL), observer: None, writes: Writes::Gateway }
+        Self {
+            policy: Arc::new(ALLOW_ALL),
+            observer: None,
+            commands: BTreeMap::new(),
+            writes: Writes::Gateway,
+        }
     }
 }
 
@@ -88,11 +96,12 @@ impl Toolgate {
 
     /// Puts everything in place and loads the tools. Needs a runtime of tokio, for workers are watched on it.
     pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
+        check_own(extras.commands.keys())?;
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.writes)?;
         let egress = open_egress()?;
         let detector = open_detector(&config)?;
-        let handlers = Arc::new(open_handlers(&config, egress.clone(), &detector)?);
+        let handlers = Arc::new(open_handlers(&config, egress.clone(), &detector, extras.commands)?);
         let workshop = workshop(&config, &handlers, &state)?;
         let parts = gate_parts(&config, &journal, &state, detector);
         let (alerts, observer) = open_alerts(&config, &egress, &journal, extras.observer)?;
@@ -118,6 +127,7 @@ impl Toolgate {
         }
         // What is sound is served from the start; what is not is told.
         let loaded = toolgate.load_and_try().await;
+        check_described(toolgate.handlers.cli.commands.keys(), &loaded)?;
         toolgate.put_in_force(loaded, &toolgate.config())?;
         Ok(toolgate)
     }

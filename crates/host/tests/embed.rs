@@ -4,18 +4,19 @@
 use std::{path::PathBuf, process::Command};
 
 #[test]
-fn the_example_calls_a_tool_and_is_refused_by_its_own_policy() {
+fn the_example_calls_its_tools_and_is_refused_by_its_own_policy() {
     let state = tempfile::tempdir().unwrap();
     let output = Command::new(example("embed")).arg(state.path().join("state")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines[0], "tools: shout");
+    assert_eq!(lines[0], "tools: shout, first_pages");
     assert_eq!(lines[1], "released: \"TO BE OR NOT TO BE\"");
     assert_eq!(
         lines[2],
         "refused: decide.policy_forbids: a policy forbids this call: texts have fewer than 100 bytes here"
     );
+    assert_eq!(lines[3], r#"released: "one\ntwo\n""#);
     let verified = toolgate_audit::verify(&state.path().join("state/journal"), None, None);
     assert!(verified.is_clean(), "{:?}", verified.findings);
 }

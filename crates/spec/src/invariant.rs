@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use file::bundle;
 pub(crate) use manifest::check_capability;
-pub use manifest::{loads_code, refuse_program_file, starts_other_programs};
+pub use manifest::{decides_what_runs, loads_code, refuse_program_file, starts_other_programs};
 pub(crate) use numbers::wide_numbers;
 
 use crate::{Code, Finding, Pointer, model::ToolSpec};

@@ -41,7 +41,8 @@ impl Arg {
         Self::option_value("", value)
     }
 
-    /// A value glued to its option, such as `--max-count=` or `-n`.
+    /// A value glued to its option: `--max-count=`, or a letter that the command is known to take a value with, such as `-m` of
+    /// `grep`. After another letter only digits pass, unless `with_dashes` says that the letter takes a value.
     pub fn option_value<'v>(option: &'static str, value: impl Into<Option<&'v Value>>) -> Self {
         // What is missing or no plain value is empty, and refused as such.
         let text = value.into().and_then(text_of).unwrap_or_default();
@@ -53,7 +54,7 @@ impl Arg {
         )
     }
 
-    /// The value may begin with `-`: the command does not take it for an option here.
+    /// The value may begin with `-`, or follow a letter: the command does not take it for an option here.
     #[must_use]
     pub fn with_dashes(mut self) -> Self {
         self.dashes = Dashes::Meant;
@@ -96,6 +97,29 @@ impl Arg {
         Ok(text)
     }
 
+    /// For an element that code made, of which there is no template to look at before: is the option all the author's?
+    pub(super) fn check_option(&self, known: &Known) -> Result<(), Refusal> {
+        let [ArgText::Author(start), ArgText::Caller { text, .. }] = self.parts.as_slice() else {
+            return Ok(());
+        };
+        let Some(option) = start.strip_prefix('-') else { return Ok(()) };
+        // `-name=` is how some programs write their words.
+        let is_named = option.find('=').is_some_and(|end| end > 1);
+        let is_vouched_for = self.dashes == Dashes::Meant || text.bytes().all(|sign| sign.is_ascii_digit());
+        let is_unknown = !option.is_empty() && !known.ends_options_at_dashes();
+        let is_the_authors = match option.strip_prefix('-') {
+            Some(_) => is_named,
+            None => known.takes_rest(start) || (is_unknown && (is_named || is_vouched_for)),
+        };
+        if is_the_authors {
+            return Ok(());
+        }
+        Err(refused(
+            format!("`{self}` lets the caller choose options: what follows `{start}` may be more of them"),
+            "the author writes the option out with `=`, or as an element of its own",
+        ))
+    }
+
     /// Does it stand on its own, with something in it that a caller chose?
     pub(super) fn is_filled_operand(&self) -> bool {
         let begins_as_option =
@@ -105,6 +129,22 @@ impl Arg {
 
     pub(super) fn is_filled(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, ArgText::Caller { .. }))
+    }
+
+    /// What callers chose, each with what stands before it.
+    pub(super) fn filled_parts(&self) -> Vec<(String, &str)> {
+        let (mut before, mut filled) = (String::new(), Vec::new());
+        for part in &self.parts {
+            let text = match part {
+                ArgText::Author(text) => text,
+                ArgText::Caller { text, .. } => {
+                    filled.push((before.clone(), text.as_str()));
+                    text
+                }
+            };
+            before.push_str(text);
+        }
+        filled
     }
 
     pub(super) fn begins_with_value(&self) -> bool {
@@ -172,7 +212,7 @@ pub(super) fn check_text(name: &str, value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn would_be_an_option(name: &str) -> Refusal {
+pub(super) fn would_be_an_option(name: &str) -> Refusal {
     refused(
         format!("`{name}` begins with `-`, and would be taken for an option"),
         "begin the value with something else; a file is named `./-x`",

@@ -4,7 +4,10 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 use toolgate_policy::EffectivePolicy;
-use toolgate_spec::model::{CommandOutput, ToolSpec};
+use toolgate_spec::{
+    ArgTemplate,
+    model::{Body, CliHandler, CommandOutput, Handler, NamedTemplate, ToolSpec},
+};
 
 use super::{
     arg::Arg,
@@ -25,23 +28,26 @@ type Elements = dyn Fn(&Map<String, Value>) -> Vec<Arg> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct CliCommand {
-    command: String,
+    /// What a manifest would say, without the arguments.
+    written: CliHandler,
     elements: Arc<Elements>,
-    cwd: Option<String>,
-    timeout_ms: Option<u64>,
-    output: CommandOutput,
+    /// The first template that is none.
+    broken: Option<String>,
 }
 
 impl CliCommand {
     /// An absolute path, or a bare name that is found once.
     pub fn new(command: &'static str) -> Self {
-        Self {
+        let written = CliHandler {
             command: command.to_owned(),
-            elements: Arc::new(|_| Vec::new()),
+            args: Vec::new(),
+            stdin: None,
             cwd: None,
+            env: Vec::new(),
             timeout_ms: None,
             output: CommandOutput::Text,
-        }
+        };
+        Self { written, elements: Arc::new(|_| Vec::new()), broken: None }
     }
 
     #[must_use]
@@ -53,19 +59,35 @@ impl CliCommand {
     /// Absolute, or below `$WORKSPACE` or `$HOME`.
     #[must_use]
     pub fn cwd(mut self, folder: &'static str) -> Self {
-        self.cwd = Some(folder.to_owned());
+        self.written.cwd = Some(folder.to_owned());
+        self
+    }
+
+    /// A variable and a template for it, as in a manifest: `{name}` stands for an argument or a static variable. Without the
+    /// argument that is the whole of it, the variable is left out.
+    #[must_use]
+    pub fn env(mut self, name: &'static str, template: &'static str) -> Self {
+        let value = self.template(template);
+        self.written.env.push(NamedTemplate { name: name.to_owned(), value });
+        self
+    }
+
+    /// A template for standard input.
+    #[must_use]
+    pub fn stdin(mut self, template: &'static str) -> Self {
+        self.written.stdin = Some(self.template(template));
         self
     }
 
     #[must_use]
     pub fn timeout_ms(mut self, timeout: u64) -> Self {
-        self.timeout_ms = Some(timeout);
+        self.written.timeout_ms = Some(timeout);
         self
     }
 
     #[must_use]
     pub fn output(mut self, output: CommandOutput) -> Self {
-        self.output = output;
+        self.written.output = output;
         self
     }
 
@@ -76,32 +98,47 @@ impl CliCommand {
         policy: &EffectivePolicy,
         host: &CommandHost,
     ) -> Result<CliTool, String> {
-        CliTool::of(spec, CommandBody::Code(self), policy, host)
+        match &self.broken {
+            Some(why) => Err(why.clone()),
+            None => CliTool::of(spec, CommandBody::Code(self), policy, host),
+        }
     }
 
-    pub(super) fn command(&self) -> &str {
-        &self.command
+    /// Stands in for the arguments of a document that names this very command: whoever reads the document knows what runs.
+    pub(super) fn in_place_of_args(
+        self,
+        spec: Arc<ToolSpec>,
+        policy: &EffectivePolicy,
+        host: &CommandHost,
+    ) -> Result<CliTool, String> {
+        let command = &self.written.command;
+        let is_named = matches!(&spec.body, Body::Handler(Handler::Cli(cli)) if cli.command == *command);
+        if !is_named {
+            return Err(format!(
+                "the program runs `{command}` for it, and the document does not say so; write it as its `command`"
+            ));
+        }
+        self.into_tool(spec, policy, host)
+    }
+
+    pub(super) const fn written(&self) -> &CliHandler {
+        &self.written
     }
 
     pub(super) fn elements(&self, arguments: &Map<String, Value>) -> Vec<Arg> {
         (self.elements)(arguments)
     }
 
-    pub(super) fn folder(&self) -> Option<&str> {
-        self.cwd.as_deref()
-    }
-
-    pub(super) const fn time(&self) -> Option<u64> {
-        self.timeout_ms
-    }
-
-    pub(super) const fn reads(&self) -> &CommandOutput {
-        &self.output
+    fn template(&mut self, text: &str) -> ArgTemplate {
+        ArgTemplate::parse(text).unwrap_or_else(|why| {
+            self.broken.get_or_insert(format!("`{text}` is no template: {why}"));
+            ArgTemplate::default()
+        })
     }
 }
 
 impl fmt::Debug for CliCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CliCommand").field("command", &self.command).finish_non_exhaustive()
+        f.debug_struct("CliCommand").field("command", &self.written.command).finish_non_exhaustive()
     }
 }

@@ -17,24 +17,27 @@ pub fn check(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> Res
     let input = project::input_schema(spec).map_err(|error| error.to_string())?;
     let statics = spec.effective_statics();
     for (list, argument) in cli.args.iter().flat_map(with_list) {
-        let [ArgPart::Literal(start), ArgPart::Variable(name), ..] = argument.template.parts() else {
+        let [ArgPart::Literal(start), ArgPart::Variable(_), ..] = argument.template.parts() else {
             continue;
         };
-        let is_operators = statics.iter().any(|variable| variable.name == *name);
-        if argument.may_be_option || !is_short_group(start) || is_operators {
+        if argument.may_be_option || !is_short_group(start) {
             continue;
         }
-        let of_list = list.filter(|_| name == ITEM);
-        let property = of_list.unwrap_or(name);
-        let schema = input.get("properties").and_then(|properties| properties.get(property));
-        let schema = if of_list.is_some() { schema.and_then(|list| list.get("items")) } else { schema };
-        // A path becomes the one that was found, and begins with `/`.
-        if !paths.contains(property) && !schema.is_some_and(is_bounded) {
-            return Err(format!(
-                "`{}` may take what follows `{start}` for more options, so `{}` lets the caller choose them; write two arguments, bound `{property}` by `enum` or a pattern of digits, or say `allowOption: true`",
-                cli.command,
-                argument.template.text()
-            ));
+        // All of them: after `5`, a digit or two, the group goes on.
+        for name in argument.template.names() {
+            let is_operators = statics.iter().any(|variable| variable.name == *name);
+            let of_list = list.filter(|_| name == ITEM).map(String::as_str);
+            let property = of_list.unwrap_or(name);
+            let schema = input.get("properties").and_then(|properties| properties.get(property));
+            let schema = if of_list.is_some() { schema.and_then(|list| list.get("items")) } else { schema };
+            // A path becomes the one that was found, and begins with `/`.
+            if !is_operators && !paths.contains(property) && !schema.is_some_and(is_bounded) {
+                return Err(format!(
+                    "`{}` may take what follows `{start}` for more options, so `{}` lets the caller choose them; write two arguments, bound `{property}` by `enum` or a pattern of digits, or say `allowOption: true`",
+                    cli.command,
+                    argument.template.text()
+                ));
+            }
         }
     }
     Ok(())

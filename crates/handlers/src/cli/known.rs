@@ -3,6 +3,8 @@
 
 use std::net::Ipv6Addr;
 
+use super::file_values::{self, FileValue, Filled};
+
 /// A program's habits, by the family that its name belongs to. Of most programs nothing is known.
 #[derive(Debug)]
 pub struct Known {
@@ -12,6 +14,8 @@ pub struct Known {
     letters: &'static str,
     words: &'static [&'static str],
     marks: Marks,
+    /// Options of which some values are the names of files.
+    files: &'static [FileValue],
     first: FirstElement,
     operands: Operands,
     lines: Lines,
@@ -72,14 +76,24 @@ enum Lines {
 }
 
 impl Known {
-    /// By the name that the program is called by: `/usr/bin/python3.12` is a `python`.
-    pub fn of(command: &str) -> &'static Self {
+    /// By the name that the program is called by and by that of the file which links lead to: `slogin` is an `ssh`. `None`
+    /// where the two are known for different ways: one of them is wrong, and nobody knows which.
+    pub fn of(command: &str, file_name: &str) -> Option<&'static Self> {
+        match (Self::by_name(command), Self::by_name(file_name)) {
+            (Some(called), Some(found)) => std::ptr::eq(called, found).then_some(called),
+            (Some(known), None) | (None, Some(known)) => Some(known),
+            (None, None) => Some(&UNKNOWN),
+        }
+    }
+
+    /// `/usr/bin/python3.12` is a `python`.
+    fn by_name(command: &str) -> Option<&'static Self> {
         let name = command.rsplit('/').next().unwrap_or_default();
         let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
         let is_named = |known: &&Known| {
             known.names.iter().any(|one| one.eq_ignore_ascii_case(name) || one.eq_ignore_ascii_case(family))
         };
-        PROGRAMS.iter().find(is_named).unwrap_or(&UNKNOWN)
+        PROGRAMS.iter().find(is_named)
     }
 
     pub fn ends_options_at_dashes(&self) -> bool {
@@ -95,6 +109,14 @@ impl Known {
         let letters = option.strip_prefix('-').unwrap_or_default();
         let taking = letters.find(|letter| self.letters.contains(letter));
         taking.is_some_and(|at| at + 1 == letters.len())
+    }
+
+    /// Is there a letter in this group that takes the rest of the element for its value?
+    pub fn takes_rest(&self, option: &str) -> bool {
+        let letters = option.strip_prefix('-').and_then(|letters| letters.split('=').next());
+        letters.is_some_and(|letters| {
+            !letters.starts_with('-') && letters.contains(|letter| self.letters.contains(letter))
+        })
     }
 
     /// Would what a caller glues to this literal be more letters, each an option?
@@ -122,6 +144,34 @@ impl Known {
                 Some(format!("contains `{}`, {why}", other.escape_debug()))
             }
         }
+    }
+
+    /// Why what a caller chose names a file: `part` of an element after `before`, as the value of `option` or with the option in
+    /// the same element.
+    pub fn refuses_file(
+        &self,
+        option: Option<&str>,
+        (before, part): (&str, &str),
+        element: &str,
+    ) -> Option<&'static str> {
+        let (option, whole) = match option {
+            Some(option) => (self.option_of(option)?.0, element),
+            None => self.option_of(element)?,
+        };
+        let rule = self.files.iter().find(|rule| rule.options.contains(&option))?;
+        let of_option = element.len() - whole.len();
+        let filled = Filled { before: before.get(of_option..).unwrap_or_default(), part, whole };
+        (rule.is_in)(&filled).then_some(rule.why)
+    }
+
+    /// The letter or word of an option that takes a value, and what of the value stands in the same element.
+    fn option_of<'e>(&self, element: &'e str) -> Option<(&'e str, &'e str)> {
+        if let Some(word) = element.strip_prefix("--") {
+            return Some(word.split_once('=').unwrap_or((word, "")));
+        }
+        let letters = element.strip_prefix('-')?;
+        let at = letters.find(|letter| self.letters.contains(letter))?;
+        Some((letters.get(at..=at)?, letters.get(at + 1..)?))
     }
 
     /// Why an operand that begins with a caller's value would lead somewhere else than to a web server.
@@ -173,6 +223,7 @@ const UNKNOWN: Known = Known {
     letters: "",
     words: &[],
     marks: Marks::None,
+    files: &[],
     first: FirstElement::LikeOthers,
     operands: Operands::Anything,
     lines: Lines::One,
@@ -345,6 +396,7 @@ static PROGRAMS: [Known; 32] = [
     },
     Known {
         operands: Operands::Urls,
+        files: &file_values::CURL,
         letters: "ACDEFHKPQTUXYbcdemortuwxyz",
         words: &[
             "config",
@@ -378,6 +430,7 @@ static PROGRAMS: [Known; 32] = [
             "url-query",
             "user",
             "user-agent",
+            "variable",
             "write-out",
         ],
         ..with_marks(&["curl"], NAMES_A_FILE)
@@ -414,67 +467,4 @@ static PROGRAMS: [Known; 32] = [
 ];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_known_by_its_name_with_or_without_a_version() {
-        for name in ["tar", "/usr/bin/tar", "tar-1.35", "TAR"] {
-            assert!(Known::of(name).reads_first_as_options(), "{name}");
-        }
-        assert!(Known::of("base64").ends_options_at_dashes());
-        assert!(Known::of("sha256sum").ends_options_at_dashes());
-        for name in ["", "/", "tarot", "git", "echo"] {
-            assert!(!Known::of(name).ends_options_at_dashes() && !Known::of(name).reads_first_as_options());
-        }
-    }
-
-    #[test]
-    fn each_program_is_told_of_once() {
-        let mut names: Vec<&str> = PROGRAMS.iter().flat_map(|known| known.names).copied().collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn a_url_that_a_caller_begins_leads_to_a_web_server() {
-        let curl = Known::of("curl");
-        for url in ["http://a/b", "HTTPS://a", "a", "a.b:80/c?d=e:/f", "[::1]:80/a", "http://{a,b}/[1-9]"] {
-            assert_eq!(curl.refuses_operand(url), None, "{url}");
-        }
-        for url in [
-            "file:///a",
-            "file:/a",
-            "FILE:///a",
-            " file:///a",
-            "gopher://a/_b",
-            "dict://a/d",
-            "{file,x}:///a",
-            "[f-f]ile:///a",
-            "f{ile:///a,x}",
-            "{/,file:/a}",
-            "[f-f]x",
-            "https{:,}//a",
-        ] {
-            assert!(curl.refuses_operand(url).is_some(), "{url}");
-        }
-        assert_eq!(Known::of("git").refuses_operand("file:///a"), None);
-        assert!(curl.takes_next("-sd") && curl.takes_next("--data") && !curl.takes_next("-sS"));
-        assert!(!curl.takes_next("--url") && !curl.takes_next("--silent"));
-    }
-
-    #[test]
-    fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
-        let grep = Known::of("grep");
-        for option in ["-e", "-rne", "-m", "--regexp", "--max-count"] {
-            assert!(grep.takes_next(option), "{option}");
-        }
-        for option in ["-r", "-m5", "-en", "--regexp=x", "--recursive", "-", "--", "x"] {
-            assert!(!grep.takes_next(option), "{option}");
-        }
-        assert!(!grep.glues_options("-m") && !grep.glues_options("-rm") && !grep.glues_options("--x="));
-        assert!(grep.glues_options("-r"));
-    }
-}
+mod tests;

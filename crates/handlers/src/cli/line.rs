@@ -11,7 +11,7 @@ use toolgate_spec::{
 };
 
 use super::{
-    arg::{Arg, ArgText, Dashes, refused, text_of},
+    arg::{Arg, ArgText, Dashes, refused, text_of, would_be_an_option},
     known::Known,
 };
 use crate::survey::CallGrants;
@@ -39,6 +39,31 @@ impl<'c> Values<'c> {
         for name in template.names() {
             if let Some(value) = self.given(name).filter(|_| !self.statics.contains_key(name)) {
                 super::arg::check_text(name, &self.text(name, value)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a variable. Programs read options out of variables too, of names that nobody has listed, so what begins one,
+    /// or a setting or word in it, is no option. A number is none.
+    pub fn check_variable(&self, template: &ArgTemplate) -> Result<(), Refusal> {
+        self.check(template)?;
+        let mut begins = true;
+        for part in template.parts() {
+            match part {
+                ArgPart::Literal(text) => {
+                    begins = text.ends_with(|end: char| end == '=' || end.is_whitespace());
+                }
+                ArgPart::Variable(name) => {
+                    // A path becomes the one that was found, and begins with `/`.
+                    let is_callers = !self.statics.contains_key(name) && !self.paths.contains(name);
+                    let of_caller = self.given(name).filter(|_| is_callers);
+                    let is_option = |text: &str| begins && text.starts_with('-');
+                    if of_caller.and_then(Value::as_str).is_some_and(is_option) {
+                        return Err(would_be_an_option(name));
+                    }
+                    begins = false;
+                }
             }
         }
         Ok(())
@@ -91,7 +116,8 @@ pub fn fill(groups: &[ArgumentGroup], values: &Values<'_>) -> Result<Vec<Arg>, R
 pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
     let mut line = Vec::with_capacity(elements.len() + 1);
     let dashes_at = dashes_at(elements, known);
-    let mut is_value = false;
+    // The option whose value comes next.
+    let mut option: Option<&str> = None;
     for (index, element) in elements.iter().enumerate() {
         if dashes_at == Some(index) {
             line.push("--".to_owned());
@@ -103,13 +129,25 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
             ));
         }
         let text = element.settle(known)?;
-        if let Some(why) = known.refuses_operand(&text).filter(|_| !is_value && element.begins_with_value()) {
+        if let Some(why) =
+            known.refuses_operand(&text).filter(|_| option.is_none() && element.begins_with_value())
+        {
             return Err(refused(
                 format!("`{element}` {why}"),
                 "begin the value with `http://` or `https://`",
             ));
         }
-        is_value = !is_value && element.as_literal().is_some_and(|literal| known.takes_next(literal));
+        let names_file = |(before, part): (String, &str)| known.refuses_file(option, (&before, part), &text);
+        if let Some(why) = element.filled_parts().into_iter().find_map(names_file) {
+            return Err(refused(
+                format!("`{element}` {why}"),
+                "write data as `name=value`, and no file's name",
+            ));
+        }
+        option = match option {
+            Some(_) => None,
+            None => element.as_literal().filter(|literal| known.takes_next(literal)),
+        };
         line.push(text);
     }
     too_many(line.len())?;

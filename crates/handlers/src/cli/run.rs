@@ -1,7 +1,7 @@
 //! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
 //! told in the gate's words.
 
-use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
 use serde_json::{Map, Value};
 use toolgate_egress::BodyGuard;
@@ -11,6 +11,7 @@ use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
 
 use super::{
+    command::CliCommand,
     environment,
     launch::{Access, Bind, Launch, Order, Trace, WayOut},
     line,
@@ -18,7 +19,7 @@ use super::{
     report::{self, Problem},
     statics,
     statics::Statics,
-    tool::{CliTool, CommandBody, CommandHost, Settled},
+    tool::{CliTool, CommandHost, Settled},
     unseen::Unseen,
     view::View,
 };
@@ -36,6 +37,8 @@ pub struct CliHandlers {
     pub secrets: Arc<dyn SecretSource>,
     /// Looks through what commands send where it can be read.
     pub detector: Arc<Detector>,
+    /// Those that the program which embeds the gateway makes in code, by the names of their tools.
+    pub commands: BTreeMap<String, CliCommand>,
 }
 
 impl CliHandlers {
@@ -55,7 +58,11 @@ impl CliHandlers {
 
 impl Handlers for CliHandlers {
     fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
-        let tool = CliTool::new(Arc::clone(spec), policy, &self.host)?;
+        let spec = Arc::clone(spec);
+        let tool = match self.commands.get(&spec.name) {
+            Some(command) => command.clone().in_place_of_args(spec, policy, &self.host)?,
+            None => CliTool::new(spec, policy, &self.host)?,
+        };
         environment::check_values(&policy.execution, &tool.environment, &self.detector)?;
         Ok(self.runnable(tool))
     }
@@ -113,15 +120,14 @@ async fn order(
     let unfilled = |refusal: Refusal| Problem { reason: Reason::CommandFailed, message: refusal.message };
     let mut env = tool.environment.clone();
     let mut stdin = Vec::new();
-    if let CommandBody::Manifest(cli) = &tool.body {
-        for variable in &cli.env {
-            if let Some(text) = line::text(&variable.value, &values).map_err(unfilled)? {
-                env.insert(variable.name.clone(), OsString::from(text));
-            }
+    let written = tool.body.written();
+    for variable in &written.env {
+        if let Some(text) = line::text(&variable.value, &values).map_err(unfilled)? {
+            env.insert(variable.name.clone(), OsString::from(text));
         }
-        if let Some(template) = &cli.stdin {
-            stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
-        }
+    }
+    if let Some(template) = &written.stdin {
+        stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
     }
     let view = view(tool, settled).await?;
     let mut binds = view.binds;

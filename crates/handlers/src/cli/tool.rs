@@ -16,14 +16,14 @@ use toolgate_policy::{EffectivePolicy, Origin};
 use toolgate_spec::{
     ArgPart,
     model::{
-        ApprovalLevel, Argument, ArgumentGroup, Body, CliHandler, CommandOutput, Handler, NetworkMode,
-        SandboxKind, ToolSpec,
+        ApprovalLevel, Argument, ArgumentGroup, Body, CliHandler, Handler, NetworkMode, SandboxKind, ToolSpec,
     },
 };
 
 use super::{
     arg::refused,
     command::CliCommand,
+    embedded,
     environment::{self, GatewayEnvironment},
     glued,
     known::Known,
@@ -98,40 +98,44 @@ impl CliTool {
         policy: &EffectivePolicy,
         host: &CommandHost,
     ) -> Result<Self, String> {
+        let written = body.written();
         let find = match policy.execution.sandbox.value {
             SandboxKind::Container => Program::in_image,
             SandboxKind::Process | SandboxKind::None => Program::find,
         };
-        let program = find(body.command(), &host.allowed, &open_folders(policy, &host.places))?;
-        let known = Known::of(&program.name);
+        let program = find(&written.command, &host.allowed, &open_folders(policy, &host.places))?;
+        let known = known_ways(&program)?;
         check_way_out(policy)?;
         let surveyor = Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command();
         let paths = paths::names(&spec, &surveyor)?;
-        if let CommandBody::Manifest(cli) = &body {
-            check_program(cli, &program)?;
-            check_shell(&cli.command, policy)?;
-            check_elements(cli, known)?;
-            if !known.ends_options_at_dashes() {
-                glued::check(cli, &spec, &paths)?;
+        check_program(written, &program)?;
+        check_shell(&written.command, policy)?;
+        match &body {
+            CommandBody::Manifest(cli) => {
+                check_elements(cli, known)?;
+                if !known.ends_options_at_dashes() {
+                    glued::check(cli, &spec, &paths)?;
+                }
+                check_secrets(cli, &spec)?;
             }
-            check_secrets(cli, &spec)?;
+            CommandBody::Code(_) => embedded::check(written, &spec)?,
         }
         let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
         let has_network = policy.network.mode.value != NetworkMode::Blocked;
         let shape = if spec.governance.output.is_some() { Shape::Object } else { Shape::Free };
-        let deadline = body
-            .timeout_ms()
+        let deadline = written
+            .timeout_ms
             .unwrap_or(DEFAULT_TIMEOUT_MS)
             .min(policy.execution.timeout_ms.value)
             .min(MOST_TIMEOUT_MS);
         Ok(Self {
-            view: Arc::new(ViewPlan::new(policy, &host.places, body.cwd(), names_paths)?),
+            view: Arc::new(ViewPlan::new(policy, &host.places, written.cwd.as_deref(), names_paths)?),
             environment: environment::base(&policy.execution, &host.environment)?,
             network: has_network.then(|| grants::rules(&policy.network)),
             sandbox: policy.execution.sandbox.value,
             limits: limits(policy, deadline),
             deadline: Duration::from_millis(deadline),
-            reader: Reader::new(body.output(), shape)?,
+            reader: Reader::new(&written.output, shape)?,
             surveyor,
             literals: statics::literals(&spec),
             paths,
@@ -152,15 +156,21 @@ impl CliTool {
             return Err(refused(message, "name a folder above them, or fewer"));
         }
         let values = self.values(&self.literals, arguments, granted);
+        let written = self.body.written();
+        // Only whether they can be filled in; secrets are looked up when it runs.
+        for variable in &written.env {
+            values.check_variable(&variable.value)?;
+        }
+        if let Some(template) = &written.stdin {
+            values.check(template)?;
+        }
         let elements = match &self.body {
-            CommandBody::Manifest(cli) => {
-                // Only whether they can be filled in; secrets are looked up when it runs.
-                for template in cli.env.iter().map(|variable| &variable.value).chain(&cli.stdin) {
-                    values.check(template)?;
-                }
-                line::fill(&cli.args, &values)?
+            CommandBody::Manifest(cli) => line::fill(&cli.args, &values)?,
+            CommandBody::Code(command) => {
+                let made = command.elements(&paths::found(arguments, &self.paths, granted));
+                embedded::check_elements(&made, self.known)?;
+                made
             }
-            CommandBody::Code(command) => command.elements(&paths::found(arguments, &self.paths, granted)),
         };
         let line = line::settle(&elements, self.known)?;
         found.grants = Grants::new(Settled { line, granted: found.grants });
@@ -189,38 +199,18 @@ impl CliTool {
 }
 
 impl CommandBody {
-    fn command(&self) -> &str {
+    /// What is written down of it; of one in code everything but the arguments.
+    pub(super) const fn written(&self) -> &CliHandler {
         match self {
-            Self::Manifest(cli) => &cli.command,
-            Self::Code(command) => command.command(),
-        }
-    }
-
-    fn cwd(&self) -> Option<&str> {
-        match self {
-            Self::Manifest(cli) => cli.cwd.as_deref(),
-            Self::Code(command) => command.folder(),
-        }
-    }
-
-    fn timeout_ms(&self) -> Option<u64> {
-        match self {
-            Self::Manifest(cli) => cli.timeout_ms,
-            Self::Code(command) => command.time(),
-        }
-    }
-
-    fn output(&self) -> &CommandOutput {
-        match self {
-            Self::Manifest(cli) => &cli.output,
-            Self::Code(command) => command.reads(),
+            Self::Manifest(cli) => cli,
+            Self::Code(command) => command.written(),
         }
     }
 }
 
 impl fmt::Debug for CommandBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CommandBody").field(&self.command()).finish()
+        f.debug_tuple("CommandBody").field(&self.written().command).finish()
     }
 }
 
@@ -244,6 +234,18 @@ fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     }
     let real: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
     folders.into_iter().chain(real).filter(|folder| folder.parent().is_some()).collect()
+}
+
+/// What a command is known for is known by either name.
+fn known_ways(program: &Program) -> Result<&'static Known, String> {
+    let file = program.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    Known::of(&program.name, file).ok_or_else(|| {
+        format!(
+            "`{}` leads to `{}`, a program that takes its arguments in other ways; name the program itself",
+            program.name,
+            program.file.display()
+        )
+    })
 }
 
 /// The name that the links lead to is judged as the one that the document gives was.

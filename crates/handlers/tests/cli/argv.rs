@@ -216,6 +216,18 @@ fn what_means_more_to_a_command_than_itself_is_refused() {
         refuses("curl", "'--url'\n'{text}'", &json!({ "text": value }), "begins with");
     }
     refuses("curl", "'{text}://host/'", &json!({ "text": "file" }), "not the web");
+    for (args, value) in [
+        ("'--form'\n'{text}'", "a=@/etc/passwd"),
+        ("'-sF'\n'{text}'", "a=</etc/passwd"),
+        ("'-F'\n'a={text}'", "b;headers=@/etc/passwd"),
+        ("'--data-urlencode'\n'{text}'", "a@/etc/passwd"),
+        ("'--cookie'\n'{text}'", "/etc/passwd"),
+        ("{value: '-b{text}', allowOption: true}", "/etc/passwd"),
+    ] {
+        refuses("curl", args, &json!({ "text": value }), "names a file");
+    }
+    let form = ["curl", "--form", "a=me@here", "api.example.com"];
+    check("curl", "'--form'\n'{text}'\n'api.example.com'", &json!({ "text": "a=me@here" }), &form);
     let sent = json!({ "text": "file:/a" });
     check(
         "curl",

@@ -1,9 +1,9 @@
 //! Commands made in code by whoever embeds the gateway: the same checks on every element.
 
-use std::sync::Arc;
+use std::{os::unix::fs::symlink, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_gate::{Reason, Refusal};
+use toolgate_gate::{Handlers as _, Reason, Refusal};
 use toolgate_handlers::{Arg, CliCommand};
 
 use crate::world::{World, call, resolve, said};
@@ -60,6 +60,97 @@ fn values_stay_values() {
         vec![Arg::option_value("--regexp=", &json!("-x")).with_dashes(), Arg::operand(&json!("f"))]
     });
     assert_eq!(line(dashed, &json!({})).unwrap(), ["grep", "--regexp=-x", "--", "f"]);
+}
+
+#[test]
+fn a_value_does_not_choose_the_option_that_it_is_glued_to() {
+    let glued = |command, option, value: &str| {
+        let value = json!(value);
+        line(CliCommand::new(command).args(move |_| vec![Arg::option_value(option, &value)]), &json!({}))
+    };
+    for (command, option, value) in [
+        ("tar", "--", "checkpoint-action=exec=id"),
+        ("git", "--upload", "-pack=touch x"),
+        ("git", "--=", "x"),
+        ("git", "-", "c"),
+        ("git", "-", "5"),
+        ("git", "-p", "c"),
+        ("grep", "-r", "f/path"),
+        ("grep", "-r", "5"),
+        ("curl", "-s", "K/path"),
+    ] {
+        let refusal = glued(command, option, value).unwrap_err();
+        assert_eq!(refusal.reason, Reason::ArgumentRefused);
+        assert!(refusal.message.contains("choose options"), "{command} {option}: {refusal:?}");
+    }
+    for (command, option, value) in [
+        ("git", "--max-count=", "x"),
+        ("git", "-name=", "x"),
+        ("git", "-n", "5"),
+        ("grep", "-m", "x"),
+        ("grep", "-rm", "x"),
+    ] {
+        assert_eq!(glued(command, option, value).unwrap(), [command, &format!("{option}{value}")]);
+    }
+    // Only an author knows, and not where the command is known to take nothing.
+    let vouched = |command, option| {
+        let value = json!("x");
+        let command = CliCommand::new(command);
+        line(command.args(move |_| vec![Arg::option_value(option, &value).with_dashes()]), &json!({}))
+    };
+    assert_eq!(vouched("git", "-O").unwrap(), ["git", "-Ox"]);
+    assert!(vouched("grep", "-r").is_err() && vouched("git", "--upload").is_err());
+}
+
+#[track_caller]
+fn is_not_loaded(command: CliCommand, part: &str) {
+    let (spec, policy) = resolve(DOCUMENT);
+    let why = command.into_tool(spec, &policy, &World::new().host()).unwrap_err();
+    assert!(why.contains(part), "{why}");
+}
+
+#[test]
+fn a_shell_in_code_is_a_shell() {
+    is_not_loaded(CliCommand::new("bash"), "runs what the agent writes");
+    is_not_loaded(CliCommand::new("env"), "runs what the agent writes");
+    let world = World::new();
+    let link = world.root().join("bin/lister");
+    symlink(world.program("bash", "#!/bin/true\n", 0o755), &link).unwrap();
+    is_not_loaded(CliCommand::new(link.display().to_string().leak()), "starts other programs");
+}
+
+#[test]
+fn variables_and_standard_input_are_templates() {
+    let world = World::new();
+    let (spec, policy) = resolve(DOCUMENT);
+    let command = CliCommand::new("cat").env("COUNT", "{count}").env("PAGER", "cat").stdin("{path}");
+    let tool = command.into_tool(spec, &policy, &world.host()).unwrap();
+    let (_, recorder) = world.recorded(DOCUMENT, said(""));
+    let tool = world.handlers(Arc::clone(&recorder) as _).runnable(tool);
+    call(&tool, &json!({ "count": 3, "path": "src/main.rs" })).unwrap();
+    let order = recorder.last();
+    let variable = |name: &str| order.env.iter().find(|(known, _)| known == name).unwrap().1.clone();
+    assert_eq!((variable("COUNT").to_str(), variable("PAGER").to_str()), (Some("3"), Some("cat")));
+    assert_eq!(order.stdin, world.at("src/main.rs").into_bytes());
+    is_not_loaded(CliCommand::new("cat").env("TAR_OPTIONS", "{path}"), "choose what runs");
+    is_not_loaded(CliCommand::new("cat").env("a-b", "x"), "not an environment variable");
+    is_not_loaded(CliCommand::new("cat").stdin("{pth}"), "names no argument");
+    is_not_loaded(CliCommand::new("cat").stdin("{path"), "no template");
+}
+
+#[test]
+fn a_gateway_takes_the_line_from_code_where_the_document_names_the_command() {
+    let world = World::new();
+    let (_, recorder) = world.recorded(DOCUMENT, said(""));
+    let mut handlers = world.handlers(Arc::clone(&recorder) as _);
+    handlers.commands.insert("log".to_owned(), log());
+    let (spec, policy) = resolve(DOCUMENT);
+    let why = handlers.prepare(&spec, &policy).err().unwrap();
+    assert!(why.contains("`git`") && why.contains("document"), "{why}");
+    let (spec, policy) = resolve(&DOCUMENT.replace("command: 'true'", "command: git"));
+    let tool = handlers.prepare(&spec, &policy).unwrap();
+    call(&tool, &json!({ "count": 3, "path": "src" })).unwrap();
+    assert_eq!(recorder.last().argv[..3], ["git", "log", "--max-count=3"]);
 }
 
 #[test]

@@ -143,3 +143,22 @@ fn lines_are_fine_in_stdin_and_variables_and_other_controls_are_not() {
         assert_eq!(refusal.reason, Reason::ArgumentRefused);
     }
 }
+
+#[test]
+fn a_value_begins_no_option_in_a_variable() {
+    let attack = json!({ "who": "--checkpoint=1 --checkpoint-action=exec=id" });
+    for env in ["WHO: '{who}'", "WHO: 'a={who}'", "WHO: '-v {who}'"] {
+        let tool = manifest("env: clean", env).replace("required: false", "required: true");
+        let refusal = world().line(&tool, &attack).unwrap_err();
+        assert_eq!(refusal.reason, Reason::ArgumentRefused, "{env}");
+        assert!(refusal.message.contains("begins with `-`"), "{refusal:?}");
+    }
+    // Behind a word of the author's it begins nothing, standard input is no variable, and a number is no option.
+    let tool = manifest("env: clean", "WHO: 'x{who}'").replace("required: false", "required: true");
+    assert_eq!(variables(&tool, &json!({ "who": "-y" }))["WHO"], "x-y");
+    assert_eq!(world().order(&manifest("env: clean", ""), &json!({ "who": "-y" })).stdin, b"-y");
+    let number = manifest("env: clean", "WHO: '{who}'")
+        .replace("STRING", "INTEGER")
+        .replace("testValue: x", "testValue: '1'");
+    assert_eq!(variables(&number, &json!({ "who": -5 }))["WHO"], "-5");
+}

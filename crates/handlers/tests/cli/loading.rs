@@ -124,12 +124,20 @@ fn a_line_that_hands_the_options_to_the_caller_is_not_loaded() {
 fn a_value_does_not_go_on_with_a_group_of_letters() {
     let world = World::new();
     // Nothing is known of the program: `K/path` after `-s` would be the option `-K`.
-    for args in ["'-s{text}'", "'-s{text}.txt'", "{each: list, args: ['-s{item}']}"] {
+    for args in [
+        "'-s{text}'",
+        "'-s{text}.txt'",
+        "'-s{count}{text}'",
+        "'-s{count},{text}'",
+        "'-s{path}{text}'",
+        "{each: list, args: ['-s{item}']}",
+    ] {
         let why = world.load(&manifest("echo", args)).unwrap_err();
         assert!(why.contains("more options") && why.contains("allowOption"), "{args}: {why}");
     }
     for args in [
         "'-n{count}'",
+        "'-n{count},{count}'",
         "'-s{path}'",
         "{value: '-s{text}', allowOption: true}",
         "'-s'\n'{text}'",
@@ -282,4 +290,24 @@ fn a_program_is_also_what_its_links_lead_to() {
     };
     load("cat").unwrap();
     assert!(load("busybox-extras").is_err());
+}
+
+#[test]
+fn what_is_known_of_a_program_is_known_of_its_links() {
+    let world = World::new();
+    let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
+    let load = |link: &str, file: &str| {
+        let path = world.root().join("bin").join(link);
+        symlink(program(&world, file, 0o755), &path).unwrap();
+        CliTool::new(with_command(&spec, &path), &policy, &world.host())
+    };
+    let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said(""));
+    let tool = world.handlers(recorder.clone()).runnable(load("slogin", "ssh").unwrap());
+    let refusal = call(&tool, &json!({ "text": "x;id" })).unwrap_err();
+    assert!(refusal.message.contains("a shell at the other end"), "{refusal:?}");
+    assert!(call(&tool, &json!({ "text": "host" })).is_ok());
+    let why = load("lister", "tar").unwrap_err();
+    assert!(why.contains("first argument for options"), "{why}");
+    let why = load("cat", "find").unwrap_err();
+    assert!(why.contains("other ways"), "{why}");
 }

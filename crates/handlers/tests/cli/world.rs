@@ -87,6 +87,7 @@ impl World {
             host: self.host(),
             secrets: Arc::new(Secrets(self.secrets.clone())),
             detector: Arc::clone(&DETECTOR),
+            commands: BTreeMap::new(),
         }
     }
 

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 pub(crate) use capability::check_alone as check_capability;
 pub use cli::refuse_file as refuse_program_file;
 pub use command::starts_others as starts_other_programs;
-pub use environment::loads_code;
+pub use environment::{decides_what_runs, loads_code};
 
 use self::{report::Report, scope::Scope};
 use crate::{

@@ -34,9 +34,20 @@ pub(super) fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Chosen by a caller: also what says where a program looks, and whom it trusts.
-fn decides_what_runs(name: &str) -> bool {
-    loads_code(name) || STEERING.contains(&name) || name.starts_with("SSL_CERT_")
+/// Chosen by a caller: also what says where a program looks, and whom it trusts, and what it reads as options or settings.
+pub fn decides_what_runs(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    loads_code(&name)
+        || STEERING.contains(&name.as_str())
+        || STEERING_FAMILIES.iter().any(|family| name.starts_with(family))
+        || STEERING_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || names_settings_of_a_program(&name)
+}
+
+/// `PHPRC`, `INPUTRC`, `NPMRC`, and not `SRC`.
+fn names_settings_of_a_program(name: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or_default();
+    last.ends_with("RC") && !matches!(last, "SRC" | "CRC")
 }
 
 /// Does this variable load code, name a program or redirect traffic? Nobody but the author of a manifest sets such a one: not a
@@ -103,17 +114,55 @@ const LOADING: [&str; 34] = [
     "_JAVA_OPTIONS",
 ];
 
+/// How programs call the variables that they read options and settings from: nobody can list them all.
+const STEERING_ENDINGS: [&str; 13] = [
+    "_ARGS",
+    "_COMMAND",
+    "_CONF",
+    "_CONFIG",
+    "_CONFIG_FILE",
+    "_CONFIG_PATH",
+    "_DEFAULTS",
+    "_OPTIONS",
+    "_RSH",
+    "_WRAPPER",
+    "FLAGS",
+    "OPT",
+    "OPTS",
+];
+
+/// Families of which most names steer a program.
+const STEERING_FAMILIES: [&str; 5] = ["OPENSSL_", "PGSERVICE", "RUSTC", "SSL_CERT_", "TF_CLI_ARGS"];
+
 /// Harmless as the operator has them.
-const STEERING: [&str; 10] = [
+const STEERING: [&str; 28] = [
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "BZIP",
+    "BZIP2",
+    "CC",
     "CURL_CA_BUNDLE",
     "CURL_HOME",
+    "CVS_SERVER",
+    "CXX",
     "DOCKER_HOST",
+    "GEM_HOME",
+    "GEM_PATH",
+    "GZIP",
     "HOME",
     "KUBECONFIG",
+    "LESS",
+    "LESSKEY",
+    "LUA_CPATH",
+    "LUA_PATH",
+    "MORE",
     "PATH",
+    "PHP_INI_SCAN_DIR",
+    "RSYNC_CONNECT_PROG",
     "SHELL",
+    "TAPE",
     "TERMINFO",
     "TMPDIR",
+    "UNZIP",
     "XDG_CONFIG_HOME",
 ];
 
@@ -154,6 +203,37 @@ mod tests {
             assert!(!loads_code(name) && decides_what_runs(name), "{name}");
         }
         for name in ["LANG", "TERM", "EDITOR_NAME", "MONKEY", "LOLD_"] {
+            assert!(!decides_what_runs(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_reads_as_options_or_settings_is_no_callers() {
+        for name in [
+            "TAR_OPTIONS",
+            "GNUMAKEFLAGS",
+            "RUSTFLAGS",
+            "RUSTC_WRAPPER",
+            "OPENSSL_CONF",
+            "OPENSSL_ENGINES",
+            "CVS_RSH",
+            "AWS_CONFIG_FILE",
+            "RIPGREP_CONFIG_PATH",
+            "XZ_OPT",
+            "XZ_DEFAULTS",
+            "ZIPOPT",
+            "FZF_DEFAULT_OPTS",
+            "FZF_DEFAULT_COMMAND",
+            "ANSIBLE_CONFIG",
+            "PHPRC",
+            "INPUTRC",
+            "TF_CLI_ARGS",
+            "TF_CLI_ARGS_PLAN",
+            "LESS",
+        ] {
+            assert!(decides_what_runs(name), "{name}");
+        }
+        for name in ["SRC", "DATA_SRC", "CRC", "FLAG", "OPTION", "CONFIGURED", "ARGS_SEEN", "WHO"] {
             assert!(!decides_what_runs(name), "{name}");
         }
     }

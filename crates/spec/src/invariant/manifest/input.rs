@@ -1,5 +1,6 @@
 //! The arguments: one description of them, that clients can read, tested with a value that fits.
 
+use jsonschema::Validator;
 use serde_json::Value;
 
 use super::{json_schema, report::Report};
@@ -55,8 +56,13 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     }
 }
 
-/// A model copies the examples that it is shown: each is something that a caller could send.
+/// Values that a schema takes, and values that it does not, each tried: a model copies the examples that it is shown, and a
+/// rule that lets through what its author meant to keep out is no rule.
 fn examples(input: &Value, at: &Pointer, report: &mut Report<'_>) {
+    if input.get(MISSES).is_some() {
+        let message = format!("`{MISSES}` stands beside the rule that it tries, in a property");
+        report.say_of_key(&at.key(MISSES), message, "move it into the property");
+    }
     let parts = ["properties", "$defs"].into_iter().flat_map(|keyword| {
         let members = input.get(keyword).and_then(Value::as_object).into_iter().flatten();
         members.map(move |(name, schema)| (Pointer::root().key(keyword).key(name), schema))
@@ -64,19 +70,45 @@ fn examples(input: &Value, at: &Pointer, report: &mut Report<'_>) {
     let mut left: Vec<(Pointer, &Value)> = parts.collect();
     while let Some((place, schema)) = left.pop() {
         left.extend(json_schema::children(schema, &place));
-        let Some(examples) = schema.get("examples").and_then(Value::as_array) else { continue };
+        if schema.get("examples").is_none() && schema.get(MISSES).is_none() {
+            continue;
+        }
         // With the definitions beside it, so that its references lead somewhere.
         let mut whole = schema.clone();
         if let (Some(members), Some(definitions)) = (whole.as_object_mut(), input.get("$defs")) {
             members.insert("$defs".to_owned(), definitions.clone());
         }
         let Ok(validator) = crate::schema::compile(&whole) else { continue };
-        for (index, example) in examples.iter().enumerate() {
-            let Some(error) = validator.iter_errors(example).next() else { continue };
+        fits(schema, &validator, &place.within(at), report);
+        misses(schema, &validator, &place.within(at), report);
+    }
+}
+
+fn fits(schema: &Value, validator: &Validator, at: &Pointer, report: &mut Report<'_>) {
+    let examples = schema.get("examples").and_then(Value::as_array).into_iter().flatten();
+    for (index, example) in examples.enumerate() {
+        let Some(error) = validator.iter_errors(example).next() else { continue };
+        report.say(
+            &at.key("examples").index(index),
+            format!("the example does not fit its schema: {}", json_schema::shorten(&error.to_string())),
+            "write a value that a caller could send, or take the example out",
+        );
+    }
+}
+
+fn misses(schema: &Value, validator: &Validator, at: &Pointer, report: &mut Report<'_>) {
+    let Some(written) = schema.get(MISSES) else { return };
+    let at = at.key(MISSES);
+    let Some(misses) = written.as_array().filter(|misses| !misses.is_empty()) else {
+        report.say(&at, "it is no list of values", "list values that the schema must refuse");
+        return;
+    };
+    for (index, miss) in misses.iter().enumerate() {
+        if validator.is_valid(miss) {
             report.say(
-                &place.key("examples").index(index).within(at),
-                format!("the example does not fit its schema: {}", json_schema::shorten(&error.to_string())),
-                "write a value that a caller could send, or take the example out",
+                &at.index(index),
+                format!("{} fits the schema, and must not", json_schema::shorten(&miss.to_string())),
+                "make the rule stricter, or take the value out",
             );
         }
     }
@@ -111,6 +143,9 @@ fn top(input: &Value, at: &Pointer, report: &mut Report<'_>) {
         }
     }
 }
+
+/// Values that a schema must refuse, beside `examples`.
+const MISSES: &str = "x-misses";
 
 const COMBINATORS: [&str; 10] =
     ["$ref", "allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "patternProperties", "then"];

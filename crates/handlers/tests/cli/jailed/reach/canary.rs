@@ -13,6 +13,7 @@ use std::{
     process::Command,
     sync::{Arc, Mutex, mpsc},
     thread,
+    time::Duration,
 };
 
 use serde_json::json;
@@ -105,12 +106,14 @@ impl Canary {
 fn plant(world: &World) {
     let near: &str = &format!("hello docs {NEAR}\n");
     let near_name: &str = &format!("workspace/inside/private/{NEAR}");
+    let near_cookies: &str = &format!("127.0.0.1\tFALSE\t/\tFALSE\t0\tnear\t{NEAR}\n");
     let outside: &str = &format!("hello docs {OUTSIDE}\n");
     for (path, text) in [
         ("workspace/inside/docs/a.txt", "hello docs\n"),
         ("workspace/inside/docs/sub/b.txt", "hello below\n"),
         ("workspace/inside/private/near.txt", near),
         (near_name, "x\n"),
+        ("workspace/inside/private/near.cookies", near_cookies),
         ("workspace/inside/docs/.env", outside),
         ("workspace/private/secret.txt", outside),
         ("workspace/.toolgate/state", outside),
@@ -197,23 +200,54 @@ impl Port {
     }
 }
 
-/// Answers everybody, for as long as the test runs.
+/// Answers everybody, for as long as the test runs, with the body and the cookies that came.
 fn web_server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
-            let mut asked = [0; 4096];
-            // One that goes away early is not our concern.
-            if stream.read(&mut asked).is_ok_and(|bytes| bytes > 0) {
-                stream.write_all(ANSWER).ok();
+            // One that goes away early is not our concern, and one that stays silent must not keep the others waiting.
+            stream.set_read_timeout(Some(PATIENCE)).ok();
+            let asked = request(&mut stream);
+            if !asked.is_empty() {
+                stream.write_all(answer(&asked).as_bytes()).ok();
             }
         }
     });
     address
 }
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\nserved\n";
+/// All that a client has to say, or said before it went away.
+fn request(stream: &mut TcpStream) -> String {
+    let (mut asked, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        let Ok(bytes @ 1..) = stream.read(&mut chunk) else {
+            return String::from_utf8_lossy(&asked).into_owned();
+        };
+        asked.extend_from_slice(&chunk[..bytes]);
+        let text = String::from_utf8_lossy(&asked).into_owned();
+        if text.split_once("\r\n\r\n").is_some_and(|(head, body)| is_whole(head, body)) {
+            return text;
+        }
+    }
+}
+
+fn is_whole(head: &str, body: &str) -> bool {
+    let head = head.to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    let length: usize = length.map_or(0, |length| length.trim().parse().unwrap_or_default());
+    let is_chunked = head.contains("transfer-encoding: chunked");
+    body.len() >= length && (!is_chunked || body.ends_with("0\r\n\r\n"))
+}
+
+fn answer(asked: &str) -> String {
+    let (head, body) = asked.split_once("\r\n\r\n").unwrap_or((asked, ""));
+    let cookies = head.lines().filter(|line| line.to_ascii_lowercase().starts_with("cookie:"));
+    let said = format!("served\n{}{body}", cookies.collect::<String>());
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{said}", said.len())
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Keeps what came of each command.
 struct Watch {

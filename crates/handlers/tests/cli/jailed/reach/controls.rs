@@ -77,6 +77,18 @@ pub fn curl() {
     is_seen(&wider, &["--silent", "http://{FORBIDDEN}/"], STRANGER);
 }
 
+pub fn curl_values() {
+    for (tool, option, value) in [
+        (programs::CURL_FORM, "--form", "a=@{NEAR}"),
+        (programs::CURL_FORM, "--form", "a=<private/near.txt"),
+        (programs::CURL_FORM, "--form", "a=b;headers=@private/near.txt"),
+        (programs::CURL_ENCODED, "--data-urlencode", "a@{NEAR}"),
+        (programs::CURL_COOKIE, "--cookie", "private/near.cookies"),
+    ] {
+        is_seen(&tool, &["--silent", option, value, "http://{ALLOWED}/"], NEAR);
+    }
+}
+
 pub fn ssh() {
     is_seen(&programs::SSH_HOST, &["-oProxyCommand=touch {MARK}", "127.0.0.1", "uptime"], MARK);
     // The port is open to whoever is in no jail.

@@ -331,6 +331,55 @@ pub const URLS: &[&str] = &[
     "dict.nowhere.test",
 ];
 
+/// Fields of a form that are files.
+pub const FORMS: &[&str] = &[
+    "a=@{NEAR}",
+    "a=@private/near.txt",
+    "a=<{NEAR}",
+    "a=<private/near.txt",
+    "=@private/near.txt",
+    "a=@docs/a.txt,private/near.txt",
+    "a=b;headers=@{NEAR}",
+    "a=b; headers=<private/near.txt",
+    "a=b;type=text/plain;headers=@private/near.txt",
+    "a=(;headers=@private/near.txt",
+    "a=b;HEADERS=@private/near.txt",
+    "a= @private/near.txt",
+    "a=\"@private/near.txt",
+    "a=b,@private/near.txt",
+    "a=b;filename=private/near.txt",
+    "a==b",
+    "@{NEAR}",
+    "<{NEAR}",
+];
+
+/// Data that is encoded, and read from a file.
+pub const ENCODED: &[&str] = &[
+    "a@{NEAR}",
+    "a@private/near.txt",
+    "@private/near.txt",
+    "a b@private/near.txt",
+    "a@private/near.txt&b",
+    "a&b@private/near.txt",
+    "a@private/near.txt=b",
+    "a=@private/near.txt",
+    "a=b@private/near.txt",
+    "=@private/near.txt",
+];
+
+/// Files of cookies, and cookies.
+pub const COOKIES: &[&str] = &[
+    "{INSIDE}/private/near.cookies",
+    "private/near.cookies",
+    "./private/near.cookies",
+    "docs/../private/near.cookies",
+    "@private/near.cookies",
+    "private/near.cookies;a=b",
+    "a=b;private/near.cookies",
+    "a=@private/near.cookies",
+    "=private/near.cookies",
+];
+
 pub const SSH: &[&str] = &[
     "127.0.0.2",
     "root@127.0.0.2",

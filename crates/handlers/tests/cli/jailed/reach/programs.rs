@@ -126,6 +126,22 @@ pub const CURL_OPEN: Tempting = Tempting {
 
 pub const CURL_WITHOUT_NETWORK: Tempting = Tempting { network: "", answer: "onnect", ..CURL_LISTED };
 
+/// What is sent comes back, so that a file that was sent is seen.
+pub const CURL_FORM: Tempting = Tempting {
+    args: "'--silent', '--show-error', '--form', '{x}', 'http://{ALLOWED}/'",
+    schema: "",
+    harmless: "a=b",
+    ..CURL_LISTED
+};
+
+pub const CURL_ENCODED: Tempting = Tempting {
+    args: "'--silent', '--show-error', '--data-urlencode', '{x}', 'http://{ALLOWED}/'",
+    ..CURL_FORM
+};
+
+pub const CURL_COOKIE: Tempting =
+    Tempting { args: "'--silent', '--show-error', '--cookie', '{x}', 'http://{ALLOWED}/'", ..CURL_FORM };
+
 pub const SSH_HOST: Tempting = Tempting {
     command: "ssh",
     args: "'-o', BatchMode=yes, '-p', '{PORT}', '{x}', uptime",
@@ -225,6 +241,12 @@ pub fn curl() {
     for tempting in [CURL_LISTED, CURL_OPEN, CURL_WITHOUT_NETWORK] {
         holds(&tempting, &[options::URLS, options::OTHER_SCHEMES].concat());
     }
+}
+
+pub fn curl_values() {
+    holds(&CURL_FORM, options::FORMS);
+    holds(&CURL_ENCODED, options::ENCODED);
+    holds(&CURL_COOKIE, options::COOKIES);
 }
 
 /// Whatever the network: what is not the web is refused before there is a process.
