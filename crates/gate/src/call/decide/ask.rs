@@ -295,6 +295,8 @@ fn what_is_asked(checked: &Checked) -> String {
 }
 
 /// Trust answers only where the tool lets it, and never where every call is to be confirmed or danger was seen.
+/// It holds within one conversation: of calls that belong to none nobody knows whether they have anything to do with each
+/// other, and so none is given or taken there.
 fn trust_of(
     gate: &Inner,
     checked: &Checked,
@@ -302,6 +304,7 @@ fn trust_of(
     binding: &Binding,
     now: SystemTime,
 ) -> Option<Trust> {
+    let flow = checked.bound.admitted.call.client.conversation.clone()?;
     let approval = &checked.bound.admitted.tool.policy.approval;
     // Only these two are about the tool as such. Every other voice asks about this very call.
     let is_about_the_tool = |opinion: &Opinion| {
@@ -312,7 +315,7 @@ fn trust_of(
         && opinions.iter().all(is_about_the_tool);
     may_trust.then(|| Trust {
         caller: binding.caller.clone(),
-        flow: checked.bound.admitted.call.client.conversation.clone().unwrap_or_default(),
+        flow,
         tool_digest: binding.tool_digest.clone(),
         policy_digest: binding.policy_digest.clone(),
         expires: now + gate.approvals().trust,
