@@ -440,6 +440,71 @@ fn a_tool_that_is_taken_back_goes_at_once_whatever_else_is_wrong() {
     serving.stop();
 }
 
+/// Waits until these tools are listed; how long it takes is nobody's business.
+#[track_caller]
+fn until_listed(serving: &Serving, token: &str, expected: &[&str]) {
+    let end = Instant::now() + Duration::from_mins(1);
+    loop {
+        let mut names = serving.names(token);
+        names.sort();
+        if names == expected {
+            return;
+        }
+        assert!(Instant::now() < end, "still {names:?}, not {expected:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The documents of live tools are damaged, and they are served as before. Whoever wants them gone needs no document.
+#[test]
+fn a_live_tool_whose_document_is_broken_can_be_taken_back() {
+    let place = Place::new();
+    let id = |number: u8| format!("6f1c2a90-7d7e-4a51-9d0a-00000000000{number}");
+    for (number, name) in ["cut", "moved", "sound", "wrong"].into_iter().enumerate() {
+        place.write_tool(name, &json!({ "toolId": id(u8::try_from(number).unwrap()) }));
+    }
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    until_listed(&serving, &token, &["cut", "moved", "sound", "word_count", "wrong"]);
+    fs::write(place.path().join("tools/cut.json"), "{ \"name\": \"cut\", \"code\": ").unwrap();
+    serving.wait_for("the change is not in force");
+    place.write_tool("wrong", &json!({ "params": 5 }));
+    place.write_tool("moved", &json!({ "toolId": id(9) }));
+    assert_eq!(serving.names(&token).len(), 5, "the last good set");
+    place.ok(&["unpublish", "cut"]);
+    until_listed(&serving, &token, &["moved", "sound", "word_count", "wrong"]);
+    place.ok(&["unpublish", "wrong"]);
+    until_listed(&serving, &token, &["moved", "sound", "word_count"]);
+    place.ok(&["unpublish", "moved"]);
+    until_listed(&serving, &token, &["sound", "word_count"]);
+    place.ok(&["unpublish", &id(2)]);
+    until_listed(&serving, &token, &["word_count"]);
+    let records = place.journal("journal-commands");
+    let taken = records.iter().filter(|record| record["kind"] == "tool.unpublished");
+    let taken: Vec<&str> = taken.map(|record| record["tool"]["name"].as_str().unwrap()).collect();
+    assert_eq!(taken, ["cut", "wrong", "moved", "moved", "sound"], "`moved` by its old id and its new one");
+    assert!(place.fails(&["unpublish", "nothing"], 2).contains("there is no tool `nothing`"));
+    place.write_tool("never", &json!({ "params": 5 }));
+    assert!(place.fails(&["unpublish", "never"], 1).contains("say its `toolId`"));
+    serving.stop();
+}
+
+#[test]
+fn a_tool_that_is_excluded_goes_at_once_whatever_else_is_wrong() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    until_listed(&serving, &token, &["word_count"]);
+    fs::write(place.path().join("tools/word_count.json"), "{ \"name\": \"word_count\", \"code\": ").unwrap();
+    serving.wait_for("the change is not in force");
+    assert_eq!(serving.names(&token), ["word_count"], "the last good set");
+    place.configure("catalog:\n  preset: none\nexposure:\n  excluded: [word_count]\n");
+    until_listed(&serving, &token, &[]);
+    serving.stop();
+}
+
 #[test]
 fn clients_are_configured_with_a_backup() {
     let place = Place::new();
