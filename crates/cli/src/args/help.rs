@@ -254,7 +254,8 @@ Examples:
   toolgate config show --origin";
 
 pub const CONNECT: &str = "\
-The client's file is copied beside itself first. With --transport http a token is made for the client.
+The client's file is copied into the state folder first. With --transport http a token is made for the client, in place of
+the one it had. A file that cannot be extended is refused before anything is changed.
 
 Exit codes:
   0  written
