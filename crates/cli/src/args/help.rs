@@ -195,7 +195,7 @@ Examples:
 
 pub const CALL: &str = "\
 The call is checked, decided, executed, filtered and written down as any other. Where a person must be asked and this is a
-terminal, you are.
+terminal, you are, unless `approvals.client_may_answer` leaves the answer to the queue.
 
 Exit codes:
   0  released
