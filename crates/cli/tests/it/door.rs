@@ -666,6 +666,26 @@ fn a_refusal_costs_no_client_its_token() {
     assert!(listed.contains("client-cursor") && listed.contains("client-codex"), "{listed}");
 }
 
+/// There are two journals, and the call is in the first of them.
+#[test]
+fn a_record_that_no_checkpoint_covers_yet_is_not_denied() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let state = place.path().join(".toolgate");
+    let key = toolgate_audit::Key::open_or_create(&state.join("keys/journal.key")).unwrap();
+    let options = toolgate_audit::Options { checkpoint_every: 1_000, sync: toolgate_audit::Sync::Write };
+    let clock: toolgate_audit::Clock = std::sync::Arc::new(std::time::SystemTime::now);
+    let journal = toolgate_audit::Journal::open(&state.join("journal"), key, options, clock).unwrap();
+    journal.append(&json!({ "kind": "call.opened", "callId": "call-1" })).unwrap();
+    assert!(state.join("journal-commands").exists(), "the second one");
+    let said = place.fails(&["audit", "receipt", "call-1"], 1);
+    assert!(said.contains("no checkpoint covers the record yet"), "{said}");
+    let said = place.fails(&["audit", "receipt", "call-2"], 1);
+    assert!(said.contains("no call `call-2` is in the journal"), "{said}");
+    journal.close().unwrap();
+    assert!(place.ok(&["audit", "receipt", "call-1"]).contains("call-1"));
+}
+
 #[test]
 fn the_doctor_and_the_configuration_speak() {
     let place = Place::new();
