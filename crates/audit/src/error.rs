@@ -21,8 +21,10 @@ pub enum JournalError {
     Broken(String),
     /// `close` was called.
     Closed,
-    /// There is no such record, or no signed checkpoint covers it yet.
+    /// There is no such record.
     NotFound(String),
+    /// The record is there, and no signed checkpoint covers it yet.
+    NotCovered(String),
     /// A receipt does not prove what it says.
     Receipt(String),
 }
@@ -55,7 +57,7 @@ impl fmt::Display for JournalError {
                 "the journal `{name}` is not in the list of journals: an older version began it, or somebody put it \
                  there; run `toolgate audit verify`"
             ),
-            Self::Key(what) | Self::NotFound(what) => f.write_str(what),
+            Self::Key(what) | Self::NotFound(what) | Self::NotCovered(what) => f.write_str(what),
             Self::Broken(what) => write!(
                 f,
                 "the journal accepts no more records since {what}; run `toolgate audit verify`, then start again"

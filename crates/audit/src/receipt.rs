@@ -135,7 +135,7 @@ fn choose(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Chosen, Jou
         return Err(JournalError::NotFound("the journal has no such record".to_owned()));
     }
     let seal = seal.ok_or_else(|| {
-        JournalError::NotFound(
+        JournalError::NotCovered(
             "no checkpoint covers the record yet; try again after the next one, or stop the gateway"
                 .to_owned(),
         )

@@ -284,7 +284,7 @@ pub struct Client {
     /// Name and version as declared; nothing is decided by them.
     pub name: Option<String>,
     pub version: Option<String>,
-    /// A conversation, where the client names one.
+    /// Trust holds within it; `None`: a call that belongs to no conversation, and is asked for every time.
     pub conversation: Option<String>,
 }
 

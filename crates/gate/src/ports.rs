@@ -215,6 +215,8 @@ pub trait PassStore: Send + Sync {
 /// A pass and what was seen in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPass {
+    /// What the tool was called. `None`: a pass from before names were kept.
+    pub name: Option<String>,
     pub record: PassRecord,
     pub at: SystemTime,
     /// What the run really used: hosts, paths, helpers, memory, statements.

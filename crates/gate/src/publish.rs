@@ -135,6 +135,7 @@ impl Workshop {
         };
         let was_published = candidate.pass.as_ref().is_some_and(|pass| pass.is_published);
         let pass = StoredPass {
+            name: Some(tool.spec.name.clone()),
             is_published: was_published && passed == PassOutcome::Passed,
             record: PassRecord {
                 document_digest: tool.digest.clone(),
@@ -162,9 +163,8 @@ impl Workshop {
     }
 
     /// Takes the publication back; the pass stays known.
-    pub fn unpublish(&self, candidate: &Candidate) -> Result<(), String> {
+    pub fn unpublish(&self, id: &str) -> Result<(), String> {
         // Whatever document and policy the record is for: the tool is not to come back when an edit is undone.
-        let id = candidate.tool.spec.id.as_str();
         match self.passes.latest(id)? {
             Some(pass) => self.passes.record(id, &StoredPass { is_published: false, ..pass }),
             None => Ok(()),

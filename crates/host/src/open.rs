@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Map, Value, json};
 use toolgate_config::{
     Config, Overrides,
-    model::{ApprovalDefault as Ask, Approvals, OnAuditFailure},
+    model::{ApprovalDefault as Ask, Approvals, Exposure, OnAuditFailure},
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
@@ -30,6 +30,7 @@ use crate::{
     catalog,
     decisions::recorded_queue,
     detector::open_detector,
+    exposure::is_exposed,
     handlers::{check_described, check_own, open_handlers},
     journal::FileJournal,
     journals::{Writes, open_journal},
@@ -139,13 +140,17 @@ impl Toolgate {
         let (config, awaits_restart) = self.read_config(overrides)?;
         // What the configuration names anew is guarded anew.
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths());
-        let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(broken)?;
+        let exposure = config.exposure.clone();
+        let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
+            self.drop_withdrawn(&exposure);
+            broken(error)
+        })?;
         let before = (self.config.swap(Arc::new(config)), self.workshop.swap(Arc::new(workshop)));
         let loaded = Loaded { awaits_restart, ..self.load_and_try().await };
         if !loaded.problems.is_empty() {
             self.config.store(before.0);
             self.workshop.store(before.1);
-            self.drop_withdrawn();
+            self.drop_withdrawn(&exposure);
             let problems = loaded.problems.clone();
             let told: Vec<String> =
                 problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
@@ -299,14 +304,15 @@ impl Toolgate {
         Ok(Workshop { handlers: Arc::new(handlers), ..workshop.clone() })
     }
 
-    /// A tool that was taken back goes at once, also where a mistake elsewhere keeps the rest as it was.
-    fn drop_withdrawn(&self) {
-        let is_published = |tool: &LiveTool| {
+    /// A tool that was taken back goes at once, also where a mistake elsewhere keeps the rest as it was; and so does one that
+    /// the configuration, as it is written now, does not expose.
+    fn drop_withdrawn(&self, exposure: &Exposure) {
+        let stays = |tool: &LiveTool| {
             let pass = toolgate_gate::PassStore::latest(self.state.as_ref(), tool.spec().id.as_str());
-            matches!(pass, Ok(Some(pass)) if pass.is_published)
+            matches!(pass, Ok(Some(pass)) if pass.is_published) && is_exposed(exposure, tool.spec())
         };
-        if self.gate.all().iter().any(|tool| !is_published(tool)) {
-            self.gate.retain(is_published);
+        if self.gate.all().iter().any(|tool| !stays(tool)) {
+            self.gate.retain(stays);
         }
     }
 

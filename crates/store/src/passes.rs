@@ -39,7 +39,7 @@ impl PassStore for State {
         };
         let written = self.shared.write(|transaction| {
             transaction
-                .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+                .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
                 .execute(params![
                     tool_id,
                     pass.record.document_digest,
@@ -49,6 +49,7 @@ impl PassStore for State {
                     to_ms(pass.at),
                     pass.observed.to_string(),
                     pass.is_published,
+                    pass.name,
                 ])
         });
         written.map(|_| ()).map_err(|error| error.to_string())
@@ -66,6 +67,7 @@ fn pass(row: &Row<'_>) -> rusqlite::Result<StoredPass> {
     let outcome: String = row.get("outcome")?;
     let observed: String = row.get("observed")?;
     Ok(StoredPass {
+        name: row.get("name")?,
         record: PassRecord {
             document_digest: row.get("document_digest")?,
             policy_digest: row.get("policy_digest")?,

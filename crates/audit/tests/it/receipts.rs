@@ -32,7 +32,7 @@ fn every_record_has_a_receipt_that_holds() {
         assert_eq!(records.iter().map(|record| record.position.seq).collect::<Vec<_>>(), [seq]);
     }
     // The last checkpoint is covered by none.
-    assert!(matches!(receipt(&place.folder(), 39), Err(JournalError::NotFound(_))));
+    assert!(matches!(receipt(&place.folder(), 39), Err(JournalError::NotCovered(_))));
     assert!(matches!(receipt(&place.folder(), 40), Err(JournalError::NotFound(_))));
 }
 

@@ -92,7 +92,7 @@ pub struct PublishArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::UNPUBLISH)]
 pub struct UnpublishArgs {
-    /// The tools, by name
+    /// The tools, by name or `toolId`
     #[arg(required = true, value_name = "TOOL")]
     pub tools: Vec<String>,
 

@@ -195,7 +195,7 @@ Examples:
 
 pub const CALL: &str = "\
 The call is checked, decided, executed, filtered and written down as any other. Where a person must be asked and this is a
-terminal, you are.
+terminal, you are, unless `approvals.client_may_answer` leaves the answer to the queue.
 
 Exit codes:
   0  released
@@ -254,7 +254,8 @@ Examples:
   toolgate config show --origin";
 
 pub const CONNECT: &str = "\
-The client's file is copied beside itself first. With --transport http a token is made for the client.
+The client's file is copied into the state folder first. With --transport http a token is made for the client, in place of
+the one it had. A file that cannot be extended is refused before anything is changed.
 
 Exit codes:
   0  written

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 use toolgate::Writes;
 use toolgate_audit::{
-    Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_list,
+    JournalError, Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_list,
     verify_receipt,
 };
 use toolgate_config::Overrides;
@@ -208,7 +208,7 @@ fn export(folders: &[PathBuf], span: Span, terminal: &mut Terminal) -> Result<En
 }
 
 fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let mut problem = format!("no call `{}` is in the journal", visible(call));
+    let mut problem = None;
     for folder in folders {
         let is_of_call = |record: &Record| record.entry.get("callId").and_then(Value::as_str) == Some(call);
         match receipt_for(folder, is_of_call) {
@@ -216,10 +216,20 @@ fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Re
                 writeln!(terminal, "{}", serde_json::to_string_pretty(&receipt)?)?;
                 return Ok(Ending::Clean);
             }
-            Err(error) => problem = visible(&error.to_string()).into_owned(),
+            // It may well be in another one.
+            Err(JournalError::NotFound(_)) => {}
+            // It is here, whatever is wrong with the others.
+            Err(error @ JournalError::NotCovered(_)) => {
+                problem = Some(error);
+                break;
+            }
+            Err(error) => problem = problem.or(Some(error)),
         }
     }
-    Err(Failure::Findings(problem))
+    Err(Failure::Findings(problem.map_or_else(
+        || format!("no call `{}` is in the journal", visible(call)),
+        |problem| visible(&problem.to_string()).into_owned(),
+    )))
 }
 
 fn check_receipt(path: &Path, key: Option<&str>, terminal: &mut Terminal) -> Result<Ending, Failure> {

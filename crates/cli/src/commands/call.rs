@@ -40,7 +40,10 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             explain(&toolgate, &args.tool);
         }
         let outcome = match outcome {
-            Outcome::Pending(pending) if !args.autonomous && can_ask() => {
+            // Where only the queue answers, nobody is asked here for what would not count.
+            Outcome::Pending(pending)
+                if !args.autonomous && config.approvals.client_may_answer && can_ask() =>
+            {
                 let answer = ask(&pending, terminal)?;
                 call.answer = Some(ClientAnswer { approval: pending.approval, answer });
                 toolgate.gate().handle(call).await

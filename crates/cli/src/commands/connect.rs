@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use toml_edit::DocumentMut;
 use toolgate_config::{Config, Overrides};
 use toolgate_store::{NewToken, Role};
 
@@ -21,24 +22,46 @@ use crate::{
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    // Before anything is changed, for a file that cannot be extended must not cost the client its token.
-    let before = if args.client == ClientKind::Codex { Value::Null } else { read(&place(args.client).0)? };
-    let server = match args.transport {
-        TransportKind::Stdio => started(&config)?,
-        TransportKind::Http => reached(&config, args)?,
-    };
-    if args.client == ClientKind::Codex {
-        return codex(&server, &config, args, terminal);
-    }
     let (path, key) = place(args.client);
-    let after = with_server(before, key, &server)?;
-    let text = format!("{after:#}\n");
+    let backup = Backup::of(&config, args.client);
+    let client = args.client;
     if args.print {
-        writeln!(terminal, "{}", json_pretty(&after))?;
+        return print(&path, key, &server(&config, args)?, client, terminal);
+    }
+    let before = read(&path)?;
+    // Everything that can be refused is refused now: a file that cannot be extended must not cost the client its token.
+    extended(client, &path, key, before.as_deref(), &started(&config)?)?;
+    make_ready(&path, &backup, terminal)?;
+    let after = extended(client, &path, key, before.as_deref(), &server(&config, args)?)?;
+    write::write_private(&path, after.as_bytes())?;
+    writeln!(terminal, "wrote    {}", visible(&path.to_string_lossy()))?;
+    Ok(Ending::Clean)
+}
+
+/// What the file would hold; where it cannot be extended, what is to be put into it.
+fn print(
+    path: &Path,
+    key: &str,
+    server: &Value,
+    client: ClientKind,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    if client == ClientKind::Codex {
+        write!(terminal, "{}", codex_table(server))?;
         return Ok(Ending::Clean);
     }
-    put(&path, &text, &Backup::of(&config, args.client), terminal)?;
+    let before = read(path).ok().flatten();
+    let whole = with_server(path, key, before.as_deref(), server);
+    let shown = whole.or_else(|_| with_server(path, key, None, server))?;
+    writeln!(terminal, "{}", json_pretty(&shown))?;
     Ok(Ending::Clean)
+}
+
+fn server(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
+    match args.transport {
+        TransportKind::Stdio => started(config),
+        TransportKind::Http => reached(config, args),
+    }
 }
 
 /// The snippet that `serve` prints: what most clients take under `mcpServers`.
@@ -99,49 +122,56 @@ const fn client_name(client: ClientKind) -> &'static str {
     }
 }
 
-fn read(path: &Path) -> Result<Value, Failure> {
+/// `None`: there is no such file yet.
+fn read(path: &Path) -> Result<Option<String>, Failure> {
     if !path.exists() {
-        return Ok(Value::Object(Map::new()));
+        return Ok(None);
     }
-    let text = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::at(path, format!("it is no JSON that can be extended: {error}; use --print"))
-    })
+    fs::read_to_string(path).map(Some).map_err(|error| Failure::at(path, error))
 }
 
-fn with_server(before: Value, key: &str, server: &Value) -> Result<Value, Failure> {
-    let refuse = || Failure::new(format!("`{key}` of the client's file is no object; use --print"));
-    let Value::Object(mut whole) = before else { return Err(refuse()) };
+/// The file with the server in it; refused where it cannot take one more.
+fn extended(
+    client: ClientKind,
+    path: &Path,
+    key: &str,
+    before: Option<&str>,
+    server: &Value,
+) -> Result<String, Failure> {
+    if client == ClientKind::Codex {
+        return with_table(path, key, before.unwrap_or_default(), server);
+    }
+    Ok(format!("{:#}\n", with_server(path, key, before, server)?))
+}
+
+fn with_server(path: &Path, key: &str, before: Option<&str>, server: &Value) -> Result<Value, Failure> {
+    let no_object = |what: &str| Failure::at(path, format!("{what} is no object; use --print"));
+    let whole = before.map_or_else(|| Ok(Value::Object(Map::new())), serde_json::from_str);
+    let whole = whole.map_err(|error| {
+        Failure::at(path, format!("it is no JSON that can be extended: {error}; use --print"))
+    })?;
+    let Value::Object(mut whole) = whole else { return Err(no_object("it")) };
     let servers = whole.entry(key).or_insert_with(|| Value::Object(Map::new()));
-    let Value::Object(servers) = servers else { return Err(refuse()) };
+    let Value::Object(servers) = servers else { return Err(no_object(&format!("`{key}`"))) };
     servers.insert(NAME.to_owned(), server.clone());
     Ok(Value::Object(whole))
 }
 
-/// Codex writes TOML: its table is added at the end, where that changes nothing else.
-fn codex(
-    server: &Value,
-    config: &Config,
-    args: &ConnectArgs,
-    terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
-    let table = codex_table(server);
-    if args.print {
-        write!(terminal, "{table}")?;
-        return Ok(Ending::Clean);
-    }
-    let path = codex_file();
-    let before = if path.exists() {
-        fs::read_to_string(&path).map_err(|error| Failure::at(&path, error))?
-    } else {
-        String::new()
+/// Codex writes TOML: its table is added at the end, where that changes nothing else. What comes of it is read again, for
+/// an inline table, say, cannot be extended from outside.
+fn with_table(path: &Path, key: &str, before: &str, server: &Value) -> Result<String, Failure> {
+    let parsed = |text: &str| {
+        text.parse::<DocumentMut>().map_err(|error| {
+            Failure::at(path, format!("it is no TOML that can be extended: {}; use --print", error.message()))
+        })
     };
-    if before.contains("[mcp_servers.toolgate]") {
-        return Err(Failure::at(&path, "it names toolgate already; change it there, or use --print"));
+    if parsed(before)?.get(key).is_some_and(|servers| servers.get(NAME).is_some()) {
+        return Err(Failure::at(path, "it names toolgate already; change it there, or use --print"));
     }
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-    put(&path, &format!("{before}{gap}\n{table}"), &Backup::of(config, args.client), terminal)?;
-    Ok(Ending::Clean)
+    let after = format!("{before}{gap}\n{}", codex_table(server));
+    parsed(&after)?;
+    Ok(after)
 }
 
 fn codex_table(server: &Value) -> String {
@@ -176,9 +206,9 @@ impl Backup {
     }
 }
 
-/// A token may stand in it, so that it is this user's alone. Links are not followed: who wrote this folder may not choose
-/// another of the user's files.
-fn put(path: &Path, text: &str, backup: &Backup, terminal: &mut Terminal) -> Result<(), Failure> {
+/// A copy of the file as it is, or the folder that it will be in. Links are not followed: who wrote this folder may not
+/// choose another of the user's files.
+fn make_ready(path: &Path, backup: &Backup, terminal: &mut Terminal) -> Result<(), Failure> {
     if path.is_symlink() {
         return Err(Failure::at(path, "this is a link, and is not written through; use --print"));
     }
@@ -188,8 +218,6 @@ fn put(path: &Path, text: &str, backup: &Backup, terminal: &mut Terminal) -> Res
     } else if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         write::create_folder(folder)?;
     }
-    write::write_private(path, text.as_bytes())?;
-    writeln!(terminal, "wrote    {}", visible(&path.to_string_lossy()))?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use serde_json::json;
 use toolgate::{Loaded, Origin, Surveyed, Toolgate};
 use toolgate_gate::{Candidate, Trial};
 use toolgate_policy::{RiskLevel, State};
+use toolgate_spec::model::ToolId;
 
 use crate::{
     Ending, Failure,
@@ -35,20 +36,64 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
-        for tool in choose(&loaded, &args.tools)? {
-            let name = visible(&tool.name);
-            // Without its document its record cannot be found, and nothing would have been taken back.
-            let candidate = tool
-                .candidate
-                .as_ref()
-                .map_err(|problem| Failure::Findings(format!("`{name}` has errors: {}", visible(problem))))?;
-            let withdrawn = toolgate.workshop().unpublish(candidate);
-            withdrawn.map_err(|problem| Failure::new(visible(&problem)))?;
-            note(&toolgate, "tool.unpublished", candidate)?;
-            writeln!(terminal, "unpublished  {}", visible(&tool.name))?;
+        // All of them are found before any is taken back.
+        let chosen: Vec<Vec<Record>> =
+            args.tools.iter().map(|tool| records(&toolgate, &loaded, tool)).collect::<Result<_, _>>()?;
+        for (tool, records) in args.tools.iter().zip(chosen) {
+            for Record { id, name, digest } in records {
+                let withdrawn = toolgate.workshop().unpublish(&id);
+                withdrawn.map_err(|problem| Failure::new(visible(&problem)))?;
+                note(&toolgate, "tool.unpublished", &name, &digest)?;
+            }
+            writeln!(terminal, "unpublished  {}", visible(tool))?;
         }
         Ok(Ending::Clean)
     })
+}
+
+/// What is remembered of a tool.
+struct Record {
+    id: String,
+    name: String,
+    digest: String,
+}
+
+/// What makes the tool that is called so, or has this id, a published one. A live tool may outlive its document: where
+/// that is broken, or names another id by now, only what was kept of its test run leads to it.
+fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Record>, Failure> {
+    let passes = toolgate.state().all_passes().map_err(|error| Failure::new(visible(&error.to_string())))?;
+    let derived = ToolId::of_name(tool);
+    let mut records: Vec<Record> = passes
+        .into_iter()
+        .filter(|(id, pass)| pass.name.as_deref() == Some(tool) || id == tool || id == derived.as_str())
+        .map(|(id, pass)| Record {
+            name: pass.name.unwrap_or_else(|| tool.to_owned()),
+            digest: pass.record.document_digest,
+            id,
+        })
+        .collect();
+    let found = choose(loaded, &[tool.to_owned()]);
+    match found.map(|found| found.into_iter().next()) {
+        Ok(Some(Surveyed { candidate: Ok(candidate), .. })) => {
+            let live = &candidate.tool;
+            records.retain(|record| record.id != live.spec().id.as_str());
+            records.push(Record {
+                id: live.spec().id.as_str().to_owned(),
+                name: live.name().to_owned(),
+                digest: live.digest().to_owned(),
+            });
+        }
+        // Nothing would have been taken back.
+        Ok(Some(Surveyed { candidate: Err(problem), .. })) if records.is_empty() => {
+            let (name, problem) = (visible(tool), visible(problem));
+            return Err(Failure::Findings(format!(
+                "`{name}` has errors, and no test run under its name is known; say its `toolId`: {problem}"
+            )));
+        }
+        Err(failure) if records.is_empty() => return Err(failure),
+        _ => {}
+    }
+    Ok(records)
 }
 
 /// All that are named; without names, all that are not active yet, and those that something keeps from it.
@@ -106,7 +151,7 @@ async fn publish(
         draft::clear(file, &tool.name)?;
     }
     let passed = Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
-    note(toolgate, "tool.published", candidate)?;
+    note(toolgate, "tool.published", candidate.tool.name(), candidate.tool.digest())?;
     workshop.publish(&passed).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
@@ -131,10 +176,10 @@ fn confirmed(name: &str, level: RiskLevel, terminal: &mut Terminal) -> Result<bo
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn note(toolgate: &Toolgate, kind: &str, candidate: &Candidate) -> Result<(), Failure> {
+fn note(toolgate: &Toolgate, kind: &str, name: &str, digest: &str) -> Result<(), Failure> {
     let entry = json!({
         "kind": kind,
-        "tool": { "name": candidate.tool.name(), "digest": candidate.tool.digest() },
+        "tool": { "name": name, "digest": digest },
         "by": gateway::operator(),
     });
     toolgate.note(&entry).map_err(|error| Failure::new(visible(&error.to_string())))

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     time::{Duration, Instant},
 };
@@ -483,6 +483,71 @@ fn a_tool_that_is_taken_back_goes_at_once_whatever_else_is_wrong() {
     serving.stop();
 }
 
+/// Waits until these tools are listed; how long it takes is nobody's business.
+#[track_caller]
+fn until_listed(serving: &Serving, token: &str, expected: &[&str]) {
+    let end = Instant::now() + Duration::from_mins(1);
+    loop {
+        let mut names = serving.names(token);
+        names.sort();
+        if names == expected {
+            return;
+        }
+        assert!(Instant::now() < end, "still {names:?}, not {expected:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The documents of live tools are damaged, and they are served as before. Whoever wants them gone needs no document.
+#[test]
+fn a_live_tool_whose_document_is_broken_can_be_taken_back() {
+    let place = Place::new();
+    let id = |number: u8| format!("6f1c2a90-7d7e-4a51-9d0a-00000000000{number}");
+    for (number, name) in ["cut", "moved", "sound", "wrong"].into_iter().enumerate() {
+        place.write_tool(name, &json!({ "toolId": id(u8::try_from(number).unwrap()) }));
+    }
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    until_listed(&serving, &token, &["cut", "moved", "sound", "word_count", "wrong"]);
+    fs::write(place.path().join("tools/cut.json"), "{ \"name\": \"cut\", \"code\": ").unwrap();
+    serving.wait_for("the change is not in force");
+    place.write_tool("wrong", &json!({ "params": 5 }));
+    place.write_tool("moved", &json!({ "toolId": id(9) }));
+    assert_eq!(serving.names(&token).len(), 5, "the last good set");
+    place.ok(&["unpublish", "cut"]);
+    until_listed(&serving, &token, &["moved", "sound", "word_count", "wrong"]);
+    place.ok(&["unpublish", "wrong"]);
+    until_listed(&serving, &token, &["moved", "sound", "word_count"]);
+    place.ok(&["unpublish", "moved"]);
+    until_listed(&serving, &token, &["sound", "word_count"]);
+    place.ok(&["unpublish", &id(2)]);
+    until_listed(&serving, &token, &["word_count"]);
+    let records = place.journal("journal-commands");
+    let taken = records.iter().filter(|record| record["kind"] == "tool.unpublished");
+    let taken: Vec<&str> = taken.map(|record| record["tool"]["name"].as_str().unwrap()).collect();
+    assert_eq!(taken, ["cut", "wrong", "moved", "moved", "sound"], "`moved` by its old id and its new one");
+    assert!(place.fails(&["unpublish", "nothing"], 2).contains("there is no tool `nothing`"));
+    place.write_tool("never", &json!({ "params": 5 }));
+    assert!(place.fails(&["unpublish", "never"], 1).contains("say its `toolId`"));
+    serving.stop();
+}
+
+#[test]
+fn a_tool_that_is_excluded_goes_at_once_whatever_else_is_wrong() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    until_listed(&serving, &token, &["word_count"]);
+    fs::write(place.path().join("tools/word_count.json"), "{ \"name\": \"word_count\", \"code\": ").unwrap();
+    serving.wait_for("the change is not in force");
+    assert_eq!(serving.names(&token), ["word_count"], "the last good set");
+    place.configure("catalog:\n  preset: none\nexposure:\n  excluded: [word_count]\n");
+    until_listed(&serving, &token, &[]);
+    serving.stop();
+}
+
 #[test]
 fn clients_are_configured_with_a_backup() {
     let place = Place::new();
@@ -507,6 +572,161 @@ fn clients_are_configured_with_a_backup() {
         .collect();
     let (created, revoked) = (("token.created", "client-cursor"), ("token.revoked", "client-cursor"));
     assert_eq!(tokens, [created, revoked, created], "a new token, and then another in its place");
+}
+
+/// What a command prints, and what it shows on a terminal where somebody has typed this.
+fn on_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (String, String) {
+    use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags).unwrap();
+    unlockpt(&ours).unwrap();
+    let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
+    let mut ours = fs::File::from(ours);
+    ours.write_all(typed.as_bytes()).unwrap();
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(arguments)
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(std::process::Stdio::piped())
+        .stderr(theirs)
+        .spawn()
+        .unwrap();
+    let printed = child.wait_with_output().unwrap().stdout;
+    let mut shown = Vec::new();
+    // A terminal that nobody has open any more ends with an error, after all that was shown on it.
+    let _ = ours.read_to_end(&mut shown);
+    (String::from_utf8_lossy(&printed).into_owned(), String::from_utf8_lossy(&shown).into_owned())
+}
+
+#[test]
+fn an_answer_that_would_not_count_is_not_asked_for() {
+    let place = Place::new();
+    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    place.ok(&["publish", "say"]);
+    let (printed, shown) = on_a_terminal(&place, &["call", "say", "text=hi"], "y\n");
+    assert!(shown.contains("[y/N]") && printed == "hi!\n", "{shown}{printed}");
+    place.configure("catalog:\n  preset: none\napprovals:\n  client_may_answer: false\n");
+    let (printed, shown) = on_a_terminal(&place, &["call", "say", "text=hi"], "y\n");
+    assert!(!shown.contains("[y/N]"), "{shown}");
+    assert!(printed.contains("toolgate approvals approve apr_"), "{printed}");
+}
+
+/// Runs the command with Codex's home in this place.
+fn connect_codex(place: &Place, more: &[&str]) -> std::process::Output {
+    std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["connect", "codex"])
+        .args(more)
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .env("CODEX_HOME", place.path().join("codex"))
+        .output()
+        .unwrap()
+}
+
+/// What happened to tokens, by the journal.
+fn tokens_of(place: &Place) -> Vec<(String, String)> {
+    let records = place.journal("journal-commands");
+    let text = |record: &Value, key: &str| record[key].as_str().map(str::to_owned);
+    records.iter().filter_map(|record| Some((text(record, "kind")?, text(record, "token")?))).collect()
+}
+
+#[test]
+fn vscode_and_codex_have_files_of_their_own_kind() {
+    let place = Place::new();
+    fs::create_dir(place.path().join(".vscode")).unwrap();
+    fs::write(place.path().join(".vscode/mcp.json"), r#"{"inputs": [], "servers": {"other": {"url": "x"}}}"#)
+        .unwrap();
+    place.ok(&["connect", "vscode"]);
+    let written = fs::read_to_string(place.path().join(".vscode/mcp.json")).unwrap();
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!((&written["inputs"], &written["servers"]["other"]["url"]), (&json!([]), &json!("x")));
+    assert_eq!(written["servers"]["toolgate"]["args"][0], "serve");
+    assert!(place.path().join(".toolgate/backups/vscode-1").exists());
+
+    let file = place.path().join("codex/config.toml");
+    let before = "model = \"m\" # mine\n[mcp_servers.other]\ncommand = \"x\"";
+    fs::create_dir(place.path().join("codex")).unwrap();
+    fs::write(&file, before).unwrap();
+    assert!(connect_codex(&place, &["--transport", "http"]).status.success());
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(
+        written.starts_with(&format!("{before}\n\n[mcp_servers.toolgate]\nurl = \"http://")),
+        "{written}"
+    );
+    assert!(written.contains("http_headers = { Authorization = \"Bearer tg_"), "{written}");
+    assert_eq!(fs::read_to_string(place.path().join(".toolgate/backups/codex-1")).unwrap(), before);
+    fs::remove_file(&file).unwrap();
+    assert!(connect_codex(&place, &[]).status.success());
+    assert!(fs::read_to_string(&file).unwrap().contains("\nargs = [\"serve\",\"--stdio\""));
+}
+
+/// A client that works goes on working when its file cannot be written anew.
+#[test]
+fn a_refusal_costs_no_client_its_token() {
+    let place = Place::new();
+    let (json, codex) = (place.path().join(".cursor/mcp.json"), place.path().join("codex/config.toml"));
+    place.ok(&["connect", "cursor", "--transport", "http"]);
+    assert!(connect_codex(&place, &["--transport", "http"]).status.success());
+    let tokens = tokens_of(&place);
+    assert_eq!(tokens.len(), 2, "{tokens:?}");
+    for (before, said) in [
+        ("// comment\n{}", "no JSON"),
+        ("[]", "it is no object"),
+        (r#"{"mcpServers": []}"#, "`mcpServers` is no object"),
+    ] {
+        fs::write(&json, before).unwrap();
+        let refused = place.fails(&["connect", "cursor", "--transport", "http"], 2);
+        assert!(refused.contains(said), "{before}: {refused}");
+        assert_eq!(fs::read_to_string(&json).unwrap(), before);
+        assert!(place.ok(&["connect", "cursor", "--print"]).contains("toolgate"), "as the refusal says");
+    }
+    for (before, said) in [
+        ("[mcp_servers.toolgate]\nurl = \"x\"\n", "names toolgate already"),
+        ("[ mcp_servers . \"toolgate\" ]\n", "names toolgate already"),
+        ("mcp_servers.toolgate.url = \"x\"\n", "names toolgate already"),
+        ("mcp_servers = { toolgate = { url = \"x\" } }\n", "names toolgate already"),
+        ("mcp_servers = { other = { url = \"x\" } }\n", "no TOML that can be extended"),
+        ("mcp_servers = 5\n", "no TOML that can be extended"),
+        ("not toml", "no TOML that can be extended"),
+    ] {
+        fs::write(&codex, before).unwrap();
+        let output = connect_codex(&place, &["--transport", "http"]);
+        let refused = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && refused.contains(said), "{before}: {refused}");
+        assert_eq!(fs::read_to_string(&codex).unwrap(), before);
+    }
+    for (file, other) in [(&json, "{}"), (&codex, "")] {
+        let elsewhere = file.with_extension("elsewhere");
+        fs::write(&elsewhere, other).unwrap();
+        fs::remove_file(file).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, file).unwrap();
+    }
+    assert!(place.fails(&["connect", "cursor", "--transport", "http"], 2).contains("this is a link"));
+    assert!(!connect_codex(&place, &["--transport", "http"]).status.success());
+    assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
+    let listed = place.ok(&["token", "list"]);
+    assert!(listed.contains("client-cursor") && listed.contains("client-codex"), "{listed}");
+}
+
+/// There are two journals, and the call is in the first of them.
+#[test]
+fn a_record_that_no_checkpoint_covers_yet_is_not_denied() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let state = place.path().join(".toolgate");
+    let key = toolgate_audit::Key::open_or_create(&state.join("keys/journal.key")).unwrap();
+    let options = toolgate_audit::Options { checkpoint_every: 1_000, sync: toolgate_audit::Sync::Write };
+    let clock: toolgate_audit::Clock = std::sync::Arc::new(std::time::SystemTime::now);
+    let journal = toolgate_audit::Journal::open(&state.join("journal"), key, options, clock).unwrap();
+    journal.append(&json!({ "kind": "call.opened", "callId": "call-1" })).unwrap();
+    assert!(state.join("journal-commands").exists(), "the second one");
+    let said = place.fails(&["audit", "receipt", "call-1"], 1);
+    assert!(said.contains("no checkpoint covers the record yet"), "{said}");
+    let said = place.fails(&["audit", "receipt", "call-2"], 1);
+    assert!(said.contains("no call `call-2` is in the journal"), "{said}");
+    journal.close().unwrap();
+    assert!(place.ok(&["audit", "receipt", "call-1"]).contains("call-1"));
 }
 
 #[test]

@@ -338,6 +338,7 @@ async fn trust_is_remembered_for_the_flow_and_the_tool_and_never_for_danger() {
     assert_eq!(world.journal.last()["approval"], json!({ "trusted": true }));
     let asked = Some(Reason::ApprovalPending);
     assert_eq!(world.gate.handle(of_flow("b", Some("two"))).await.reason(), asked);
+    assert_eq!(world.gate.handle(of_flow("b", None)).await.reason(), asked, "of no flow");
     assert_eq!(world.gate.handle(of_flow("danger", Some("one"))).await.reason(), asked);
     world.clock.advance(Duration::from_secs(3601));
     assert_eq!(world.gate.handle(of_flow("c", Some("one"))).await.reason(), asked);
@@ -406,6 +407,23 @@ async fn trust_in_a_tool_answers_no_question_about_a_call() {
         &[document("say", &change)],
         Settings { approvals, ..Settings::default() },
     );
+    let say = |text: &str| {
+        let mut call = call("say", json!({ "text": text }));
+        call.client.conversation = Some("one".to_owned());
+        world.gate.handle(call)
+    };
+    let _ = say("a").await;
+    approve(&world, &world.queue.only().id);
+    assert_eq!(say("a").await.reason(), None);
+    assert_eq!(say("b").await.reason(), Some(Reason::ApprovalPending));
+}
+
+/// Calls of the library, of the command line and of clients that name no conversation may be anybody's.
+#[tokio::test]
+async fn trust_is_neither_given_nor_taken_where_there_is_no_flow() {
+    let change =
+        json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let _ = world.call("say", json!({ "text": "a" })).await;
     approve(&world, &world.queue.only().id);
     assert_eq!(world.call("say", json!({ "text": "a" })).await.reason(), None);
@@ -417,14 +435,19 @@ async fn a_no_is_not_outvoted_by_trust() {
     let change =
         json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
-    let _ = world.call("say", json!({ "text": "no" })).await;
+    let say = |text: &str| {
+        let mut call = call("say", json!({ "text": text }));
+        call.client.conversation = Some("one".to_owned());
+        world.gate.handle(call)
+    };
+    let _ = say("no").await;
     let asked = world.queue.only().id;
     world.queue.decide(&asked, ApprovalState::Denied, "operator", None, world.clock.now()).unwrap();
-    let _ = world.call("say", json!({ "text": "yes" })).await;
+    let _ = say("yes").await;
     approve(&world, &world.queue.all()[1].id);
-    assert_eq!(world.call("say", json!({ "text": "yes" })).await.reason(), None);
-    assert_eq!(world.call("say", json!({ "text": "other" })).await.reason(), None, "trusted");
-    assert_eq!(world.call("say", json!({ "text": "no" })).await.reason(), Some(Reason::ApprovalDenied));
+    assert_eq!(say("yes").await.reason(), None);
+    assert_eq!(say("other").await.reason(), None, "trusted");
+    assert_eq!(say("no").await.reason(), Some(Reason::ApprovalDenied));
 }
 
 #[tokio::test]

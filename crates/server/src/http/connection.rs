@@ -29,7 +29,7 @@ use tower::Service;
 use super::{
     HttpLimits,
     problem::DoorCode,
-    watched::{Activity, Overdue, Watched},
+    watched::{Activity, Line, Overdue, Watched},
 };
 
 /// The address a request came from, in its extensions. Behind a reverse proxy it is the proxy's: what a client writes into
@@ -65,7 +65,8 @@ pub(super) async fn serve(
     stop: Stop,
 ) -> Ended {
     let activity = Activity::new(&limits);
-    let socket = TokioIo::new(Watched::new(stream, Arc::clone(&activity), &limits));
+    let line = Line::new(stream);
+    let socket = TokioIo::new(Watched::new(line.clone(), Arc::clone(&activity), &limits));
     let service = TowerToHyperService::new(Counted { routes, peer, activity: Arc::clone(&activity) });
     let builder = protocol(&limits);
     let mut connection = pin!(builder.serve_connection(socket, service));
@@ -81,6 +82,8 @@ pub(super) async fn serve(
                 activity.last_call();
             }
             () = activity.changed() => {}
+            // Between requests the library reads, and finds the end by itself.
+            () = line.gone(), if deadline.is_none() => return Ended::Closed,
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                 match activity.overdue() {
                     Some(Overdue::NextRequest) => return Ended::Closed,

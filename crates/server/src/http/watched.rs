@@ -1,16 +1,16 @@
 //! Is a connection doing anything? A socket that knows when a request began, and gives up on clients that do not read.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
     sync::Notify,
     time::{Instant, Sleep, sleep},
@@ -125,10 +125,48 @@ impl Drop for Serving {
     }
 }
 
+/// A socket, for whoever serves it and whoever watches it. Both are one task, so that nobody ever waits for the lock.
+#[derive(Clone, Debug)]
+pub(super) struct Line(Arc<Mutex<TcpStream>>);
+
+impl Line {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self(Arc::new(Mutex::new(stream)))
+    }
+
+    /// Ends when the client has closed its end. While a request is served, the library reads on only until it holds
+    /// something of the next one; what comes after that, and be it the end, it does not see.
+    pub(super) async fn gone(&self) {
+        // Nothing wakes a connection on which nothing arrives.
+        while poll_fn(|cx| self.lock().poll_read_ready(cx)).await.is_ok() {
+            // What waits to be read goes on waiting, and the library is given time to find the end by itself.
+            sleep(LOOK_AGAIN).await;
+            if self.is_closed() {
+                return;
+            }
+        }
+    }
+
+    /// What is known already, without waiting for more.
+    fn is_closed(&self) -> bool {
+        let stream = self.lock();
+        let mut state = pin!(stream.ready(Interest::READABLE));
+        match state.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(ready)) => ready.is_read_closed(),
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TcpStream> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A socket under watch.
 #[derive(Debug)]
 pub(super) struct Watched {
-    stream: TcpStream,
+    line: Line,
     activity: Arc<Activity>,
     write_time: Duration,
     /// Runs while the client leaves what we write unread.
@@ -136,8 +174,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(stream: TcpStream, activity: Arc<Activity>, limits: &HttpLimits) -> Self {
-        Self { stream, activity, write_time: limits.write_time, stalled: None }
+    pub(super) fn new(line: Line, activity: Arc<Activity>, limits: &HttpLimits) -> Self {
+        Self { line, activity, write_time: limits.write_time, stalled: None }
     }
 
     fn unless_stalled<T>(
@@ -166,7 +204,7 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
-        let polled = Pin::new(&mut this.stream).poll_read(cx, buffer);
+        let polled = Pin::new(&mut *this.line.lock()).poll_read(cx, buffer);
         if buffer.filled().len() > before {
             this.activity.received();
         }
@@ -177,7 +215,7 @@ impl AsyncRead for Watched {
 impl AsyncWrite for Watched {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        let written = Pin::new(&mut *this.line.lock()).poll_write(cx, bytes);
         this.unless_stalled(cx, written)
     }
 
@@ -187,21 +225,22 @@ impl AsyncWrite for Watched {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write_vectored(cx, slices);
+        let written = Pin::new(&mut *this.line.lock()).poll_write_vectored(cx, slices);
         this.unless_stalled(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.line.lock().is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        Pin::new(&mut *self.line.lock()).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+        Pin::new(&mut *self.line.lock()).poll_shutdown(cx)
     }
 }
 
 const LAST_CALL: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_millis(250);

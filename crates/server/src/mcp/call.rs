@@ -118,30 +118,35 @@ fn client_of(door: &Door, context: &RequestContext<RoleServer>) -> Result<Client
     Ok(Client {
         transport: match door.caller {
             CallerSource::Request => "http",
-            CallerSource::Configured(_) => "stdio",
+            CallerSource::Configured { .. } => "stdio",
         },
         protocol: context.protocol_version().map(|version| plain(version.as_str())),
         name: said.as_ref().map(|said| plain(&said.name)),
         version: said.as_ref().map(|said| plain(&said.version)),
-        conversation: conversation_of(context)?,
+        conversation: conversation_of(door, context)?,
     })
 }
 
-/// A session is a conversation. Where there are none, the client may name one.
-fn conversation_of(context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
+/// A session is a conversation, and so is a pair of pipes. Elsewhere the client may name one.
+fn conversation_of(door: &Door, context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
     if Era::of(context) == Era::Sessions
         && let Some(parts) = context.extensions.get::<Parts>()
         && let Some(session) = parts.headers.get(SESSION_HEADER)
     {
         return Ok(session.to_str().ok().map(str::to_owned));
     }
-    let Some(named) = context.meta.get(CONVERSATION_KEY) else { return Ok(None) };
+    let pipes = match &door.caller {
+        CallerSource::Configured { conversation, .. } => Some(conversation),
+        CallerSource::Request => None,
+    };
+    let Some(named) = context.meta.get(CONVERSATION_KEY) else { return Ok(pipes.cloned()) };
     let name = named.as_str().filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
     let name = name.ok_or_else(|| {
         let message = format!("`_meta` `{CONVERSATION_KEY}` is not a text of 1 to {LONGEST_NAME} bytes");
         ErrorData::invalid_params(message, None)
     })?;
-    Ok(Some(name.to_owned()))
+    // A name keeps conversations over the same pipes apart; it joins none that is held over others.
+    Ok(Some(pipes.map_or_else(|| name.to_owned(), |pipes| format!("{pipes}/{name}"))))
 }
 
 async fn tell(

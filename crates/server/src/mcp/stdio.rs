@@ -29,7 +29,8 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let door = Door::new(Shared::new(gate, settings), CallerSource::Configured(caller));
+    let source = CallerSource::Configured { caller, conversation: new_conversation()? };
+    let door = Door::new(Shared::new(gate, settings), source);
     let transport =
         AsyncRwTransport::<RoleServer, R, W>::new(read, write).with_max_line_length(settings.message_bytes);
     match serve_server_with_ct(door, transport, shutdown).await {
@@ -41,6 +42,13 @@ where
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(StdioError(error.to_string())),
     }
+}
+
+/// Not to be guessed: what is remembered for one connection is nothing to the next one of the same caller.
+fn new_conversation() -> Result<String, StdioError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StdioError(format!("there is no randomness: {error}")))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// Why the conversation ended other than by either side's wish.

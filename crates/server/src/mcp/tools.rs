@@ -50,8 +50,8 @@ pub struct Shared {
 pub enum CallerSource {
     /// The front says so with every request.
     Request,
-    /// Whoever started the process.
-    Configured(Caller),
+    /// Whoever started the process. What is said over one pair of pipes is one conversation, whatever the era.
+    Configured { caller: Caller, conversation: String },
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,7 +83,7 @@ impl Door {
     /// There is no caller by default.
     pub fn caller_of(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         match &self.caller {
-            CallerSource::Configured(caller) => Ok(caller.clone()),
+            CallerSource::Configured { caller, .. } => Ok(caller.clone()),
             CallerSource::Request => context
                 .extensions
                 .get::<Parts>()
@@ -96,7 +96,7 @@ impl Door {
     /// By what the caller was let in, where that can end before the caller is done.
     pub fn standing_of(&self, context: &RequestContext<RoleServer>) -> Option<Arc<dyn Standing>> {
         match &self.caller {
-            CallerSource::Configured(_) => None,
+            CallerSource::Configured { .. } => None,
             CallerSource::Request => {
                 let known = context.extensions.get::<Parts>()?.extensions.get::<CallerStanding>()?;
                 Some(Arc::clone(&known.0))

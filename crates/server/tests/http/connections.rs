@@ -148,6 +148,41 @@ async fn a_lost_connection_ends_its_request() {
     timeout(HANG, gateway.world.slow_dropped.notified()).await.expect("the handler is dropped");
 }
 
+/// Bytes of a next request, or of nothing, do not hide that the client has gone.
+#[tokio::test]
+async fn more_bytes_do_not_hide_a_lost_connection() {
+    let gateway = Gateway::start().await;
+    for more in ["G", GOOD, "no HTTP at all\n\n\n"] {
+        let more = gateway.fill(more);
+        for come_at_once in [true, false] {
+            let mut client = gateway.client().await;
+            let first = if come_at_once { more.as_str() } else { "" };
+            client.send(format!("{}{first}", gateway.fill(SLOW)).as_bytes()).await;
+            gateway.world.slow_entered.notified().await;
+            if !come_at_once {
+                client.send(more.as_bytes()).await;
+            }
+            drop(client);
+            let dropped = timeout(HANG, gateway.world.slow_dropped.notified()).await;
+            dropped.unwrap_or_else(|_| panic!("the handler goes on behind {more:?}"));
+        }
+    }
+}
+
+/// Nor is a client gone that only said more than it was asked for.
+#[tokio::test]
+async fn a_client_that_says_more_and_stays_is_answered() {
+    let gateway = Gateway::start().await;
+    let mut client = gateway.client().await;
+    client.send(gateway.fill(&format!("{SLOW}{GOOD}")).as_bytes()).await;
+    gateway.world.slow_entered.notified().await;
+    client.send(b"GET").await;
+    tokio::time::sleep(SOON * 5).await;
+    gateway.world.slow_may_end.notify_one();
+    assert_eq!(client.answer().await.unwrap().body, "done");
+    assert_eq!(client.answer().await.unwrap().status, 200);
+}
+
 #[tokio::test]
 async fn a_client_that_says_nothing_more_is_closed() {
     let gateway = Gateway::start().await;

@@ -9,7 +9,7 @@ use toolgate_server::ClientAnswers;
 use crate::{
     client::{Client, Reply},
     fakes::{Does, FakeTool},
-    world::{ASKS, World, until},
+    world::{ASKS, TRUSTS, World, until},
 };
 
 /// A client that was asked, and what it was given to carry.
@@ -176,6 +176,35 @@ async fn two_connections_spend_an_approval_once() {
         assert_eq!(ran, 1, "{} {}", one.text, two.text);
         assert_eq!(tool.begun(), round + 1);
     }
+}
+
+/// A call that names no conversation may have nothing to do with the one before it: each is asked for.
+#[tokio::test]
+async fn trust_is_neither_given_nor_taken_without_a_conversation() {
+    let world = World::new();
+    let tool = world.add("pay", TRUSTS, Does::Echo);
+    let client = Client::modern(world.serve().await, "ann").asked();
+    for sum in 0..3 {
+        let arguments = json!({"sum": sum});
+        let (state, _) = asked(&client, "pay", &arguments).await;
+        assert_eq!(answer(&client, "pay", &arguments, &state, "accept").await.result()["isError"], false);
+    }
+    let named = |sum: u32, name: &str| {
+        let meta = json!({"dev.toolgate/conversation": name});
+        json!({"name": "pay", "arguments": {"sum": sum}, "_meta": meta})
+    };
+    let question = client.request("tools/call", named(10, "talk")).await;
+    let mut again = named(10, "talk");
+    again["requestState"] = question.result()["requestState"].clone();
+    again["inputResponses"] = json!({"approval": {"action": "accept"}});
+    assert_eq!(client.request("tools/call", again).await.result()["isError"], false);
+    let trusted = client.request("tools/call", named(11, "talk")).await;
+    assert_eq!(trusted.result()["isError"], false, "{}", trusted.text);
+    for params in [named(12, "other"), json!({"name": "pay", "arguments": {"sum": 13}})] {
+        let reply = client.request("tools/call", params).await;
+        assert_eq!(reply.result()["resultType"], "input_required", "{}", reply.text);
+    }
+    assert_eq!(tool.begun(), 5);
 }
 
 #[tokio::test]

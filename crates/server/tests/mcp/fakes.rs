@@ -55,12 +55,13 @@ impl MemoryJournal {
 
 pub struct MemoryQueue {
     approvals: Mutex<BTreeMap<ApprovalId, Approval>>,
+    trusts: Mutex<Vec<Trust>>,
     changes: watch::Sender<u64>,
 }
 
 impl Default for MemoryQueue {
     fn default() -> Self {
-        Self { approvals: Mutex::default(), changes: watch::Sender::new(0) }
+        Self { approvals: Mutex::default(), trusts: Mutex::default(), changes: watch::Sender::new(0) }
     }
 }
 
@@ -147,11 +148,14 @@ impl ApprovalStore for MemoryQueue {
         Ok(false)
     }
 
-    fn is_trusted(&self, _: &Trust, _: SystemTime) -> Result<bool, ApprovalError> {
-        Ok(false)
+    fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
+        let trusts = self.trusts.lock().unwrap();
+        let is_this = |known: &Trust| Trust { expires: known.expires, ..trust.clone() } == *known;
+        Ok(trusts.iter().any(|known| is_this(known) && known.expires > now))
     }
 
-    fn remember(&self, _: &Trust) -> Result<(), ApprovalError> {
+    fn remember(&self, trust: &Trust) -> Result<(), ApprovalError> {
+        self.trusts.lock().unwrap().push(trust.clone());
         Ok(())
     }
 }

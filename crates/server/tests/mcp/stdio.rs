@@ -13,7 +13,7 @@ use toolgate_server::{StdioError, serve_stdio};
 use crate::{
     client::MODERN,
     fakes::Does,
-    world::{ASKS, World, until},
+    world::{ASKS, TRUSTS, World, until},
 };
 
 struct Pipe {
@@ -120,6 +120,69 @@ async fn a_session_is_asked_in_the_middle_of_the_call() {
     assert_eq!(pipe.ask(&yes).await["result"]["isError"], false);
     assert_eq!(tool.begun(), 1);
     pipe.end().await.unwrap();
+}
+
+/// A call of a tool that may be trusted. `None`: it ran unasked; else the question that its person said yes to.
+async fn paid(pipe: &mut Pipe, id: u64, message: Value) -> Option<Value> {
+    let heard = pipe.ask(&message).await;
+    if heard["result"]["isError"] == false {
+        return None;
+    }
+    let answer = if heard["method"] == "elicitation/create" {
+        json!({"jsonrpc": "2.0", "id": heard["id"], "result": {"action": "accept"}})
+    } else {
+        assert_eq!(heard["result"]["resultType"], "input_required", "{heard}");
+        let mut again = message;
+        again["id"] = json!(id + 100);
+        again["params"]["requestState"] = heard["result"]["requestState"].clone();
+        again["params"]["inputResponses"] = json!({"approval": {"action": "accept"}});
+        again
+    };
+    assert_eq!(pipe.ask(&answer).await["result"]["isError"], false);
+    Some(heard)
+}
+
+/// Both are the same caller's: what was approved in one process lets another run nothing else.
+#[tokio::test]
+async fn trust_does_not_pass_from_one_process_to_another() {
+    let world = Arc::new(World::new());
+    world.add("pay", TRUSTS, Does::Echo);
+    let (mut one, mut other) = (Pipe::to(&world), Pipe::to(&world));
+    for pipe in [&mut one, &mut other] {
+        pipe.shake_hands("2025-11-25", json!({"elicitation": {}})).await;
+    }
+    assert!(paid(&mut one, 1, call(1, "pay", &json!({"sum": 1}))).await.is_some());
+    assert!(paid(&mut one, 2, call(2, "pay", &json!({"sum": 2}))).await.is_none(), "trusted now");
+    assert!(paid(&mut other, 3, call(3, "pay", &json!({"sum": 3}))).await.is_some(), "trusted elsewhere");
+    let said = world.journal.clients();
+    assert_eq!(said[0]["conversation"], said[1]["conversation"]);
+    assert_ne!(said[1]["conversation"], said[2]["conversation"]);
+    one.end().await.unwrap();
+    other.end().await.unwrap();
+}
+
+/// Nor where there is no handshake, or both give their conversation the same name.
+#[tokio::test]
+async fn trust_of_stateless_processes_is_their_own_whatever_they_name() {
+    let world = Arc::new(World::new());
+    world.add("pay", TRUSTS, Does::Echo);
+    let (mut one, mut other) = (Pipe::to(&world), Pipe::to(&world));
+    let named = |id: u64, name: Option<&str>| {
+        let mut message = modern(call(id, "pay", &json!({"sum": id})));
+        if let Some(name) = name {
+            message["params"]["_meta"]["dev.toolgate/conversation"] = json!(name);
+        }
+        message
+    };
+    assert!(paid(&mut one, 1, named(1, None)).await.is_some());
+    assert!(paid(&mut one, 2, named(2, None)).await.is_none(), "trusted now");
+    assert!(paid(&mut one, 3, named(3, Some("talk"))).await.is_some(), "another conversation");
+    assert!(paid(&mut one, 4, named(4, Some("talk"))).await.is_none(), "trusted now");
+    for (id, name) in [(5, None), (6, Some("talk"))] {
+        assert!(paid(&mut other, id, named(id, name)).await.is_some(), "{name:?} was trusted elsewhere");
+    }
+    one.end().await.unwrap();
+    other.end().await.unwrap();
 }
 
 #[tokio::test]

@@ -189,5 +189,7 @@ fn takes() -> String {
     format!("params: [{}],", params.collect::<Vec<_>>().join(", "))
 }
 
+/// A person is asked once, and then trusted.
+pub const TRUSTS: &str = "x-toolgate-capability: {approval: {level: ask, trustAfterApproval: true}}";
 /// Every call asks a person.
 pub const ASKS: &str = "humanInTheLoop: {mode: REQUIRED}";

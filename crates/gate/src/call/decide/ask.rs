@@ -304,8 +304,11 @@ fn what_is_asked(checked: &Checked) -> String {
 }
 
 /// Trust answers only where the tool lets it, and never where every call is to be confirmed or danger was seen.
+/// It holds within one conversation: of calls that belong to none nobody knows whether they have anything to do with each
+/// other, and so none is given or taken there.
 fn trust_of(checked: &Checked, opinions: &[Opinion], binding: &Binding, now: SystemTime) -> Option<Trust> {
     let admitted = &checked.bound.admitted;
+    let flow = admitted.call.client.conversation.clone()?;
     let approval = &admitted.tool.policy.approval;
     // Only these two are about the tool as such. Every other voice asks about this very call.
     let is_about_the_tool = |opinion: &Opinion| {
@@ -316,7 +319,7 @@ fn trust_of(checked: &Checked, opinions: &[Opinion], binding: &Binding, now: Sys
         && opinions.iter().all(is_about_the_tool);
     may_trust.then(|| Trust {
         caller: binding.caller.clone(),
-        flow: admitted.call.client.conversation.clone().unwrap_or_default(),
+        flow,
         tool_digest: binding.tool_digest.clone(),
         policy_digest: binding.policy_digest.clone(),
         expires: now + admitted.in_force.approvals.trust,
