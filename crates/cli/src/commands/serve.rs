@@ -35,7 +35,7 @@ use crate::{
         input::InputEnd,
         log::Log,
         refusals::RefusalRecords,
-        stopping::{asked_to_stop, close_fronts, connection_grace, finish_calls, seal},
+        stopping::{StopSignals, close_fronts, connection_grace, finish_calls, seal},
         telemetry,
     },
     terminal::{Terminal, json_pretty, visible},
@@ -64,13 +64,15 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
     let toolgate = Arc::new(gateway::open_with(config, extras).await?);
+    let mut signals =
+        StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
     announce(&toolgate, log);
     let stop = CancellationToken::new();
     let freshness = tokio::spawn(keep_fresh(Arc::clone(&toolgate), watching, overrides, log, stop.clone()));
     let outcome = if args.stdio {
-        over_stdio(&toolgate, log, &stop).await
+        over_stdio(&toolgate, log, &mut signals, &stop).await
     } else {
-        over_http(&toolgate, log, &stop).await
+        over_http(&toolgate, log, &mut signals, &stop).await
     };
     toolgate.gate().begin_shutdown();
     stop.cancel();
@@ -105,7 +107,12 @@ fn announce(toolgate: &Toolgate, log: Log) {
     }
 }
 
-async fn over_stdio(toolgate: &Toolgate, log: Log, stop: &CancellationToken) -> Result<(), Failure> {
+async fn over_stdio(
+    toolgate: &Toolgate,
+    log: Log,
+    signals: &mut StopSignals,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
     let config = toolgate.config();
     let local = &config.auth.local;
     let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
@@ -117,17 +124,22 @@ async fn over_stdio(toolgate: &Toolgate, log: Log, stop: &CancellationToken) -> 
     let told = |error: StdioError| Failure::new(visible(&error.to_string()));
     tokio::select! {
         ended = &mut serving => return ended.map_err(told),
-        () = asked_to_stop() => gate.begin_shutdown(),
+        () = signals.asked() => gate.begin_shutdown(),
         // What was sent before the end is still served; the last of it may be on its way to the gate.
         () = input.seen() => sleep(ON_ITS_WAY).await,
     }
-    finish_calls(gate, config.server.shutdown_grace, log).await;
+    finish_calls(gate, config.server.shutdown_grace, signals, log).await;
     input.release();
     // A client that reads no more does not keep us.
     timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(())).map_err(told)
 }
 
-async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken) -> Result<(), Failure> {
+async fn over_http(
+    toolgate: &Arc<Toolgate>,
+    log: Log,
+    signals: &mut StopSignals,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
     let config = toolgate.config();
     let front = HttpFront::bind(http_settings(&config)).await.map_err(|error| {
         Failure::new(format!(
@@ -170,11 +182,11 @@ async fn over_http(toolgate: &Arc<Toolgate>, log: Log, stop: &CancellationToken)
     } else {
         serving.spawn(front.serve(doors(mcp.merge(admin)), accepting.clone()));
     }
-    asked_to_stop().await;
+    signals.asked().await;
     log.info("stopping: running calls may finish");
     toolgate.gate().begin_shutdown();
     accepting.cancel();
-    finish_calls(toolgate.gate(), config.server.shutdown_grace, log).await;
+    finish_calls(toolgate.gate(), config.server.shutdown_grace, signals, log).await;
     close_fronts(serving, &closing, log).await;
     records.finish().await;
     Ok(())

@@ -1,9 +1,9 @@
 //! How does a gateway stop? Calls finish within the grace, the rest is ended, and only then is the journal closed.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -13,21 +13,33 @@ use toolgate_server::Drained;
 
 use super::log::Log;
 
-/// SIGINT, SIGTERM, or a system on which they cannot be heard.
-pub async fn asked_to_stop() {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+/// SIGINT and SIGTERM, heard from when this is made: before anybody is told that we serve, so that no wish to stop kills.
+#[derive(Debug)]
+pub struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    pub fn hear() -> io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits until somebody wants us to stop.
+    pub async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
 /// Waits for the calls that run. When the grace is over, or somebody asks once more, what is left is ended.
-pub async fn finish_calls(gate: &Gate, grace: Duration, log: Log) {
+pub async fn finish_calls(gate: &Gate, grace: Duration, signals: &mut StopSignals, log: Log) {
     tokio::select! {
         () = gate.idle() => return,
         () = sleep(grace) => {}
-        () = asked_to_stop() => {}
+        () = signals.asked() => {}
     }
     log.warn(&format!("{} calls did not finish in time and were ended", gate.open_calls()));
     gate.end_calls();

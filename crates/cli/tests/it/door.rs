@@ -524,9 +524,13 @@ fn a_live_tool_whose_document_is_broken_can_be_taken_back() {
     place.ok(&["unpublish", &id(2)]);
     until_listed(&serving, &token, &["word_count"]);
     let records = place.journal("journal-commands");
-    let taken = records.iter().filter(|record| record["kind"] == "tool.unpublished");
-    let taken: Vec<&str> = taken.map(|record| record["tool"]["name"].as_str().unwrap()).collect();
-    assert_eq!(taken, ["cut", "wrong", "moved", "moved", "sound"], "`moved` by its old id and its new one");
+    let withdrawn = records.iter().filter(|record| record["kind"] == "tool.unpublished");
+    let withdrawn: Vec<&str> = withdrawn.map(|record| record["tool"]["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        withdrawn,
+        ["cut", "wrong", "moved", "moved", "sound"],
+        "`moved` by its old id and its new one"
+    );
     assert!(place.fails(&["unpublish", "nothing"], 2).contains("there is no tool `nothing`"));
     place.write_tool("never", &json!({ "params": 5 }));
     assert!(place.fails(&["unpublish", "never"], 1).contains("say its `toolId`"));

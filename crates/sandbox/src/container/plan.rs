@@ -292,7 +292,7 @@ fn pins(shown: &[Shown], covers: &[(PathBuf, fs::Metadata)]) -> Result<Vec<Shown
 fn covers(shown: &[Shown], hidden: &[Hidden]) -> Result<Vec<(PathBuf, fs::Metadata)>, SpawnError> {
     let mut covers: Vec<(PathBuf, fs::Metadata)> = Vec::new();
     for one in shown {
-        for Hidden { real, about } in hidden {
+        for Hidden { real, about, .. } in hidden {
             let (target, about) = if one.real.starts_with(real) {
                 let about = fs::symlink_metadata(&one.real)
                     .map_err(|error| SpawnError::Failed(format!("bind `{}`: {error}", told(&one.real))))?;
