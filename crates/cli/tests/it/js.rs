@@ -4,6 +4,7 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpListener,
     thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -238,6 +239,44 @@ fn fetch_answers_at_once_and_can_be_awaited() {
         asked.starts_with("POST / ") && asked.ends_with("\r\n\r\nhi") && asked.contains("a: b\r\n"),
         "{asked}"
     );
+}
+
+/// What was sent to a server that never answers was sent: silence must not keep it out of the records.
+#[test]
+fn a_fetch_that_the_deadline_cuts_off_is_in_the_records() {
+    let gateway = Gateway::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // The first request is answered, the second is read and never answered.
+    let served = thread::spawn(move || {
+        let mut request = [0; 4096];
+        let (mut first, _) = listener.accept().unwrap();
+        assert!(first.read(&mut request).unwrap() > 0);
+        first.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").unwrap();
+        drop(first);
+        let (mut second, _) = listener.accept().unwrap();
+        let mut sent = Vec::new();
+        // Until the gateway gives up.
+        second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let _ = second.read_to_end(&mut sent);
+        String::from_utf8_lossy(&sent).into_owned()
+    });
+    let mut tool = document(&format!(
+        "fetch('http://127.0.0.1:{port}/seen'); fetch('http://127.0.0.1:{port}/silent?q=1', {{ method: 'POST', body: 'the loot' }})"
+    ));
+    tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
+    let tool = gateway.tool(&tool).with_limits(|limits| limits.timeout_ms = 3_000);
+    let report = gateway.run(&tool, &json!({}), &NoSecrets);
+    check_fails(&report, FailureCode::Timeout, "3000 ms");
+    assert!(served.join().unwrap().ends_with("the loot"));
+    let told: Vec<(&str, &str, &str)> = report
+        .effects
+        .iter()
+        .map(|effect| (effect.what.as_str(), effect.target.as_str(), effect.outcome.as_str()))
+        .collect();
+    let (seen, silent) = (format!("http://127.0.0.1:{port}/seen"), format!("http://127.0.0.1:{port}/silent"));
+    assert_eq!(told, [("fetch GET", seen.as_str(), "204"), ("fetch POST", silent.as_str(), "interrupted")]);
+    gateway.still_serves();
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::{
 use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Response, Rules};
 use toolgate_sandbox::{
     Effects,
-    wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
+    wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, OUT_OF_TIME, Redirect},
 };
 
 use crate::{
@@ -63,8 +63,16 @@ pub struct CallEffects {
     files: Option<Arc<Files>>,
     secrets: Vec<String>,
     records: Vec<EffectRecord>,
+    begun: Option<Begun>,
     over: Arc<AtomicBool>,
     deadline: Instant,
+}
+
+/// An effect that has no outcome yet. The deadline may cut it off at any point, and it must be in the records all the same.
+struct Begun {
+    what: String,
+    target: String,
+    started: Instant,
 }
 
 impl CallEffects {
@@ -74,18 +82,21 @@ impl CallEffects {
             files: None,
             secrets: secrets.to_vec(),
             records: Vec::new(),
+            begun: None,
             over: Arc::new(AtomicBool::new(false)),
             deadline: Instant::now() + time,
         }
     }
 
     pub fn into_records(mut self) -> Vec<EffectRecord> {
+        self.note_cut_off();
         std::mem::take(&mut self.records)
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
         let started = Instant::now();
         let (what, target) = (format!("fetch {}", call.method), without_query(&call.url));
+        self.begin(&what, &target, started);
         let (start, length) = (call.start_index, call.max_length);
         let limit = call.timeout_ms;
         let method = call.method.to_uppercase();
@@ -176,6 +187,7 @@ impl CallEffects {
         // The pattern comes first where lines are looked for.
         let place = usize::from(call.function == "grep");
         let target = call.arguments.get(place).cloned().unwrap_or_default();
+        self.begin(&what, &target, started);
         let Some(grants) = self.scope.files.clone() else {
             let answer = refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
             self.note(what, target, "SECURITY files-not-granted".to_owned(), 0, started);
@@ -202,7 +214,11 @@ impl CallEffects {
                 self.note(what, target, format!("{} {}", error.class.code(), error.reason), 0, started);
                 refused(error.class.code(), error.helper, error.reason, &error.message)
             }
-            Err(_) => refused("HELPER_RUNTIME", &what, "io", "the file function did not finish"),
+            Err(_) => {
+                let answer = refused("HELPER_RUNTIME", &what, "io", "the file function did not finish");
+                self.note(what, target, "HELPER_RUNTIME io".to_owned(), 0, started);
+                answer
+            }
         }
     }
 
@@ -214,7 +230,20 @@ impl CallEffects {
         }
     }
 
+    fn begin(&mut self, what: &str, target: &str, started: Instant) {
+        self.note_cut_off();
+        self.begun = Some(Begun { what: what.to_owned(), target: target.to_owned(), started });
+    }
+
+    /// What was begun and came to no end was dropped at the deadline. How far it came, nobody knows.
+    fn note_cut_off(&mut self) {
+        if let Some(Begun { what, target, started }) = self.begun.take() {
+            self.note(what, target, OUT_OF_TIME.to_owned(), 0, started);
+        }
+    }
+
     fn note(&mut self, what: String, target: String, outcome: String, bytes: u64, started: Instant) {
+        self.begun = None;
         self.records.push(EffectRecord { what, target, outcome, bytes, elapsed: started.elapsed() });
     }
 }
@@ -260,6 +289,9 @@ fn without_query(url: &str) -> String {
 fn printable(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }
+
+#[cfg(test)]
+mod tests;
 
 const MAX_SHOWN: usize = 300;
 const MAX_MESSAGE: usize = 2_000;
