@@ -139,6 +139,8 @@ pub struct EffectEntry {
     /// Such as `fetch GET` or `safety.fs.readText`.
     pub what: String,
     pub target: String,
+    /// Where a copy or a move leads; the target is what it takes.
+    pub to: Option<String>,
     /// `ok`, or why not.
     pub outcome: String,
     pub bytes: u64,

@@ -185,6 +185,16 @@ fn files_are_there_as_granted() {
     assert_eq!(report.outcome.unwrap(), Returned::Value(expected));
     assert_eq!(report.effects.len(), 5);
     assert_eq!(report.effects[0].what, "safety.fs.readText");
+    let mut mover = document(
+        "safety.fs.copy('notes.txt', 'sub/b.txt'); safety.fs.move('sub/b.txt', 'sub/c.txt'); return 1",
+    );
+    mover["sandboxOverrides"] = json!({ "fileRead": true, "fileWrite": true });
+    let report = gateway.run(&gateway.tool(&mover), &json!({}), &NoSecrets);
+    assert!(report.outcome.is_ok(), "{report:?}");
+    let paths: Vec<_> =
+        report.effects.iter().map(|made| (made.target.as_str(), made.to.as_deref())).collect();
+    assert_eq!(paths, [("notes.txt", Some("sub/b.txt")), ("sub/b.txt", Some("sub/c.txt"))]);
+    std::fs::remove_file(gateway.workspace().join("sub/c.txt")).unwrap();
     let mut writer = document("return [safety.fs.writeText('new/a.txt', 'x'), typeof safety.fs.readText]");
     writer["sandboxOverrides"] = json!({ "fileWrite": true });
     let report = gateway.run(&gateway.tool(&writer), &json!({}), &NoSecrets);

@@ -29,6 +29,8 @@ pub struct EffectRecord {
     pub what: String,
     /// The address without its query, or the path as it was asked for.
     pub target: String,
+    /// Where a copy or a move leads; the target is what it takes.
+    pub to: Option<String>,
     pub outcome: String,
     pub bytes: u64,
     pub elapsed: Duration,
@@ -38,10 +40,11 @@ impl EffectRecord {
     #[must_use]
     pub fn masked(self, mask: &Mask) -> Self {
         // Masked first and cut then, or the beginning of a secret would stand at the cut.
-        let shorten = |text: &str| mask.text(text).chars().take(MAX_SHOWN).collect();
+        let shorten = |text: &str| -> String { mask.text(text).chars().take(MAX_SHOWN).collect() };
         Self {
             what: shorten(&self.what),
             target: shorten(&self.target),
+            to: self.to.as_deref().map(shorten),
             outcome: shorten(&self.outcome),
             ..self
         }
@@ -72,6 +75,7 @@ pub struct CallEffects {
 struct Begun {
     what: String,
     target: String,
+    to: Option<String>,
     started: Instant,
 }
 
@@ -96,7 +100,7 @@ impl CallEffects {
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
         let started = Instant::now();
         let (what, target) = (format!("fetch {}", call.method), without_query(&call.url));
-        self.begin(&what, &target, started);
+        self.begin(&what, &target, None, started);
         let (start, length) = (call.start_index, call.max_length);
         let limit = call.timeout_ms;
         let method = call.method.to_uppercase();
@@ -187,7 +191,9 @@ impl CallEffects {
         // The pattern comes first where lines are looked for.
         let place = usize::from(call.function == "grep");
         let target = call.arguments.get(place).cloned().unwrap_or_default();
-        self.begin(&what, &target, started);
+        let leads = matches!(call.function.as_str(), "copy" | "move");
+        let to = if leads { call.arguments.get(1).cloned() } else { None };
+        self.begin(&what, &target, to, started);
         let Some(grants) = self.scope.files.clone() else {
             let answer = refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
             self.note(what, target, "SECURITY files-not-granted".to_owned(), 0, started);
@@ -230,21 +236,22 @@ impl CallEffects {
         }
     }
 
-    fn begin(&mut self, what: &str, target: &str, started: Instant) {
+    fn begin(&mut self, what: &str, target: &str, to: Option<String>, started: Instant) {
         self.note_cut_off();
-        self.begun = Some(Begun { what: what.to_owned(), target: target.to_owned(), started });
+        self.begun = Some(Begun { what: what.to_owned(), target: target.to_owned(), to, started });
     }
 
     /// What was begun and came to no end was dropped at the deadline. How far it came, nobody knows.
     fn note_cut_off(&mut self) {
-        if let Some(Begun { what, target, started }) = self.begun.take() {
-            self.note(what, target, OUT_OF_TIME.to_owned(), 0, started);
+        if let Some(Begun { what, target, to, started }) = self.begun.take() {
+            let (outcome, elapsed) = (OUT_OF_TIME.to_owned(), started.elapsed());
+            self.records.push(EffectRecord { what, target, to, outcome, bytes: 0, elapsed });
         }
     }
 
     fn note(&mut self, what: String, target: String, outcome: String, bytes: u64, started: Instant) {
-        self.begun = None;
-        self.records.push(EffectRecord { what, target, outcome, bytes, elapsed: started.elapsed() });
+        let to = self.begun.take().and_then(|begun| begun.to);
+        self.records.push(EffectRecord { what, target, to, outcome, bytes, elapsed: started.elapsed() });
     }
 }
 

@@ -107,6 +107,7 @@ fn effect(record: EffectRecord) -> EffectEntry {
         kind,
         what: record.what,
         target: record.target,
+        to: record.to,
         outcome: record.outcome,
         bytes: record.bytes,
         elapsed: record.elapsed,
