@@ -8,7 +8,7 @@ use toolgate_sandbox::{
     wire::{Done, Ending, Usage},
 };
 
-use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure};
+use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, values};
 
 /// A call from end to end.
 #[derive(Debug)]
@@ -133,6 +133,10 @@ fn finish(ending: Ending, mask: &Mask, tool: &JsTool) -> Result<Returned, Failur
     let limits = &tool.limits;
     let over = |code, message: String| Err(Failure::new(code, message));
     match ending {
+        Ending::Value(text) if values::count(&text) > values::MOST => over(
+            FailureCode::ResultTooLarge,
+            format!("the result has more than {} names and values", values::MOST),
+        ),
         Ending::Value(text) => match serde_json::from_str(&text) {
             Ok(value) => Ok(Returned::Value(mask.value(value))),
             Err(error) => {
