@@ -304,6 +304,17 @@ fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
 }
 
 #[test]
+fn helpers_that_were_asked_are_told() {
+    let gateway = Gateway::new();
+    let code = "safety.parser.html('<p>a'); crypto.subtle.digest('SHA-256', new TextEncoder().encode('a')); return 1";
+    assert_eq!(gateway.body(code).usage.helpers, ["encoding", "crypto", "safety.parser.html"]);
+    // The same worker, and nothing is left of the call before.
+    assert_eq!(gateway.body("return [2, 1].sort()").usage.helpers, Vec::<&str>::new());
+    let code = "try { safety.parser.xml('<') } catch { } console.log(1); await new Promise((on) => setTimeout(on, 1))";
+    assert_eq!(gateway.body(code).usage.helpers, ["console", "timers", "safety.parser.xml"]);
+}
+
+#[test]
 fn what_was_begun_and_not_awaited_is_done_all_the_same() {
     let gateway = Gateway::new();
     let code =

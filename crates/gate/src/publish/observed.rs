@@ -29,6 +29,7 @@ impl Observed {
         let mut observed = Self {
             statements: report.usage.statements,
             memory_bytes: report.usage.memory_bytes,
+            helpers: report.usage.helpers.iter().map(|helper| (*helper).to_owned()).collect(),
             ..Self::default()
         };
         let used = || report.effects.iter().filter(|effect| is_used(effect));
@@ -212,8 +213,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn helpers_are_those_of_the_effects_and_those_of_the_worker() {
+        let mut report = report(vec![effect("delete", "gone", None, "ok")]);
+        report.usage.helpers = vec!["crypto", "safety.parser.html"];
+        let expected = ["crypto", "safety.fs.delete", "safety.parser.html"];
+        assert_eq!(Observed::of(&report).helpers, BTreeSet::from(expected.map(str::to_owned)));
+    }
+
     fn observed(effects: Vec<EffectEntry>) -> Observed {
-        Observed::of(&RunReport {
+        Observed::of(&report(effects))
+    }
+
+    fn report(effects: Vec<EffectEntry>) -> RunReport {
+        RunReport {
             outcome: Ok(None),
             console: Vec::new(),
             console_dropped: 0,
@@ -222,7 +235,7 @@ mod tests {
             walls: Vec::new(),
             refused: Vec::new(),
             worker: None,
-        })
+        }
     }
 
     #[test]
@@ -232,8 +245,8 @@ mod tests {
             effect("move", "old", Some("new"), "ok"),
             effect("delete", "gone", None, "ok"),
         ]);
-        assert_eq!(seen.read, ["from".to_owned()].into());
-        assert_eq!(seen.written, ["copied", "gone", "new", "old"].map(str::to_owned).into());
+        assert_eq!(seen.read, BTreeSet::from(["from".to_owned()]));
+        assert_eq!(seen.written, BTreeSet::from(["copied", "gone", "new", "old"].map(str::to_owned)));
     }
 
     #[test]

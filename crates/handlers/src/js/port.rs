@@ -80,6 +80,7 @@ fn translate(report: JsReport) -> RunReport {
             host_calls: usage.host_calls,
             host_bytes: usage.host_bytes,
             elapsed_us: usage.elapsed_us,
+            helpers: usage.helpers,
         },
         walls: report.strength.map(toolgate_sandbox::Strength::names).unwrap_or_default(),
         refused: Vec::new(),
