@@ -139,6 +139,8 @@ pub struct EffectEntry {
     /// Such as `fetch GET` or `safety.fs.readText`.
     pub what: String,
     pub target: String,
+    /// Where a copy or a move leads; the target is what it takes.
+    pub to: Option<String>,
     /// `ok`, or why not.
     pub outcome: String,
     pub bytes: u64,
@@ -163,13 +165,15 @@ impl EffectKind {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RunUsage {
     pub statements: u64,
     pub memory_bytes: u64,
     pub host_calls: u32,
     pub host_bytes: u64,
     pub elapsed_us: u64,
+    /// Helpers beyond those that are effects, as the worker tells.
+    pub helpers: Vec<&'static str>,
 }
 
 /// A way to ask the person behind the caller's own client, where the client can be asked in the middle of a call.

@@ -6,12 +6,14 @@
 mod codec;
 mod effect;
 mod frame;
+mod helper;
 
 pub use codec::{Reader, WireError, Writer};
 pub use effect::{
     Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, OUT_OF_TIME, Redirect,
 };
 pub use frame::{Done, Ending, FromWorker, Load, Run, RunLimits, Start, ToWorker, Usage};
+pub use helper::Helper;
 
 /// The most that one frame may carry, in either direction.
 pub const MAX_FRAME: usize = 48 << 20;

@@ -1,7 +1,8 @@
 //! What does a jailed JavaScript call cost, beside the other ways to run the same code? Everything in one run, and
 //! all variants in turn within one loop, so that a noisy machine disturbs them alike: the ratios count.
 //!
-//! `--quick` takes fewer rounds, `--few` compares with the bare engine alone, `--soak` makes 100,000 calls to one worker.
+//! `--quick` takes fewer rounds, `--few` compares with the bare engine alone; both leave out the 100,000 calls to one worker,
+//! unless `--soak` asks for them.
 //! Peers from npm are measured when `scripts/bench-peers` has installed them.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
@@ -46,7 +47,8 @@ fn main() {
     images::run(effort);
     deadline::run();
     start::run(effort);
-    memory::run(if has("--soak") { memory::Length::Soak } else { memory::Length::Short });
+    let is_short = (has("--quick") || has("--few")) && !has("--soak");
+    memory::run(if is_short { memory::Length::Short } else { memory::Length::Long });
 }
 
 /// How many rounds?

@@ -1,17 +1,26 @@
 //! What memory does a worker have for itself alone? Read from the kernel, for the process that this one has started.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::BTreeSet,
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use toolgate_sandbox::wire::{Ending, RunLimits};
 
 use crate::{
     measure::{Goal, heading},
-    ours::{Gateway, Tool},
-    work,
+    ours::{Gateway, Tool, generous},
+    work::{self, Work},
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Length {
+    /// 1,000 calls.
     Short,
-    Soak,
+    /// 100,000 calls, compared with the first thousand.
+    Long,
 }
 
 pub fn run(length: Length) {
@@ -29,18 +38,55 @@ pub fn run(length: Length) {
     };
     Goal::AtMost(8.0).report("idle, after its start", idle, " MiB");
     // Each kind of body but the long loop, which touches nothing.
-    let works: Vec<work::Work> = work::all().into_iter().filter(|work| work.name != "w3").collect();
+    let works: Vec<Work> = work::all().into_iter().filter(|work| work.name != "w3").collect();
     let tools: Vec<Tool> = works.iter().map(Tool::new).collect();
-    let mut done = 0;
-    for goal in [1_000, 100_000].into_iter().take(if length == Length::Soak { 2 } else { 1 }) {
-        for number in done..goal {
+    let after = |from: usize, to: usize| {
+        for number in from..to {
             gateway.value(&tools[number % tools.len()]);
         }
-        done = goal;
         let memory = private_dirty(worker).expect("the worker is still the same");
-        println!("  {:<64} {memory:>8.2} MiB", format!("after {done} calls"));
+        println!("  {:<64} {memory:>8.2} MiB", format!("after {to} calls"));
+        memory
+    };
+    let early = after(0, 1_000);
+    if length == Length::Long {
+        let late = after(1_000, 100_000);
+        Goal::AtMost(1.1).report("flat: after 100,000 calls, beside after 1,000", late / early, " ×");
     }
+    hog(&gateway, worker);
 }
+
+/// The last call of its worker, which is not used again after such an end.
+fn hog(gateway: &Gateway, worker: u32) {
+    let body = "const kept = []; for (;;) kept.push(new Uint8Array(1 << 20).fill(1))";
+    let tool = Tool::new(&Work::new(&[], body, "{}", ""));
+    let limits = RunLimits { memory_bytes: HOGS_CAP_MIB << 20, ..generous() };
+    let before = private_dirty(worker).expect("the worker is still the same");
+    let peak = peak_during(worker, || {
+        let (_, report) = gateway.run(&tool, limits);
+        assert_eq!(report.done.ending, Ending::Memory, "a hog is ended by its limit");
+    });
+    Goal::AtMost(64.0).report("what a hog takes whose cap is 64 MiB", peak - before, " MiB");
+}
+
+/// The most that was seen while `work` was done and the process was there.
+fn peak_during(process: u32, work: impl FnOnce()) -> f64 {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut peak = 0.0_f64;
+            while let (false, Some(now)) = (is_over.load(Ordering::Relaxed), private_dirty(process)) {
+                peak = peak.max(now);
+            }
+            peak
+        });
+        work();
+        is_over.store(true, Ordering::Relaxed);
+        watching.join().expect("watching goes on to the end")
+    })
+}
+
+const HOGS_CAP_MIB: u64 = 64;
 
 fn children() -> BTreeSet<u32> {
     let processes = fs::read_dir("/proc").expect("there is /proc").flatten();

@@ -62,7 +62,11 @@ fn print(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failure> {
         for effect in &report.effects {
             let outcome =
                 format!("{}, {} bytes, {} ms", effect.outcome, effect.bytes, effect.elapsed.as_millis());
-            table.row([&visible(&effect.what), &visible(&effect.target), &visible(&outcome)]);
+            let target = match &effect.to {
+                Some(to) => format!("{} → {to}", effect.target),
+                None => effect.target.clone(),
+            };
+            table.row([&visible(&effect.what), &visible(&target), &visible(&outcome)]);
         }
         table.print(terminal)?;
     }
@@ -135,11 +139,15 @@ fn to_json(report: &RunReport) -> Value {
 }
 
 fn effect(record: &EffectEntry) -> Value {
-    json!({
+    let mut shown = json!({
         "what": record.what,
         "target": record.target,
         "outcome": record.outcome,
         "bytes": record.bytes,
         "elapsedUs": u64::try_from(record.elapsed.as_micros()).unwrap_or(u64::MAX),
-    })
+    });
+    if let (Some(to), Some(members)) = (&record.to, shown.as_object_mut()) {
+        members.insert("to".into(), to.as_str().into());
+    }
+    shown
 }

@@ -4,6 +4,7 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpListener,
     thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -184,6 +185,16 @@ fn files_are_there_as_granted() {
     assert_eq!(report.outcome.unwrap(), Returned::Value(expected));
     assert_eq!(report.effects.len(), 5);
     assert_eq!(report.effects[0].what, "safety.fs.readText");
+    let mut mover = document(
+        "safety.fs.copy('notes.txt', 'sub/b.txt'); safety.fs.move('sub/b.txt', 'sub/c.txt'); return 1",
+    );
+    mover["sandboxOverrides"] = json!({ "fileRead": true, "fileWrite": true });
+    let report = gateway.run(&gateway.tool(&mover), &json!({}), &NoSecrets);
+    assert!(report.outcome.is_ok(), "{report:?}");
+    let paths: Vec<_> =
+        report.effects.iter().map(|made| (made.target.as_str(), made.to.as_deref())).collect();
+    assert_eq!(paths, [("notes.txt", Some("sub/b.txt")), ("sub/b.txt", Some("sub/c.txt"))]);
+    std::fs::remove_file(gateway.workspace().join("sub/c.txt")).unwrap();
     let mut writer = document("return [safety.fs.writeText('new/a.txt', 'x'), typeof safety.fs.readText]");
     writer["sandboxOverrides"] = json!({ "fileWrite": true });
     let report = gateway.run(&gateway.tool(&writer), &json!({}), &NoSecrets);
@@ -240,6 +251,44 @@ fn fetch_answers_at_once_and_can_be_awaited() {
     );
 }
 
+/// What was sent to a server that never answers was sent: silence must not keep it out of the records.
+#[test]
+fn a_fetch_that_the_deadline_cuts_off_is_in_the_records() {
+    let gateway = Gateway::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // The first request is answered, the second is read and never answered.
+    let served = thread::spawn(move || {
+        let mut request = [0; 4096];
+        let (mut first, _) = listener.accept().unwrap();
+        assert!(first.read(&mut request).unwrap() > 0);
+        first.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").unwrap();
+        drop(first);
+        let (mut second, _) = listener.accept().unwrap();
+        let mut sent = Vec::new();
+        // Until the gateway gives up.
+        second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let _ = second.read_to_end(&mut sent);
+        String::from_utf8_lossy(&sent).into_owned()
+    });
+    let mut tool = document(&format!(
+        "fetch('http://127.0.0.1:{port}/seen'); fetch('http://127.0.0.1:{port}/silent?q=1', {{ method: 'POST', body: 'the loot' }})"
+    ));
+    tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
+    let tool = gateway.tool(&tool).with_limits(|limits| limits.timeout_ms = 3_000);
+    let report = gateway.run(&tool, &json!({}), &NoSecrets);
+    check_fails(&report, FailureCode::Timeout, "3000 ms");
+    assert!(served.join().unwrap().ends_with("the loot"));
+    let told: Vec<(&str, &str, &str)> = report
+        .effects
+        .iter()
+        .map(|effect| (effect.what.as_str(), effect.target.as_str(), effect.outcome.as_str()))
+        .collect();
+    let (seen, silent) = (format!("http://127.0.0.1:{port}/seen"), format!("http://127.0.0.1:{port}/silent"));
+    assert_eq!(told, [("fetch GET", seen.as_str(), "204"), ("fetch POST", silent.as_str(), "interrupted")]);
+    gateway.still_serves();
+}
+
 #[test]
 fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
     let gateway = Gateway::new();
@@ -252,6 +301,17 @@ fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
         report.outcome.unwrap(),
         Returned::Value(json!(["SECURITY", "fetch", "literal-private-ip", true]))
     );
+}
+
+#[test]
+fn helpers_that_were_asked_are_told() {
+    let gateway = Gateway::new();
+    let code = "safety.parser.html('<p>a'); crypto.subtle.digest('SHA-256', new TextEncoder().encode('a')); return 1";
+    assert_eq!(gateway.body(code).usage.helpers, ["encoding", "crypto", "safety.parser.html"]);
+    // The same worker, and nothing is left of the call before.
+    assert_eq!(gateway.body("return [2, 1].sort()").usage.helpers, Vec::<&str>::new());
+    let code = "try { safety.parser.xml('<') } catch { } console.log(1); await new Promise((on) => setTimeout(on, 1))";
+    assert_eq!(gateway.body(code).usage.helpers, ["console", "timers", "safety.parser.xml"]);
 }
 
 #[test]

@@ -68,6 +68,24 @@ fn what_was_not_used_is_said_and_taken_away() {
     assert!(said.contains("1 tool passed, 0 failed") && !said.contains("wider"), "{said}");
 }
 
+/// A base that holds the source and not the destination would make the next run fail, or hide where it wrote.
+#[test]
+fn a_copy_and_a_move_need_the_folders_of_both_their_paths() {
+    let place = place_with_a_note();
+    let data = place.path().join("data").canonicalize().unwrap().display().to_string();
+    fs::create_dir_all(place.path().join("data/notes/old")).unwrap();
+    let overrides = json!({ "fileRead": true, "fileWrite": true, "fsBasePath": data });
+    let code = format!("return safety.fs.copy('{data}/notes/a.txt', '{data}/notes/old/a.txt')");
+    write_tool(&place, &code, &overrides);
+    let said = place.ok(&["test", TOOL]);
+    let line = format!("sandboxOverrides.fsBasePath is `{data}`, the run used {data}/notes\n");
+    assert!(said.contains(&line), "{said}");
+    let code = format!("return safety.fs.move('{data}/notes/a.txt', '{data}/b.txt')");
+    write_tool(&place, &code, &overrides);
+    let said = place.ok(&["test", TOOL]);
+    assert!(!said.contains("fsBasePath") && said.contains("sandboxOverrides.fileRead is `true`"), "{said}");
+}
+
 #[test]
 fn a_base_that_relative_paths_need_is_left_to_its_author() {
     let place = place_with_a_note();
@@ -129,7 +147,7 @@ fn a_base_is_not_narrowed_to_a_folder_behind_a_link() {
 fn what_was_used_without_being_named_stays() {
     let both = json!({ "fileRead": true, "fileWrite": true });
     for (code, overrides) in [
-        ("return safety.fs.copy('data/notes/a.txt', 'data/b.txt')", &both),
+        ("return safety.fs.copy('data/notes/a.txt', 'b.txt')", &both),
         (
             "return safety.fs.grep('note', safety.fs.workspace() + '/data/notes/a.txt')",
             &json!({ "fileRead": true }),

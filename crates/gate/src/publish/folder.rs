@@ -1,6 +1,6 @@
 //! Which folder would a run have been content with?
 
-use std::{fs, path::Path};
+use std::{fs, iter, path::Path};
 
 use serde_json::{Value, json};
 use toolgate_spec::PathPattern;
@@ -17,7 +17,7 @@ use crate::{
 /// The narrowest folder that holds every path of these effects, as they were asked for: all absolute, or all relative to
 /// the base. Nothing where that cannot be known.
 pub fn narrowest<'a>(effects: impl Iterator<Item = &'a EffectEntry>) -> Option<String> {
-    let mut folders = effects.filter(|effect| effect.kind != EffectKind::Fetch).map(folder_of);
+    let mut folders = effects.filter(|effect| effect.kind != EffectKind::Fetch).flat_map(folders_of);
     let mut common = folders.next()??;
     for folder in folders {
         let folder = folder?;
@@ -40,17 +40,24 @@ struct Folder<'a> {
     parts: Vec<&'a str>,
 }
 
-fn folder_of(effect: &EffectEntry) -> Option<Folder<'_>> {
+/// Of what a copy or a move takes, and of where it leads.
+fn folders_of(effect: &EffectEntry) -> impl Iterator<Item = Option<Folder<'_>>> {
+    let to = effect.to.as_deref().map(|to| folder_of(effect, to));
+    iter::once(folder_of(effect, &effect.target)).chain(to)
+}
+
+fn folder_of<'a>(effect: &EffectEntry, path: &'a str) -> Option<Folder<'a>> {
     let function = effect.what.strip_prefix("safety.fs.")?;
-    let is_absolute = effect.target.starts_with('/');
-    let mut parts: Vec<&str> = effect.target.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let is_absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     // Masked, cut or climbing names are not the ones that were used.
-    if parts.iter().any(|part| *part == ".." || part.contains('*')) || effect.target.len() >= LONGEST {
+    if parts.iter().any(|part| *part == ".." || part.contains('*')) || path.len() >= LONGEST {
         return None;
     }
     match function {
-        // One of two paths is known; or the tool was told the base, and may have made paths of it.
-        "copy" | "move" | "workspace" | "readRoots" => return None,
+        // The tool was told the base, and may have made paths of it.
+        "workspace" | "readRoots" => return None,
+        "copy" | "move" if effect.to.is_none() => return None,
         // What they find is named relative to the base: another base would change it.
         "list" | "find" | "searchInFiles" if is_absolute => return None,
         "list" | "find" | "searchInFiles" => {}
@@ -130,7 +137,8 @@ mod tests {
             .map(|(function, target)| EffectEntry {
                 kind: EffectKind::Read,
                 what: format!("safety.fs.{function}"),
-                target: (*target).to_owned(),
+                target: target.split(" -> ").next().unwrap().to_owned(),
+                to: target.split_once(" -> ").map(|(_, to)| to.to_owned()),
                 outcome: "ok".to_owned(),
                 bytes: 0,
                 elapsed: Duration::ZERO,
@@ -149,6 +157,8 @@ mod tests {
         check(&[("readText", "notes/a.txt"), ("list", "notes/old")], Some("notes"));
         check(&[("readText", "a.txt")], Some("."));
         check(&[("list", "")], Some("."));
+        check(&[("copy", "/srv/data/notes/a -> /srv/data/notes/old/a")], Some("/srv/data/notes"));
+        check(&[("move", "/srv/data/notes/a -> /srv/data/b")], Some("/srv/data"));
     }
 
     #[test]
@@ -156,6 +166,8 @@ mod tests {
         check(&[("readText", "/srv/a"), ("readText", "b")], None);
         check(&[("readText", "/srv/data/../../etc/passwd")], None);
         check(&[("copy", "/srv/data/a")], None);
+        check(&[("copy", "/srv/data/a -> b")], None);
+        check(&[("move", "/srv/data/a -> /srv/data/../b")], None);
         check(&[("workspace", ""), ("readText", "/srv/data/a")], None);
         check(&[("list", "/srv/data")], None);
         check(&[("readText", "/srv/***/a")], None);

@@ -29,6 +29,7 @@ impl Observed {
         let mut observed = Self {
             statements: report.usage.statements,
             memory_bytes: report.usage.memory_bytes,
+            helpers: report.usage.helpers.iter().map(|helper| (*helper).to_owned()).collect(),
             ..Self::default()
         };
         let used = || report.effects.iter().filter(|effect| is_used(effect));
@@ -39,11 +40,11 @@ impl Observed {
                 EffectKind::Fetch => observed.hosts.extend(host_of(&effect.target)),
                 EffectKind::Read => drop(observed.read.insert(effect.target.clone())),
                 EffectKind::Write => {
-                    // A copy names what it reads, and needs both rights.
-                    if effect.what == "safety.fs.copy" {
-                        observed.read.insert(effect.target.clone());
-                    }
-                    observed.written.insert(effect.target.clone());
+                    // A copy leaves what it takes as it is; a move takes it away.
+                    let is_copy = effect.what == "safety.fs.copy";
+                    let taken = if is_copy { &mut observed.read } else { &mut observed.written };
+                    taken.insert(effect.target.clone());
+                    observed.written.extend(effect.to.clone());
                 }
             }
         }
@@ -191,4 +192,69 @@ fn host_of(address: &str) -> Option<String> {
         None => host.split(':').next()?,
     };
     (!host.is_empty()).then(|| host.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::ports::RunUsage;
+
+    fn effect(function: &str, target: &str, to: Option<&str>, outcome: &str) -> EffectEntry {
+        EffectEntry {
+            kind: EffectKind::Write,
+            what: format!("safety.fs.{function}"),
+            target: target.to_owned(),
+            to: to.map(str::to_owned),
+            outcome: outcome.to_owned(),
+            bytes: 0,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn helpers_are_those_of_the_effects_and_those_of_the_worker() {
+        let mut report = report(vec![effect("delete", "gone", None, "ok")]);
+        report.usage.helpers = vec!["crypto", "safety.parser.html"];
+        let expected = ["crypto", "safety.fs.delete", "safety.parser.html"];
+        assert_eq!(Observed::of(&report).helpers, BTreeSet::from(expected.map(str::to_owned)));
+    }
+
+    fn observed(effects: Vec<EffectEntry>) -> Observed {
+        Observed::of(&report(effects))
+    }
+
+    fn report(effects: Vec<EffectEntry>) -> RunReport {
+        RunReport {
+            outcome: Ok(None),
+            console: Vec::new(),
+            console_dropped: 0,
+            effects,
+            usage: RunUsage::default(),
+            walls: Vec::new(),
+            refused: Vec::new(),
+            worker: None,
+        }
+    }
+
+    #[test]
+    fn a_copy_reads_and_writes_and_a_move_writes_twice() {
+        let seen = observed(vec![
+            effect("copy", "from", Some("copied"), "ok"),
+            effect("move", "old", Some("new"), "ok"),
+            effect("delete", "gone", None, "ok"),
+        ]);
+        assert_eq!(seen.read, BTreeSet::from(["from".to_owned()]));
+        assert_eq!(seen.written, BTreeSet::from(["copied", "gone", "new", "old"].map(str::to_owned)));
+    }
+
+    #[test]
+    fn what_was_refused_or_cut_off_is_not_used() {
+        let seen = observed(vec![
+            effect("copy", "a", Some("b"), "SECURITY path-blocked"),
+            effect("writeText", "c", None, "interrupted"),
+        ]);
+        assert_eq!(seen, Observed::default());
+    }
 }

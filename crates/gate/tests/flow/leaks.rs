@@ -172,6 +172,7 @@ async fn no_text_of_a_record_holds_a_secret() {
             kind: EffectKind::Fetch,
             what: "fetch GET".to_owned(),
             target: format!("https://x.example/?key={}", token()),
+            to: Some(format!("/srv/{}", token())),
             outcome: format!("refused {}", token()),
             bytes: 1,
             elapsed: std::time::Duration::ZERO,
@@ -182,6 +183,7 @@ async fn no_text_of_a_record_holds_a_secret() {
     let record = world.journal.last();
     assert_eq!(record["touches"][0]["target"], "/srv/[REDACTED]");
     assert_eq!(record["run"]["effects"][0]["what"], "fetch GET");
+    assert_eq!(record["run"]["effects"][0]["to"], "/srv/[REDACTED]");
     assert_eq!(record["run"]["refused"], json!(["open /srv/[REDACTED]"]));
     world.fake.survey_with(Err(Refusal {
         reason: Reason::PathOutsideRoots,
@@ -348,6 +350,7 @@ async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
                 kind: EffectKind::Read,
                 what: "read".to_owned(),
                 target: LEDGER.to_owned(),
+                to: None,
                 outcome: format!("refused {LEDGER}"),
                 bytes: 1,
                 elapsed: std::time::Duration::ZERO,

@@ -188,6 +188,7 @@ fn effect(exchange: &Exchange) -> EffectEntry {
         kind: EffectKind::Fetch,
         what: format!("{} {}", exchange.kind.word(), exchange.method).trim_end().to_owned(),
         target: target(exchange),
+        to: None,
         outcome: exchange.outcome.code().to_owned(),
         bytes: exchange.bytes_up.saturating_add(exchange.bytes_down),
         elapsed: exchange.elapsed,

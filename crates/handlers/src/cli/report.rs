@@ -65,6 +65,7 @@ pub fn make(mut ended: Ended, swept: Swept, tool: &CliTool, unseen: &Unseen, mas
             host_calls: u32::try_from(ended.effects.len()).unwrap_or(u32::MAX),
             host_bytes: ended.effects.iter().map(|effect| effect.bytes).sum(),
             elapsed_us: u64::try_from(ended.usage.elapsed.as_micros()).unwrap_or(u64::MAX),
+            helpers: Vec::new(),
         },
         effects: ended.effects.into_iter().map(|effect| masked(effect, mask)).collect(),
         walls: ended.walls,

@@ -13,7 +13,7 @@ use std::{
 use toolgate_egress::{BodyHolds, Egress, Hop, Redirects, Request, Rules, meant_methods};
 use toolgate_sandbox::{
     Effects,
-    wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, Redirect},
+    wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, OUT_OF_TIME, Redirect},
 };
 
 use crate::{
@@ -29,6 +29,8 @@ pub struct EffectRecord {
     pub what: String,
     /// The address without its query, or the path as it was asked for.
     pub target: String,
+    /// Where a copy or a move leads; the target is what it takes.
+    pub to: Option<String>,
     pub outcome: String,
     pub bytes: u64,
     pub elapsed: Duration,
@@ -38,10 +40,11 @@ impl EffectRecord {
     #[must_use]
     pub fn masked(self, mask: &Mask) -> Self {
         // Masked first and cut then, or the beginning of a secret would stand at the cut.
-        let shorten = |text: &str| mask.text(text).chars().take(MAX_SHOWN).collect();
+        let shorten = |text: &str| -> String { mask.text(text).chars().take(MAX_SHOWN).collect() };
         Self {
             what: shorten(&self.what),
             target: shorten(&self.target),
+            to: self.to.as_deref().map(shorten),
             outcome: shorten(&self.outcome),
             ..self
         }
@@ -63,8 +66,17 @@ pub struct CallEffects {
     files: Option<Arc<Files>>,
     secrets: Vec<String>,
     records: Vec<EffectRecord>,
+    begun: Option<Begun>,
     over: Arc<AtomicBool>,
     deadline: Instant,
+}
+
+/// An effect that has no outcome yet. The deadline may cut it off at any point, and it must be in the records all the same.
+struct Begun {
+    what: String,
+    target: String,
+    to: Option<String>,
+    started: Instant,
 }
 
 impl CallEffects {
@@ -74,18 +86,21 @@ impl CallEffects {
             files: None,
             secrets: secrets.to_vec(),
             records: Vec::new(),
+            begun: None,
             over: Arc::new(AtomicBool::new(false)),
             deadline: Instant::now() + time,
         }
     }
 
     pub fn into_records(mut self) -> Vec<EffectRecord> {
+        self.note_cut_off();
         std::mem::take(&mut self.records)
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
         let started = Instant::now();
         let (what, target) = (format!("fetch {}", call.method), without_query(&call.url));
+        self.begin(&what, &target, None, started);
         let (start, length) = (call.start_index, call.max_length);
         let limit = call.timeout_ms;
         if let Some(method) = self.method_to_ask_for(&call) {
@@ -184,6 +199,9 @@ impl CallEffects {
         // The pattern comes first where lines are looked for.
         let place = usize::from(call.function == "grep");
         let target = call.arguments.get(place).cloned().unwrap_or_default();
+        let leads = matches!(call.function.as_str(), "copy" | "move");
+        let to = if leads { call.arguments.get(1).cloned() } else { None };
+        self.begin(&what, &target, to, started);
         let Some(grants) = self.scope.files.clone() else {
             let answer = refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
             self.note(what, target, "SECURITY files-not-granted".to_owned(), 0, started);
@@ -210,7 +228,11 @@ impl CallEffects {
                 self.note(what, target, format!("{} {}", error.class.code(), error.reason), 0, started);
                 refused(error.class.code(), error.helper, error.reason, &error.message)
             }
-            Err(_) => refused("HELPER_RUNTIME", &what, "io", "the file function did not finish"),
+            Err(_) => {
+                let answer = refused("HELPER_RUNTIME", &what, "io", "the file function did not finish");
+                self.note(what, target, "HELPER_RUNTIME io".to_owned(), 0, started);
+                answer
+            }
         }
     }
 
@@ -222,8 +244,22 @@ impl CallEffects {
         }
     }
 
+    fn begin(&mut self, what: &str, target: &str, to: Option<String>, started: Instant) {
+        self.note_cut_off();
+        self.begun = Some(Begun { what: what.to_owned(), target: target.to_owned(), to, started });
+    }
+
+    /// What was begun and came to no end was dropped at the deadline. How far it came, nobody knows.
+    fn note_cut_off(&mut self) {
+        if let Some(Begun { what, target, to, started }) = self.begun.take() {
+            let (outcome, elapsed) = (OUT_OF_TIME.to_owned(), started.elapsed());
+            self.records.push(EffectRecord { what, target, to, outcome, bytes: 0, elapsed });
+        }
+    }
+
     fn note(&mut self, what: String, target: String, outcome: String, bytes: u64, started: Instant) {
-        self.records.push(EffectRecord { what, target, outcome, bytes, elapsed: started.elapsed() });
+        let to = self.begun.take().and_then(|begun| begun.to);
+        self.records.push(EffectRecord { what, target, to, outcome, bytes, elapsed: started.elapsed() });
     }
 }
 
@@ -269,8 +305,11 @@ fn printable(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }
 
+
 const MAX_SHOWN: usize = 300;
 const MAX_MESSAGE: usize = 2_000;
 
+#[cfg(test)]
+mod cut_off;
 #[cfg(test)]
 mod tests;

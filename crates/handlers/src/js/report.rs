@@ -5,10 +5,10 @@ use serde_json::Value;
 use toolgate_policy::Mask;
 use toolgate_sandbox::{
     Report, RunFailure, Strength,
-    wire::{Done, Ending, Usage},
+    wire::{Done, Ending, Helper, Usage},
 };
 
-use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure};
+use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, values};
 
 /// A call from end to end.
 #[derive(Debug)]
@@ -61,14 +61,16 @@ impl ConsoleLevel {
     }
 }
 
-/// What the call used of its limits.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// What the call used of its limits, and of its helpers.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct JsUsage {
     pub statements: u64,
     pub memory_bytes: u64,
     pub host_calls: u32,
     pub host_bytes: u64,
     pub elapsed_us: u64,
+    /// Those that the worker answered itself.
+    pub helpers: Vec<&'static str>,
 }
 
 impl JsReport {
@@ -115,6 +117,7 @@ fn used(usage: Usage) -> JsUsage {
         host_calls: usage.host_calls,
         host_bytes: usage.host_bytes,
         elapsed_us: usage.elapsed_us,
+        helpers: Helper::names(usage.helpers),
     }
 }
 
@@ -133,6 +136,10 @@ fn finish(ending: Ending, mask: &Mask, tool: &JsTool) -> Result<Returned, Failur
     let limits = &tool.limits;
     let over = |code, message: String| Err(Failure::new(code, message));
     match ending {
+        Ending::Value(text) if values::count(&text) > values::MOST => over(
+            FailureCode::ResultTooLarge,
+            format!("the result has more than {} names and values", values::MOST),
+        ),
         Ending::Value(text) => match serde_json::from_str(&text) {
             Ok(value) => Ok(Returned::Value(mask.value(value))),
             Err(error) => {

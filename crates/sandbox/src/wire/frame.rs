@@ -110,6 +110,8 @@ pub struct Usage {
     pub host_calls: u32,
     pub host_bytes: u64,
     pub elapsed_us: u64,
+    /// The bits of each `Helper` that was asked.
+    pub helpers: u32,
 }
 
 impl ToWorker {
@@ -216,7 +218,7 @@ impl Done {
         }
         let usage = &self.usage;
         writer.u32(self.console_dropped).u64(usage.fuel).u64(usage.memory_bytes);
-        writer.u32(usage.host_calls).u64(usage.host_bytes).u64(usage.elapsed_us);
+        writer.u32(usage.host_calls).u64(usage.host_bytes).u64(usage.elapsed_us).u32(usage.helpers);
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -235,6 +237,7 @@ impl Done {
                 host_calls: reader.u32()?,
                 host_bytes: reader.u64()?,
                 elapsed_us: reader.u64()?,
+                helpers: reader.u32()?,
             },
         })
     }

@@ -37,8 +37,19 @@ fn frames_of_the_worker_come_back_as_sent_and_never_shortened() {
         ending: Ending::Value("{}".into()),
         console: vec![(b'l', "hello".into())],
         console_dropped: 2,
-        usage: Usage { fuel: 1, memory_bytes: 2, host_calls: 3, host_bytes: 4, elapsed_us: 5 },
+        usage: Usage { fuel: 1, memory_bytes: 2, host_calls: 3, host_bytes: 4, elapsed_us: 5, helpers: 6 },
     })));
+}
+
+/// A worker that is not ours any more can set every bit; nothing but names of ours comes of it.
+#[test]
+fn bits_stand_for_the_names_of_helpers_and_nothing_else() {
+    let all: Vec<&str> = Helper::ALL.iter().map(|helper| helper.name()).collect();
+    assert_eq!(Helper::names(u32::MAX), all);
+    assert_eq!(Helper::names(0), Vec::<&str>::new());
+    assert_eq!(Helper::names(Helper::Yaml.bit() | Helper::Crypto.bit()), ["crypto", "safety.parser.yaml"]);
+    let bits = Helper::ALL.iter().fold(0, |bits, helper| bits | helper.bit());
+    assert_eq!(bits.count_ones() as usize, Helper::ALL.len());
 }
 
 #[test]

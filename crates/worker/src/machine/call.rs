@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::wire::{Done, Effect, EffectAnswer, Ending, OUT_OF_TIME, RunLimits, Usage};
+use toolgate_sandbox::wire::{Done, Effect, EffectAnswer, Ending, Helper, OUT_OF_TIME, RunLimits, Usage};
 use wasmtime::ResourceLimiter;
 
 use super::limits;
@@ -91,6 +91,10 @@ impl Call {
     pub fn time_left(&self) -> u64 {
         let timeout = self.limits.map_or(0, |limits| u64::from(limits.timeout_ms));
         timeout.saturating_sub(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub fn asked(&mut self, helper: Helper) {
+        self.usage.helpers |= helper.bit();
     }
 
     /// Lines beyond the limits are counted and dropped; the tool goes on.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use toolgate_engine::Op;
-use toolgate_sandbox::wire::Ending;
+use toolgate_sandbox::wire::{Ending, Helper};
 use wasmtime::{Caller, Extern, Linker, Memory, Result};
 
 use super::call::{Call, Stop, text_of};
@@ -32,6 +32,9 @@ fn call(
     bytes_len: u32,
 ) -> Result<u64> {
     let Some(op) = Op::from_number(op) else { wasmtime::bail!("no host function has the number {op}") };
+    if let Some(helper) = helper(op) {
+        caller.data_mut().asked(helper);
+    }
     let text = text_of(read(&mut caller, text, text_len)?);
     let bytes = read(&mut caller, bytes, bytes_len)?;
     spend(&mut caller, helpers::charge(op, &text, &bytes))?;
@@ -68,6 +71,30 @@ fn call(
     spend(&mut caller, u64::from(length).saturating_mul(2))?;
     caller.data_mut().pending = answer;
     Ok(u64::from(length) | kind << 32)
+}
+
+/// What the gateway answers, it notes itself.
+const fn helper(op: Op) -> Option<Helper> {
+    match op {
+        Op::Console => Some(Helper::Console),
+        Op::Sleep => Some(Helper::Timers),
+        Op::Utf8Encode | Op::Decode | Op::EncodingName => Some(Helper::Encoding),
+        Op::UrlParse | Op::UrlSet => Some(Helper::Url),
+        Op::Random
+        | Op::Digest
+        | Op::HmacSign
+        | Op::HmacVerify
+        | Op::AesGcmEncrypt
+        | Op::AesGcmDecrypt
+        | Op::Hkdf
+        | Op::Pbkdf2 => Some(Helper::Crypto),
+        Op::ZonedTime | Op::ZoneName => Some(Helper::Intl),
+        Op::ParseHtml => Some(Helper::Html),
+        Op::ParseXml => Some(Helper::Xml),
+        Op::ParseCsv => Some(Helper::Csv),
+        Op::ParseYaml => Some(Helper::Yaml),
+        Op::Fetch | Op::FetchedText | Op::FetchedBytes | Op::Files => None,
+    }
 }
 
 fn take(mut caller: Caller<'_, Call>, into: u32) -> Result<()> {

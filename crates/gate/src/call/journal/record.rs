@@ -21,7 +21,7 @@ use crate::{
     gate::{Call, OnJournalFailure},
     live::LiveTool,
     outcome::Outcome,
-    ports::{RunReport, Touch},
+    ports::{EffectEntry, RunReport, Touch},
     reason::{End, Reason, Stage},
 };
 
@@ -228,16 +228,7 @@ impl CallRecord {
     pub fn ran(&mut self, report: &RunReport) {
         self.stage = Some(Stage::Execute.name());
         let usage = &report.usage;
-        let effects: Vec<Value> = report
-            .effects
-            .iter()
-            .take(MOST_EFFECTS)
-            .map(|effect| {
-                json!({
-                    "what": effect.what, "target": effect.target, "outcome": effect.outcome, "bytes": effect.bytes,
-                })
-            })
-            .collect();
+        let effects: Vec<Value> = report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
         let mut run = json!({
             "walls": report.walls,
             "refused": report.refused,
@@ -368,6 +359,16 @@ impl CallRecord {
             "stage": reason.stage().map(Stage::audit_name),
         }));
     }
+}
+
+fn shown_effect(effect: &EffectEntry) -> Value {
+    let mut shown = json!({
+        "what": effect.what, "target": effect.target, "outcome": effect.outcome, "bytes": effect.bytes,
+    });
+    if let (Some(to), Some(members)) = (&effect.to, shown.as_object_mut()) {
+        members.insert("to".into(), to.as_str().into());
+    }
+    shown
 }
 
 /// What clients say of themselves is kept short.

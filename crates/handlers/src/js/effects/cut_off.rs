@@ -1,0 +1,86 @@
+//! What is in the records of effects that did not come to their end?
+
+use std::sync::mpsc;
+
+use toolgate_egress::{Guard, Mode};
+
+use super::*;
+use crate::files::{FileCaps, FileRights};
+
+fn effects(workspace: &std::path::Path) -> CallEffects {
+    let files = FileGrants {
+        workspace: workspace.to_owned(),
+        read_roots: Vec::new(),
+        pattern_workspace: workspace.to_owned(),
+        home: None,
+        rights: FileRights::ReadWrite,
+        allowed: Vec::new(),
+        blocked: Vec::new(),
+        own: Vec::new(),
+        caps: FileCaps::default(),
+    };
+    let rules = Rules {
+        mode: Mode::Blocked,
+        hosts: Vec::new(),
+        blocked_hosts: Vec::new(),
+        blocked_ports: Vec::new(),
+        guard_private: Guard::On,
+        guard_metadata: Guard::On,
+        literal_addresses: Vec::new(),
+    };
+    let scope = EffectScope {
+        egress: None,
+        rules: Arc::new(rules),
+        methods_to_ask_for: Vec::new(),
+        files: Some(Arc::new(files)),
+    };
+    CallEffects::new(scope, &[], Duration::from_secs(600))
+}
+
+fn file(function: &str, path: &str) -> Effect {
+    Effect::File(FileCall {
+        function: function.to_owned(),
+        arguments: vec![path.to_owned(), "x".to_owned()],
+        options: Vec::new(),
+    })
+}
+
+/// The deadline drops the future of an effect. What it had begun may be done, or be done later: it must be known.
+#[test]
+fn a_file_function_that_is_cut_off_is_in_the_records() {
+    let workspace = tempfile::tempdir().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(1).build().unwrap();
+    // The only thread for files waits for somebody else, so that no file function comes to its end.
+    let (release, wait) = mpsc::channel::<()>();
+    runtime.spawn_blocking(move || wait.recv());
+    let mut effects = effects(workspace.path());
+    runtime.block_on(async {
+        for path in ["first.txt", "second.txt"] {
+            let begun = effects.perform(file("writeText", path));
+            assert!(tokio::time::timeout(Duration::from_millis(1), begun).await.is_err());
+        }
+    });
+    drop(release);
+    let records = effects.into_records();
+    let told: Vec<(&str, &str, &str)> = records
+        .iter()
+        .map(|record| (record.what.as_str(), record.target.as_str(), record.outcome.as_str()))
+        .collect();
+    let expected = [
+        ("safety.fs.writeText", "first.txt", "interrupted"),
+        ("safety.fs.writeText", "second.txt", "interrupted"),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn an_effect_with_an_outcome_is_in_the_records_once() {
+    let workspace = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut effects = effects(workspace.path());
+    runtime.block_on(effects.perform(file("nonsense", "a.txt")));
+    let records = effects.into_records();
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].outcome, "INVALID_INPUT unknown-function");
+}
