@@ -18,6 +18,7 @@ mod catalog;
 mod check;
 mod clients;
 mod corpus;
+mod debug_mode;
 mod diff;
 mod documents;
 mod door;

@@ -74,12 +74,14 @@ pub enum Shows {
 impl Trail {
     pub fn new(gate: &Inner, call: &Call, purpose: Purpose) -> Self {
         let now = Instant::now();
+        let mut record = CallRecord::opened(call, purpose, gate.on_journal_failure);
+        record.debug = gate.shows == Shows::Everything;
         Self {
             journal: Arc::clone(&gate.journal),
             observer: gate.observer.clone(),
             metrics: Arc::clone(&gate.metrics),
             on_failure: gate.on_journal_failure,
-            record: CallRecord::opened(call, purpose, gate.on_journal_failure),
+            record,
             begun: gate.clock.now(),
             started: now,
             last: now,
