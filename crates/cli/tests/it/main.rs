@@ -37,6 +37,7 @@ mod new;
 mod place;
 mod pool;
 mod refusals;
+mod reloads;
 mod resolve;
 mod signed_callers;
 mod stand_ins;
