@@ -13,6 +13,8 @@ use crate::place::{Place, Serving, token};
 #[test]
 fn a_call_that_runs_across_a_reload_is_released_and_others_meet_the_edit() {
     let place = Place::new();
+    // One waits, however few processors there are.
+    place.configure("worker:\n  count: 4\n");
     place.write_tool("waits", &json!({
         "code": "while (text === 'wait' && !safety.fs.exists('go.txt')) await new Promise((done) => setTimeout(done, 100));\nreturn text",
         "sandboxOverrides": { "fileRead": true },
