@@ -205,9 +205,9 @@ mod tests {
         check_hidden(&SECRET.chars().rev().collect::<String>());
     }
 
-    /// Python writes JSON in ASCII, PHP escapes slashes as well, and .NET writes its digits in capitals.
+    /// Python writes JSON in ASCII, PHP escapes slashes as well, and others write the digits in capitals.
     #[test]
-    fn every_way_to_write_json_is_seen_through() {
+    fn json_in_ascii_and_with_escaped_slashes_is_seen_through() {
         let mask = Mask::new(&["pässwort/😀".to_owned()]);
         for written in [
             "pässwort/😀",

@@ -31,7 +31,7 @@ async fn a_call_that_is_dropped_while_it_waits_for_a_person_has_not_run() {
         &[document("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }))],
     );
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(std::sync::Arc::new(Silence));
+    asked.ask = Some(Arc::new(Silence));
     let calling = world.gate.handle(asked);
     tokio::select! {
         _ = calling => panic!("nobody answers"),
