@@ -51,19 +51,27 @@ impl Drop for Opened {
 }
 
 pub async fn open(config: Config, writes: Writes) -> Result<Toolgate, Failure> {
-    let toolgate = open_with(config, Extras { writes, ..Extras::default() }).await?;
+    open_with(config, Extras { writes, ..Extras::default() }, Terminal::note).await
+}
+
+/// `say` is for what nobody may miss, however little they want to hear.
+pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Result<Toolgate, Failure> {
+    // Before it is opened, for tools are tried while it is.
+    if config.audit.debug {
+        say(
+            "audit.debug is on: arguments and outputs are written to the journal, and not only their digests",
+        );
+    }
+    let toolgate =
+        Toolgate::open(config, extras).await.map_err(|error| Failure::new(visible(&error.to_string())))?;
     for said in unlisted_journals(&toolgate) {
-        Terminal::note(&said);
+        say(&said);
     }
     Ok(toolgate)
 }
 
-pub async fn open_with(config: Config, extras: Extras) -> Result<Toolgate, Failure> {
-    Toolgate::open(config, extras).await.map_err(|error| Failure::new(visible(&error.to_string())))
-}
-
-/// What is to be said about journals that were passed over; nobody may miss it.
-pub fn unlisted_journals(toolgate: &Toolgate) -> Vec<String> {
+/// What is to be said about journals that were passed over.
+fn unlisted_journals(toolgate: &Toolgate) -> Vec<String> {
     let say = |name: &String| {
         format!(
             "the journal `{}` is not in the list of journals and was passed over: an older version began it, or \

@@ -22,6 +22,7 @@ pub(crate) use self::journal::Writing;
 use self::stop::Stop;
 pub use self::{
     journal::{CallRecord, Journal, Purpose, Shared, Shows},
+    secrets::text_for_journal,
     standing::until_lapse,
 };
 use crate::{

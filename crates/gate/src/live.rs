@@ -81,14 +81,7 @@ impl LiveTool {
         let wire_name = wire_name(&spec.name, WireTarget::Mcp).into_owned();
         let digest = digest.to_string();
         let recorded = Recorded {
-            tool: Shared::from(json!({
-                "name": wire_name,
-                "id": spec.id.as_str(),
-                "digest": digest,
-                "classification": policy.classification.value.name(),
-                "risk": risk.level.name(),
-                "level": level.name(),
-            })),
+            tool: tool_in_records(&spec, (&wire_name, &digest), &policy, (risk.level, level)),
             safety: Shared::from(safety.clone()),
             labels: Shared::from(json!({
                 "outputTrust": policy.labels.output_trust.value.name(),
@@ -249,6 +242,27 @@ pub(crate) fn blotted(patterns: &[Regex], text: String) -> String {
 }
 
 const BLOT: &str = "[REDACTED]";
+
+/// What a record says of the tool itself.
+fn tool_in_records(
+    spec: &ToolSpec,
+    (name, digest): (&str, &str),
+    policy: &EffectivePolicy,
+    (risk, level): (RiskLevel, RiskLevel),
+) -> Shared {
+    let mut tool = json!({
+        "name": name,
+        "id": spec.id.as_str(),
+        "digest": digest,
+        "classification": policy.classification.value.name(),
+        "risk": risk.name(),
+        "level": level.name(),
+    });
+    if let (Some(category), Some(members)) = (&spec.category, tool.as_object_mut()) {
+        members.insert("category".into(), category.as_str().into());
+    }
+    tool.into()
+}
 
 /// The block that says what is enforced, as it goes into the journal.
 fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {

@@ -11,11 +11,13 @@ use tokio::sync::watch;
 use toolgate_config::Config;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
-    Spent, Trust,
+    Spent, Trust, text_for_journal,
 };
+use toolgate_secrets::Detector;
 use toolgate_store::State;
 
 use crate::{
+    detector::open_detector,
     journal::FileJournal,
     journals::note_command,
     open::{OpenError, open_state},
@@ -27,35 +29,49 @@ mod tests;
 /// The queue for a command, which writes into the commands' journal.
 pub fn open_queue(config: &Config) -> Result<RecordedQueue, OpenError> {
     let state = open_state(config)?;
-    let config = config.clone();
-    Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry)))
+    let (config, rules) = (config.clone(), config.clone());
+    // The rules are read for an answer with a note alone: looking at the queue needs none.
+    let blot = move |text: &str| -> Result<String, OpenError> {
+        Ok(text_for_journal(&open_detector(&rules)?, text.to_owned()))
+    };
+    Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry), blot))
 }
 
 /// The queue of a gateway, which writes into the gateway's journal.
-pub fn recorded_queue(journal: &FileJournal, state: &Arc<State>) -> Arc<dyn ApprovalQueue> {
-    let files = journal.files.clone();
-    Arc::new(RecordedQueue::new(Arc::clone(state), move |entry| {
+pub fn recorded_queue(
+    journal: &FileJournal,
+    state: &Arc<State>,
+    secrets: &Arc<Detector>,
+) -> Arc<dyn ApprovalQueue> {
+    let (files, secrets) = (journal.files.clone(), Arc::clone(secrets));
+    let note = move |entry: &Value| -> Result<(), OpenError> {
         files.append(entry)?;
         Ok(())
-    }))
+    };
+    let blot = move |text: &str| Ok(text_for_journal(&secrets, text.to_owned()));
+    Arc::new(RecordedQueue::new(Arc::clone(state), note, blot))
 }
 
 /// The queue of approvals, whose rows are thrown away after some weeks: what was decided stays in the journal.
 pub struct RecordedQueue {
     queue: Arc<State>,
     note: Box<Note>,
+    blot: Box<Blot>,
     /// Held from the look at the question to its end, so that of two answers only the one that counts is written.
     deciding: Mutex<()>,
 }
 
 type Note = dyn Fn(&Value) -> Result<(), OpenError> + Send + Sync;
+/// Takes what may be a secret out of what people write.
+type Blot = dyn Fn(&str) -> Result<String, OpenError> + Send + Sync;
 
 impl RecordedQueue {
     pub(crate) fn new(
         queue: Arc<State>,
         note: impl Fn(&Value) -> Result<(), OpenError> + Send + Sync + 'static,
+        blot: impl Fn(&str) -> Result<String, OpenError> + Send + Sync + 'static,
     ) -> Self {
-        Self { queue, note: Box::new(note), deciding: Mutex::new(()) }
+        Self { queue, note: Box::new(note), blot: Box::new(blot), deciding: Mutex::new(()) }
     }
 }
 
@@ -114,6 +130,11 @@ impl ApprovalQueue for RecordedQueue {
     ) -> Result<Approval, ApprovalError> {
         let _one_at_a_time = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.queue.get(id, now)?;
+        let unavailable = |error: OpenError| ApprovalError::Unavailable(error.to_string());
+        let note = match note {
+            Some(text) => Some((self.blot)(text).map_err(unavailable)?),
+            None => None,
+        };
         // What can no longer be decided is refused by the queue, which says why, and leaves no record of a decision.
         if asked.state == ApprovalState::Pending {
             let binding = &asked.question.binding;
@@ -122,9 +143,9 @@ impl ApprovalQueue for RecordedQueue {
                 "caller": binding.caller, "tool": binding.tool,
             });
             // Before it is done: what cannot be recorded is not decided.
-            (self.note)(&entry).map_err(|error| ApprovalError::Unavailable(error.to_string()))?;
+            (self.note)(&entry).map_err(unavailable)?;
         }
-        self.queue.decide(id, verdict, by, note, now)
+        self.queue.decide(id, verdict, by, note.as_deref(), now)
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

@@ -451,7 +451,7 @@ fn gate_parts(
             OnAuditFailure::Continue => OnJournalFailure::Continue,
         },
         shows: if config.audit.debug { Shows::Everything } else { Shows::Digests },
-        queue: recorded_queue(journal, state),
+        queue: recorded_queue(journal, state, &secrets),
         approvals: approval_settings(approvals),
         arguments: argument_limits(config),
         calls: CallLimits {

@@ -114,7 +114,13 @@ fn forms(secret: &str) -> Vec<String> {
     }
     forms.push(percent_encoded(secret, "*", Digits::Upper).replace("%20", "+"));
     let escaped = Value::from(secret).to_string();
-    forms.push(escaped.trim_matches('"').to_owned());
+    let escaped = escaped.trim_matches('"');
+    for written in
+        [escaped.to_owned(), only_ascii(escaped, Digits::Lower), only_ascii(escaped, Digits::Upper)]
+    {
+        forms.push(written.replace('/', "\\/"));
+        forms.push(written);
+    }
     for alignment in 0..3 {
         let padded = [&vec![0; alignment], bytes].concat();
         let encoded = STANDARD_NO_PAD.encode(&padded);
@@ -142,6 +148,20 @@ fn percent_encoded(text: &str, kept: &str, digits: Digits) -> String {
             _ if is_kept(byte) => char::from(byte).to_string(),
             Digits::Upper => format!("%{byte:02X}"),
             Digits::Lower => format!("%{byte:02x}"),
+        })
+        .collect()
+}
+
+/// As many writers of JSON do unless they are told otherwise.
+fn only_ascii(text: &str, digits: Digits) -> String {
+    let escaped = |unit: &u16| match digits {
+        Digits::Upper => format!("\\u{unit:04X}"),
+        Digits::Lower => format!("\\u{unit:04x}"),
+    };
+    text.chars()
+        .map(|character| match character {
+            ascii if ascii.is_ascii() => ascii.to_string(),
+            other => other.encode_utf16(&mut [0; 2]).iter().map(escaped).collect(),
         })
         .collect()
 }
@@ -183,6 +203,26 @@ mod tests {
         check_hidden("s3cr3t%2F%2Bvalue%2042");
         check_hidden("7333637233742f2b76616c7565203432");
         check_hidden(&SECRET.chars().rev().collect::<String>());
+    }
+
+    /// Python writes JSON in ASCII, PHP escapes slashes as well, and others write the digits in capitals.
+    #[test]
+    fn json_in_ascii_and_with_escaped_slashes_is_seen_through() {
+        let mask = Mask::new(&["pässwort/😀".to_owned()]);
+        for written in [
+            "pässwort/😀",
+            r"pässwort\/😀",
+            r"p\u00e4sswort/\ud83d\ude00",
+            r"p\u00e4sswort\/\ud83d\ude00",
+            r"p\u00E4sswort/\uD83D\uDE00",
+            r"p\u00E4sswort\/\uD83D\uDE00",
+        ] {
+            let text = format!(r#"{{"token":"{written}"}}"#);
+            assert_eq!(mask.text(&text), r#"{"token":"***"}"#);
+            assert_eq!(mask.value(json!({ written: [text] })), json!({ "***": [r#"{"token":"***"}"#] }));
+        }
+        let short = Mask::new(&["äöü1".to_owned()]);
+        assert_eq!(short.text(r"\u00e4\u00f6\u00fc1"), "***");
     }
 
     #[test]

@@ -63,7 +63,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let telemetry = telemetry::start(&config)?;
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
-    let toolgate = Arc::new(gateway::open_with(config, extras).await?);
+    let toolgate = Arc::new(gateway::open_with(config, extras, |said| log.error(said)).await?);
     let mut signals =
         StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
     announce(&toolgate, log);
@@ -93,15 +93,9 @@ fn announce(toolgate: &Toolgate, log: Log) {
     for problem in &loaded.problems {
         log.error(&format!("{}: {}", problem.place, problem.what));
     }
-    for said in gateway::unlisted_journals(toolgate) {
-        log.error(&said);
-    }
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
     let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
     log.info(&format!("{live} of {found} tools are live{rest}"));
-    if toolgate.config().audit.debug {
-        log.warn("audit.debug is on: arguments and outputs are written to the journal in clear");
-    }
     if toolgate.config().auth.anonymous.is_some() {
         log.warn("auth.anonymous is on: whoever reaches the port may call tools");
     }

@@ -49,6 +49,11 @@ fn a_failed_pass_says_where_and_what() {
     assert!(place.ok(&["list"]).contains("TEST_FAILED"));
 }
 
+/// What an approver writes, with a secret that does not belong there.
+fn note(text: &str) -> String {
+    format!("{text}, {} is used", concat!("AKIA", "QYLPMN5HHHFPZAM2"))
+}
+
 #[test]
 fn a_person_is_asked_and_a_yes_is_good_once() {
     let place = Place::new();
@@ -68,13 +73,14 @@ fn a_person_is_asked_and_a_yes_is_good_once() {
     assert!(listed.contains("\n    arguments {\"text\":\"hi\"}\n"), "{listed}");
     let shown: Value = serde_json::from_str(&place.ok(&["approvals", "show", &id])).unwrap();
     assert_eq!(shown["arguments"], r#"{"text":"hi"}"#);
-    place.ok(&["approvals", "approve", &id]);
+    place.ok(&["approvals", "approve", &id, "--note", &note("fine")]);
     place.fails(&["approvals", "deny", &id], 1);
     let records = place.journal("journal-commands");
     let decided: Vec<&Value> = records.iter().filter(|record| record["kind"] == "approval.decided").collect();
     assert_eq!(decided.len(), 1, "once, and not for the answer that came too late: {decided:?}");
     assert_eq!(decided[0]["approval"], id);
     assert_eq!(decided[0]["state"], "approved");
+    assert_eq!(decided[0]["note"], "fine, [REDACTED] is used");
     assert_eq!(place.ok(&["call", "say", "text=hi"]), "hi!\n");
     place.fails(&["call", "say", "text=hi"], 1);
 }
@@ -90,7 +96,7 @@ fn an_admins_answer_over_http_is_written_down() {
     let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
     let id = waiting[0]["id"].as_str().unwrap();
     let path = format!("/admin/v1/approvals/{id}/deny");
-    let (status, _, body) = serving.post_to(&path, Some(&admin), &json!({ "note": "not today" }), &[]);
+    let (status, _, body) = serving.post_to(&path, Some(&admin), &json!({ "note": note("not today") }), &[]);
     assert_eq!(status, 200, "{body}");
     serving.stop();
     let records = place.journal("journal");
@@ -99,7 +105,7 @@ fn an_admins_answer_over_http_is_written_down() {
     assert_eq!(decided[0]["approval"], id);
     assert_eq!(decided[0]["state"], "denied");
     assert_eq!(decided[0]["by"], "token:tests");
-    assert_eq!(decided[0]["note"], "not today");
+    assert_eq!(decided[0]["note"], "not today, [REDACTED] is used");
     assert_eq!(decided[0]["tool"], "say");
 }
 

@@ -1,25 +1,23 @@
 //! J. What is written down of a call? A record before it starts and one when it ends, however it ends.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{mem, sync::Arc, time::Instant};
 
 use serde_json::{Map, Value};
 use toolgate_secrets::Detector;
 
+mod account;
 mod blot;
 mod record;
 
+use self::account::{Account, Opening};
 pub use self::record::{CallRecord, Purpose, Shared};
 use super::{
     admit::Admitted, bind::Bound, check::Checked, decide::Decided, execute::Executed, filter::Filtered,
     personal::Held, stop::Stop,
 };
 use crate::{
-    gate::{Call, Finished, Inner, Observer, OnJournalFailure},
-    metrics::Metrics,
-    open_calls::{OpenCalls, Place, STOPPED},
+    gate::{Call, Inner, OnJournalFailure},
+    open_calls::{OpenCalls, STOPPED},
     outcome::{Broken, Outcome},
     reason::{Reason, Stage},
 };
@@ -34,20 +32,12 @@ pub trait Journal: Send + Sync {
 
 /// The way of one call. Dropped in the middle, it writes that the caller went away, or that the gateway stopped.
 pub(crate) struct Trail {
-    journal: Arc<dyn Journal>,
-    observer: Option<Arc<dyn Observer>>,
-    metrics: Arc<Metrics>,
-    on_failure: OnJournalFailure,
-    record: CallRecord,
-    begun: SystemTime,
-    started: Instant,
+    /// Its place is given back after the last record, for fields are dropped after `drop`.
+    account: Account,
     last: Instant,
-    stages: Vec<(Stage, Duration)>,
     state: State,
     how: Writing,
     open_calls: Arc<OpenCalls>,
-    /// Given back after the last record, for fields are dropped after `drop`.
-    place: Option<Arc<Place>>,
 }
 
 /// How values are written down.
@@ -57,9 +47,10 @@ pub struct Writing {
     pub secrets: Arc<Detector>,
 }
 
-#[derive(Clone, Copy, Eq, PartialEq)]
 enum State {
     Unopened,
+    /// Its opening record waits for the disk.
+    Opening(Arc<Opening>),
     Open,
     Closed,
 }
@@ -74,47 +65,60 @@ pub enum Shows {
 impl Trail {
     pub fn new(gate: &Inner, call: &Call, purpose: Purpose) -> Self {
         let now = Instant::now();
+        let mut record = CallRecord::opened(call, purpose, gate.on_journal_failure);
+        record.debug = gate.shows == Shows::Everything;
         Self {
-            journal: Arc::clone(&gate.journal),
-            observer: gate.observer.clone(),
-            metrics: Arc::clone(&gate.metrics),
-            on_failure: gate.on_journal_failure,
-            record: CallRecord::opened(call, purpose, gate.on_journal_failure),
-            begun: gate.clock.now(),
-            started: now,
+            account: Account {
+                journal: Arc::clone(&gate.journal),
+                observer: gate.observer.clone(),
+                metrics: Arc::clone(&gate.metrics),
+                on_failure: gate.on_journal_failure,
+                record,
+                begun: gate.clock.now(),
+                started: now,
+                stages: Vec::with_capacity(Stage::ALL.len()),
+                place: None,
+            },
             last: now,
-            stages: Vec::with_capacity(Stage::ALL.len()),
             state: State::Unopened,
             how: Writing { shows: gate.shows, secrets: Arc::clone(&gate.secrets) },
             open_calls: Arc::clone(&gate.open_calls),
-            place: None,
         }
     }
 
     /// Of the arguments as they came.
     pub fn arguments_digest(&self) -> &str {
-        self.record.arguments_digest()
+        self.account.record.arguments_digest()
     }
 
     pub fn call_id(&self) -> &str {
-        &self.record.call_id
+        &self.account.record.call_id
     }
 
     /// Without an opening record nothing starts.
     pub async fn open(&mut self) -> Result<(), Outcome> {
-        self.place = self.open_calls.enter();
-        if self.place.is_none() {
-            self.metrics.ended(Some(Reason::JournalFailed));
+        self.account.place = self.open_calls.enter();
+        if self.account.place.is_none() {
+            self.account.metrics.ended(Some(Reason::JournalFailed));
             return Err(self.broken("the gateway has stopped and its journal is closed".to_owned()));
         }
-        // From here on, for a caller that goes away while the record is being written leaves a record behind.
-        self.state = State::Open;
-        self.record.blot_opening(&self.how.secrets);
-        match (self.write().await, self.on_failure) {
-            (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => Ok(()),
+        self.account.record.blot_opening(&self.how.secrets);
+        let written = if self.account.journal.waits_for_disk() {
+            let (opening, account) = (Arc::new(Opening::default()), self.account.clone());
+            // From here on, for a caller that goes away while the record is being written leaves a record behind.
+            self.state = State::Opening(Arc::clone(&opening));
+            aside(move || opening.write(&account)).await
+        } else {
+            self.account.journal.append(&self.account.record)
+        };
+        match (written, self.account.on_failure) {
+            (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => {
+                self.state = State::Open;
+                Ok(())
+            }
             (Err(problem), OnJournalFailure::Refuse) => {
                 self.state = State::Unopened;
-                self.metrics.ended(Some(Reason::JournalFailed));
+                self.account.metrics.ended(Some(Reason::JournalFailed));
                 Err(self.broken(problem))
             }
         }
@@ -123,13 +127,13 @@ impl Trail {
     /// Takes down what a stage found out, and how long it took.
     pub fn after<T: Noted>(&mut self, result: Result<T, Stop>) -> Result<T, Stop> {
         let now = Instant::now();
-        self.stages.push((T::STAGE, now.duration_since(self.last)));
+        self.account.stages.push((T::STAGE, now.duration_since(self.last)));
         self.last = now;
         match &result {
-            Ok(ticket) => ticket.note(&mut self.record, &self.how),
+            Ok(ticket) => ticket.note(&mut self.account.record, &self.how),
             Err(stop) => {
-                self.record.alert(&stop.for_journal.alerts);
-                self.record.stopped(T::STAGE, stop);
+                self.account.record.alert(&stop.for_journal.alerts);
+                self.account.record.stopped(T::STAGE, stop);
             }
         }
         result
@@ -137,78 +141,59 @@ impl Trail {
 
     /// The gateway stops and waits no longer.
     pub fn cut(&mut self) -> Stop {
-        self.record.message = Some(STOPPED.to_owned());
+        self.account.record.message = Some(STOPPED.to_owned());
         Stop::new(Reason::Cancelled, STOPPED)
     }
 
     /// Without a closing record nothing is released.
     pub async fn close(&mut self, outcome: Outcome) -> Outcome {
-        self.record.close(&outcome, self.started.elapsed());
-        self.record.blot_closing(&self.how.secrets);
+        let (account, reason) = (&mut self.account, outcome.reason());
+        account.record.close(&outcome, account.started.elapsed());
+        account.record.blot_closing(&self.how.secrets);
         // From here on: the record is on its way, and one more would contradict it.
         self.state = State::Closed;
-        let mut written = self.write().await;
-        if written.is_err() && self.record.make_slim() {
-            // What the tool or the caller made too large or too deep must not cost the record itself.
-            written = self.write().await;
-        }
-        let outcome = match (written, self.on_failure) {
+        let written = if account.journal.waits_for_disk() {
+            let mut account = account.clone();
+            // A caller that goes away meanwhile keeps nobody from being told.
+            aside(move || account.finish(reason)).await
+        } else {
+            account.finish(reason)
+        };
+        match (written, self.account.on_failure) {
             (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => outcome,
             (Err(problem), OnJournalFailure::Refuse) => self.broken(problem),
-        };
-        self.tell(outcome.reason());
-        outcome
-    }
-
-    fn tell(&self, reason: Option<Reason>) {
-        self.metrics.ended(reason);
-        self.metrics.alerted(self.record.alerts.len());
-        if let Some(observer) = &self.observer {
-            observer.finished(&Finished {
-                record: &self.record,
-                reason,
-                begun: self.begun,
-                duration: self.started.elapsed(),
-                stages: &self.stages,
-            });
         }
-    }
-
-    async fn write(&self) -> Result<(), String> {
-        if !self.journal.waits_for_disk() {
-            return self.journal.append(&self.record);
-        }
-        let (journal, record) = (Arc::clone(&self.journal), self.record.clone());
-        // Who waits for this may be dropped meanwhile; the call is open until it is written.
-        let place = self.place.clone();
-        tokio::task::spawn_blocking(move || {
-            let written = journal.append(&record);
-            drop(place);
-            written
-        })
-        .await
-        .unwrap_or_else(|_| Err("the journal's thread ended".to_owned()))
     }
 
     fn broken(&self, problem: String) -> Outcome {
-        let call_id = self.record.call_id.clone();
+        let call_id = self.account.record.call_id.clone();
         Outcome::Broken(Broken { call_id, reason: Reason::JournalFailed, to_operator: problem })
     }
 }
 
+/// Beside the runtime's own threads. Who waits for this may be dropped meanwhile; it is done all the same.
+async fn aside(job: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
+    let done = tokio::task::spawn_blocking(job).await;
+    done.unwrap_or_else(|_| Err("the journal's thread ended".to_owned()))
+}
+
 impl Drop for Trail {
     fn drop(&mut self) {
-        if self.state == State::Open {
-            self.record.cancelled(self.started.elapsed());
-            if self.open_calls.are_ended() {
-                self.record.message = Some(STOPPED.to_owned());
-            }
-            self.record.blot_closing(&self.how.secrets);
-            if self.journal.append(&self.record).is_err() && self.record.make_slim() {
-                // There is nobody left to tell when this fails too; the opening record stays without its pair.
-                let _ = self.journal.append(&self.record);
-            }
-            self.tell(Some(Reason::Cancelled));
+        let opening = match mem::replace(&mut self.state, State::Closed) {
+            State::Unopened | State::Closed => return,
+            State::Opening(opening) => Some(opening),
+            State::Open => None,
+        };
+        let account = &mut self.account;
+        account.record.cancelled(account.started.elapsed());
+        if self.open_calls.are_ended() {
+            account.record.message = Some(STOPPED.to_owned());
+        }
+        account.record.blot_closing(&self.how.secrets);
+        match opening {
+            Some(opening) => opening.leave(account.clone()),
+            // There is nobody left to tell when this fails; the opening record stays without its pair.
+            None => drop(account.finish(Some(Reason::Cancelled))),
         }
     }
 }

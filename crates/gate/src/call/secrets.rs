@@ -117,7 +117,7 @@ pub fn for_journal(detector: &Detector, value: Value) -> Value {
     }
 }
 
-/// A text for the journal.
+/// A text for the journal: what may possibly be a secret is blotted out.
 pub fn text_for_journal(detector: &Detector, text: String) -> String {
     let findings = detector.scan(&text);
     if findings.is_empty() { text } else { blotted(&text, &findings) }

@@ -1,9 +1,11 @@
 //! A caller that goes away leaves a whole record behind.
 
-use serde_json::json;
-use toolgate_gate::Reason;
+use std::sync::{Arc, Mutex, atomic::Ordering};
 
-use crate::fakes::{Does, Silence, World, call, document};
+use serde_json::{Value, json};
+use toolgate_gate::{Finished, Observer, Reason};
+
+use crate::fakes::{Does, Settings, Silence, World, call, document};
 
 #[tokio::test]
 async fn a_call_that_is_dropped_while_it_runs_is_closed() {
@@ -29,7 +31,7 @@ async fn a_call_that_is_dropped_while_it_waits_for_a_person_has_not_run() {
         &[document("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }))],
     );
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(std::sync::Arc::new(Silence));
+    asked.ask = Some(Arc::new(Silence));
     let calling = world.gate.handle(asked);
     tokio::select! {
         _ = calling => panic!("nobody answers"),
@@ -68,4 +70,67 @@ async fn nothing_is_written_once_the_gate_is_sealed() {
     assert_eq!(outcome.reason(), Some(Reason::JournalFailed));
     assert_eq!(world.fake.runs(), 0);
     assert!(world.journal.records().is_empty());
+}
+
+/// Calls `say` and goes away while its record of this kind waits for the disk; what is due then comes after.
+async fn leave_at(world: &World, kind: &'static str, arguments: Value) {
+    world.journal.hold(kind);
+    tokio::select! {
+        _ = world.call("say", arguments) => panic!("its record is not written yet"),
+        () = world.journal.is_held() => {}
+    }
+    world.journal.let_go();
+    world.gate.idle().await;
+}
+
+fn kinds(world: &World) -> Vec<Value> {
+    world.journal.records().iter().map(|record| record["kind"].clone()).collect()
+}
+
+fn count(world: &World, wanted: Reason) -> u64 {
+    world.gate.metrics().ends().find(|(reason, _)| *reason == wanted).unwrap().1
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_before_it_is_opened_is_closed_after_its_opening() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    leave_at(&world, "call.opened", json!({ "text": "hi" })).await;
+    assert_eq!(kinds(&world), ["call.opened", "call.closed"]);
+    world.assert_paired();
+    assert_eq!(world.journal.last()["reason"], Reason::Cancelled.code());
+    assert_eq!(count(&world, Reason::Cancelled), 1);
+    assert_eq!(world.fake.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_and_never_opened_is_not_closed() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    world.journal.is_full.store(true, Ordering::SeqCst);
+    leave_at(&world, "call.opened", json!({ "text": "hi" })).await;
+    assert!(kinds(&world).is_empty());
+    assert_eq!((count(&world, Reason::JournalFailed), count(&world, Reason::Cancelled)), (1, 0));
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<Vec<String>>>);
+
+impl Observer for Told {
+    fn finished(&self, call: &Finished<'_>) {
+        self.0.lock().unwrap().push(call.record.alerts.clone());
+    }
+}
+
+/// The caller knows when its alarming call is about to be written down, and hangs up at that moment.
+#[tokio::test]
+async fn whoever_hangs_up_while_the_end_is_written_keeps_nobody_from_being_told() {
+    let told = Arc::<Told>::default();
+    let observer = Some(Arc::clone(&told) as Arc<dyn Observer>);
+    let change = json!({ "x-toolgate-capability": { "audit": { "alertOn": ["launch"] } } });
+    let settings = Settings { observer, ..Settings::default() };
+    let world = World::with(Does::EchoesArguments, &[document("say", &change)], settings);
+    leave_at(&world, "call.closed", json!({ "text": "launch" })).await;
+    assert_eq!(kinds(&world), ["call.opened", "call.closed"]);
+    assert_eq!(world.journal.last()["outcome"], "released");
+    assert_eq!(*told.0.lock().unwrap(), [["launch"]]);
+    assert_eq!((world.gate.metrics().alerts(), world.gate.metrics().released()), (1, 1));
 }

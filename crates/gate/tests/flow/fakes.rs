@@ -5,7 +5,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc, Condvar, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime},
@@ -16,9 +16,9 @@ use tokio::sync::watch;
 use toolgate_gate::{
     Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
-    EffectEntry, Gate, GateParts, Handlers, Journal, LiveSet, LiveTool, NewApproval, OnJournalFailure,
-    Outcome, PassStore, Prompt, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable,
-    Shows, Spent, StoredPass, Survey, Trust, Workshop,
+    EffectEntry, Gate, GateParts, Handlers, Journal, LiveSet, LiveTool, NewApproval, Observer,
+    OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, RunFailure, RunReport, RunRequest,
+    RunUsage, Runnable, Shows, Spent, StoredPass, Survey, Trust, Workshop,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
@@ -121,6 +121,16 @@ pub struct MemoryJournal {
     pub room: AtomicUsize,
     /// Refuses records with more bytes, if not zero.
     pub largest: AtomicUsize,
+    disk: SlowDisk,
+}
+
+/// Records of the held kind wait.
+#[derive(Default)]
+struct SlowDisk {
+    is_there: AtomicBool,
+    held: Mutex<Option<&'static str>>,
+    changed: Condvar,
+    waiting: AtomicUsize,
 }
 
 impl MemoryJournal {
@@ -131,10 +141,41 @@ impl MemoryJournal {
     pub fn last(&self) -> Value {
         self.records().last().cloned().unwrap_or_default()
     }
+
+    /// From now on records wait for a disk, those of this kind until they are let go.
+    pub fn hold(&self, kind: &'static str) {
+        self.disk.is_there.store(true, Ordering::SeqCst);
+        *self.disk.held.lock().unwrap() = Some(kind);
+    }
+
+    pub fn let_go(&self) {
+        *self.disk.held.lock().unwrap() = None;
+        self.disk.changed.notify_all();
+    }
+
+    /// Until a record of the held kind waits.
+    pub async fn is_held(&self) {
+        while self.disk.waiting.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl SlowDisk {
+    fn wait(&self, kind: &str) {
+        let held = self.held.lock().unwrap();
+        if *held == Some(kind) {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            // A guard against hanging, not a measurement.
+            let patience = Duration::from_mins(1);
+            drop(self.changed.wait_timeout_while(held, patience, |held| held.is_some()).unwrap());
+        }
+    }
 }
 
 impl Journal for MemoryJournal {
     fn append(&self, record: &CallRecord) -> Result<(), String> {
+        self.disk.wait(record.kind);
         let mut records = self.records.lock().unwrap();
         if self.is_full.load(Ordering::SeqCst) && records.len() >= self.room.load(Ordering::SeqCst) {
             return Err("no space left on device".to_owned());
@@ -149,7 +190,7 @@ impl Journal for MemoryJournal {
     }
 
     fn waits_for_disk(&self) -> bool {
-        false
+        self.disk.is_there.load(Ordering::SeqCst)
     }
 }
 
@@ -408,6 +449,7 @@ pub struct Settings {
     pub calls: CallLimits,
     pub policy: Arc<dyn ToolPolicy>,
     pub shows: Shows,
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Settings {
@@ -424,6 +466,7 @@ impl Default for Settings {
             calls: CallLimits { calls: 8, calls_per_caller: 4, waiting: 8, asking: 8, asking_per_caller: 4 },
             policy: Arc::new(ALLOW_ALL),
             shows: Shows::Digests,
+            observer: None,
         }
     }
 }
@@ -447,7 +490,8 @@ impl World {
             calls: settings.calls,
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         };
-        let gate = Gate::with(parts, settings.policy, Arc::clone(&clock) as Arc<dyn Clock>, None);
+        let gate =
+            Gate::with(parts, settings.policy, Arc::clone(&clock) as Arc<dyn Clock>, settings.observer);
         let fake = FakeTool::new(does);
         let workshop = Workshop {
             policies: Arc::new(PolicySet::shipped().unwrap()),

@@ -402,6 +402,31 @@ async fn arguments_in_the_journal_are_masked() {
 }
 
 #[tokio::test]
+async fn records_say_that_they_were_written_in_debug_mode() {
+    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
+    world.call("say", json!({ "text": "hi" })).await;
+    let records = world.journal.records();
+    assert_eq!(records.len(), 2);
+    assert!(records.iter().all(|record| record["debug"] == true), "{records:?}");
+    let plain = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    plain.call("say", json!({ "text": "hi" })).await;
+    assert!(plain.journal.records().iter().all(|record| record.get("debug").is_none()));
+}
+
+#[tokio::test]
+async fn records_name_the_category_of_the_tool() {
+    let documents = [document("say", &json!({ "category": "TEXT" })), document("shout", &json!({}))];
+    let world = World::new(Does::EchoesArguments, &documents);
+    world.call("say", json!({ "text": "hi" })).await;
+    let record = world.journal.last();
+    assert_eq!(record["tool"]["category"], "TEXT");
+    assert_eq!(record["tool"]["name"], "say");
+    world.call("shout", json!({ "text": "hi" })).await;
+    assert!(world.journal.last()["tool"].get("category").is_none());
+}
+
+#[tokio::test]
 async fn depth_that_comes_as_text_is_depth() {
     let deep = format!("{}1{}", "{\"a\":".repeat(20), "}".repeat(20));
     check(

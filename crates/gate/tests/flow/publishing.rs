@@ -56,6 +56,23 @@ async fn an_edit_or_another_policy_makes_it_a_draft_again() {
     assert_eq!(state(&world, &original), State::Draft);
 }
 
+/// The list of helpers is a record and no part of the document's digest; that the code runs with other ones counts all the same.
+#[tokio::test]
+async fn another_version_of_a_helper_makes_it_a_draft_again() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let with = |helper: &str| {
+        let safety = json!({ "runtime": { "helpers": [helper] } });
+        document("say", &json!({ "code": "return btoa(text)", "toolSafety": safety }))
+    };
+    let (first, second) = (with("tool-safety-helpers/v1#encoding"), with("tool-safety-helpers/v2#encoding"));
+    assert!(pass(&world, &first).await);
+    publish(&world, &first).unwrap();
+    assert_eq!(state(&world, &first), State::Active);
+    assert_eq!(world.tool(&first).digest(), world.tool(&second).digest(), "the reviewed text is the same");
+    assert_eq!(state(&world, &second), State::Draft);
+    assert_eq!(state(&world, &first), State::Active, "what has passed still has");
+}
+
 #[tokio::test]
 async fn a_failed_run_takes_the_publication_back() {
     let world = World::new(Does::EchoesArguments, &[]);

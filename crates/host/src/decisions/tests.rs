@@ -19,13 +19,15 @@ fn world(journal_works: bool) -> World {
     let state = Arc::new(State::open(&folder.path().join("state.db"), limits).unwrap());
     let written = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&written);
-    let queue = RecordedQueue::new(state, move |entry| {
+    let note = move |entry: &Value| {
         if !journal_works {
             return Err(OpenError { part: "journal", problem: "the disk is full".to_owned() });
         }
         heard.lock().unwrap().push(entry.clone());
         Ok(())
-    });
+    };
+    let blot = |text: &str| Ok(text_for_journal(&Detector::shipped().unwrap(), text.to_owned()));
+    let queue = RecordedQueue::new(state, note, blot);
     let text = |text: &str| text.to_owned();
     let question = NewApproval {
         binding: Binding {
@@ -81,4 +83,14 @@ fn an_answer_that_comes_too_late_leaves_no_record() {
     let lost = world.queue.decide(&nobodys, ApprovalState::Approved, "client", None, at(2));
     assert_eq!(lost.unwrap_err(), ApprovalError::Unknown);
     assert_eq!(world.written.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_secret_in_a_note_is_neither_written_down_nor_kept() {
+    let world = world(true);
+    let note = format!("used {} for it", concat!("AKIA", "QYLPMN5HHHFPZAM2"));
+    let decided =
+        world.queue.decide(&world.id, ApprovalState::Approved, "admin ann", Some(&note), at(1)).unwrap();
+    assert_eq!(decided.note.as_deref(), Some("used [REDACTED] for it"));
+    assert_eq!(world.written.lock().unwrap()[0]["note"], "used [REDACTED] for it");
 }

@@ -128,7 +128,7 @@ impl Door {
                 Readiness::Ready => "ready\n".into_response(),
                 Readiness::NotReady => Problem::new(DoorCode::NotReady, "try again later").into_response(),
             }),
-            METADATA | METADATA_MCP => Some(self.metadata.as_ref().map_or_else(
+            path if self.is_metadata(path) => Some(self.metadata.as_ref().map_or_else(
                 || Problem::new(DoorCode::NotFound, "no issuer is configured here").into_response(),
                 |metadata| document(&metadata.document(&self.hosts.base(host)).to_string()),
             )),
@@ -138,6 +138,15 @@ impl Door {
             }
             _ => None,
         }
+    }
+
+    /// Under the plain name, for our own path, and for the path that clients see where something before us takes a part of it
+    /// away.
+    fn is_metadata(&self, path: &str) -> bool {
+        let resource = path.strip_prefix(METADATA);
+        resource.is_some_and(|resource| {
+            matches!(resource, "" | "/mcp") || resource.strip_suffix("/mcp") == Some(self.hosts.public_path())
+        })
     }
 
     async fn private(
@@ -205,7 +214,7 @@ impl Door {
             Some(caller) => self.events.refused_caller(code, peer, caller, detail),
             None => self.events.refused(code, peer, detail),
         }
-        let address = self.metadata.as_ref().map(|_| format!("{}{METADATA_MCP}", self.hosts.base(host)));
+        let address = self.metadata.as_ref().map(|_| self.hosts.well_known(host, METADATA));
         finish(challenge.into_answer(address.as_deref()), After::Close)
     }
 
@@ -270,7 +279,6 @@ fn explained(response: Response) -> Response {
 }
 
 const METADATA: &str = "/.well-known/oauth-protected-resource";
-const METADATA_MCP: &str = "/.well-known/oauth-protected-resource/mcp";
 const ADMIN: &str = "/admin";
 /// A body that takes no longer is judged by the look at the token before it.
 const SHORT_READING: Duration = Duration::from_secs(1);

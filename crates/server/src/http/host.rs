@@ -36,6 +36,21 @@ impl AllowedHosts {
         self.public_url.clone().unwrap_or_else(|| format!("http://{host}"))
     }
 
+    /// Where the MCP endpoint has a document of this well-known name: the path of the public URL stands behind the name, not
+    /// before it (RFC 9728, section 3.1).
+    pub(super) fn well_known(&self, host: &Authority, name: &str) -> String {
+        let (base, path) = (self.base(host), self.public_path());
+        let origin = base.strip_suffix(path).unwrap_or(&base);
+        format!("{origin}{name}{path}/mcp")
+    }
+
+    /// The path of the public URL, such as `/gate`; mostly there is none.
+    pub(super) fn public_path(&self) -> &str {
+        let url = self.public_url.as_deref().and_then(|url| url.split_once("://"));
+        let rest = url.map_or("", |(_, rest)| rest);
+        rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default()
+    }
+
     /// One `Host`, one of ours, and the same as in the request line where that has one too.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, &'static str> {
         let mut values = headers.get_all(header::HOST).iter();

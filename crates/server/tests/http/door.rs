@@ -295,6 +295,32 @@ async fn the_public_url_is_what_clients_are_told() {
     assert_eq!(document["resource"], "https://gate.example/mcp");
 }
 
+/// RFC 9728, section 3.1. Clients that go by it look nowhere else.
+#[tokio::test]
+async fn the_path_of_the_public_url_stands_behind_the_well_known_name() {
+    const NAME: &str = "/.well-known/oauth-protected-resource";
+    let mut public = settings();
+    public.public_url = Some("https://example.com/gate/".into());
+    let gateway = Gateway::with(public, with_issuer()).await;
+    let answer = gateway.ask("GET /mcp HTTP/1.1\nHost: example.com\n\n").await;
+    assert_eq!(
+        answer.header("www-authenticate"),
+        Some(
+            r#"Bearer realm="toolgate", resource_metadata="https://example.com/.well-known/oauth-protected-resource/gate/mcp""#
+        )
+    );
+    for path in ["", "/mcp", "/gate/mcp"] {
+        let answer = gateway.ask(&format!("GET {NAME}{path} HTTP/1.1\nHost: example.com\n\n")).await;
+        let document: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(document["resource"], "https://example.com/gate/mcp", "{path}");
+    }
+    for path in ["/gate", "/gatemcp", "/gate/mcp/", "/gate/mcp/mcp", "/other/mcp", "/gate/../gate/mcp", "mcp"]
+    {
+        let answer = gateway.ask(&format!("GET {NAME}{path} HTTP/1.1\nHost: example.com\n\n")).await;
+        assert_eq!(answer.code(), "http.not_found", "{path}");
+    }
+}
+
 #[tokio::test]
 async fn guessing_is_slowed_down_by_address() {
     let gateway = Gateway::with(settings(), with_tokens()).await;

@@ -1,6 +1,10 @@
 //! The journal's entry for a call. Its fields are a promise; see `docs/journal.md`.
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{
+    ops::{Deref, Not},
+    sync::Arc,
+    time::Duration,
+};
 
 use regex::Regex;
 use serde::{Serialize, Serializer};
@@ -66,6 +70,9 @@ pub struct CallRecord {
     pub trace_id: String,
     pub purpose: Purpose,
     pub audit_mode: &'static str,
+    /// Are arguments and outputs written down, and not only their digests?
+    #[serde(skip_serializing_if = "Not::not")]
+    pub debug: bool,
     pub caller: Value,
     pub client: Value,
     pub tool: Shared,
@@ -127,6 +134,7 @@ impl CallRecord {
             call_id,
             purpose,
             audit_mode: on_failure.name(),
+            debug: false,
             caller: json!({ "sub": call.caller.subject, "permissions": call.caller.permissions }),
             client: json!({
                 "transport": client.transport,
