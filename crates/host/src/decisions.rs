@@ -32,7 +32,7 @@ pub fn open_queue(config: &Config) -> Result<RecordedQueue, OpenError> {
     let (config, rules) = (config.clone(), config.clone());
     // The rules are read for an answer with a note alone: looking at the queue needs none.
     let blot = move |text: &str| -> Result<String, OpenError> {
-        Ok(text_for_journal(&open_detector(&rules)?, text.to_owned()))
+        Ok(text_for_journal(&*open_detector(&rules)?, text.to_owned()))
     };
     Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry), blot))
 }

@@ -267,7 +267,7 @@ fn a_fetch_that_the_deadline_cuts_off_is_in_the_records() {
         let (mut second, _) = listener.accept().unwrap();
         let mut sent = Vec::new();
         // Until the gateway gives up.
-        second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        second.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let _ = second.read_to_end(&mut sent);
         String::from_utf8_lossy(&sent).into_owned()
     });

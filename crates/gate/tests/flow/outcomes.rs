@@ -405,12 +405,12 @@ async fn arguments_in_the_journal_are_masked() {
 async fn records_say_that_they_were_written_in_debug_mode() {
     let settings = Settings { shows: Shows::Everything, ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
-    world.call("say", json!({ "text": "hi" })).await;
+    drop(world.call("say", json!({ "text": "hi" })).await);
     let records = world.journal.records();
     assert_eq!(records.len(), 2);
     assert!(records.iter().all(|record| record["debug"] == true), "{records:?}");
     let plain = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
-    plain.call("say", json!({ "text": "hi" })).await;
+    drop(plain.call("say", json!({ "text": "hi" })).await);
     assert!(plain.journal.records().iter().all(|record| record.get("debug").is_none()));
 }
 
@@ -418,11 +418,11 @@ async fn records_say_that_they_were_written_in_debug_mode() {
 async fn records_name_the_category_of_the_tool() {
     let documents = [document("say", &json!({ "category": "TEXT" })), document("shout", &json!({}))];
     let world = World::new(Does::EchoesArguments, &documents);
-    world.call("say", json!({ "text": "hi" })).await;
+    drop(world.call("say", json!({ "text": "hi" })).await);
     let record = world.journal.last();
     assert_eq!(record["tool"]["category"], "TEXT");
     assert_eq!(record["tool"]["name"], "say");
-    world.call("shout", json!({ "text": "hi" })).await;
+    drop(world.call("shout", json!({ "text": "hi" })).await);
     assert!(world.journal.last()["tool"].get("category").is_none());
 }
 

@@ -305,7 +305,6 @@ fn printable(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }
 
-
 const MAX_SHOWN: usize = 300;
 const MAX_MESSAGE: usize = 2_000;
 

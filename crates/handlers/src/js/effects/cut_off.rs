@@ -34,7 +34,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         methods_to_ask_for: Vec::new(),
         files: Some(Arc::new(files)),
     };
-    CallEffects::new(scope, &[], Duration::from_secs(600))
+    CallEffects::new(scope, &[], Duration::from_mins(10))
 }
 
 fn file(function: &str, path: &str) -> Effect {
