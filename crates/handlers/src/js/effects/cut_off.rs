@@ -2,8 +2,6 @@
 
 use std::sync::mpsc;
 
-use toolgate_egress::{Guard, Mode};
-
 use super::*;
 use crate::files::{FileCaps, FileRights};
 
@@ -19,18 +17,9 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         own: Vec::new(),
         caps: FileCaps::default(),
     };
-    let rules = Rules {
-        mode: Mode::Blocked,
-        hosts: Vec::new(),
-        blocked_hosts: Vec::new(),
-        blocked_ports: Vec::new(),
-        guard_private: Guard::On,
-        guard_metadata: Guard::On,
-        literal_addresses: Vec::new(),
-    };
     let scope = EffectScope {
         egress: None,
-        rules: Arc::new(rules),
+        rules: Arc::new(Rules::blocked()),
         methods_to_ask_for: Vec::new(),
         files: Some(Arc::new(files)),
     };

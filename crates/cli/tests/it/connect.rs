@@ -1,0 +1,130 @@
+//! `toolgate connect`: each client's own file, with a backup, and no token lost.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+#[test]
+fn clients_are_configured_with_a_backup() {
+    let place = Place::new();
+    fs::write(place.path().join(".mcp.json"), r#"{"mcpServers": {"other": {"command": "x"}}, "more": 1}"#)
+        .unwrap();
+    place.ok(&["connect", "claude"]);
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(place.path().join(".mcp.json")).unwrap()).unwrap();
+    assert_eq!(written["mcpServers"]["other"]["command"], "x");
+    assert_eq!(written["more"], 1);
+    assert_eq!(written["mcpServers"]["toolgate"]["args"][0], "serve");
+    assert!(place.path().join(".toolgate/backups/claude-1").exists());
+    place.ok(&["connect", "cursor", "--transport", "http"]);
+    let written = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();
+    assert!(written.contains("Bearer tg_"), "{written}");
+    assert!(place.ok(&["token", "list"]).contains("client-cursor"));
+    place.ok(&["connect", "cursor", "--transport", "http"]);
+    let records = place.journal("journal-commands");
+    let tokens: Vec<(&str, &str)> = records
+        .iter()
+        .filter_map(|record| Some((record["kind"].as_str()?, record["token"].as_str()?)))
+        .collect();
+    let (created, revoked) = (("token.created", "client-cursor"), ("token.revoked", "client-cursor"));
+    assert_eq!(tokens, [created, revoked, created], "a new token, and then another in its place");
+}
+
+/// Runs the command with Codex's home in this place.
+fn connect_codex(place: &Place, more: &[&str]) -> std::process::Output {
+    std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["connect", "codex"])
+        .args(more)
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .env("CODEX_HOME", place.path().join("codex"))
+        .output()
+        .unwrap()
+}
+
+/// What happened to tokens, by the journal.
+fn tokens_of(place: &Place) -> Vec<(String, String)> {
+    let records = place.journal("journal-commands");
+    let text = |record: &Value, key: &str| record[key].as_str().map(str::to_owned);
+    records.iter().filter_map(|record| Some((text(record, "kind")?, text(record, "token")?))).collect()
+}
+
+#[test]
+fn vscode_and_codex_have_files_of_their_own_kind() {
+    let place = Place::new();
+    fs::create_dir(place.path().join(".vscode")).unwrap();
+    fs::write(place.path().join(".vscode/mcp.json"), r#"{"inputs": [], "servers": {"other": {"url": "x"}}}"#)
+        .unwrap();
+    place.ok(&["connect", "vscode"]);
+    let written = fs::read_to_string(place.path().join(".vscode/mcp.json")).unwrap();
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!((&written["inputs"], &written["servers"]["other"]["url"]), (&json!([]), &json!("x")));
+    assert_eq!(written["servers"]["toolgate"]["args"][0], "serve");
+    assert!(place.path().join(".toolgate/backups/vscode-1").exists());
+
+    let file = place.path().join("codex/config.toml");
+    let before = "model = \"m\" # mine\n[mcp_servers.other]\ncommand = \"x\"";
+    fs::create_dir(place.path().join("codex")).unwrap();
+    fs::write(&file, before).unwrap();
+    assert!(connect_codex(&place, &["--transport", "http"]).status.success());
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(
+        written.starts_with(&format!("{before}\n\n[mcp_servers.toolgate]\nurl = \"http://")),
+        "{written}"
+    );
+    assert!(written.contains("http_headers = { Authorization = \"Bearer tg_"), "{written}");
+    assert_eq!(fs::read_to_string(place.path().join(".toolgate/backups/codex-1")).unwrap(), before);
+    fs::remove_file(&file).unwrap();
+    assert!(connect_codex(&place, &[]).status.success());
+    assert!(fs::read_to_string(&file).unwrap().contains("\nargs = [\"serve\",\"--stdio\""));
+}
+
+/// A client that works goes on working when its file cannot be written anew.
+#[test]
+fn a_refusal_costs_no_client_its_token() {
+    let place = Place::new();
+    let (json, codex) = (place.path().join(".cursor/mcp.json"), place.path().join("codex/config.toml"));
+    place.ok(&["connect", "cursor", "--transport", "http"]);
+    assert!(connect_codex(&place, &["--transport", "http"]).status.success());
+    let tokens = tokens_of(&place);
+    assert_eq!(tokens.len(), 2, "{tokens:?}");
+    for (before, said) in [
+        ("// comment\n{}", "no JSON"),
+        ("[]", "it is no object"),
+        (r#"{"mcpServers": []}"#, "`mcpServers` is no object"),
+    ] {
+        fs::write(&json, before).unwrap();
+        let refused = place.fails(&["connect", "cursor", "--transport", "http"], 2);
+        assert!(refused.contains(said), "{before}: {refused}");
+        assert_eq!(fs::read_to_string(&json).unwrap(), before);
+        assert!(place.ok(&["connect", "cursor", "--print"]).contains("toolgate"), "as the refusal says");
+    }
+    for (before, said) in [
+        ("[mcp_servers.toolgate]\nurl = \"x\"\n", "names toolgate already"),
+        ("[ mcp_servers . \"toolgate\" ]\n", "names toolgate already"),
+        ("mcp_servers.toolgate.url = \"x\"\n", "names toolgate already"),
+        ("mcp_servers = { toolgate = { url = \"x\" } }\n", "names toolgate already"),
+        ("mcp_servers = { other = { url = \"x\" } }\n", "no TOML that can be extended"),
+        ("mcp_servers = 5\n", "no TOML that can be extended"),
+        ("not toml", "no TOML that can be extended"),
+    ] {
+        fs::write(&codex, before).unwrap();
+        let output = connect_codex(&place, &["--transport", "http"]);
+        let refused = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && refused.contains(said), "{before}: {refused}");
+        assert_eq!(fs::read_to_string(&codex).unwrap(), before);
+    }
+    for (file, other) in [(&json, "{}"), (&codex, "")] {
+        let elsewhere = file.with_extension("elsewhere");
+        fs::write(&elsewhere, other).unwrap();
+        fs::remove_file(file).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, file).unwrap();
+    }
+    assert!(place.fails(&["connect", "cursor", "--transport", "http"], 2).contains("this is a link"));
+    assert!(!connect_codex(&place, &["--transport", "http"]).status.success());
+    assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
+    let listed = place.ok(&["token", "list"]);
+    assert!(listed.contains("client-cursor") && listed.contains("client-codex"), "{listed}");
+}

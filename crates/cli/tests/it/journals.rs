@@ -1,0 +1,151 @@
+//! The journal as its reader meets it: whole, edited, cut, gone, and begun by an older version.
+
+use std::{
+    fs,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+};
+
+use serde_json::json;
+
+use crate::place::{Place, Serving, token};
+
+#[test]
+fn a_gateway_that_is_killed_leaves_a_sound_journal() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let mut serving = Serving::start(&place);
+    for _ in 0..5 {
+        serving.call(&token, "word_count", &json!({ "text": "to be" }));
+    }
+    serving.child.kill().unwrap();
+    serving.child.wait().unwrap();
+    assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 5);
+    let again = Serving::start(&place);
+    again.call(&token, "word_count", &json!({ "text": "to be" }));
+    again.stop();
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+    assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 6);
+}
+
+#[test]
+fn every_field_of_the_journal_is_documented() {
+    let place = Place::new();
+    place.write_tool("say", &json!({
+        "humanInTheLoop": { "mode": "REQUIRED" },
+        "x-toolgate-capability": { "approval": { "dangerPatterns": ["hi"] }, "audit": { "logArgs": true } },
+    }));
+    place.ok(&["publish"]);
+    place.fails(&["call", "say", "text=hi"], 1);
+    place.ok(&["call", "word_count", "text=hi"]);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let documented = fs::read_to_string(root.join("docs/journal.md")).unwrap();
+    let mut seen = 0;
+    for record in place.journal("journal-commands") {
+        let kind = record["kind"].as_str().unwrap();
+        assert!(documented.contains(&format!("`{kind}`")), "{kind}");
+        for field in record.as_object().unwrap().keys().filter(|_| kind.starts_with("call.")) {
+            assert!(documented.contains(&format!("`{field}`")), "{kind}: {field}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "{seen}");
+}
+
+#[test]
+fn an_edited_journal_is_found() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    place.ok(&["call", "word_count", "text=hi"]);
+    let folder = place.path().join(".toolgate/journal-commands");
+    let file = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("ALLOWED", "DENIED ", 1)).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("CHANGED"));
+}
+
+/// What a gateway leaves that is older than the list of journals: a head and records that know of none.
+fn put_journal_of_an_older_version(place: &Place, name: &str) {
+    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/tests/fixtures/journal-1");
+    let put = |from: &str, folder: &str, to: &str| {
+        let folder = place.path().join(".toolgate").join(folder);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
+        fs::copy(fixture.join(from), folder.join(to)).unwrap();
+        fs::set_permissions(folder.join(to), fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    put("key.txt", "keys", "journal.key");
+    put("head.json", name, "head.json");
+    put("2026-11-16.jsonl", name, "2026-11-16.jsonl");
+}
+
+#[test]
+fn a_journal_that_an_older_version_began_stops_nobody_and_stays_found() {
+    let place = Place::new();
+    put_journal_of_an_older_version(&place, "journal-commands");
+    place.ok(&["publish"]);
+    assert!(place.ok(&["audit", "verify"]).contains("1 journals were begun"));
+    put_journal_of_an_older_version(&place, "journal");
+    let state = place.path().join(".toolgate");
+    let before = fs::read(state.join("journal/head.json")).unwrap();
+    for _ in 0..2 {
+        let output = place.toolgate(&["serve", "--stdio"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("the journal `journal` is not in the list of journals"), "{said}");
+        assert_eq!(place.journal("journal-2").last().unwrap()["kind"], "checkpoint", "it served: {said}");
+        assert_eq!(fs::read(state.join("journal/head.json")).unwrap(), before);
+        assert!(place.fails(&["audit", "verify"], 1).contains("journal_unlisted"));
+    }
+    fs::rename(state.join("journal"), place.path().join("kept")).unwrap();
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+}
+
+#[test]
+fn a_journal_that_is_gone_as_a_whole_is_found() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    Serving::start(&place).stop();
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+    let state = place.path().join(".toolgate");
+    fs::rename(state.join("journal"), state.join("journal-9")).unwrap();
+    let said = place.fails(&["audit", "verify"], 1);
+    for code in ["journal_name", "journal_unlisted", "journal_missing"] {
+        assert!(said.contains(code), "{code}: {said}");
+    }
+    fs::remove_dir_all(state.join("journal-9")).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"));
+    fs::remove_dir_all(state.join("journal-commands")).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"), "also when none is left");
+    fs::remove_file(state.join("journals.jsonl")).unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"));
+    fs::create_dir(state.join("journal")).unwrap();
+    assert!(
+        place.fails(&["audit", "verify"], 1).contains("all of it is gone"),
+        "an empty folder is no journal"
+    );
+    fs::write(state.join("journal/lock"), "").unwrap();
+    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"), "nor is its lock");
+}
+
+/// There are two journals, and the call is in the first of them.
+#[test]
+fn a_record_that_no_checkpoint_covers_yet_is_not_denied() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let state = place.path().join(".toolgate");
+    let key = toolgate_audit::Key::open_or_create(&state.join("keys/journal.key")).unwrap();
+    let options = toolgate_audit::Options { checkpoint_every: 1_000, sync: toolgate_audit::Sync::Write };
+    let clock: toolgate_audit::Clock = std::sync::Arc::new(std::time::SystemTime::now);
+    let journal = toolgate_audit::Journal::open(&state.join("journal"), key, options, clock).unwrap();
+    journal.append(&json!({ "kind": "call.opened", "callId": "call-1" })).unwrap();
+    assert!(state.join("journal-commands").exists(), "the second one");
+    let said = place.fails(&["audit", "receipt", "call-1"], 1);
+    assert!(said.contains("no checkpoint covers the record yet"), "{said}");
+    let said = place.fails(&["audit", "receipt", "call-2"], 1);
+    assert!(said.contains("no call `call-2` is in the journal"), "{said}");
+    journal.close().unwrap();
+    assert!(place.ok(&["audit", "receipt", "call-1"]).contains("call-1"));
+}
