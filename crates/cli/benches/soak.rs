@@ -217,13 +217,14 @@ fn report(folder: &Path, counts: &Counts, span: Duration, memory: [f64; 3]) {
     assert!(released > 0);
 }
 
-fn journal(folder: &Path) -> Vec<Value> {
+/// One after the other: ten minutes of them do not fit into memory.
+fn journal(folder: &Path) -> impl Iterator<Item = Value> {
     let mut files: Vec<_> =
         fs::read_dir(folder.join(".toolgate/journal")).unwrap().flatten().map(|one| one.path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
-    let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-    text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take()).collect()
+    let lines = files.into_iter().flat_map(|file| BufReader::new(fs::File::open(file).unwrap()).lines());
+    lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["entry"].take())
 }
 
 fn resident(process: u32) -> f64 {

@@ -7,7 +7,7 @@ mod port;
 mod report;
 pub(crate) mod secrets;
 mod source;
-mod values;
+pub(crate) mod values;
 
 use std::{sync::Arc, time::Duration};
 

@@ -50,6 +50,8 @@ pub struct Toolgate {
     writes: Writes,
     alerts: Option<Arc<Alerts>>,
     loaded: Mutex<Arc<Loaded>>,
+    /// Whoever changes what is in force does it alone, from reading to swapping.
+    changing: tokio::sync::Mutex<()>,
 }
 
 /// What a program may add to the configuration.
@@ -117,6 +119,7 @@ impl Toolgate {
             writes: extras.writes,
             alerts,
             loaded: Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
         };
         if extras.writes == Writes::Gateway {
@@ -137,7 +140,9 @@ impl Toolgate {
     /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
     pub async fn reload_with(&self, overrides: &Overrides) -> Result<Arc<Loaded>, Vec<Problem>> {
         let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
-        let (config, awaits_restart) = self.read_config(overrides)?;
+        let _alone = self.changing.lock().await;
+        let (config, awaits_restart) =
+            self.read_config(overrides).inspect_err(|_| self.drop_withdrawn(&self.config().exposure))?;
         // What the configuration names anew is guarded anew.
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths());
         let exposure = config.exposure.clone();
@@ -198,6 +203,7 @@ impl Toolgate {
     /// Tests every document that has no pass yet, and publishes what passes. For programs whose tools are their own.
     pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
         let broken = |problem: String| OpenError { part: "passes", problem };
+        let _alone = self.changing.lock().await;
         let workshop = self.workshop();
         let mut trials = Vec::new();
         for tool in &self.loaded().tools {

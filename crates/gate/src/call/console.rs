@@ -10,17 +10,19 @@ use crate::{gate::Inner, live::LiveTool, outcome::Outcome, ports::RunReport, rea
 /// Level and text.
 type Line = (&'static str, String);
 
-/// Leaves in the report what may leave, and says which alarming texts stand in it. Neither rules about fields nor the shape
+/// Leaves in the report what may leave, and says which alarming texts were in it, withheld or not. Neither rules about fields nor the shape
 /// that a tool promises can be applied to a line of text, so that a tool which has either tells nothing; nor does a
 /// command, whose errors are its operator's business.
 pub fn clean(gate: &Inner, tool: &LiveTool, report: &mut RunReport) -> Vec<String> {
     let lines = std::mem::take(&mut report.console);
-    let has_rules = tool.output.is_some() || OutputPolicy::of(&tool.spec.governance).exists();
-    if lines.is_empty() || has_rules || !matches!(tool.spec.body, Body::JavaScript { .. }) {
+    if lines.is_empty() || !matches!(tool.spec.body, Body::JavaScript { .. }) {
         return Vec::new();
     }
     let alerts = alerts_in(tool, &lines);
-    keep_clean(gate, tool, lines, report);
+    let has_rules = tool.output.is_some() || OutputPolicy::of(&tool.spec.governance).exists();
+    if !has_rules {
+        keep_clean(gate, tool, lines, report);
+    }
     alerts
 }
 

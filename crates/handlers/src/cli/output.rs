@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use toolgate_spec::model::CommandOutput;
 
 use super::{plain::plain, select::Selection};
+use crate::js::values;
 
 /// How a tool's output is read.
 #[derive(Debug)]
@@ -63,6 +64,7 @@ fn json(stdout: &[u8]) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Err("the command wrote nothing where JSON was expected".to_owned());
     }
+    check_count(&text)?;
     let value = serde_json::from_str(&text).map_err(|error| {
         format!("the output is not JSON: line {}, column {}", error.line(), error.column())
     })?;
@@ -71,6 +73,7 @@ fn json(stdout: &[u8]) -> Result<Value, String> {
 
 fn lines(stdout: &[u8]) -> Result<Vec<Value>, String> {
     let text = plain(stdout);
+    check_count(&text)?;
     let mut values = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let value = serde_json::from_str(line).map_err(|error| {
@@ -79,6 +82,19 @@ fn lines(stdout: &[u8]) -> Result<Vec<Value>, String> {
         values.push(clean(value));
     }
     Ok(values)
+}
+
+/// More than of JavaScript: what a command writes is often selected from.
+const MOST_VALUES: usize = 500_000;
+
+/// A value takes far more memory than its text.
+fn check_count(text: &str) -> Result<(), String> {
+    if values::count(text) <= MOST_VALUES {
+        return Ok(());
+    }
+    Err(format!(
+        "the output has more than {MOST_VALUES} names and values; let the command select what is needed"
+    ))
 }
 
 fn clean(value: Value) -> Value {

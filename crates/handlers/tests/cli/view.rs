@@ -1,6 +1,11 @@
 //! Which files does a command see?
 
-use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt as _, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 use toolgate_gate::Reason;
@@ -138,6 +143,33 @@ fn a_blocked_file_elsewhere_with_another_name_is_hidden_in_every_view() {
     assert_eq!(refusal.unwrap_err().reason, Reason::PathBlocked);
 }
 
+/// The folders of the system are blocked for tools that write, and are in every view all the same: one file with two names
+/// in the workspace must not take the programs away.
+#[test]
+fn folders_of_the_system_stay_in_view() {
+    let world = World::new();
+    fs::hard_link(world.at("src/main.rs"), world.at("src/also.rs")).unwrap();
+    let blocked = ", blockedPaths: [/usr, /bin, /sbin, /lib, /etc]";
+    let order = world.order(&manifest("", "", "", blocked, "read"), &json!({}));
+    let is_systems =
+        |path: &PathBuf| ["/usr", "/bin", "/sbin", "/lib", "/etc"].iter().any(|one| path == Path::new(one));
+    assert!(!order.hidden.iter().any(is_systems), "{:?}", order.hidden);
+}
+
+/// A link that a command made and the gateway set aside hides nothing: a command could else take any folder from the next.
+#[test]
+fn a_link_that_was_set_aside_hides_nothing() {
+    let world = World::new();
+    std::os::unix::fs::symlink("src", world.at(".env.refused-0123abcd")).unwrap();
+    let order =
+        world.order(&manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*']", "read"), &json!({}));
+    assert!(!order.hidden.contains(&world.at("src").into()), "{:?}", order.hidden);
+    std::os::unix::fs::symlink("src", world.at(".env.link")).unwrap();
+    let order =
+        world.order(&manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*']", "read"), &json!({}));
+    assert!(order.hidden.contains(&world.at("src").into()), "{:?}", order.hidden);
+}
+
 /// `ln ~/.ssh/id_rsa docs/innocent.md`, and then a search of `docs`.
 #[test]
 fn what_is_blocked_elsewhere_by_pattern_or_folder_is_hidden_under_its_other_names() {
@@ -199,9 +231,9 @@ fn a_large_place_of_credentials_takes_no_files_away() {
         fs::hard_link(&cached, world.at(&format!("docs/{number}.md"))).unwrap();
     }
     let order = world.order(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({ "path": "docs" }));
-    // One entry more than are looked at, and one more for the folder.
-    let known = order.hidden.iter().filter(|path| path.starts_with(&place)).count();
-    assert!((8..=10).contains(&known) && !order.hidden.contains(&place), "{:?}", order.hidden);
+    // One entry more than are looked at here. Whoever makes the jail looks further, and refuses nobody for its size.
+    assert!(order.hidden.contains(&place) && order.hidden_large.contains(&place), "{:?}", order.hidden);
+    assert_eq!(order.hidden.iter().filter(|path| path.starts_with(&place)).count(), 1);
 }
 
 #[test]

@@ -129,7 +129,9 @@ fn make(runtime: &Arc<Runtime>, jail: ContainerJail, due: Due) -> Result<Running
     let mut leash = Leash::new(Arc::clone(runtime), badge.name.clone());
     let variables: Vec<String> = plan.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     let creation = runtime.creation(&plan, &badge);
-    let answer = client::ask(&runtime.program, &creation, variables.concat().as_bytes(), due.patience()?)
+    due.patience()?;
+    // Not cut short: a runtime that is killed while it creates may go on, and leave a container that nobody knows of.
+    let answer = client::ask(&runtime.program, &creation, variables.concat().as_bytes(), PATIENCE)
         .map_err(|error| failed(error.to_string()))?;
     answer.content().map_err(failed)?;
     if runtime.program.kind == RuntimeKind::Podman {

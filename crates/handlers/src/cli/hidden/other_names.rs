@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Blocked, Found, MOST_LOOKED_AT, Pattern, is_link, is_passed_over};
+use super::{Blocked, Found, MOST_LOOKED_AT, Pattern, is_link, is_passed_over, made};
 
 /// A file, whatever its name.
 pub type Id = (u64, u64);
@@ -25,19 +25,24 @@ pub enum Looked {
 impl Blocked {
     /// Adds what a view of these places could show under another name, or says why that cannot be told.
     pub fn add_other_names(&self, places: &[PathBuf], found: &mut Found) -> Result<(), String> {
-        let targets: Vec<PathBuf> =
-            found.blocked.iter().filter_map(|path| behind_link(path, places)).collect();
+        // A link that was set aside is a command's own doing: what it leads to stays in sight.
+        let is_set_aside = |path: &PathBuf| made::original(path).is_some() || made::has_lost_its_name(path);
+        let links = found.blocked.iter().filter(|path| !is_set_aside(path));
+        let targets: Vec<PathBuf> = links.filter_map(|path| behind_link(path, places)).collect();
         found.blocked.extend(targets);
         if !places.iter().any(|place| can_show_another_name(place)) {
             return Ok(());
         }
         found.blocked.extend(self.credentials_elsewhere(places));
-        let (plain, searched) = self.elsewhere(places);
-        // Most of it is not there, and most views show no file that has several names.
-        let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-        if plain.iter().chain(searched.keys()).any(is_there) && show_several_names(places) {
-            found.blocked.extend(self.with_other_names(plain, &searched)?);
+        let Elsewhere { plain, apart, around } = self.elsewhere(places);
+        // Little is blocked elsewhere, and hardly any of it has several names. Only then is everything in sight looked at.
+        let apart = self.with_other_names(plain, &apart);
+        let has_none = apart.as_ref().is_ok_and(BTreeSet::is_empty) && around.is_empty();
+        if has_none || !show_several_names(places) {
+            return Ok(());
         }
+        found.blocked.extend(apart?);
+        found.blocked.extend(self.with_other_names(BTreeSet::new(), &around)?);
         Ok(())
     }
 
@@ -54,38 +59,33 @@ impl Blocked {
                 files.push(path.to_owned());
                 ControlFlow::Continue(())
             });
-            match looked {
-                Looked::Everywhere => several.extend((!files.is_empty()).then(|| start.clone())),
-                Looked::InPart => several.extend(files),
-            }
+            // Whoever makes the jail looks further into one that is too large for here.
+            let has_some = !files.is_empty() || looked == Looked::InPart;
+            several.extend(has_some.then(|| start.clone()));
         }
         several
     }
 
-    /// What else is blocked out of sight: plain paths, and the folders to search for patterns.
-    fn elsewhere(&self, places: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeMap<PathBuf, Vec<&Pattern>>) {
-        let mut plain = BTreeSet::new();
-        let mut searched: BTreeMap<PathBuf, Vec<&Pattern>> = BTreeMap::new();
+    fn elsewhere(&self, places: &[PathBuf]) -> Elsewhere<'_> {
+        let mut elsewhere = Elsewhere::default();
         for pattern in self.patterns.iter().filter(|pattern| !pattern.holds_credentials) {
-            for start in
-                pattern.starts.iter().filter(|start| !KERNELS_OWN.iter().any(|own| start.starts_with(own)))
-            {
+            for start in pattern.starts.iter().filter(|start| !is_in_every_view(start)) {
                 if !pattern.has_wildcard {
                     // The gateway's own files are hidden from every view, and searched for there.
                     let is_elsewhere = !are_near(start, places) && !self.guarded.contains(start);
-                    plain.extend(is_elsewhere.then(|| start.clone()));
+                    elsewhere.plain.extend(is_elsewhere.then(|| start.clone()));
                     continue;
                 }
-                // A pattern that begins above the view counts in everything granted, as for path arguments.
-                let is_around = places.iter().any(|place| place.starts_with(start));
-                let within: Vec<PathBuf> =
-                    if is_around { self.granted_in(start) } else { vec![start.clone()] };
-                for folder in within.into_iter().filter(|folder| !lies_in(folder, places)) {
-                    searched.entry(folder).or_default().push(pattern);
+                if places.iter().any(|place| place.starts_with(start)) {
+                    for folder in self.granted_in(start).into_iter().filter(|one| !lies_in(one, places)) {
+                        elsewhere.around.entry(folder).or_default().push(pattern);
+                    }
+                } else if !lies_in(start, places) {
+                    elsewhere.apart.entry(start.clone()).or_default().push(pattern);
                 }
             }
         }
-        (plain, searched)
+        elsewhere
     }
 
     /// The parts of the granted folders that lie at or below this one.
@@ -111,12 +111,17 @@ impl Blocked {
         let mut left = MOST_LOOKED_AT;
         let mut several = BTreeSet::new();
         for path in elsewhere.blocked {
-            let mut has_some = false;
-            let looked = each_of_several_names(&path, &mut left, &mut |_, _| {
-                has_some = true;
-                ControlFlow::Break(())
+            // Of a folder of the system parts are in every view: its files are named, and the rest of it stays.
+            let is_systems = path.starts_with(SETTINGS);
+            let mut files = BTreeSet::new();
+            let looked = each_of_several_names(&path, &mut left, &mut |file, _| {
+                files.insert(file.to_owned());
+                if is_systems { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
-            if has_some {
+            let has_some = !files.is_empty();
+            if has_some && is_systems {
+                several.extend(files);
+            } else if has_some {
                 several.insert(path);
             } else if looked == Looked::InPart {
                 return Err(format!(
@@ -218,8 +223,26 @@ pub fn id(about: &Metadata) -> Id {
     (about.dev(), about.ino())
 }
 
-/// No file in there has another name elsewhere.
-const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// What is blocked and out of sight.
+#[derive(Debug, Default)]
+struct Elsewhere<'p> {
+    plain: BTreeSet<PathBuf>,
+    /// Folders to search that have nothing to do with the view.
+    apart: BTreeMap<PathBuf, Vec<&'p Pattern>>,
+    /// Folders around the view: a pattern that begins above it counts in everything granted, as for path arguments.
+    around: BTreeMap<PathBuf, Vec<&'p Pattern>>,
+}
+
+/// What is in there every command sees in any case, or nobody has under another name.
+fn is_in_every_view(path: &Path) -> bool {
+    IN_EVERY_VIEW.iter().any(|folder| path.starts_with(folder))
+}
+
+const IN_EVERY_VIEW: [&str; 10] =
+    ["/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// The system's own, of which programs need a few.
+const SETTINGS: &str = "/etc";
 
 /// Of each place of credentials.
 const MOST_IN_CREDENTIALS: usize = 2_000;
