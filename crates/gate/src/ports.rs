@@ -5,7 +5,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -58,6 +58,23 @@ pub struct Survey {
     /// What a person has to be asked before it is touched.
     pub questions: Vec<Question>,
     pub grants: Grants,
+    /// For a run that is dropped before it can report.
+    pub left: Arc<LeftEffects>,
+}
+
+/// What a run had the gateway do before its caller went away. A run that comes to its end reports instead.
+#[derive(Debug, Default)]
+pub struct LeftEffects(Mutex<Vec<EffectEntry>>);
+
+impl LeftEffects {
+    /// Said by a run as it is dropped, masked as its report would be.
+    pub fn leave(&self, effects: Vec<EffectEntry>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(effects);
+    }
+
+    pub(crate) fn take(&self) -> Vec<EffectEntry> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// One thing outside that the arguments name, by its real name.

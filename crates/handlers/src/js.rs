@@ -19,8 +19,8 @@ pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, Rules};
-use toolgate_gate::{Refusal, Survey};
-use toolgate_policy::EffectivePolicy;
+use toolgate_gate::{LeftEffects, Refusal, Survey};
+use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_sandbox::{
     Pool, Tenant,
     wire::{Load, Run, RunLimits},
@@ -134,9 +134,24 @@ impl JsRunner {
             methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
             files: tool.files.clone(),
         };
-        let mut effects = CallEffects::new(scope, &bound.sent, time);
-        let outcome = lease.run(&tool.load, run, &mut effects).await;
-        report::make(outcome, effects.into_records(), &bound.mask, tool)
+        let effects = CallEffects::new(scope, &bound.sent, time);
+        let mut running = Running { effects, mask: &bound.mask, left: &survey.left };
+        let outcome = lease.run(&tool.load, run, &mut running.effects).await;
+        report::make(outcome, running.effects.take_records(), &bound.mask, tool)
+    }
+}
+
+/// Dropped in the middle, it leaves what was done for the journal.
+struct Running<'r> {
+    effects: CallEffects,
+    mask: &'r Mask,
+    left: &'r LeftEffects,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let records = self.effects.take_records().into_iter();
+        self.left.leave(records.map(|record| port::effect(record.masked(self.mask))).collect());
     }
 }
 

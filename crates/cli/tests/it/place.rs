@@ -170,6 +170,25 @@ impl Serving {
         panic!("`{text}` was never said, but:\n{heard}");
     }
 
+    /// A call whose answer nobody reads. Dropped, the client has gone.
+    pub fn begin(&self, token: &str, tool: &str, arguments: &Value) -> TcpStream {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
     /// Status and body of one request.
     pub fn post(&self, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> (u16, String, String) {
         self.post_to("/mcp", token, body, headers)

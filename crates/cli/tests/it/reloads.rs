@@ -1,4 +1,4 @@
-//! An edit that goes live while a call is running: the caller of the one notices nothing of the other.
+//! What happens while a call is running: an edit that goes live, of which its caller notices nothing; a client that goes away.
 
 use std::{
     fs, thread,
@@ -49,6 +49,32 @@ fn a_call_that_runs_across_a_reload_is_released_and_others_meet_the_edit() {
         .unwrap();
     assert_eq!(closed["outcome"], "released", "{closed}");
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
+}
+
+/// Whoever hangs up in time must not have what the tool did forgotten.
+#[test]
+fn what_a_tool_did_before_its_client_went_away_is_in_the_journal() {
+    let place = Place::new();
+    place.write_tool("leaves", &json!({
+        "code": "safety.fs.writeText('made.txt', 'x');\nif (text === 'stay') await new Promise((done) => setTimeout(done, 50_000));\nreturn text",
+        "sandboxOverrides": { "fileRead": true, "fileWrite": true },
+        "humanInTheLoop": { "mode": "DISABLED" },
+        "x-toolgate-capability": { "execution": { "timeout": 60_000 } },
+    }));
+    place.ok(&["publish", "--yes"]);
+    fs::remove_file(place.path().join("made.txt")).ok();
+    let token = token(&place, &["--permission", "allow_destructive"]);
+    let serving = Serving::start(&place);
+    let client = serving.begin(&token, "leaves", &json!({ "text": "stay" }));
+    until("the tool has written", || place.path().join("made.txt").exists());
+    drop(client);
+    until("the call is closed", || kinds_of(&place, "leaves") == ["call.opened", "call.closed"]);
+    let records = place.journal_so_far("journal");
+    let closed = records.iter().find(|record| record["kind"] == "call.closed").unwrap();
+    assert_eq!(closed["reason"], "execute.cancelled", "{closed}");
+    assert_eq!(closed["run"]["effects"][0]["what"], "safety.fs.writeText", "{closed}");
+    assert_eq!(closed["run"]["effects"][0]["target"], "made.txt", "{closed}");
+    serving.stop();
 }
 
 /// Records of calls of this tool so far.

@@ -1,6 +1,6 @@
 //! C. What would this call touch, and does the effective policy grant it?
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use toolgate_secrets::Tier;
 
@@ -36,6 +36,8 @@ pub fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
     }
     let texts = texts_of(&bound, &survey);
     let (dangers, alerts) = (dangers(&bound, &texts), alerts(&bound, &texts));
+    // This call's own, whatever the handler made of its survey.
+    survey.left = Arc::default();
     Ok(Checked { bound, survey, dangers, alerts, _sealed: () })
 }
 

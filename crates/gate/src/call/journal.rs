@@ -141,6 +141,7 @@ impl Trail {
 
     /// The gateway stops and waits no longer.
     pub fn cut(&mut self) -> Stop {
+        self.account.record.cut_off();
         self.account.record.message = Some(STOPPED.to_owned());
         Stop::new(Reason::Cancelled, STOPPED)
     }

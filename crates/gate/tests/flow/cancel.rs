@@ -1,9 +1,12 @@
 //! A caller that goes away leaves a whole record behind.
 
-use std::sync::{Arc, Mutex, atomic::Ordering};
+use std::{
+    sync::{Arc, Mutex, atomic::Ordering},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
-use toolgate_gate::{Finished, Observer, Reason};
+use toolgate_gate::{EffectEntry, EffectKind, Finished, Observer, Reason};
 
 use crate::fakes::{Does, Settings, Silence, World, call, document};
 
@@ -22,6 +25,43 @@ async fn a_call_that_is_dropped_while_it_runs_is_closed() {
     assert_eq!(record["decision"], "ERROR");
     assert_eq!(world.gate.metrics().running(), 0);
     assert_eq!(world.gate.open_calls(), 0);
+}
+
+/// Whoever goes away in time must not have its doings forgotten.
+#[tokio::test]
+async fn what_a_dropped_call_had_done_is_in_its_record() {
+    for is_stopped in [false, true] {
+        let world = World::new(Does::NeverEnds, &[document("say", &json!({}))]);
+        let sent = EffectEntry {
+            kind: EffectKind::Fetch,
+            what: "fetch POST".to_owned(),
+            target: "https://example.com/in".to_owned(),
+            to: None,
+            outcome: "200".to_owned(),
+            bytes: 3,
+            elapsed: Duration::ZERO,
+        };
+        world.fake.effects.lock().unwrap().0.push(sent);
+        let begun = async {
+            while world.fake.runs() == 0 {
+                tokio::task::yield_now().await;
+            }
+            if is_stopped {
+                world.gate.end_calls();
+                world.gate.idle().await;
+            }
+        };
+        let calling = world.call("say", json!({ "text": "hi" }));
+        if is_stopped {
+            drop(tokio::join!(calling, begun));
+        } else {
+            tokio::select! { _ = calling => panic!("it never ends"), () = begun => {} }
+        }
+        world.assert_paired();
+        let run = &world.journal.last()["run"];
+        assert_eq!(run["effects"][0]["target"], "https://example.com/in", "{is_stopped} {run}");
+        assert_eq!(run["effectCount"], 1);
+    }
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use toolgate_gate::{
     Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
-    EffectEntry, Gate, GateParts, Handlers, Journal, LiveSet, LiveTool, NewApproval, Observer,
+    EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, NewApproval, Observer,
     OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, RunFailure, RunReport, RunRequest,
     RunUsage, Runnable, Shows, Spent, StoredPass, Survey, Trust, Workshop,
 };
@@ -42,6 +42,18 @@ pub struct FakeTool {
     /// What every run writes to its console.
     pub console: Mutex<Vec<(&'static str, String)>>,
     survey: Mutex<Result<Survey, Refusal>>,
+}
+
+/// A run that is dropped leaves what it had done.
+struct Leaving<'f> {
+    effects: &'f Mutex<(Vec<EffectEntry>, Vec<String>)>,
+    left: &'f LeftEffects,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.left.leave(self.effects.lock().unwrap().0.clone());
+    }
 }
 
 impl FakeTool {
@@ -83,7 +95,10 @@ impl Runnable for FakeTool {
                     stack: Vec::new(),
                     helper: None,
                 }),
-                Does::NeverEnds => std::future::pending().await,
+                Does::NeverEnds => {
+                    let _leaving = Leaving { effects: &self.effects, left: &request.survey.left };
+                    std::future::pending().await
+                }
             };
             let (effects, refused) = self.effects.lock().unwrap().clone();
             RunReport {

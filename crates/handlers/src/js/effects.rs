@@ -92,7 +92,8 @@ impl CallEffects {
         }
     }
 
-    pub fn into_records(mut self) -> Vec<EffectRecord> {
+    /// Once: what is taken is not told again.
+    pub fn take_records(&mut self) -> Vec<EffectRecord> {
         self.note_cut_off();
         std::mem::take(&mut self.records)
     }

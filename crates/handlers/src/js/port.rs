@@ -98,7 +98,7 @@ fn failed(failure: Failure) -> RunFailure {
     }
 }
 
-fn effect(record: EffectRecord) -> EffectEntry {
+pub(super) fn effect(record: EffectRecord) -> EffectEntry {
     let kind = match record.what.strip_prefix("safety.fs.") {
         None => EffectKind::Fetch,
         Some(function) if WRITING.contains(&function) => EffectKind::Write,

@@ -25,7 +25,7 @@ use crate::{
     gate::{Call, OnJournalFailure},
     live::LiveTool,
     outcome::Outcome,
-    ports::{EffectEntry, RunReport, Touch},
+    ports::{EffectEntry, LeftEffects, RunReport, Touch},
     reason::{End, Reason, Stage},
 };
 
@@ -117,6 +117,9 @@ pub struct CallRecord {
     /// What personal fields of the arguments hold: kept here, and out of what the tool says of the call.
     #[serde(skip)]
     pub(super) personal: Option<Arc<Held>>,
+    /// Where a run that is dropped leaves what it had done.
+    #[serde(skip)]
+    left: Option<Arc<LeftEffects>>,
     /// What the tool's audit policy blots out of free texts.
     #[serde(skip)]
     pub(super) redact: Arc<[Regex]>,
@@ -163,6 +166,7 @@ impl CallRecord {
             message: None,
             duration: None,
             personal: None,
+            left: None,
             redact: Arc::from([]),
         }
     }
@@ -207,6 +211,16 @@ impl CallRecord {
         self.touches = checked.survey.touches.iter().take(MOST_EFFECTS).map(shown).collect();
         self.dangers.clone_from(&checked.dangers);
         self.alert(&checked.alerts);
+        self.left = Some(Arc::clone(&checked.survey.left));
+    }
+
+    /// A run that nobody waits for any more has no report; what it had done is known all the same.
+    pub fn cut_off(&mut self) {
+        let effects = self.left.take().map(|left| left.take()).unwrap_or_default();
+        if !effects.is_empty() && self.run.is_none() {
+            let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
+            self.run = Some(json!({ "effects": shown, "effectCount": effects.len() }));
+        }
     }
 
     /// Each text once, whether the arguments, the console or the result hold it.
@@ -341,6 +355,7 @@ impl CallRecord {
 
     /// The caller went away before the end.
     pub fn cancelled(&mut self, elapsed: Duration) {
+        self.cut_off();
         self.kind = "call.closed";
         self.duration = Some((elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0);
         self.outcome = Some("failed");

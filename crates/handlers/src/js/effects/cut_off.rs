@@ -51,7 +51,7 @@ fn a_file_function_that_is_cut_off_is_in_the_records() {
         }
     });
     drop(release);
-    let records = effects.into_records();
+    let records = effects.take_records();
     let told: Vec<(&str, &str, &str)> = records
         .iter()
         .map(|record| (record.what.as_str(), record.target.as_str(), record.outcome.as_str()))
@@ -69,7 +69,7 @@ fn an_effect_with_an_outcome_is_in_the_records_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut effects = effects(workspace.path());
     runtime.block_on(effects.perform(file("nonsense", "a.txt")));
-    let records = effects.into_records();
+    let records = effects.take_records();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].outcome, "INVALID_INPUT unknown-function");
 }

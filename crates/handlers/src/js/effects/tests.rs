@@ -72,8 +72,8 @@ fn fetch(effects: &mut CallEffects, url: String, headers: &[(&str, &str)]) -> Ef
 }
 
 /// Of each record: the target and the outcome.
-fn told(effects: CallEffects) -> Vec<(String, String)> {
-    effects.into_records().into_iter().map(|record| (record.target, record.outcome)).collect()
+fn told(mut effects: CallEffects) -> Vec<(String, String)> {
+    effects.take_records().into_iter().map(|record| (record.target, record.outcome)).collect()
 }
 
 #[test]
