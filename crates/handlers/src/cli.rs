@@ -23,6 +23,7 @@ mod report;
 mod run;
 mod select;
 mod statics;
+mod stop;
 mod tool;
 mod unseen;
 mod view;

@@ -15,7 +15,10 @@ use rustix::io::Errno;
 use toolgate_spec::{PathPattern, PathRoots};
 
 pub use self::other_names::{Id, each_of_several_names, has_several_names, id};
-use super::made;
+use super::{
+    made,
+    stop::{Budget, Stop},
+};
 use crate::{files::FileGrants, grants};
 
 /// The blocked paths of one tool, ready to be compared with real paths.
@@ -197,20 +200,20 @@ impl Blocked {
     }
 
     /// Looks below these folders and files.
-    pub fn look(&self, places: &[PathBuf], after: Option<&After<'_>>) -> Found {
+    pub fn look(&self, places: &[PathBuf], after: Option<&After<'_>>, stop: &Stop) -> Found {
         let mut found = Found::default();
         // What is named is looked at first: a search may have to be given up.
         for place in places {
             for pattern in &self.patterns {
-                pattern.look_by_name(place, after, &mut found);
+                pattern.look_by_name(place, after, stop, &mut found);
             }
         }
-        let mut looked = 0;
+        let mut budget = Budget::new(MOST_LOOKED_AT, stop);
         for place in places {
             let may_lie = |pattern: &&Pattern| pattern.has_wildcard && pattern.may_lie_around(place);
             let searched: Vec<&Pattern> = self.patterns.iter().filter(may_lie).collect();
             if !searched.is_empty() {
-                self.search(place, &searched, after, &mut looked, &mut found);
+                self.search(place, &searched, after, &mut budget, &mut found);
             }
         }
         found
@@ -227,11 +230,15 @@ impl Blocked {
         from: &Path,
         patterns: &[&Pattern],
         after: Option<&After<'_>>,
-        looked: &mut usize,
+        budget: &mut Budget<'_>,
         found: &mut Found,
     ) {
         let mut open = VecDeque::from([Folder { path: from.to_owned(), made: None }]);
         while let Some(folder) = open.pop_back() {
+            if budget.is_stopped() {
+                found.note_trouble(NOBODY_WAITS.to_owned());
+                return;
+            }
             let may_hold = |pattern: &&&Pattern| pattern.may_lie_around(&folder.path);
             let patterns: Vec<&Pattern> = patterns.iter().filter(may_hold).copied().collect();
             if patterns.is_empty() {
@@ -252,8 +259,7 @@ impl Blocked {
                         break;
                     }
                 };
-                *looked += 1;
-                if *looked > MOST_LOOKED_AT {
+                if !budget.spend_one() {
                     found.note_trouble(too_many(from));
                     return;
                 }
@@ -332,7 +338,11 @@ impl Pattern {
     }
 
     /// What can be found without a search.
-    fn look_by_name(&self, place: &Path, after: Option<&After<'_>>, found: &mut Found) {
+    fn look_by_name(&self, place: &Path, after: Option<&After<'_>>, stop: &Stop, found: &mut Found) {
+        if stop.is_asked() {
+            found.note_trouble(NOBODY_WAITS.to_owned());
+            return;
+        }
         let below = |start: &&PathBuf| start.starts_with(place) && *start != place;
         for above in self.starts.iter().filter(below).filter_map(|start| start.parent()) {
             if list(above, after).is_err_and(|error| is_denied(&error)) && after.is_none() {
@@ -347,7 +357,7 @@ impl Pattern {
         }
         for start in self.starts.iter().filter(below) {
             found.doors.extend(links_above(start, place));
-            found.blocked.extend(made::set_aside_from(start));
+            found.blocked.extend(made::set_aside_from(start, stop));
         }
     }
 
@@ -443,5 +453,7 @@ fn too_many(from: &Path) -> String {
     )
 }
 
+/// The answer of a look that was stopped. Nobody hears it.
+pub const NOBODY_WAITS: &str = "nobody waits for what would be found";
 const MOST_LOOKED_AT: usize = 200_000;
 const MOST_HIDDEN: usize = 1_000;

@@ -29,6 +29,7 @@ use super::{
     hidden::{After, Blocked, Found},
     later::{Chore, Later},
     launch::{Access, Bind, Refused},
+    stop::Stop,
 };
 
 /// Looks again when a command has ended, also when its call was cancelled.
@@ -128,7 +129,8 @@ impl Before {
         let places: Vec<PathBuf> = self.roots.iter().map(|(path, _)| path.clone()).collect();
         let open_up = |folder: &Path| self.open_up(folder);
         let after = After { folders: &self.folders, closed: &self.closed, open_up: &open_up };
-        let found = self.blocked.look(&places, Some(&after));
+        // To the end, whoever waits: what was made has to be set aside.
+        let found = self.blocked.look(&places, Some(&after), &Stop::default());
         let now = found.present();
         let new = now.difference(&self.present).filter(|path| !after.was_closed(path));
         // Outer ones come first, and take what lies in them along.
@@ -239,9 +241,10 @@ pub fn has_lost_its_name(path: &Path) -> bool {
 }
 
 /// What once lay at this path, and what may have.
-pub fn set_aside_from(path: &Path) -> Vec<PathBuf> {
+pub fn set_aside_from(path: &Path, stop: &Stop) -> Vec<PathBuf> {
     let entries = path.parent().and_then(|above| fs::read_dir(above).ok());
-    let beside = entries.into_iter().flatten().filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let entries = entries.into_iter().flatten().take_while(|_| !stop.is_asked());
+    let beside = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     let is_from_here = |one: &PathBuf| original(one).is_some_and(|original| original == path);
     beside.filter(|one| is_from_here(one) || has_lost_its_name(one)).collect()
 }

@@ -26,6 +26,15 @@ impl Problem {
         Self { reason: Reason::JailUnavailable, message }
     }
 
+    /// The command was not begun: what it may see took too long to look at.
+    pub fn late(tool: &CliTool) -> Self {
+        let (name, time) = (tool.program.name.as_str(), tool.deadline.as_millis());
+        let message = format!(
+            "`{name}` was not begun: looking for what is blocked in its folders took all of its {time} ms; grant smaller folders, or raise `timeout`"
+        );
+        Self { reason: Reason::Timeout, message }
+    }
+
     fn masked(self, mask: &Mask) -> RunFailure {
         RunFailure { reason: self.reason, message: mask.text(&self.message), stack: Vec::new(), helper: None }
     }

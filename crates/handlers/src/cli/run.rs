@@ -1,9 +1,10 @@
 //! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
 //! told in the gate's words.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
+use tokio::time::{Instant, timeout_at};
 use toolgate_egress::BodyGuard;
 use toolgate_gate::{Handlers, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_policy::{EffectivePolicy, Mask};
@@ -19,6 +20,7 @@ use super::{
     report::{self, Problem},
     statics,
     statics::Statics,
+    stop::Stop,
     tool::{CliTool, CommandHost, Settled},
     unseen::Unseen,
     view::View,
@@ -82,12 +84,14 @@ impl Runnable for Prepared {
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         Box::pin(async move {
+            // Looking at the tree counts: a call has one deadline.
+            let due = Instant::now() + self.tool.deadline;
             let statics = match statics::resolve(&self.tool.spec, self.secrets.as_ref()) {
                 Ok(statics) => statics,
                 Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
             };
             let guard = SecretGuard::new(&self.detector, &statics.sent, request.survey);
-            match order(&self.tool, &statics, request, Arc::new(guard)).await {
+            match order(&self.tool, &statics, request, Arc::new(guard), due).await {
                 Ok((order, mut watch)) => {
                     let unseen = Unseen::of(&order);
                     watch.command_begins();
@@ -110,6 +114,7 @@ async fn order(
     statics: &Statics,
     request: RunRequest<'_>,
     guard: Arc<dyn BodyGuard>,
+    due: Instant,
 ) -> Result<(Order, Watch), Problem> {
     let lost = || Problem::jail("the call was not looked at before its run".to_owned());
     let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
@@ -129,7 +134,7 @@ async fn order(
     if let Some(template) = &written.stdin {
         stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
     }
-    let view = view(tool, settled).await?;
+    let view = view(tool, settled, due).await?;
     let mut binds = view.binds;
     if let Some(held) = program
         && !tool.program.is_part_of_the_system()
@@ -152,20 +157,28 @@ async fn order(
         }),
         sandbox: tool.sandbox,
         limits: tool.limits,
-        deadline: tool.deadline,
+        deadline: rest(tool, due)?,
         trace: Trace::Refusals,
     };
     Ok((order, view.watch))
 }
 
-/// Looking at the tree blocks, so it is done elsewhere.
-async fn view(tool: &CliTool, settled: &Settled) -> Result<View, Problem> {
+fn rest(tool: &CliTool, due: Instant) -> Result<Duration, Problem> {
+    let rest = due.saturating_duration_since(Instant::now());
+    if rest.is_zero() { Err(Problem::late(tool)) } else { Ok(rest) }
+}
+
+/// Looking at the tree blocks, so it is done elsewhere, and it ends when nobody waits for it any longer.
+async fn view(tool: &CliTool, settled: &Settled, due: Instant) -> Result<View, Problem> {
     let (plan, grants) = (Arc::clone(&tool.view), settled.granted.clone());
+    let stop = Stop::default();
+    let _waiting = stop.waiting();
     let looked = tokio::task::spawn_blocking(move || {
         let none = CallGrants::default();
-        plan.view(grants.get::<CallGrants>().unwrap_or(&none))
+        plan.view(grants.get::<CallGrants>().unwrap_or(&none), &stop)
     });
-    let view = looked.await.map_err(|error| Problem::jail(error.to_string()))?;
+    let looked = timeout_at(due, looked).await.map_err(|_| Problem::late(tool))?;
+    let view = looked.map_err(|error| Problem::jail(error.to_string()))?;
     view.map_err(Problem::jail)
 }
 

@@ -11,6 +11,7 @@ use std::{
 use super::{
     hidden::{Id, each_of_several_names, has_several_names, id},
     launch::Order,
+    stop::{Budget, Stop},
 };
 
 /// What was shown to one run and hidden from it, by the names that the command would call it.
@@ -52,9 +53,10 @@ impl Unseen {
     /// As far as they can be looked at: what is not found is a failure that is told.
     fn files_of_several_names(&self) -> BTreeSet<Id> {
         let mut files = BTreeSet::new();
-        let mut left = MOST_COMPARED;
+        let stop = Stop::default();
+        let mut budget = Budget::new(MOST_COMPARED, &stop);
         for hidden in &self.hidden {
-            each_of_several_names(hidden, &mut left, &mut |_, file| {
+            each_of_several_names(hidden, &mut budget, &mut |_, file| {
                 files.insert(file);
                 ControlFlow::Continue(())
             });

@@ -17,9 +17,10 @@ use toolgate_policy::EffectivePolicy;
 
 use super::{
     environment::HOME,
-    hidden::Blocked,
+    hidden::{Blocked, NOBODY_WAITS},
     launch::{Access, Bind},
     made::Watch,
+    stop::Stop,
 };
 use crate::{
     files::{FileGrants, Files, Wanted},
@@ -79,12 +80,13 @@ impl ViewPlan {
         Ok(Self { files: files.map(Arc::new), cwd: folder, names_paths, access, blocked })
     }
 
-    /// Looks at the tree as it is now; blocks.
-    pub fn view(&self, granted: &CallGrants) -> Result<View, String> {
+    /// Looks at the tree as it is now; blocks, but no longer than somebody waits.
+    pub fn view(&self, granted: &CallGrants, stop: &Stop) -> Result<View, String> {
         let mut binds = Vec::new();
         let mut cwd = PathBuf::from(HOME);
         if let Some(grants) = &self.files {
-            let files = Files::open(grants, || false).map_err(|error| error.message)?;
+            let asked = stop.clone();
+            let files = Files::open(grants, move || asked.is_asked()).map_err(|error| error.message)?;
             if let Some(folder) = &self.cwd {
                 let bind = self.folder(&files, folder)?.ok_or_else(|| {
                     format!("its working folder `{}` does not exist; create it", folder.display())
@@ -111,11 +113,15 @@ impl ViewPlan {
         }
         let binds = outside_in(binds);
         let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
-        let mut found = self.blocked.look(&places, None);
+        let mut found = self.blocked.look(&places, None, stop);
         if let Some(why) = &found.trouble {
             return Err(why.clone());
         }
-        self.blocked.add_other_names(&places, &mut found)?;
+        self.blocked.add_other_names(&places, stop, &mut found)?;
+        // What was left out must not pass for what is not there.
+        if stop.is_asked() {
+            return Err(NOBODY_WAITS.to_owned());
+        }
         let hidden = self.blocked.hidden(&found)?;
         let hidden_large = self.blocked.large_of(&hidden);
         Ok(View { hidden, hidden_large, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })

@@ -1,10 +1,10 @@
 //! What does a caller hear of a command's end?
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::json;
 use toolgate_gate::Reason;
-use toolgate_handlers::{Access, Ended, Ending, Refused};
+use toolgate_handlers::{Access, Ended, Ending, Launch, Refused};
 
 use crate::{
     argv::manifest,
@@ -182,10 +182,28 @@ fn bad_json_is_unreadable() {
 #[test]
 fn time_and_size_come_from_manifest_and_policy() {
     let order = World::new().order(&manifest("echo", "'{text}'"), &json!({ "text": "x" }));
-    assert_eq!(order.deadline.as_millis(), 10_000);
+    // What looking at the tree took is gone from it.
+    assert!(order.deadline.as_millis() <= 10_000);
+    assert_eq!(order.limits.cpu_seconds, 11);
     assert_eq!(order.limits.stdout_bytes, 4_000_000);
     assert_eq!(order.limits.stderr_bytes, 64 << 10);
     assert_eq!(order.limits.memory_bytes, 64 << 20);
     let short = manifest("echo", "'{text}'").replace("    command:", "    timeout: 700\n    command:");
-    assert_eq!(World::new().order(&short, &json!({ "text": "x" })).deadline.as_millis(), 700);
+    let order = World::new().order(&short, &json!({ "text": "x" }));
+    assert!(order.deadline.as_millis() <= 700);
+    assert_eq!(order.limits.cpu_seconds, 2);
+}
+
+/// The tree may be as large as somebody made it.
+#[test]
+fn what_is_not_looked_at_in_time_is_a_timeout_and_nothing_is_begun() {
+    let world = World::new();
+    let tool = world.load(&manifest("echo", "'{text}'")).unwrap();
+    let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said("hello"));
+    let launcher = Arc::clone(&recorder) as Arc<dyn Launch>;
+    let tool = world.handlers(launcher).runnable(tool.with_limits(|_, deadline| *deadline = Duration::ZERO));
+    let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
+    assert_eq!(failure.reason, Reason::Timeout, "{}", failure.message);
+    assert!(failure.message.contains("was not begun"), "{}", failure.message);
+    assert!(recorder.is_unused());
 }

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Blocked, Found, MOST_LOOKED_AT, Pattern, is_link, is_passed_over, made};
+use super::{Blocked, Budget, Found, MOST_LOOKED_AT, Pattern, Stop, is_link, is_passed_over, made};
 
 /// A file, whatever its name.
 pub type Id = (u64, u64);
@@ -24,7 +24,7 @@ pub enum Looked {
 
 impl Blocked {
     /// Adds what a view of these places could show under another name, or says why that cannot be told.
-    pub fn add_other_names(&self, places: &[PathBuf], found: &mut Found) -> Result<(), String> {
+    pub fn add_other_names(&self, places: &[PathBuf], stop: &Stop, found: &mut Found) -> Result<(), String> {
         // A link that was set aside is a command's own doing: what it leads to stays in sight.
         let is_set_aside = |path: &PathBuf| made::original(path).is_some() || made::has_lost_its_name(path);
         let links = found.blocked.iter().filter(|path| !is_set_aside(path));
@@ -33,29 +33,29 @@ impl Blocked {
         if !places.iter().any(|place| can_show_another_name(place)) {
             return Ok(());
         }
-        found.blocked.extend(self.credentials_elsewhere(places));
+        found.blocked.extend(self.credentials_elsewhere(places, stop));
         let Elsewhere { plain, apart, around } = self.elsewhere(places);
         // Little is blocked elsewhere, and hardly any of it has several names. Only then is everything in sight looked at.
-        let apart = self.with_other_names(plain, &apart);
+        let apart = self.with_other_names(plain, &apart, stop);
         let has_none = apart.as_ref().is_ok_and(BTreeSet::is_empty) && around.is_empty();
-        if has_none || !show_several_names(places) {
+        if has_none || !show_several_names(places, stop) {
             return Ok(());
         }
         found.blocked.extend(apart?);
-        found.blocked.extend(self.with_other_names(BTreeSet::new(), &around)?);
+        found.blocked.extend(self.with_other_names(BTreeSet::new(), &around, stop)?);
         Ok(())
     }
 
     /// They are blocked for nearly every tool and can be large, so that one that is too large takes nobody's files away: of
     /// such a one the first entries count.
-    fn credentials_elsewhere(&self, places: &[PathBuf]) -> Vec<PathBuf> {
+    fn credentials_elsewhere(&self, places: &[PathBuf], stop: &Stop) -> Vec<PathBuf> {
         let mut several = Vec::new();
         let credentials = self.patterns.iter().filter(|pattern| pattern.holds_credentials);
         for start in credentials.flat_map(|pattern| &pattern.starts).filter(|start| !are_near(start, places))
         {
             let mut files = Vec::new();
-            let mut left = MOST_IN_CREDENTIALS;
-            let looked = each_of_several_names(start, &mut left, &mut |path, _| {
+            let mut budget = Budget::new(MOST_IN_CREDENTIALS, stop);
+            let looked = each_of_several_names(start, &mut budget, &mut |path, _| {
                 files.push(path.to_owned());
                 ControlFlow::Continue(())
             });
@@ -99,22 +99,23 @@ impl Blocked {
         &self,
         plain: BTreeSet<PathBuf>,
         searched: &BTreeMap<PathBuf, Vec<&Pattern>>,
+        stop: &Stop,
     ) -> Result<BTreeSet<PathBuf>, String> {
         let mut elsewhere = Found { blocked: plain.into_iter().collect(), ..Found::default() };
-        let mut looked = 0;
+        let mut budget = Budget::new(MOST_LOOKED_AT, stop);
         for (folder, patterns) in searched {
-            self.search(folder, patterns, None, &mut looked, &mut elsewhere);
+            self.search(folder, patterns, None, &mut budget, &mut elsewhere);
         }
         if let Some(why) = elsewhere.trouble.take() {
             return Err(why);
         }
-        let mut left = MOST_LOOKED_AT;
+        let mut budget = Budget::new(MOST_LOOKED_AT, stop);
         let mut several = BTreeSet::new();
         for path in elsewhere.blocked {
             // Of a folder of the system parts are in every view: its files are named, and the rest of it stays.
             let is_systems = path.starts_with(SETTINGS);
             let mut files = BTreeSet::new();
-            let looked = each_of_several_names(&path, &mut left, &mut |file, _| {
+            let looked = each_of_several_names(&path, &mut budget, &mut |file, _| {
                 files.insert(file.to_owned());
                 if is_systems { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
@@ -138,12 +139,15 @@ impl Blocked {
 /// place of its own.
 pub fn each_of_several_names(
     start: &Path,
-    left: &mut usize,
+    budget: &mut Budget<'_>,
     look: &mut dyn FnMut(&Path, Id) -> ControlFlow<()>,
 ) -> Looked {
     let mut waiting = vec![start.to_owned()];
     let mut looked = Looked::Everywhere;
     while let Some(path) = waiting.pop() {
+        if budget.is_stopped() {
+            return Looked::InPart;
+        }
         let about = match fs::symlink_metadata(&path) {
             Ok(about) => about,
             Err(error) if is_passed_over(error.kind()) => continue,
@@ -169,11 +173,10 @@ pub fn each_of_several_names(
         };
         for entry in entries {
             // What is waiting is looked at all the same.
-            let Some(fewer) = left.checked_sub(1) else {
+            if !budget.spend_one() {
                 looked = Looked::InPart;
                 break;
-            };
-            *left = fewer;
+            }
             match entry {
                 Ok(entry) => waiting.push(entry.path()),
                 Err(_) => looked = Looked::InPart,
@@ -184,11 +187,11 @@ pub fn each_of_several_names(
 }
 
 /// Where there is too much to look at, it may.
-fn show_several_names(places: &[PathBuf]) -> bool {
-    let mut left = MOST_LOOKED_AT;
+fn show_several_names(places: &[PathBuf], stop: &Stop) -> bool {
+    let mut budget = Budget::new(MOST_LOOKED_AT, stop);
     places.iter().any(|place| {
         let mut has_some = false;
-        let looked = each_of_several_names(place, &mut left, &mut |_, _| {
+        let looked = each_of_several_names(place, &mut budget, &mut |_, _| {
             has_some = true;
             ControlFlow::Break(())
         });
@@ -249,7 +252,10 @@ const MOST_IN_CREDENTIALS: usize = 2_000;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use toolgate_spec::PathPattern;
+
+    use super::{super::NOBODY_WAITS, *};
+    use crate::files::{FileCaps, FileGrants, FileRights};
 
     #[test]
     fn beyond_the_bound_what_was_listed_is_looked_at_and_the_rest_is_not_said_to_be() {
@@ -259,8 +265,9 @@ mod tests {
             fs::hard_link(folder.path().join(name), folder.path().join(format!("{name}2"))).unwrap();
         }
         let count = |most: usize| {
-            let (mut left, mut files) = (most, 0);
-            let looked = each_of_several_names(folder.path(), &mut left, &mut |_, _| {
+            let stop = Stop::default();
+            let (mut budget, mut files) = (Budget::new(most, &stop), 0);
+            let looked = each_of_several_names(folder.path(), &mut budget, &mut |_, _| {
                 files += 1;
                 ControlFlow::Continue(())
             });
@@ -269,5 +276,38 @@ mod tests {
         assert_eq!(count(6), (Looked::Everywhere, 6));
         assert_eq!(count(5), (Looked::InPart, 5));
         assert_eq!(count(0), (Looked::InPart, 0));
+    }
+
+    #[test]
+    fn a_look_that_nobody_waits_for_ends_and_does_not_say_that_nothing_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(root.join("src/.env"), "x").unwrap();
+        fs::hard_link(root.join("src/.env"), root.join("src/twin")).unwrap();
+        let grants = FileGrants {
+            workspace: root.clone(),
+            read_roots: Vec::new(),
+            pattern_workspace: root.clone(),
+            home: None,
+            rights: FileRights::Read,
+            allowed: vec![PathPattern::parse("/").unwrap()],
+            blocked: vec![PathPattern::parse("$WORKSPACE/**/.env").unwrap()],
+            own: Vec::new(),
+            caps: FileCaps::default(),
+        };
+        let blocked = Blocked::new(Some(&grants), &[]).unwrap();
+        let stopped = Stop::default();
+        drop(stopped.waiting());
+        for (stop, seen, trouble) in [(Stop::default(), 1, None), (stopped, 0, Some(NOBODY_WAITS))] {
+            let found = blocked.look(std::slice::from_ref(&root), None, &stop);
+            assert_eq!((found.blocked.len(), found.trouble.as_deref()), (seen, trouble));
+            let mut files = 0;
+            each_of_several_names(&root, &mut Budget::new(9, &stop), &mut |_, _| {
+                files += 1;
+                ControlFlow::Continue(())
+            });
+            assert_eq!(files, 2 * seen);
+        }
     }
 }
