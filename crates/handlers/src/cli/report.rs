@@ -96,6 +96,12 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
     }
 }
 
+/// Something ran, and what came of it cannot be told.
+pub fn lost() -> RunReport {
+    let problem = Problem::jail("what came of the command was lost".to_owned());
+    without_a_run(problem, &Mask::new(&[]))
+}
+
 /// Whatever else a command did: what it made although it is blocked, or that nobody can tell, is the answer.
 fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Vec<Refused>) -> Option<Problem> {
     let name = tool.program.name.as_str();

@@ -50,7 +50,7 @@ impl CliHandlers {
             tool.environment.remove(&secret);
         }
         Arc::new(Prepared {
-            tool,
+            tool: Arc::new(tool),
             launcher: Arc::clone(&self.launcher),
             secrets: Arc::clone(&self.secrets),
             detector: Arc::clone(&self.detector),
@@ -71,7 +71,7 @@ impl Handlers for CliHandlers {
 }
 
 struct Prepared {
-    tool: CliTool,
+    tool: Arc<CliTool>,
     launcher: Arc<dyn Launch>,
     secrets: Arc<dyn SecretSource>,
     detector: Arc<Detector>,
@@ -91,13 +91,17 @@ impl Runnable for Prepared {
                 Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
             };
             let guard = SecretGuard::new(&self.detector, &statics.sent, request.survey);
-            match order(&self.tool, &statics, request, Arc::new(guard), due).await {
+            let ordered = order(&self.tool, &statics, request, Arc::new(guard), due).await;
+            match ordered {
                 Ok((order, mut watch)) => {
                     let unseen = Unseen::of(&order);
                     watch.command_begins();
                     let ended = self.launcher.launch(order).await;
                     let made = watch.end().await;
-                    report::make(ended, made, &self.tool, &unseen, &statics.mask)
+                    let (tool, mask) = (Arc::clone(&self.tool), statics.mask);
+                    // What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere.
+                    let told = move || report::make(ended, made, &tool, &unseen, &mask);
+                    tokio::task::spawn_blocking(told).await.unwrap_or_else(|_| report::lost())
                 }
                 Err(problem) => report::without_a_run(problem, &statics.mask),
             }

@@ -37,17 +37,22 @@ impl Unseen {
         self.hidden.iter().any(|hidden| path.starts_with(hidden))
     }
 
-    /// Did the command complain of nothing else?
+    /// Did the command complain of nothing else? A command that complains without end did.
     pub fn is_all_of(&self, complaints: &str) -> bool {
-        let mut lines = complaints.lines().filter(|line| !line.trim().is_empty()).peekable();
+        let lines = complaints.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<&str> = lines.take(MOST_COMPLAINTS + 1).collect();
+        if lines.is_empty() || lines.len() > MOST_COMPLAINTS {
+            return false;
+        }
+        let hidden = self.quoted_names();
+        let names_one = |line: &str| hidden.iter().any(|quoted| line.contains(quoted));
         let several = LazyCell::new(|| self.files_of_several_names());
         let names_another = |line: &str| {
             // The jail covers a hidden file under its other names, too.
             let about = named(line).and_then(|name| fs::symlink_metadata(self.cwd.join(name)).ok());
             about.is_some_and(|about| has_several_names(&about) && several.contains(&id(&about)))
         };
-        lines.peek().is_some()
-            && lines.all(|line| line.contains(DENIED) && (self.names_one(line) || names_another(line)))
+        lines.into_iter().all(|line| line.contains(DENIED) && (names_one(line) || names_another(line)))
     }
 
     /// As far as they can be looked at: what is not found is a failure that is told.
@@ -64,19 +69,19 @@ impl Unseen {
         files
     }
 
-    /// As programs quote a name: between blank and colon, or in quotation marks.
-    fn names_one(&self, line: &str) -> bool {
+    /// What is hidden, as programs quote a name: between blank and colon, or in quotation marks.
+    fn quoted_names(&self) -> Vec<String> {
         let below = |hidden: &PathBuf| hidden.strip_prefix(&self.cwd).map(Path::to_owned).ok();
         let names = self.hidden.iter().flat_map(|hidden| {
             let relative = below(hidden);
             let dotted = relative.as_ref().map(|relative| Path::new(".").join(relative));
             [Some(hidden.clone()), relative, dotted].into_iter().flatten()
         });
-        names.filter(|name| !name.as_os_str().is_empty()).any(|name| {
+        let quoted = names.filter(|name| !name.as_os_str().is_empty()).flat_map(|name| {
             let name = name.display();
-            let quoted = [format!(" {name}:"), format!("'{name}'"), format!("\u{2018}{name}\u{2019}")];
-            quoted.iter().any(|quoted| line.contains(quoted))
-        })
+            [format!(" {name}:"), format!("'{name}'"), format!("\u{2018}{name}\u{2019}")]
+        });
+        quoted.collect()
     }
 }
 
@@ -94,6 +99,8 @@ fn named(line: &str) -> Option<&str> {
 /// The words of the C library in the language that commands are given.
 const DENIED: &str = "Permission denied";
 const MOST_COMPARED: usize = 20_000;
+/// As many as paths can be hidden. Each line is compared with each of them.
+const MOST_COMPLAINTS: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
@@ -120,6 +127,13 @@ mod tests {
         check("grep: /w/.env: Permission denied\ngrep: /w/b: Permission denied\n", false);
         check("grep: /w/.env: Input/output error\n", false);
         check("grep: abc: Permission denied\n", false);
+    }
+
+    #[test]
+    fn who_complains_without_end_is_not_compared_to_the_end() {
+        check(&"grep: a: Permission denied\n".repeat(MOST_COMPLAINTS), true);
+        check(&"grep: a: Permission denied\n".repeat(MOST_COMPLAINTS + 1), false);
+        check(&"grep: a: Permission denied\n\n".repeat(MOST_COMPLAINTS), true);
     }
 
     #[test]
