@@ -9,6 +9,7 @@ mod guard;
 mod js;
 mod js_files;
 mod places;
+mod several_names;
 mod survey;
 
 pub use all::ToolHandlers;

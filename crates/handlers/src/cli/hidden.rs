@@ -7,19 +7,19 @@ use std::{
     collections::{BTreeSet, VecDeque},
     fmt, fs,
     io::{self, ErrorKind},
-    os::unix::fs::{DirEntryExt as _, MetadataExt as _},
+    os::unix::fs::DirEntryExt as _,
     path::{Component, Path, PathBuf},
 };
 
 use rustix::io::Errno;
 use toolgate_spec::{PathPattern, PathRoots};
 
-pub use self::other_names::{Id, each_of_several_names, has_several_names, id};
+pub use self::other_names::each_of_several_names;
 use super::{
     made,
     stop::{Budget, Stop},
 };
-use crate::{files::FileGrants, grants};
+use crate::{files::FileGrants, grants, several_names::has_several_names};
 
 /// The blocked paths of one tool, ready to be compared with real paths.
 #[derive(Debug)]
@@ -350,9 +350,11 @@ impl Pattern {
             }
         }
         if !self.has_wildcard {
-            let is_seen = |start: &&PathBuf| {
-                start.starts_with(place) || place.starts_with(start) || has_other_name(start)
-            };
+            // With another name it may be seen below any folder; whoever hides it looks for it by its number.
+            let has_another =
+                |start: &Path| fs::symlink_metadata(start).is_ok_and(|about| has_several_names(&about));
+            let is_seen =
+                |start: &&PathBuf| start.starts_with(place) || place.starts_with(start) || has_another(start);
             found.blocked.extend(self.starts.iter().filter(is_seen).cloned());
         }
         for start in self.starts.iter().filter(below) {
@@ -407,11 +409,6 @@ fn links_above(start: &Path, folder: &Path) -> Vec<PathBuf> {
 
 fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink())
-}
-
-/// Then it may be seen below any folder; whoever hides it looks for it by its number.
-fn has_other_name(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|about| about.is_file() && about.nlink() > 1)
 }
 
 fn elsewhere(start: &Path, wild: &[&str]) -> Option<PathPattern> {

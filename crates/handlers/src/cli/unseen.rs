@@ -9,10 +9,11 @@ use std::{
 };
 
 use super::{
-    hidden::{Id, each_of_several_names, has_several_names, id},
+    hidden::each_of_several_names,
     launch::Order,
     stop::{Budget, Stop},
 };
+use crate::several_names::{Id, has_several_names, id};
 
 /// What was shown to one run and hidden from it, by the names that the command would call it.
 #[derive(Debug)]

@@ -9,7 +9,6 @@ use std::{
     collections::BTreeSet,
     fs::{self, Metadata},
     io::{self, ErrorKind},
-    os::unix::fs::MetadataExt as _,
     path::PathBuf,
 };
 
@@ -17,6 +16,7 @@ use super::{
     Files,
     error::{Fault, Reason, quoted},
 };
+use crate::several_names::{Id, has_several_names, id};
 
 /// The blocked files that have another name somewhere.
 #[derive(Debug)]
@@ -26,13 +26,10 @@ pub(super) enum Twins {
     Unknown,
 }
 
-/// A file, whatever its name.
-type Id = (u64, u64);
-
 impl Files {
     /// Refuses a file that has a blocked name as well.
     pub(super) fn check_other_names(&self, about: &Metadata, asked: &str) -> Result<(), Fault> {
-        if !has_other_name(about) {
+        if !has_several_names(about) {
             return Ok(());
         }
         let twins = if let Some(known) = self.twins.get() {
@@ -95,7 +92,7 @@ impl Files {
                 }
             };
             if !about.is_dir() {
-                if has_other_name(&about) && self.judge.blocks(&path.to_string_lossy(), &self.roots) {
+                if has_several_names(&about) && self.judge.blocks(&path.to_string_lossy(), &self.roots) {
                     blocked.insert(id(&about));
                 }
                 continue;
@@ -138,14 +135,6 @@ impl Looked {
             _ => Self::InPart,
         }
     }
-}
-
-fn has_other_name(about: &Metadata) -> bool {
-    about.is_file() && about.nlink() > 1
-}
-
-fn id(about: &Metadata) -> Id {
-    (about.dev(), about.ino())
 }
 
 const MOST_WITHIN: usize = 200_000;

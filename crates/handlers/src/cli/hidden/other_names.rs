@@ -4,16 +4,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, Metadata},
+    fs,
     ops::ControlFlow,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use super::{Blocked, Budget, Found, MOST_LOOKED_AT, Pattern, Stop, is_link, is_passed_over, made};
-
-/// A file, whatever its name.
-pub type Id = (u64, u64);
+use crate::several_names::{Id, has_several_names, id};
 
 /// Was everything looked at?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -216,14 +213,6 @@ fn are_near(path: &Path, places: &[PathBuf]) -> bool {
 
 fn lies_in(path: &Path, places: &[PathBuf]) -> bool {
     places.iter().any(|place| path.starts_with(place))
-}
-
-pub fn has_several_names(about: &Metadata) -> bool {
-    about.is_file() && about.nlink() > 1
-}
-
-pub fn id(about: &Metadata) -> Id {
-    (about.dev(), about.ino())
 }
 
 /// What is blocked and out of sight.
