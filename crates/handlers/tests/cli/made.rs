@@ -16,7 +16,7 @@ use serde_json::json;
 use toolgate_gate::{Purpose, Reason, RunReport, RunRequest};
 use toolgate_handlers::{Ended, Launch, Order};
 
-use crate::world::{World, call, runtime, said};
+use crate::world::{World, call, nest_too_deep, runtime, said};
 
 /// Does this in the folder that the command may write to, in place of a command.
 struct Making(fn(&Path));
@@ -311,17 +311,10 @@ fn what_was_there_before_and_what_is_not_blocked_are_left_alone() {
 
 #[test]
 fn where_nobody_can_tell_the_call_fails() {
-    // Folders in folders, until no path is long enough to name the innermost.
     let world = World::new();
     let report = run(&world, ENV, |docs| {
         fs::write(docs.join(".env"), "x").unwrap();
-        let mut folder = fs::File::open(docs).unwrap();
-        for _ in 0..25 {
-            let (name, mode) = ("d".repeat(200), rustix::fs::Mode::from_raw_mode(0o755));
-            rustix::fs::mkdirat(&folder, &name, mode).unwrap();
-            let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-            folder = rustix::fs::openat(&folder, &name, flags, rustix::fs::Mode::empty()).unwrap().into();
-        }
+        nest_too_deep(docs);
     });
     let failure = report.outcome.unwrap_err();
     assert_eq!(failure.reason, Reason::BlockedPathMade);

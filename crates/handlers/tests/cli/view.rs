@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolgate_gate::Reason;
 use toolgate_handlers::{Access, CliTool, Order};
 
-use crate::world::{World, call, resolve, said};
+use crate::world::{World, call, nest_too_deep, resolve, said};
 
 fn manifest(input: &str, args: &str, cli: &str, execution: &str, classification: &str) -> String {
     format!(
@@ -217,6 +217,21 @@ fn what_is_blocked_elsewhere_by_pattern_or_folder_is_hidden_under_its_other_name
     // Where nothing in sight has several names, nobody looks elsewhere.
     let hidden = world.order(&by_argument, &json!({ "path": "plain" })).hidden;
     assert!(!hidden.contains(&outside.join("vault")), "{hidden:?}");
+}
+
+/// Then nobody can tell whether its other name is blocked; whoever asked is told what helps.
+#[test]
+fn a_hard_link_out_of_a_workspace_that_cannot_be_searched_is_not_shown() {
+    let world = World::new();
+    nest_too_deep(Path::new(&world.at("docs")));
+    let tool = manifest(PATH, PATH_ARG, "", ", blockedPaths: ['$WORKSPACE/**/.env']", "read");
+    let (tool, recorder) = world.recorded(&tool, said(""));
+    call(&tool, &json!({ "path": "src" })).unwrap().outcome.unwrap();
+    recorder.last();
+    fs::hard_link(world.at("src/main.rs"), world.at("src/also.rs")).unwrap();
+    let failure = call(&tool, &json!({ "path": "src" })).unwrap().outcome.unwrap_err();
+    assert!(failure.message.contains("use copies instead of hard links"), "{}", failure.message);
+    assert!(recorder.is_unused());
 }
 
 #[test]

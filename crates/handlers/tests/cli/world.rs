@@ -170,6 +170,17 @@ pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Re
     Ok(runtime().block_on(tool.run(request)))
 }
 
+/// Folders in folders, until no path is long enough to name the innermost.
+pub fn nest_too_deep(around: &Path) {
+    let mut folder = fs::File::open(around).unwrap();
+    for _ in 0..25 {
+        let (name, mode) = ("d".repeat(200), rustix::fs::Mode::from_raw_mode(0o755));
+        rustix::fs::mkdirat(&folder, &name, mode).unwrap();
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+        folder = rustix::fs::openat(&folder, &name, flags, rustix::fs::Mode::empty()).unwrap().into();
+    }
+}
+
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }

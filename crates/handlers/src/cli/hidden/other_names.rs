@@ -104,7 +104,9 @@ impl Blocked {
             self.search(folder, patterns, None, &mut budget, &mut elsewhere);
         }
         if let Some(why) = elsewhere.trouble.take() {
-            return Err(why);
+            return Err(format!(
+                "a file in sight may have several names, and whether one of them is blocked cannot be told: {why}; or use copies instead of hard links"
+            ));
         }
         let mut budget = Budget::new(MOST_LOOKED_AT, stop);
         let mut several = BTreeSet::new();
