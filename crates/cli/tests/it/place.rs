@@ -172,21 +172,8 @@ impl Serving {
 
     /// A call whose answer nobody reads. Dropped, the client has gone.
     pub fn begin(&self, token: &str, tool: &str, arguments: &Value) -> TcpStream {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\ncontent-length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        stream
+        let message = stateless("tools/call", json!({ "name": tool, "arguments": arguments }));
+        self.send("/mcp", Some(token), &message, &repeated(&message))
     }
 
     /// Status and body of one request.
@@ -201,9 +188,18 @@ impl Serving {
         body: &Value,
         headers: &[(&str, &str)],
     ) -> (u16, String, String) {
+        let headers: Vec<_> = headers.iter().copied().chain([("connection", "close")]).collect();
+        let answer = read(self.send(path, token, body, &headers));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        (status, head.to_owned(), body.to_owned())
+    }
+
+    /// The answer is for the caller to read.
+    fn send(&self, path: &str, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> TcpStream {
         let body = body.to_string();
         let mut request = format!(
-            "POST {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+            "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
             self.address,
             body.len()
         );
@@ -213,47 +209,30 @@ impl Serving {
         for (name, value) in headers {
             write!(request, "{name}: {value}\r\n").unwrap();
         }
+        self.write(&format!("{request}\r\n{body}"))
+    }
+
+    fn write(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        (status, head.to_owned(), body.to_owned())
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
     }
 
     /// The whole answer, head and body.
     pub fn get(&self, path: &str, token: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n",
             self.address
         );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        read(self.write(&request))
     }
 
     /// A request of the stateless protocol; its JSON answer.
     #[track_caller]
-    pub fn modern(&self, token: &str, method: &str, mut params: Value) -> Value {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let name = params["name"].as_str().unwrap_or_default().to_owned();
-        let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
-        if !name.is_empty() {
-            headers.push(("mcp-name", &name));
-        }
-        let (status, head, text) = self.post(Some(token), &body, &headers);
-        let value: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}"));
-        value
+    pub fn modern(&self, token: &str, method: &str, params: Value) -> Value {
+        let message = stateless(method, params);
+        let (status, head, text) = self.post(Some(token), &message, &repeated(&message));
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}"))
     }
 
     pub fn call(&self, token: &str, tool: &str, arguments: &Value) -> Value {
@@ -286,6 +265,34 @@ impl Drop for Serving {
         let _ = self.child.wait();
     }
 }
+
+/// A message of the stateless protocol.
+fn stateless(method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": ERA,
+        "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+/// What the headers have to say of such a message once more.
+fn repeated(message: &Value) -> Vec<(&str, &str)> {
+    let mut headers = vec![("mcp-protocol-version", ERA)];
+    headers.extend(message["method"].as_str().map(|method| ("mcp-method", method)));
+    headers.extend(message["params"]["name"].as_str().map(|name| ("mcp-name", name)));
+    headers
+}
+
+/// To the end, which comes when the other side closes.
+fn read(mut stream: TcpStream) -> String {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+const ERA: &str = "2026-07-28";
 
 pub fn token(place: &Place, more: &[&str]) -> String {
     let mut arguments = vec!["token", "create", "tests"];

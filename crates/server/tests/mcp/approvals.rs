@@ -9,7 +9,7 @@ use toolgate_server::ClientAnswers;
 use crate::{
     client::{Client, Reply},
     fakes::{Does, FakeTool},
-    world::{ASKS, TRUSTS, World, until},
+    world::{ASKS, TRUSTS, Waiting, World, until},
 };
 
 /// A client that was asked, and what it was given to carry.
@@ -294,12 +294,7 @@ async fn elicited(
     era: &'static str,
     answer: Option<Value>,
 ) -> (Value, std::sync::Arc<FakeTool>) {
-    let tool = world.add("pay", ASKS, Does::Echo);
-    let client = Client::session(world.serve().await, "ann", era, json!({"elicitation": {}})).await;
-    let call = client.message(7, "tools/call", json!({"name": "pay", "arguments": {"sum": 5}}));
-    let mut events = client.open("POST", Some(&call)).await;
-    let question = events.next().await;
-    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let Waiting { tool, client, mut events, question } = world.begin_to_pay(era).await;
     assert!(question["params"]["message"].as_str().unwrap().contains("pay"), "{question}");
     assert_eq!(tool.begun(), 0);
     if let Some(mut answer) = answer {
@@ -356,14 +351,10 @@ async fn a_session_that_does_not_answer_runs_nothing() {
 #[tokio::test]
 async fn a_session_that_ends_in_the_question_runs_nothing() {
     let world = World::new();
-    let tool = world.add("pay", ASKS, Does::Echo);
-    let client = Client::session(world.serve().await, "ann", "2025-11-25", json!({"elicitation": {}})).await;
-    let call = client.message(7, "tools/call", json!({"name": "pay", "arguments": {}}));
-    let mut events = client.open("POST", Some(&call)).await;
-    assert_eq!(events.next().await["method"], "elicitation/create");
-    assert_eq!(client.send("DELETE", None).await.status(), 204);
+    let waiting = world.begin_to_pay("2025-11-25").await;
+    assert_eq!(waiting.client.send("DELETE", None).await.status(), 204);
     until("the call has ended", || !world.journal.ends().is_empty()).await;
-    assert_eq!(tool.begun(), 0);
+    assert_eq!(waiting.tool.begun(), 0);
     let id = world.queue.ids()[0].clone();
     let state = world.queue.get(&id, std::time::SystemTime::now()).unwrap().state;
     assert_eq!(state, ApprovalState::Pending);
@@ -372,14 +363,10 @@ async fn a_session_that_ends_in_the_question_runs_nothing() {
 #[tokio::test]
 async fn somebody_at_the_queue_may_be_faster() {
     let world = World::new();
-    let tool = world.add("pay", ASKS, Does::Echo);
-    let client = Client::session(world.serve().await, "ann", "2025-11-25", json!({"elicitation": {}})).await;
-    let call = client.message(7, "tools/call", json!({"name": "pay", "arguments": {}}));
-    let mut events = client.open("POST", Some(&call)).await;
-    assert_eq!(events.next().await["method"], "elicitation/create");
+    let waiting = world.begin_to_pay("2025-11-25").await;
     let id = world.queue.ids()[0].clone();
     world.queue.decide(&id, ApprovalState::Approved, "olga", None, std::time::SystemTime::now()).unwrap();
-    until("it ran", || tool.begun() == 1).await;
+    until("it ran", || waiting.tool.begun() == 1).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     client::{Client, Events},
     fakes::Does,
-    world::{ASKS, World, until},
+    world::{World, until},
 };
 
 /// As many as the world lets one caller hold.
@@ -105,13 +105,9 @@ async fn a_revoked_token_ends_the_streams_that_it_opened() {
 #[tokio::test]
 async fn a_revoked_token_ends_calls_that_wait_for_a_person() {
     let world = World::new();
-    let tool = world.add("pay", ASKS, Does::Echo);
-    let client = Client::session(world.serve().await, "ann", "2025-11-25", json!({"elicitation": {}})).await;
-    let call = client.message(7, "tools/call", json!({"name": "pay", "arguments": {}}));
-    let mut events = client.open("POST", Some(&call)).await;
-    assert_eq!(events.next().await["method"], "elicitation/create");
+    let waiting = world.begin_to_pay("2025-11-25").await;
     world.is_revoked.store(true, Ordering::SeqCst);
     until("the call has ended", || !world.journal.ends().is_empty()).await;
     assert_eq!(world.journal.ends(), [("pay".to_owned(), Some("decide.caller_lapsed"))]);
-    assert_eq!(tool.begun(), 0);
+    assert_eq!(waiting.tool.begun(), 0);
 }

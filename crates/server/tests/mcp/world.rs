@@ -14,6 +14,7 @@ use axum::{
     extract::{Request, State},
     middleware::Next,
 };
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
@@ -27,7 +28,10 @@ use toolgate_server::{
 };
 use toolgate_spec::{Format, check_text, digest};
 
-use crate::fakes::{Does, FakeTool, MemoryJournal, MemoryQueue};
+use crate::{
+    client::{Client, Events},
+    fakes::{Does, FakeTool, MemoryJournal, MemoryQueue},
+};
 
 pub struct World {
     pub gate: Gate,
@@ -38,6 +42,14 @@ pub struct World {
     pub shutdown: CancellationToken,
     /// Is the token, by which everybody was let in, gone?
     pub is_revoked: Arc<AtomicBool>,
+}
+
+/// A call that waits for its caller's answer, as long as its stream is held.
+pub struct Waiting {
+    pub tool: Arc<FakeTool>,
+    pub client: Client,
+    pub events: Events,
+    pub question: Value,
 }
 
 struct Token(Arc<AtomicBool>);
@@ -112,6 +124,17 @@ impl World {
         let (set, doubled) = LiveSet::new(self.tools.lock().unwrap().clone());
         assert_eq!(doubled, Vec::<String>::new());
         self.gate.replace(set);
+    }
+
+    /// A call of `pay` from a session that has come to its question.
+    pub async fn begin_to_pay(&self, era: &'static str) -> Waiting {
+        let tool = self.add("pay", ASKS, Does::Echo);
+        let client = Client::session(self.serve().await, "ann", era, json!({"elicitation": {}})).await;
+        let call = client.message(7, "tools/call", json!({"name": "pay", "arguments": {"sum": 5}}));
+        let mut events = client.open("POST", Some(&call)).await;
+        let question = events.next().await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        Waiting { tool, client, events, question }
     }
 
     pub async fn serve(&self) -> SocketAddr {
