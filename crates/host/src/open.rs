@@ -1,5 +1,7 @@
 //! How is a gateway put together? From one configuration, in one place, refusing at the first part that is not in order.
 
+mod reload;
+
 use std::{
     collections::BTreeMap,
     fmt, io,
@@ -11,13 +13,13 @@ use std::{
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value, json};
 use toolgate_config::{
-    Config, Overrides,
-    model::{ApprovalDefault as Ask, Approvals, Exposure, OnAuditFailure},
+    Config,
+    model::{ApprovalDefault as Ask, Approvals, OnAuditFailure},
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
-    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
+    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, Observer,
+    OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
 };
 use toolgate_handlers::{CliCommand, Places, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
@@ -30,11 +32,10 @@ use crate::{
     catalog,
     decisions::recorded_queue,
     detector::open_detector,
-    exposure::is_exposed,
     handlers::{check_described, check_own, open_handlers},
     journal::FileJournal,
     journals::{Writes, open_journal},
-    load::{self, Loaded, Problem},
+    load::{self, Loaded},
     policies::{overrides_from, policies_from},
 };
 
@@ -134,35 +135,6 @@ impl Toolgate {
         check_described(toolgate.handlers.cli.commands.keys(), &loaded)?;
         toolgate.put_in_force(loaded, &toolgate.config())?;
         Ok(toolgate)
-    }
-
-    /// Reads configuration, policies and documents anew. A mistake in any of them leaves everything as it was. Of the
-    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
-    pub async fn reload_with(&self, overrides: &Overrides) -> Result<Arc<Loaded>, Vec<Problem>> {
-        let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
-        let _alone = self.changing.lock().await;
-        let (config, awaits_restart) =
-            self.read_config(overrides).inspect_err(|_| self.drop_withdrawn(&self.config().exposure))?;
-        // What the configuration names anew is guarded anew.
-        let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths());
-        let exposure = config.exposure.clone();
-        let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
-            self.drop_withdrawn(&exposure);
-            broken(error)
-        })?;
-        let before = (self.config.swap(Arc::new(config)), self.workshop.swap(Arc::new(workshop)));
-        let loaded = Loaded { awaits_restart, ..self.load_and_try().await };
-        if !loaded.problems.is_empty() {
-            self.config.store(before.0);
-            self.workshop.store(before.1);
-            self.drop_withdrawn(&exposure);
-            let problems = loaded.problems.clone();
-            let told: Vec<String> =
-                problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
-            self.note(&json!({ "kind": "tools.rejected", "problems": told })).map_err(broken)?;
-            return Err(problems);
-        }
-        self.put_in_force(loaded, &self.config()).map_err(broken)
     }
 
     pub const fn gate(&self) -> &Gate {
@@ -310,46 +282,6 @@ impl Toolgate {
         Ok(Workshop { handlers: Arc::new(handlers), ..workshop.clone() })
     }
 
-    /// A tool that was taken back goes at once, also where a mistake elsewhere keeps the rest as it was; and so does one that
-    /// the configuration, as it is written now, does not expose.
-    fn drop_withdrawn(&self, exposure: &Exposure) {
-        let stays = |tool: &LiveTool| {
-            let pass = toolgate_gate::PassStore::latest(self.state.as_ref(), tool.spec().id.as_str());
-            matches!(pass, Ok(Some(pass)) if pass.is_published) && is_exposed(exposure, tool.spec())
-        };
-        if self.gate.all().iter().any(|tool| !stays(tool)) {
-            self.gate.retain(stays);
-        }
-    }
-
-    /// The file as it is now, with what was fixed at the start.
-    /// What is in force from now on, and the keys that await a restart.
-    fn read_config(&self, overrides: &Overrides) -> Result<(Config, Vec<String>), Vec<Problem>> {
-        let current = self.config();
-        let Some(file) = &current.file else { return Ok((current.as_ref().clone(), Vec::new())) };
-        let read = Config::load(file, &|name| std::env::var(name).ok(), overrides).map_err(|errors| {
-            let problem = |error: &toolgate_config::ConfigError| Problem {
-                place: file.display().to_string(),
-                what: error.to_string(),
-            };
-            errors.iter().map(problem).collect::<Vec<_>>()
-        })?;
-        let awaits_restart = awaiting_restart(&read, &current);
-        let mut config = current.as_ref().clone();
-        (config.tools, config.catalog, config.exposure, config.policy) =
-            (read.tools, read.catalog, read.exposure, read.policy);
-        let kept = &current.approvals;
-        config.approvals = Approvals {
-            // The doors were opened with it, and a flag may have closed it.
-            client_may_answer: kept.client_may_answer,
-            max_pending: kept.max_pending,
-            max_pending_per_caller: kept.max_pending_per_caller,
-            ..read.approvals
-        };
-        (config.limits.arguments, config.limits.depth) = (read.limits.arguments, read.limits.depth);
-        Ok((config, awaits_restart))
-    }
-
     /// With the settings of the configuration that it was loaded by, in one swap.
     fn put_in_force(&self, mut loaded: Loaded, config: &Config) -> Result<Arc<Loaded>, OpenError> {
         // Policies that cannot be used let nothing through.
@@ -370,41 +302,6 @@ impl Toolgate {
         Ok(loaded)
     }
 }
-
-/// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.
-fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
-    let counts_at_once = |key: &str| {
-        let rest_behind = |section: &&'static str| key.strip_prefix(*section);
-        IN_FORCE_AT_ONCE.iter().filter_map(rest_behind).any(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let value_in = |config: &Config, key: &str| {
-        config.entries().iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
-    };
-    let both = read.entries().iter().chain(current.entries());
-    let mut keys: Vec<String> = both
-        .map(|entry| entry.key.as_str())
-        .filter(|key| !counts_at_once(key) && value_in(read, key) != value_in(current, key))
-        .map(str::to_owned)
-        .collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
-/// The sections and keys of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 11] = [
-    "tools",
-    "catalog",
-    "exposure",
-    "policy",
-    "approvals.default",
-    "approvals.ask_from",
-    "approvals.timeout",
-    "approvals.expires",
-    "approvals.trust",
-    "limits.arguments",
-    "limits.depth",
-];
 
 /// The database alone, for what needs neither tools nor sandbox.
 pub fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
