@@ -1,5 +1,8 @@
 //! Attacks on signed tokens, one a test. The keys in `testdata` were made for these tests and open nothing.
 
+mod callers;
+mod settings;
+
 use std::{
     collections::BTreeSet,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -10,10 +13,7 @@ use jsonwebtoken::{Algorithm as Alg, DecodingKey, EncodingKey, crypto, jwk::Jwk}
 use serde_json::{Value, json};
 
 use super::{key::Key, *};
-use crate::auth::{
-    identity::{How, Role},
-    settings::{Algorithm, KeySettings, PemKey, Secret},
-};
+use crate::auth::settings::{Algorithm, KeySettings, PemKey, Secret};
 
 pub(super) const RSA_A: &str = include_str!("../testdata/rsa_a.pem");
 pub(super) const RSA_A_PUBLIC: &str = include_str!("../testdata/rsa_a_public.pem");
@@ -105,11 +105,6 @@ fn refused(outcome: Result<Identity, Challenge>, flaw: Flaw) {
     assert_eq!(challenge.detail, flaw.detail());
     let code = if flaw == Flaw::Expired { DoorCode::TokenExpired } else { DoorCode::TokenInvalid };
     assert_eq!(challenge.code, code);
-}
-
-async fn check_claims(changes: Value, flaw: Flaw) {
-    let token = good(changes);
-    refused(ask(rsa(), &token).await, flaw);
 }
 
 #[tokio::test]
@@ -296,118 +291,6 @@ async fn a_claim_or_header_that_comes_twice_is_refused() {
     );
 }
 
-#[tokio::test]
-async fn a_token_must_expire_and_must_not_have_expired() {
-    check_claims(json!({"exp": null}), Flaw::Expiry).await;
-    check_claims(json!({"exp": NOW - 61}), Flaw::Expired).await;
-    check_claims(json!({"exp": NOW - 60}), Flaw::Expired).await;
-    assert!(ask(rsa(), &good(json!({"exp": NOW - 59}))).await.is_ok());
-    for wrong in [json!("1800000300"), json!(-1), json!(1e300), json!(true), json!([1])] {
-        check_claims(json!({"exp": wrong}), Flaw::Time).await;
-    }
-}
-
-/// For the journal: whose token it was is known where the signature is good, and only there.
-#[tokio::test]
-async fn an_expired_token_still_names_its_caller_and_a_forged_one_does_not() {
-    let expired = good(json!({"exp": 1}));
-    let caller = async |token: &str| ask(rsa(), token).await.unwrap_err().caller;
-    assert_eq!(caller(&expired).await.as_deref(), Some("jwt:login:ann"));
-    let (message, _) = expired.rsplit_once('.').unwrap();
-    assert_eq!(caller(&format!("{message}.AAAA")).await, None);
-    assert_eq!(caller(&good(json!({"aud": "https://other.example"}))).await, None);
-}
-
-/// A stranger must not learn from us when somebody's token expired.
-#[tokio::test]
-async fn an_unsigned_token_is_not_told_that_it_expired() {
-    let token = good(json!({"exp": 1}));
-    let (message, _) = token.rsplit_once('.').unwrap();
-    refused(ask(rsa(), &format!("{message}.AAAA")).await, Flaw::Signature);
-}
-
-#[tokio::test]
-async fn tokens_of_the_future_are_refused_beyond_the_skew() {
-    for name in ["nbf", "iat"] {
-        check_claims(json!({name: NOW + 61}), Flaw::NotYet).await;
-        assert!(ask(rsa(), &good(json!({name: NOW + 60}))).await.is_ok());
-        assert!(ask(rsa(), &good(json!({name: null}))).await.is_ok());
-        check_claims(json!({name: "soon"}), Flaw::Time).await;
-    }
-}
-
-/// A token that another service of the same issuer was given, replayed here.
-#[tokio::test]
-async fn tokens_for_somebody_else_are_refused() {
-    for audience in [
-        json!(null),
-        json!("https://other.example"),
-        json!(""),
-        json!([]),
-        json!(["https://other.example"]),
-        json!(7),
-        json!({"0": AUDIENCE}),
-        json!([AUDIENCE, 7]),
-        json!(format!("{AUDIENCE}/")),
-        json!([[AUDIENCE]]),
-    ] {
-        check_claims(json!({"aud": audience}), Flaw::Audience).await;
-    }
-    assert!(ask(rsa(), &good(json!({"aud": ["https://other.example", AUDIENCE]}))).await.is_ok());
-}
-
-#[tokio::test]
-async fn issuers_are_known_to_the_letter() {
-    for issuer in [
-        json!(null),
-        json!("https://login.example"),
-        json!("HTTPS://login.example/"),
-        json!([ISSUER]),
-        json!(1),
-    ] {
-        check_claims(json!({"iss": issuer}), Flaw::Issuer).await;
-    }
-}
-
-/// Somebody with a key of one trusted issuer speaks in the name of another.
-#[tokio::test]
-async fn one_issuer_cannot_speak_for_another() {
-    let mut other = issuer(pem(RSA_B_PUBLIC), &[Algorithm::Rs256]);
-    other.name = "other".into();
-    other.issuer = "https://other.example/".into();
-    let verifier = JwtVerifier::new(vec![rsa(), other], None).unwrap();
-    let key = EncodingKey::from_rsa_pem(RSA_B.as_bytes()).unwrap();
-    let header = r#"{"alg":"RS256"}"#;
-    let forged = signed(header, &claims(json!({})).to_string(), &key, Alg::RS256);
-    refused(verifier.verify(&forged, now()).await, Flaw::Signature);
-    let own = signed(header, &claims(json!({"iss": "https://other.example/"})).to_string(), &key, Alg::RS256);
-    assert_eq!(verifier.verify(&own, now()).await.unwrap().caller.subject, "jwt:other:ann");
-}
-
-#[tokio::test]
-async fn a_caller_has_a_name_that_can_be_read() {
-    for name in [
-        json!(null),
-        json!(""),
-        json!("  "),
-        json!(7),
-        json!("a\nb"),
-        json!("an\u{202e}n"),
-        json!("x".repeat(300)),
-    ] {
-        check_claims(json!({"sub": name}), Flaw::Subject).await;
-    }
-}
-
-#[tokio::test]
-async fn the_caller_is_named_by_the_configured_claim() {
-    let mut settings = rsa();
-    settings.subject_claim = "client_id".into();
-    let token = good(json!({"client_id": "robot"}));
-    assert_eq!(ask(settings.clone(), &token).await.unwrap().caller.subject, "jwt:login:robot");
-    refused(ask(settings, &good(json!({}))).await, Flaw::Subject);
-}
-
 /// The token brings its own key, or says where to fetch one.
 #[tokio::test]
 async fn keys_and_addresses_in_a_token_are_never_used() {
@@ -453,175 +336,4 @@ async fn the_number_of_tries_is_bounded() {
         ask(issuer(KeySettings::Pem(many), &[Algorithm::Rs256]), &good(json!({}))).await,
         Flaw::Signature,
     );
-}
-
-#[tokio::test]
-async fn permissions_come_from_the_configured_claim_and_from_scope() {
-    let token = good(json!({"permissions": ["files:read", "x"], "scope": "web:read  x"}));
-    let identity = ask(rsa(), &token).await.unwrap();
-    let held: Vec<&str> = identity.caller.permissions.iter().map(String::as_str).collect();
-    assert_eq!(held, ["files:read", "web:read", "x"]);
-    assert_eq!(identity.role, Role::Caller);
-    assert_eq!(identity.how, How::Jwt { issuer: "login".into() });
-    assert_eq!(identity.expires, Some(now() + Duration::from_mins(6)), "with the skew that is allowed");
-
-    let mut nested = rsa();
-    nested.permissions_claim = Some("/realm_access/roles".into());
-    let token = good(json!({"realm_access": {"roles": ["ops"]}, "permissions": ["ignored"]}));
-    assert_eq!(ask(nested, &token).await.unwrap().caller.permissions, BTreeSet::from(["ops".to_owned()]));
-}
-
-#[tokio::test]
-async fn permissions_of_the_wrong_kind_refuse_the_token() {
-    let many: Vec<String> = (0..257).map(|number| format!("p{number}")).collect();
-    for wrong in [
-        json!(7),
-        json!({"admin": true}),
-        json!(["a", 7]),
-        json!([["a"]]),
-        json!(many),
-        json!(["p".repeat(129)]),
-        json!(["a\u{200b}"]),
-    ] {
-        check_claims(json!({"permissions": wrong}), Flaw::Permissions).await;
-    }
-    check_claims(json!({"scope": 7}), Flaw::Permissions).await;
-}
-
-#[tokio::test]
-async fn only_the_configured_permission_makes_an_admin() {
-    let token = good(json!({"scope": "toolgate:admin"}));
-    assert_eq!(ask(rsa(), &token).await.unwrap().role, Role::Admin);
-    let mut without = rsa();
-    without.admin_permission = None;
-    assert_eq!(ask(without, &token).await.unwrap().role, Role::Caller);
-    let claimed = good(json!({"role": "admin", "admin": true, "scope": "toolgate:administrator"}));
-    assert_eq!(ask(rsa(), &claimed).await.unwrap().role, Role::Caller);
-}
-
-#[tokio::test]
-async fn every_required_scope_must_be_there() {
-    let needing = |scopes: &[&str]| {
-        let mut settings = rsa();
-        settings.required_scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-        settings
-    };
-    let token = good(json!({"scope": "tools:call", "permissions": ["mcp"]}));
-    assert!(ask(needing(&["tools:call", "mcp"]), &token).await.is_ok());
-    for (scopes, header) in [
-        (&["tools:call", "other"][..], r#"scope="other tools:call""#),
-        (&["tools"][..], r#"scope="tools""#),
-        (&["TOOLS:CALL"][..], r#"scope="TOOLS:CALL""#),
-    ] {
-        let challenge = ask(needing(scopes), &token).await.unwrap_err();
-        assert_eq!(challenge.code, DoorCode::InsufficientScope);
-        let response = challenge.into_answer(Some("https://gate.example/metadata"));
-        assert_eq!(response.status(), 403);
-        let said = response.headers()["www-authenticate"].to_str().unwrap().to_owned();
-        assert!(said.contains(r#"error="insufficient_scope""#) && said.contains(header), "{said}");
-        assert!(said.contains(r#"resource_metadata="https://gate.example/metadata""#), "{said}");
-    }
-    // An admin's token is a token, and one that does not hold is told nothing of scopes.
-    let admin = good(json!({"scope": "toolgate:admin"}));
-    assert_eq!(ask(needing(&["mcp"]), &admin).await.unwrap_err().code, DoorCode::InsufficientScope);
-    let expired = good(json!({"exp": NOW - 300}));
-    refused(ask(needing(&["mcp"]), &expired).await, Flaw::Expired);
-}
-
-#[test]
-fn a_scope_that_would_break_out_of_its_header_is_refused_at_start() {
-    for scope in ["", "a b", "a\"b", "a\\b", "a\nb", "ä"] {
-        let mut settings = rsa();
-        settings.required_scopes = BTreeSet::from([scope.to_owned()]);
-        let error = JwtVerifier::new(vec![settings], None).unwrap_err().to_string();
-        assert!(error.contains("`required_scopes`"), "{error}");
-    }
-}
-
-#[test]
-fn weak_and_foreign_keys_are_refused_at_start() {
-    for (key, why) in [
-        (RSA_SHORT_PUBLIC, "2048"),
-        (RSA_A, "PUBLIC KEY"),
-        ("", "PUBLIC KEY"),
-        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "no RSA"),
-    ] {
-        let error =
-            JwtVerifier::new(vec![issuer(pem(key), &[Algorithm::Rs256])], None).unwrap_err().to_string();
-        assert!(error.contains(why), "{error}");
-    }
-    for (length, algorithm) in
-        [(31, Algorithm::Hs256), (47, Algorithm::Hs384), (63, Algorithm::Hs512), (0, Algorithm::Hs256)]
-    {
-        let keys = KeySettings::Secret(Secret::new(vec![7; length]));
-        assert!(JwtVerifier::new(vec![issuer(keys, &[algorithm])], None).is_err(), "{algorithm:?}");
-    }
-    assert!(JwtVerifier::new(vec![issuer(pem(RSA_A_PUBLIC), &[Algorithm::Es256])], None).is_err());
-    assert!(JwtVerifier::new(vec![issuer(KeySettings::Pem(vec![]), &[Algorithm::Rs256])], None).is_err());
-}
-
-type Change = fn(&mut IssuerSettings);
-
-#[test]
-fn doubtful_settings_are_refused_at_start() {
-    let broken: [(&str, Change); 12] = [
-        ("a minute", |issuer| issuer.refresh = Duration::ZERO),
-        ("a day", |issuer| issuer.refresh = Duration::MAX),
-        ("`sub`", |issuer| issuer.subject_claim = String::new()),
-        ("name", |issuer| issuer.name = "a:b".into()),
-        ("name", |issuer| issuer.name = String::new()),
-        ("issuer", |issuer| issuer.issuer = " ".into()),
-        ("audiences", |issuer| issuer.audiences.clear()),
-        ("algorithms", |issuer| issuer.algorithms.clear()),
-        ("clock_skew", |issuer| issuer.clock_skew = Duration::from_secs(601)),
-        ("https", |issuer| issuer.keys = KeySettings::JwksUrl("http://login.example/keys".into())),
-        ("password", |issuer| issuer.keys = KeySettings::JwksUrl("https://u:p@login.example/keys".into())),
-        ("no way to fetch", |issuer| issuer.keys = KeySettings::JwksUrl("https://login.example/keys".into())),
-    ];
-    for (word, change) in broken {
-        let mut settings = rsa();
-        change(&mut settings);
-        let error = JwtVerifier::new(vec![settings], None).unwrap_err().to_string();
-        assert!(error.contains(word), "{word}: {error}");
-    }
-    assert!(JwtVerifier::new(vec![rsa(), rsa()], None).is_err());
-}
-
-#[test]
-fn keys_of_a_set_are_checked_one_by_one() {
-    let point = |curve: &str, x: &[u8], y: &[u8]| json!({"kty": "EC", "crv": curve, "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y)});
-    let modulus = URL_SAFE_NO_PAD.encode([0xff; 256]);
-    for jwk in [
-        // Not on the curve, and the wrong size for it.
-        point("P-256", &[1; 32], &[1; 32]),
-        point("P-256", &[1; 31], &[1; 32]),
-        point("P-384", &[1; 48], &[1; 48]),
-        point("P-521", &[1; 66], &[1; 66]),
-        // A key too short would make the library panic.
-        json!({"kty": "OKP", "crv": "Ed25519", "x": "AAAA"}),
-        json!({"kty": "OKP", "crv": "X25519", "x": URL_SAFE_NO_PAD.encode([1; 32])}),
-        json!({"kty": "RSA", "n": modulus, "e": "AQ"}),
-        json!({"kty": "RSA", "n": modulus, "e": "Ag"}),
-        json!({"kty": "RSA", "n": modulus, "e": ""}),
-        json!({"kty": "RSA", "n": modulus}),
-        json!({"kty": "RSA", "n": modulus, "e": "AQAB", "use": "enc"}),
-        json!({"kty": "RSA", "n": modulus, "e": "AQAB", "key_ops": ["encrypt"]}),
-        json!({"kty": "RSA", "n": modulus, "e": "AQAB", "d": "AQAB"}),
-        json!({"kty": "RSA", "n": modulus, "e": "AQAB", "alg": "RSA-OAEP"}),
-        // A secret in a public set is nobody's secret.
-        json!({"kty": "oct", "k": URL_SAFE_NO_PAD.encode(SECRET)}),
-        json!({}),
-    ] {
-        assert!(Key::from_jwk(jwk.as_object().unwrap()).is_err(), "{jwk}");
-    }
-    let fine = json!({"kty": "RSA", "n": modulus, "e": "AQAB", "use": "sig", "alg": "PS256"});
-    let key = Key::from_jwk(fine.as_object().unwrap()).unwrap();
-    assert!(key.fits(Algorithm::Ps256) && !key.fits(Algorithm::Rs256));
-}
-
-#[test]
-fn nothing_secret_shows_in_debug_output() {
-    let verifier = JwtVerifier::new(vec![shared()], None).unwrap();
-    let said = format!("{verifier:?} {:?} {:?}", shared(), Key::shared(&Secret::new(*SECRET)));
-    assert!(!said.contains("0123456789abcdef") && !said.contains("48, 49, 50"), "{said}");
 }
