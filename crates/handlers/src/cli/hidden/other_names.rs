@@ -32,10 +32,14 @@ impl Blocked {
         }
         found.blocked.extend(self.credentials_elsewhere(places, stop));
         let Elsewhere { plain, apart, around } = self.elsewhere(places);
+        // Then everything in sight is looked at in any case, and mostly nothing of it has several names.
+        if !around.is_empty() && !show_several_names(places, stop) {
+            return Ok(());
+        }
         // Little is blocked elsewhere, and hardly any of it has several names. Only then is everything in sight looked at.
         let apart = self.with_other_names(plain, &apart, stop);
-        let has_none = apart.as_ref().is_ok_and(BTreeSet::is_empty) && around.is_empty();
-        if has_none || !show_several_names(places, stop) {
+        let has_none = apart.as_ref().is_ok_and(BTreeSet::is_empty);
+        if around.is_empty() && (has_none || !show_several_names(places, stop)) {
             return Ok(());
         }
         found.blocked.extend(apart?);
@@ -245,8 +249,11 @@ const MOST_IN_CREDENTIALS: usize = 2_000;
 mod tests {
     use toolgate_spec::PathPattern;
 
-    use super::{super::NOBODY_WAITS, *};
-    use crate::files::{FileCaps, FileGrants, FileRights};
+    use super::*;
+    use crate::{
+        cli::hidden::NOBODY_WAITS,
+        files::{FileCaps, FileGrants, FileRights},
+    };
 
     #[test]
     fn beyond_the_bound_what_was_listed_is_looked_at_and_the_rest_is_not_said_to_be() {
