@@ -230,6 +230,13 @@ pub trait PassStore: Send + Sync {
 
     fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String>;
 
+    /// Puts what `change` makes of the latest record in its place, and returns it. Nobody, in whichever process, comes between.
+    fn revise(
+        &self,
+        tool_id: &str,
+        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+    ) -> Result<StoredPass, String>;
+
     fn forget(&self, tool_id: &str) -> Result<(), String>;
 }
 

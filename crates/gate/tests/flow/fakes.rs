@@ -397,6 +397,17 @@ impl PassStore for MemoryPasses {
         Ok(())
     }
 
+    fn revise(
+        &self,
+        tool_id: &str,
+        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+    ) -> Result<StoredPass, String> {
+        let mut passes = self.0.lock().unwrap();
+        let revised = change(passes.get(tool_id).cloned());
+        passes.insert(tool_id.to_owned(), revised.clone());
+        Ok(revised)
+    }
+
     fn forget(&self, tool_id: &str) -> Result<(), String> {
         self.0.lock().unwrap().remove(tool_id);
         Ok(())
