@@ -42,6 +42,7 @@ pub fn create_private_folder(path: &Path) -> Result<(), Failure> {
 }
 
 /// A file on its way to its place. Whoever cannot write there learns it when this is made, before what is to be written.
+#[derive(Debug)]
 pub struct PrivateFile {
     beside: tempfile::NamedTempFile,
     path: PathBuf,
