@@ -78,8 +78,13 @@ impl Runner {
         let survey = tool.survey(arguments).map_err(|refusal| {
             Failure::Findings(format!("{}; {}", visible(&refusal.message), visible(&refusal.remedy)))
         })?;
-        let request =
-            RunRequest { arguments, survey: &survey, caller: "command line", purpose: Purpose::LocalPass };
+        let request = RunRequest {
+            arguments,
+            survey: &survey,
+            caller: "command line",
+            purpose: Purpose::LocalPass,
+            room: None,
+        };
         Ok(self.runtime.block_on(tool.run(request)))
     }
 

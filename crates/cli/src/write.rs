@@ -41,11 +41,25 @@ pub fn create_private_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file whole or not at all, for this user's eyes only.
-pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let written =
-        private_beside(path, bytes).and_then(|file| file.persist(path).map_err(|error| error.error));
-    written.map(drop).map_err(|error| Failure::at(path, error))
+/// A file on its way to its place. Whoever cannot write there learns it when this is made, before what is to be written.
+#[derive(Debug)]
+pub struct PrivateFile {
+    beside: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+impl PrivateFile {
+    pub fn begin(path: &Path) -> Result<Self, Failure> {
+        let beside = empty_beside(path).map_err(|error| Failure::at(path, error))?;
+        Ok(Self { beside, path: path.to_owned() })
+    }
+
+    /// Puts it in place whole or not at all, for this user's eyes only.
+    pub fn finish(self, bytes: &[u8]) -> Result<(), Failure> {
+        let Self { beside, path } = self;
+        let written = filled(beside, bytes).and_then(|file| file.persist(&path).map_err(|error| error.error));
+        written.map(drop).map_err(|error| Failure::at(&path, error))
+    }
 }
 
 /// A copy in a private folder under a name that nobody has yet, for this user's eyes only.
@@ -55,7 +69,8 @@ pub fn write_private_copy(path: &Path, folder: &Path, name: &str) -> Result<Path
     let mut number = 1;
     loop {
         let backup = folder.join(format!("{name}-{number}"));
-        let copied = private_beside(&backup, &bytes)
+        let copied = empty_beside(&backup)
+            .and_then(|file| filled(file, &bytes))
             .and_then(|file| file.persist_noclobber(&backup).map_err(|error| error.error));
         match copied {
             Ok(_) => return Ok(backup),
@@ -65,9 +80,12 @@ pub fn write_private_copy(path: &Path, folder: &Path, name: &str) -> Result<Path
     }
 }
 
-fn private_beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+fn empty_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let mut beside = tempfile::Builder::new().prefix(".toolgate-").tempfile_in(folder)?;
+    tempfile::Builder::new().prefix(".toolgate-").tempfile_in(folder)
+}
+
+fn filled(mut beside: tempfile::NamedTempFile, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     beside.write_all(bytes)?;
     beside.as_file().sync_all()?;
     Ok(beside)

@@ -348,7 +348,7 @@ impl ApprovalDefault {
     }
 }
 
-/// Is told of every call that has ended; must not wait.
+/// Is told of every call that has ended; must not wait. A panic here is counted and changes nothing about the call.
 pub trait Observer: Send + Sync {
     fn finished(&self, call: &Finished<'_>);
 }

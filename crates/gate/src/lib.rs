@@ -33,7 +33,8 @@ pub use metrics::Metrics;
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{
     Answer, Ask, Clock, EffectEntry, EffectKind, Grants, LeftEffects, PassStore, Prompt, Question, Refusal,
-    RunFailure, RunReport, RunRequest, RunUsage, Runnable, Standing, StoredPass, Survey, SystemClock, Touch,
+    Room, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Standing, StoredPass, Survey, SystemClock,
+    Touch,
 };
 pub use publish::{
     Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,

@@ -11,6 +11,7 @@ pub struct Metrics {
     pub(crate) running: AtomicI64,
     released: AtomicU64,
     alerts: AtomicU64,
+    observer_panics: AtomicU64,
     secrets: [AtomicU64; TIERS.len()],
     ends: Ends,
 }
@@ -42,6 +43,15 @@ impl Metrics {
     /// Alarming texts seen in arguments and results since the start.
     pub fn alerts(&self) -> u64 {
         self.alerts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn observer_panicked(&self) {
+        self.observer_panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Calls of whose end the observer could not be told since the start, for it panicked.
+    pub fn observer_panics(&self) -> u64 {
+        self.observer_panics.load(Ordering::Relaxed)
     }
 
     pub(crate) fn found_secrets(&self, findings: &[Finding]) {

@@ -33,6 +33,15 @@ pub trait Runnable: Send + Sync + fmt::Debug {
     /// What would this call touch, and does the tool's policy grant it? Runs nothing and changes nothing.
     fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal>;
 
+    /// Makes sure of what a run takes place in, where that can be wanting, before a yes is spent on it. What is not taken by
+    /// a run is given back when it is dropped.
+    fn make_room<'r>(
+        &'r self,
+        _caller: &'r str,
+    ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
+        Box::pin(std::future::ready(Ok(Room::default())))
+    }
+
     /// Runs it once, jailed. Dropping the future ends the run.
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>>;
 
@@ -49,6 +58,30 @@ pub struct RunRequest<'r> {
     /// Whose call it is; workers may be kept apart by it.
     pub caller: &'r str,
     pub purpose: Purpose,
+    /// What was made sure of before. Without one the run looks for a place by itself.
+    pub room: Option<&'r Room>,
+}
+
+/// What a handler keeps for a run that is about to begin, such as a worker. The gate carries it and cannot look inside.
+#[derive(Default)]
+pub struct Room(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Room {
+    pub fn new<T: Any + Send>(kept: T) -> Self {
+        Self(Mutex::new(Some(Box::new(kept))))
+    }
+
+    /// What was put in, for whoever put it in; once.
+    pub fn take<T: Any + Send>(&self) -> Option<T> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        kept.downcast::<T>().ok().map(|kept| *kept)
+    }
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room").finish_non_exhaustive()
+    }
 }
 
 /// What a call would touch, as far as its arguments tell before it runs.
@@ -229,6 +262,13 @@ pub trait PassStore: Send + Sync {
     fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String>;
 
     fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String>;
+
+    /// Puts what `change` makes of the latest record in its place, and returns it. Nobody, in whichever process, comes between.
+    fn revise(
+        &self,
+        tool_id: &str,
+        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+    ) -> Result<StoredPass, String>;
 
     fn forget(&self, tool_id: &str) -> Result<(), String>;
 }

@@ -44,8 +44,6 @@ pub struct Candidate {
     pub lifecycle: Lifecycle,
     /// The latest test run of exactly this document under exactly this policy.
     pub pass: Option<StoredPass>,
-    /// Was the tool published when it was last tested, whatever it said then? `None`: it never was tested.
-    pub was_published: Option<bool>,
 }
 
 /// Why a document is no candidate.
@@ -57,6 +55,15 @@ pub enum Unfit {
     NotOffered(String),
     /// What is remembered of passes cannot be read.
     Unreadable(String),
+}
+
+/// What a passed test run does to the publication, whatever is known of it by then.
+#[derive(Clone, Copy)]
+enum Publication {
+    /// It stays as it is for exactly this document under exactly this policy.
+    Kept,
+    /// The tool is published, unless it is one that was taken back.
+    Earned,
 }
 
 /// What came of a test run.
@@ -89,11 +96,8 @@ impl Workshop {
             .map_err(Unfit::NotOffered)?;
         let pass = self.passes.latest(tool.spec.id.as_str()).map_err(Unfit::Unreadable)?;
         let lifecycle = self.lifecycle(&tool, pass.as_ref());
-        let speaks_for_it = |pass: &StoredPass| {
-            pass.record.document_digest == tool.digest && pass.record.policy_digest == tool.policy_digest
-        };
-        let was_published = pass.as_ref().map(|pass| pass.is_published);
-        Ok(Candidate { lifecycle, was_published, pass: pass.filter(speaks_for_it), tool: Arc::new(tool) })
+        let pass = pass.filter(|pass| speaks_for(pass, &tool));
+        Ok(Candidate { lifecycle, pass, tool: Arc::new(tool) })
     }
 
     fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>) -> Lifecycle {
@@ -118,6 +122,27 @@ impl Workshop {
         candidate: &Candidate,
         now: SystemTime,
     ) -> Result<Trial, String> {
+        self.try_out(gate, candidate, now, Publication::Kept).await
+    }
+
+    /// The Local Pass of a tool that nobody has to publish: it is published by passing. One that was taken back, be it while
+    /// the run lasted, stays so.
+    pub async fn local_pass_and_publish(
+        &self,
+        gate: &Gate,
+        candidate: &Candidate,
+        now: SystemTime,
+    ) -> Result<Trial, String> {
+        self.try_out(gate, candidate, now, Publication::Earned).await
+    }
+
+    async fn try_out(
+        &self,
+        gate: &Gate,
+        candidate: &Candidate,
+        now: SystemTime,
+        publication: Publication,
+    ) -> Result<Trial, String> {
         let tool = &candidate.tool;
         let call = Call {
             tool: tool.wire_name.clone(),
@@ -133,10 +158,10 @@ impl Workshop {
             None => PassOutcome::Passed,
             Some(error) => PassOutcome::Failed { error },
         };
-        let was_published = candidate.pass.as_ref().is_some_and(|pass| pass.is_published);
-        let pass = StoredPass {
+        let has_passed = passed == PassOutcome::Passed;
+        let mut pass = StoredPass {
             name: Some(tool.spec.name.clone()),
-            is_published: was_published && passed == PassOutcome::Passed,
+            is_published: false,
             record: PassRecord {
                 document_digest: tool.digest.clone(),
                 policy_digest: tool.policy_digest.clone(),
@@ -146,7 +171,11 @@ impl Workshop {
             observed: report.as_ref().map(|report| Observed::of(report).to_json()).unwrap_or_default(),
         };
         if says_something(&outcome) {
-            self.passes.record(tool.spec.id.as_str(), &pass)?;
+            // By what is known now: somebody may have taken the tool back while it ran.
+            pass = self.passes.revise(tool.spec.id.as_str(), &|latest| {
+                let is_published = has_passed && publication.after(latest.as_ref(), tool);
+                StoredPass { is_published, ..pass.clone() }
+            })?;
         }
         Ok(Trial { outcome, report, pass })
     }
@@ -163,12 +192,42 @@ impl Workshop {
     }
 
     /// Takes the publication back; the pass stays known.
-    pub fn unpublish(&self, id: &str) -> Result<(), String> {
+    pub fn unpublish(&self, id: &str, now: SystemTime) -> Result<(), String> {
         // Whatever document and policy the record is for: the tool is not to come back when an edit is undone.
-        match self.passes.latest(id)? {
-            Some(pass) => self.passes.record(id, &StoredPass { is_published: false, ..pass }),
-            None => Ok(()),
+        let taken_back = self.passes.revise(id, &|latest| match latest {
+            Some(pass) => StoredPass { is_published: false, ..pass },
+            None => never_tested(now),
+        });
+        taken_back.map(drop)
+    }
+}
+
+impl Publication {
+    fn after(self, latest: Option<&StoredPass>, tool: &LiveTool) -> bool {
+        match self {
+            Self::Kept => latest.is_some_and(|pass| pass.is_published && speaks_for(pass, tool)),
+            Self::Earned => latest.is_none_or(|pass| pass.is_published),
         }
+    }
+}
+
+/// Is the pass one of exactly this document under exactly this policy?
+fn speaks_for(pass: &StoredPass, tool: &LiveTool) -> bool {
+    pass.record.document_digest == tool.digest && pass.record.policy_digest == tool.policy_digest
+}
+
+/// Keeps in mind that a tool was taken back before its first test run had ended. It is a pass of no document.
+fn never_tested(now: SystemTime) -> StoredPass {
+    StoredPass {
+        name: None,
+        record: PassRecord {
+            document_digest: String::new(),
+            policy_digest: String::new(),
+            outcome: PassOutcome::Failed { error: "it was taken back before it was tested".to_owned() },
+        },
+        at: now,
+        observed: Value::Null,
+        is_published: false,
     }
 }
 

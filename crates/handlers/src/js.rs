@@ -22,7 +22,7 @@ use toolgate_egress::{Egress, Rules};
 use toolgate_gate::{LeftEffects, Refusal, Survey};
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_sandbox::{
-    Pool, Tenant,
+    Lease, Pool, Tenant,
     wire::{Load, Run, RunLimits},
 };
 use toolgate_secrets::Detector;
@@ -99,9 +99,28 @@ impl JsRunner {
         Self { pool, egress, detector }
     }
 
+    /// A worker for one call of the tool, to be run in.
+    pub async fn lease(&self, tool: &JsTool, caller: &str) -> Result<Lease, Failure> {
+        let tenant = Tenant { caller: caller.to_owned(), tool: tool.load.key };
+        self.pool.lease(&tenant).await.map_err(Failure::from)
+    }
+
     /// One call. Dropping the future kills the worker.
     pub async fn run(
         &self,
+        tool: &JsTool,
+        arguments: &Map<String, Value>,
+        survey: &Survey,
+        secrets: &dyn SecretSource,
+        caller: &str,
+    ) -> JsReport {
+        self.run_in(None, tool, arguments, survey, secrets, caller).await
+    }
+
+    /// One call, in the worker that was leased for it.
+    pub async fn run_in(
+        &self,
+        leased: Option<Lease>,
         tool: &JsTool,
         arguments: &Map<String, Value>,
         survey: &Survey,
@@ -118,10 +137,13 @@ impl JsRunner {
             seed: source::seed(),
             arguments: Value::Object(bound.values).to_string(),
         };
-        let tenant = Tenant { caller: caller.to_owned(), tool: tool.load.key };
-        let lease = match self.pool.lease(&tenant).await {
+        let leased = match leased {
+            Some(lease) => Ok(lease),
+            None => self.lease(tool, caller).await,
+        };
+        let lease = match leased {
             Ok(lease) => lease,
-            Err(failure) => return JsReport::without_a_run(Failure::from(failure)),
+            Err(failure) => return JsReport::without_a_run(failure),
         };
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
         let none = CallGrants::default();

@@ -104,12 +104,21 @@ pub fn check_described<'n>(
     loaded: &Loaded,
 ) -> Result<(), OpenError> {
     let is_described = |name: &String| loaded.tools.iter().any(|tool| tool.name == *name);
-    match names.find(|name| !is_described(name)) {
-        Some(name) => {
-            Err(OpenError { part: "commands", problem: format!("no document describes a tool `{name}`") })
-        }
-        None => Ok(()),
+    let Some(name) = names.find(|name| !is_described(name)) else { return Ok(()) };
+    if loaded.unread.is_empty() {
+        let problem = format!("no document describes a tool `{name}`");
+        return Err(OpenError { part: "commands", problem });
     }
+    // It may well be in there, and whoever looks for a missing document would look for the wrong thing.
+    let unread: Vec<String> =
+        loaded.unread.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+    Err(OpenError {
+        part: "tools",
+        problem: format!(
+            "no document that can be read describes a tool `{name}`; what cannot be read: {}",
+            unread.join("; ")
+        ),
+    })
 }
 
 const CPU_SECONDS: u64 = 3_600;
@@ -117,7 +126,7 @@ const CPU_SECONDS: u64 = 3_600;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Origin, Surveyed};
+    use crate::load::{Origin, Problem, Surveyed};
 
     #[test]
     fn a_command_in_code_belongs_to_a_tool_of_the_programs_own() {
@@ -128,7 +137,8 @@ mod tests {
             assert!(problem.contains(shipped), "{problem}");
         }
         let mut loaded = Loaded::default();
-        assert!(check_described([&own].into_iter(), &loaded).unwrap_err().problem.contains("pages"));
+        let missing = check_described([&own].into_iter(), &loaded).unwrap_err();
+        assert_eq!(missing.to_string(), "commands: no document describes a tool `pages`");
         // One that cannot be loaded is described all the same; why not is told elsewhere.
         loaded.tools.push(Surveyed {
             name: own.clone(),
@@ -137,5 +147,18 @@ mod tests {
             is_exposed: false,
         });
         assert!(check_described([&own].into_iter(), &loaded).is_ok());
+    }
+
+    #[test]
+    fn a_document_that_cannot_be_read_is_named_as_the_reason() {
+        let mut loaded = Loaded::default();
+        let what = "it is no YAML".to_owned();
+        loaded.unread.push(Problem { place: "tools/pages.yaml".to_owned(), what });
+        let told = check_described([&"pages".to_owned()].into_iter(), &loaded).unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "tools: no document that can be read describes a tool `pages`; what cannot be read: \
+             tools/pages.yaml: it is no YAML"
+        );
     }
 }

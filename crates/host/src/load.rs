@@ -19,6 +19,8 @@ pub struct Loaded {
     pub tools: Vec<Surveyed>,
     /// Errors in documents and policies. With any of these an earlier good set stays in force.
     pub problems: Vec<Problem>,
+    /// Those of them that are about whole files and folders: which tools are in there is not known.
+    pub(crate) unread: Vec<Problem>,
     /// Keys of the configuration that were changed and count only after a restart.
     pub awaits_restart: Vec<String>,
     /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
@@ -31,7 +33,13 @@ pub(crate) struct Unusable;
 
 impl Default for Loaded {
     fn default() -> Self {
-        Self { tools: Vec::new(), problems: Vec::new(), awaits_restart: Vec::new(), policies: Ok(None) }
+        Self {
+            tools: Vec::new(),
+            problems: Vec::new(),
+            unread: Vec::new(),
+            awaits_restart: Vec::new(),
+            policies: Ok(None),
+        }
     }
 }
 
@@ -95,11 +103,11 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
         }
     }
     let (found, unread) = documents::read(&config.tools);
-    loaded.problems.extend(
-        unread
-            .into_iter()
-            .map(|unread| Problem { place: unread.file.display().to_string(), what: unread.problem }),
-    );
+    loaded.unread = unread
+        .into_iter()
+        .map(|unread| Problem { place: unread.file.display().to_string(), what: unread.problem })
+        .collect();
+    loaded.problems.extend_from_slice(&loaded.unread);
     for document in found {
         loaded.take_file(&document, config, workshop);
     }

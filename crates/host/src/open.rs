@@ -256,14 +256,8 @@ impl Toolgate {
         for name in untried {
             let Some(tool) = catalog::shipped_tools().iter().find(|tool| tool.name == name) else { continue };
             let Ok(candidate) = bench.assess(&tool.check) else { continue };
-            let Ok(trial) = bench.local_pass(&self.gate, &candidate, SystemTime::now()).await else {
-                continue;
-            };
-            if trial.has_passed() && candidate.was_published != Some(false) {
-                let passed = toolgate_gate::Candidate { pass: Some(trial.pass), ..candidate };
-                // Without its record it is not live, which the next load will show.
-                let _ = bench.publish(&passed);
-            }
+            // Without its record it is not live, which the next load will show.
+            drop(bench.local_pass_and_publish(&self.gate, &candidate, SystemTime::now()).await);
         }
         load::load(&config, &workshop)
     }

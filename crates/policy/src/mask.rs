@@ -1,15 +1,18 @@
 //! How is a secret kept out of what leaves? By its own bytes, and by the forms that a line of code turns them into.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use serde_json::Value;
 
+use self::traces::Traces;
 use crate::keys::DistinctMembers;
 
+mod traces;
+
 /// The secrets of one call. Built anew for each, so that a changed environment counts at once.
-pub struct Mask(Finder);
+pub struct Mask(Finder, Option<Traces>);
 
 enum Finder {
     NothingToFind,
@@ -32,23 +35,26 @@ impl Mask {
         patterns.sort_unstable();
         patterns.dedup();
         if patterns.is_empty() {
-            return Self(Finder::NothingToFind);
+            return Self(Finder::NothingToFind, None);
         }
         // The fastest way takes a kilobyte for each byte of a pattern: it is for what is short.
         let bytes: usize = patterns.iter().map(String::len).sum();
         let kind = (bytes > MOST_BYTES_TO_BE_FAST).then_some(AhoCorasickKind::ContiguousNFA);
         let finder =
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).kind(kind).build(&patterns);
-        Self(finder.map_or(Finder::HidesAll, |finder| Finder::Finds { finder, patterns }))
+        Self(finder.map_or(Finder::HidesAll, |finder| Finder::Finds { finder, patterns }), None)
     }
 
-    /// Lets no text through.
-    pub const fn everything() -> Self {
-        Self(Finder::HidesAll)
+    /// Hides these too, as they stand and in no disguise, and of the longer ones every part of 15 bytes or more. There may
+    /// be ever so many, and ever so long ones.
+    #[must_use]
+    pub fn and_as_they_stand<'v>(self, values: impl Iterator<Item = &'v str>) -> Self {
+        Self(self.0, Some(Traces::of(values)))
     }
 
     pub fn text(&self, text: &str) -> String {
         match &self.0 {
+            Finder::NothingToFind | Finder::Finds { .. } if self.1.is_some() => self.without_traces(text),
             Finder::NothingToFind => text.to_owned(),
             Finder::Finds { finder, .. } => {
                 let mut masked = String::with_capacity(text.len());
@@ -60,6 +66,34 @@ impl Mask {
             }
             Finder::HidesAll => MASKED.to_owned(),
         }
+    }
+
+    /// Both are looked for in the text as it is, so that neither tears apart what the other looks for.
+    fn without_traces(&self, text: &str) -> String {
+        let mut is_hidden = vec![false; text.len()];
+        let mut hide = |place: Range<usize>| {
+            if let Some(part) = is_hidden.get_mut(place) {
+                part.fill(true);
+            }
+        };
+        if let Some(traces) = &self.1 {
+            traces.find(text.as_bytes(), &mut hide);
+        }
+        if let Finder::Finds { finder, .. } = &self.0 {
+            finder.find_iter(text).for_each(|found| hide(found.range()));
+        }
+        let (mut masked, mut was_hidden) = (String::with_capacity(text.len()), false);
+        for (at, character) in text.char_indices() {
+            let bytes = is_hidden.get(at..at + character.len_utf8()).unwrap_or_default();
+            let hides = bytes.contains(&true);
+            match (hides, was_hidden) {
+                (false, _) => masked.push(character),
+                (true, false) => masked.push_str(MASKED),
+                (true, true) => {}
+            }
+            was_hidden = hides;
+        }
+        masked
     }
 
     /// A text that was cut off somewhere: a secret may have begun at the cut, and its beginning goes too.
@@ -81,7 +115,7 @@ impl Mask {
 
     /// Every text in a value, keys included. Two keys that are masked to the same text stay two.
     pub fn value(&self, value: Value) -> Value {
-        if let Finder::NothingToFind = self.0 {
+        if let (Finder::NothingToFind, None) = (&self.0, &self.1) {
             return value;
         }
         match value {
@@ -244,7 +278,7 @@ mod tests {
     #[test]
     fn ever_so_many_keys_that_read_alike_are_kept() {
         let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (n.to_string(), json!(n))).collect();
-        let masked = Mask::everything().value(Value::Object(many));
+        let masked = Mask(Finder::HidesAll, None).value(Value::Object(many));
         let members = masked.as_object().unwrap();
         assert_eq!(members.len(), 50_000);
         assert!(members.contains_key("***") && members.contains_key("*** (50000)"));
@@ -265,6 +299,22 @@ mod tests {
     fn short_values_are_looked_for_in_the_fastest_way() {
         let Finder::Finds { finder, .. } = Mask::new(&[SECRET.to_owned()]).0 else { panic!("nothing") };
         assert_eq!(finder.kind(), AhoCorasickKind::DFA);
+    }
+
+    #[test]
+    fn what_is_looked_for_as_it_stands_is_hidden_beside_the_secrets() {
+        let long = "Frau Müller, Straße der Zwölf Bäume 3, Köln";
+        let mask = Mask::new(&[SECRET.to_owned()]).and_as_they_stand([long, "Bäume"].into_iter());
+        assert_eq!(mask.text(&format!("<{long}> or <{SECRET}>, <Bäume>")), "<***> or <***>, <***>");
+        assert_eq!(mask.text("Straße der Zwölf Böume"), "***ume", "a character is hidden as a whole");
+        assert_eq!(mask.text("nothing here"), "nothing here");
+        assert_eq!(mask.value(json!({ long: [long, 1] })), json!({ "***": ["***", 1] }));
+        let alone = Mask::new(&[]).and_as_they_stand(["5550123"].into_iter());
+        assert_eq!(alone.value(json!({ "phone": 5_550_123 })), json!({ "phone": "***" }));
+        // One that holds another is hidden as a whole.
+        let both = Mask::new(&["ann@example.org, Ann Smith".to_owned()])
+            .and_as_they_stand(["example.org"].into_iter());
+        assert_eq!(both.text("to ann@example.org, Ann Smith!"), "to ***!");
     }
 
     #[test]

@@ -137,8 +137,8 @@ impl Pool {
         Ok(strength)
     }
 
-    /// A worker for one call of `tenant`, its own for as long as the lease lives. Dropping the lease in the middle of
-    /// a call kills the worker.
+    /// A worker for one call of `tenant`, its own for as long as the lease lives. Dropping the call in the middle kills the
+    /// worker.
     pub async fn lease(&self, tenant: &Tenant) -> Result<Lease, RunFailure> {
         let permit = self.permit().await?;
         let key = self.0.key(tenant);

@@ -1,6 +1,6 @@
 //! Which test run did this tool pass last, and of which document under which policy?
 
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use toolgate_gate::{PassStore, StoredPass};
 use toolgate_policy::{PassOutcome, PassRecord};
 
@@ -23,36 +23,24 @@ impl State {
 
 impl PassStore for State {
     fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String> {
-        let found = self.shared.read(|connection| {
-            connection
-                .prepare_cached("SELECT * FROM passes WHERE tool_id = ?1")?
-                .query_row([tool_id], pass)
-                .optional()
-        });
-        found.map_err(|error| error.to_string())
+        self.shared.read(|connection| find(connection, tool_id)).map_err(|error| error.to_string())
     }
 
     fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
-        let (outcome, error) = match &pass.record.outcome {
-            PassOutcome::Passed => ("passed", None),
-            PassOutcome::Failed { error } => ("failed", Some(error)),
-        };
-        let written = self.shared.write(|transaction| {
-            transaction
-                .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
-                .execute(params![
-                    tool_id,
-                    pass.record.document_digest,
-                    pass.record.policy_digest,
-                    outcome,
-                    error,
-                    to_ms(pass.at),
-                    pass.observed.to_string(),
-                    pass.is_published,
-                    pass.name,
-                ])
+        self.shared.write(|transaction| put(transaction, tool_id, pass)).map_err(|error| error.to_string())
+    }
+
+    fn revise(
+        &self,
+        tool_id: &str,
+        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+    ) -> Result<StoredPass, String> {
+        let revised = self.shared.write(|transaction| {
+            let revised = change(find(transaction, tool_id)?);
+            put(transaction, tool_id, &revised)?;
+            Ok(revised)
         });
-        written.map(|_| ()).map_err(|error| error.to_string())
+        revised.map_err(|error| error.to_string())
     }
 
     fn forget(&self, tool_id: &str) -> Result<(), String> {
@@ -61,6 +49,34 @@ impl PassStore for State {
         });
         deleted.map(|_| ()).map_err(|error| error.to_string())
     }
+}
+
+fn find(connection: &Connection, tool_id: &str) -> rusqlite::Result<Option<StoredPass>> {
+    connection
+        .prepare_cached("SELECT * FROM passes WHERE tool_id = ?1")?
+        .query_row([tool_id], pass)
+        .optional()
+}
+
+fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::Result<()> {
+    let (outcome, error) = match &pass.record.outcome {
+        PassOutcome::Passed => ("passed", None),
+        PassOutcome::Failed { error } => ("failed", Some(error)),
+    };
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
+        .execute(params![
+        tool_id,
+        pass.record.document_digest,
+        pass.record.policy_digest,
+        outcome,
+        error,
+        to_ms(pass.at),
+        pass.observed.to_string(),
+        pass.is_published,
+        pass.name,
+    ])?;
+    Ok(())
 }
 
 fn pass(row: &Row<'_>) -> rusqlite::Result<StoredPass> {

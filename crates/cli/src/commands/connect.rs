@@ -4,12 +4,13 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use serde_json::{Map, Value, json};
 use toml_edit::DocumentMut;
 use toolgate_config::{Config, Overrides};
-use toolgate_store::{NewToken, Role};
+use toolgate_store::{NewToken, Role, State};
 
 use crate::{
     Ending, Failure,
@@ -17,7 +18,8 @@ use crate::{
     commands::approvals,
     gateway,
     terminal::{Terminal, json_pretty, visible},
-    tokens, write,
+    tokens,
+    write::{self, PrivateFile},
 };
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -32,8 +34,14 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     // Everything that can be refused is refused now: a file that cannot be extended must not cost the client its token.
     extended(client, &path, key, before.as_deref(), &started(&config)?)?;
     make_ready(&path, &backup, terminal)?;
-    let after = extended(client, &path, key, before.as_deref(), &server(&config, args)?)?;
-    write::write_private(&path, after.as_bytes())?;
+    let file = PrivateFile::begin(&path)?;
+    let server = server(&config, args)?;
+    let written = extended(client, &path, key, before.as_deref(), &server)
+        .and_then(|after| file.finish(after.as_bytes()));
+    written.map_err(|failure| match args.transport {
+        TransportKind::Stdio => failure,
+        TransportKind::Http => unwritten(&config, client, &failure),
+    })?;
     writeln!(terminal, "wrote    {}", visible(&path.to_string_lossy()))?;
     Ok(Ending::Clean)
 }
@@ -86,7 +94,7 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
     let token = if args.print {
         "TOKEN".to_owned()
     } else {
-        let name = format!("client-{}", client_name(args.client));
+        let name = token_name(args.client);
         let state = approvals::state(config)?;
         let note = |entry: &Value| gateway::note(config, entry);
         tokens::revoke(&state, &name, note)?;
@@ -101,6 +109,36 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
     };
     let mut servers = snippet(&format!("{base}/mcp"), &token);
     Ok(servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default())
+}
+
+/// The token that was made for the file is in no file, and nobody knows it.
+fn unwritten(config: &Config, client: ClientKind, failure: &Failure) -> Failure {
+    let name = token_name(client);
+    let taken_back = approvals::state(config)
+        .and_then(|state| take_back(&state, &name, |entry| gateway::note(config, entry)));
+    Failure::new(match taken_back {
+        Ok(()) => format!("{failure}; the token `{name}`, which was made for it, is revoked again"),
+        Err(problem) => {
+            format!("{failure}; the token `{name}`, which was made for it, is still good: {problem}")
+        }
+    })
+}
+
+fn take_back(
+    state: &State,
+    name: &str,
+    note: impl FnOnce(&Value) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if tokens::revoke(state, name, note).is_err() {
+        // Shutting out needs no record.
+        let revoked = state.revoke_token(name, SystemTime::now());
+        revoked.map_err(|error| Failure::new(visible(&error.to_string())))?;
+    }
+    Ok(())
+}
+
+fn token_name(client: ClientKind) -> String {
+    format!("client-{}", client_name(client))
 }
 
 /// The client's file, and the member that holds its servers.
@@ -223,3 +261,36 @@ fn make_ready(path: &Path, backup: &Backup, terminal: &mut Terminal) -> Result<(
 
 /// What clients know this gateway by.
 const NAME: &str = "toolgate";
+
+#[cfg(test)]
+mod tests {
+    use toolgate_store::Limits;
+
+    use super::*;
+
+    /// The disk may be full by the time the file is written, and the journal's with it.
+    #[test]
+    fn a_token_that_nobody_knows_is_shut_out_also_without_a_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+        let state = State::open(&folder.path().join("state/state.db"), limits).unwrap();
+        for can_note in [true, false] {
+            let new = NewToken {
+                name: "client-cursor".to_owned(),
+                subject: "local".to_owned(),
+                permissions: Vec::new(),
+                role: Role::Caller,
+                expires: None,
+            };
+            let (_, text) = state.create_token(new, SystemTime::now()).unwrap();
+            let mut noted = Vec::new();
+            let note = |entry: &Value| {
+                noted.push(entry["kind"].clone());
+                if can_note { Ok(()) } else { Err(Failure::new("no space left on device")) }
+            };
+            take_back(&state, "client-cursor", note).unwrap();
+            assert_eq!(noted, ["token.revoked"]);
+            assert_eq!(state.verify_token(text.as_str(), SystemTime::now()).unwrap(), None, "{can_note}");
+        }
+    }
+}

@@ -18,11 +18,16 @@ use super::log::Log;
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
+    was_asked: bool,
 }
 
 impl StopSignals {
     pub fn hear() -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            was_asked: false,
+        })
     }
 
     /// Waits until somebody wants us to stop.
@@ -31,6 +36,17 @@ impl StopSignals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
+        self.was_asked = true;
+    }
+
+    /// Waits until somebody wants it a second time. Where a client closed its end nobody may have asked yet: the first wish
+    /// lets no new call in and leaves the running ones their grace.
+    async fn asked_again(&mut self, gate: &Gate) {
+        if !self.was_asked {
+            self.asked().await;
+            gate.begin_shutdown();
+        }
+        self.asked().await;
     }
 }
 
@@ -39,7 +55,7 @@ pub async fn finish_calls(gate: &Gate, grace: Duration, signals: &mut StopSignal
     tokio::select! {
         () = gate.idle() => return,
         () = sleep(grace) => {}
-        () = signals.asked() => {}
+        () = signals.asked_again(gate) => {}
     }
     log.warn(&format!("{} calls did not finish in time and were ended", gate.open_calls()));
     gate.end_calls();

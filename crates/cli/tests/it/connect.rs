@@ -1,6 +1,6 @@
 //! `toolgate connect`: each client's own file, with a backup, and no token lost.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
@@ -34,12 +34,16 @@ fn clients_are_configured_with_a_backup() {
 
 /// Runs the command with Codex's home in this place.
 fn connect_codex(place: &Place, more: &[&str]) -> std::process::Output {
+    connect_codex_at(place, &place.path().join("codex"), more)
+}
+
+fn connect_codex_at(place: &Place, home: &Path, more: &[&str]) -> std::process::Output {
     std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .args(["connect", "codex"])
         .args(more)
         .current_dir(place.path())
         .env_remove("TOOLGATE_CONFIG")
-        .env("CODEX_HOME", place.path().join("codex"))
+        .env("CODEX_HOME", home)
         .output()
         .unwrap()
 }
@@ -127,4 +131,17 @@ fn a_refusal_costs_no_client_its_token() {
     assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
     let listed = place.ok(&["token", "list"]);
     assert!(listed.contains("client-cursor") && listed.contains("client-codex"), "{listed}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_no_client_its_token() {
+    let place = Place::new();
+    assert!(connect_codex(&place, &["--transport", "http"]).status.success());
+    let tokens = tokens_of(&place);
+    assert_eq!(tokens.len(), 1, "{tokens:?}");
+    // Nobody makes a file there, root included.
+    let output = connect_codex_at(&place, Path::new("/proc"), &["--transport", "http"]);
+    let refused = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && refused.contains("/proc/config.toml"), "{refused}");
+    assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
 }

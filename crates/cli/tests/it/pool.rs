@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use toolgate_gate::Survey;
 use toolgate_handlers::{FailureCode, JsReport, Returned};
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
@@ -64,6 +65,30 @@ fn a_worker_is_replaced_after_its_calls() {
     let workers: Vec<u64> = (0..7).map(|_| gateway.body("return 1").worker.unwrap()).collect();
     let distinct: HashSet<&u64> = workers.iter().collect();
     assert_eq!(distinct.len(), 3, "{workers:?}");
+}
+
+/// A call that is not run after all, such as one whose yes another call was faster to spend.
+#[test]
+fn a_worker_that_was_leased_and_not_used_serves_the_next_call() {
+    let gateway = Gateway::with(|config| {
+        config.workers = 1;
+        config.spares = 0;
+        config.waiting = 0;
+    });
+    let tool = gateway.tool(&document("return 1"));
+    let lease = || gateway.runtime.block_on(gateway.runner.lease(&tool, "tester"));
+    let first = gateway.body("return 1").worker;
+    let leased = lease().unwrap();
+    assert_eq!(lease().unwrap_err().code, FailureCode::Busy);
+    assert_eq!(code(&gateway.body("return 1")), FailureCode::Busy);
+    drop(leased);
+    assert_eq!(gateway.body("return 1").worker, first);
+    let (leased, none) = (lease().unwrap(), Map::new());
+    let survey = Survey::default();
+    let run = gateway.runner.run_in(Some(leased), &tool, &none, &survey, &NoSecrets, "tester");
+    let report = gateway.runtime.block_on(run);
+    assert_eq!((returned(&report), report.worker), (&json!(1), first));
+    gateway.still_serves();
 }
 
 #[test]

@@ -62,8 +62,38 @@ fn calls_that_run_over_http_at_a_signal_are_closed_and_answered() {
 #[test]
 fn a_second_signal_ends_the_grace() {
     let place = slow_place("1h");
-    let (mut child, _input) = stdio_with_calls(&place, "endless");
-    // Again and again, for the second one counts only once the first has been heard.
+    let (child, _input) = stdio_with_calls(&place, "endless");
+    terminate_until_it_ends(child);
+    assert_all_ended_by_the_stop(&place);
+}
+
+/// A client closes its end and then signals, as its SDK has it: nobody has been impatient yet.
+#[test]
+fn the_first_signal_after_the_client_closed_its_end_is_the_first() {
+    let place = slow_place("1m");
+    let (mut child, input) = stdio_with_calls(&place, "short");
+    drop(input);
+    // Long enough for the end to be seen. A signal that comes earlier is the first all the more.
+    thread::sleep(Duration::from_millis(300));
+    terminate(&child);
+    assert!(child.wait().unwrap().success());
+    let ends = ends(&place);
+    assert_eq!(ends.len(), CALLS);
+    assert!(ends.values().all(|end| end["outcome"] == "released"), "{ends:?}");
+}
+
+#[test]
+fn a_second_signal_ends_the_grace_also_after_the_client_closed_its_end() {
+    let place = slow_place("1h");
+    let (child, input) = stdio_with_calls(&place, "endless");
+    drop(input);
+    terminate_until_it_ends(child);
+    assert_all_ended_by_the_stop(&place);
+}
+
+/// Again and again, for the second one counts only once the first has been heard.
+#[track_caller]
+fn terminate_until_it_ends(mut child: Child) {
     let status = loop {
         terminate(&child);
         if let Some(status) = child.try_wait().unwrap() {
@@ -72,7 +102,6 @@ fn a_second_signal_ends_the_grace() {
         thread::sleep(Duration::from_millis(100));
     };
     assert!(status.success(), "{status}");
-    assert_all_ended_by_the_stop(&place);
 }
 
 /// Its tool waits for a second or for longer than any test.

@@ -5,12 +5,11 @@ mod ask;
 use toolgate_policy::{Arguments, Ruling, Verdict};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
-use super::{check::Checked, stop::Stop};
+use super::{check::Checked, execute::Place, stop::Stop};
 use crate::{
     approval::Spent,
     call::Purpose,
     gate::{ApprovalDefault, Inner},
-    limiter::Slot,
     reason::Reason,
 };
 
@@ -23,7 +22,7 @@ pub struct Decided {
     /// The approval that this call used up.
     pub approval: Option<Spent>,
     /// Where an approval was used up, the place to run in was there before.
-    pub slot: Option<Slot>,
+    pub place: Option<Place>,
     /// A remembered approval answered instead of a person.
     pub was_trusted: bool,
     _sealed: (),
@@ -46,20 +45,20 @@ pub async fn decide(gate: &Inner, checked: Checked) -> Result<Decided, Stop> {
             checked,
             opinions,
             approval: None,
-            slot: None,
+            place: None,
             was_trusted: false,
             _sealed: (),
         });
     }
     let opinions = opinions(gate, &checked);
-    let (approval, slot, was_trusted) = match weigh(gate, &checked, &opinions).await {
+    let (approval, place, was_trusted) = match weigh(gate, &checked, &opinions).await {
         Ok(None) => (None, None, false),
-        Ok(Some(ask::Consent::Approved { spent, slot })) => (Some(spent), Some(slot), false),
+        Ok(Some(ask::Consent::Approved { spent, place })) => (Some(spent), Some(place), false),
         Ok(Some(ask::Consent::Trusted)) => (None, None, true),
         // A no is written down with the voices that led to it, like a yes.
         Err(stop) => return Err(stop.with_opinions(opinions)),
     };
-    Ok(Decided { checked, opinions, approval, slot, was_trusted, _sealed: () })
+    Ok(Decided { checked, opinions, approval, place, was_trusted, _sealed: () })
 }
 
 /// `None`: nobody had to be asked.

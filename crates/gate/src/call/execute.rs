@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use toolgate_spec::neutral;
 
-use super::{Purpose, console, decide::Decided, secrets, standing, stop::Stop};
+use super::{Purpose, admit::Admitted, console, decide::Decided, secrets, standing, stop::Stop};
 use crate::{
     gate::{Call, Inner},
     limiter::Slot,
-    ports::{RunReport, RunRequest},
+    ports::{Room, RunFailure, RunReport, RunRequest},
     reason::Reason,
 };
 
@@ -22,11 +22,29 @@ pub struct Executed {
     _sealed: (),
 }
 
+/// All that a call needs to be run in: a place among the running ones, and what its handler keeps for it.
+#[derive(Debug)]
+pub struct Place {
+    _slot: Slot,
+    room: Room,
+}
+
+/// For a call that has yet to spend its yes: whatever could be refused for want of a place is refused here.
+pub async fn make_place(gate: &Inner, admitted: &Admitted) -> Result<Place, Stop> {
+    let slot = enter(gate, &admitted.call).await?;
+    let room = admitted.tool.runnable.make_room(&admitted.call.caller.subject).await;
+    Ok(Place { _slot: slot, room: room.map_err(|failure| without_room(&failure))? })
+}
+
+fn without_room(failure: &RunFailure) -> Stop {
+    let stop = Stop::new(failure.reason, neutral(&failure.message));
+    if failure.reason == Reason::Busy { stop.with_remedy(CALL_AGAIN) } else { stop }
+}
+
 /// A place among the running calls, for a caller who is still let in when there is one.
-pub async fn enter(gate: &Inner, call: &Call) -> Result<Slot, Stop> {
-    let slot = gate.limiter.enter(&call.caller.subject).await.map_err(|busy| {
-        Stop::new(Reason::Busy, busy.to_string()).with_remedy("wait a moment and call again")
-    })?;
+async fn enter(gate: &Inner, call: &Call) -> Result<Slot, Stop> {
+    let entered = gate.limiter.enter(&call.caller.subject).await;
+    let slot = entered.map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
     if slot.has_waited {
         standing::still_let_in(call).await?;
     }
@@ -34,12 +52,12 @@ pub async fn enter(gate: &Inner, call: &Call) -> Result<Slot, Stop> {
 }
 
 pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Stop> {
-    let held = decided.slot.take();
+    let held = decided.place.take();
     let bound = &decided.checked.bound;
     let caller = &bound.admitted.call.caller.subject;
-    let _slot = match held {
-        Some(slot) => slot,
-        None => enter(gate, &bound.admitted.call).await?,
+    let place = match held {
+        Some(place) => place,
+        None => Place { _slot: enter(gate, &bound.admitted.call).await?, room: Room::default() },
     };
     gate.metrics.running.fetch_add(1, Ordering::Relaxed);
     let running = Running(gate);
@@ -48,6 +66,7 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
         survey: &decided.checked.survey,
         caller,
         purpose: bound.admitted.purpose,
+        room: Some(&place.room),
     };
     let mut report = bound.admitted.tool.runnable.run(request).await;
     drop(running);
@@ -75,3 +94,5 @@ impl Drop for Running<'_> {
         self.0.metrics.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+const CALL_AGAIN: &str = "wait a moment and call again";

@@ -3,7 +3,7 @@
 //! A caller chooses what stands in such a field. So it is looked for in the tool's own words only: were it kept out of
 //! targets, refusals and reasons too, a caller would choose what nobody finds in the journal.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, iter};
 
 use serde_json::{Map, Value};
 use toolgate_policy::Mask;
@@ -11,11 +11,17 @@ use toolgate_spec::FieldPattern;
 
 use crate::reason::Reason;
 
-/// What the personal fields of a call hold. Nothing more is kept of it once that is too much to be looked for.
+/// What the personal fields of a call hold.
+///
+/// A caller chooses how much that is. It must neither leave the tool unheard, as it would where everything was hidden then,
+/// nor let through what stands behind it. So what is beyond `MOST_BYTES` is looked for all the same, but as it stands.
 #[derive(Clone, Default)]
 pub struct Held {
+    /// Looked for in every disguise.
     texts: Vec<String>,
     bytes: usize,
+    /// What is beyond that, each ended by `END`.
+    rest: String,
 }
 
 impl Held {
@@ -32,14 +38,15 @@ impl Held {
         held
     }
 
-    /// Finds it as secrets are found: by its bytes, from four characters on. Where that is too much no text is shown.
-    /// Costly, and so made where there is a text to look through: once in a call.
+    /// Finds it as secrets are found: by its bytes, from four characters on. Costly, and so made where there is a text to
+    /// look through: once in a call.
     pub fn mask(&self) -> Mask {
-        if self.is_too_much() { Mask::everything() } else { Mask::new(&self.texts) }
-    }
-
-    const fn is_too_much(&self) -> bool {
-        self.bytes > MOST_BYTES
+        let mask = Mask::new(&self.texts);
+        if self.rest.is_empty() {
+            return mask;
+        }
+        let rest = self.rest.split(END);
+        mask.and_as_they_stand(rest.flat_map(|text| iter::once(text).chain(pieces(text))))
     }
 
     fn collect(&mut self, fields: &[FieldPattern], value: &Value, path: &mut Vec<String>) {
@@ -80,14 +87,20 @@ impl Held {
     }
 
     fn add(&mut self, text: &str) {
-        if text.len() < SHORTEST || self.is_too_much() {
+        if text.len() < SHORTEST {
+            return;
+        }
+        // Many a tool takes blanks away before it says anything.
+        let bare = text.trim();
+        if bare.len() < text.len() {
+            self.add(bare);
+        }
+        if self.bytes + text.len() > MOST_BYTES {
+            self.rest.push_str(text);
+            self.rest.push(END);
             return;
         }
         self.bytes += text.len();
-        if self.is_too_much() {
-            self.texts.clear();
-            return;
-        }
         self.texts.push(text.to_owned());
         self.texts.extend(pieces(text).filter(|piece| piece.len() >= SHORTEST).map(str::to_owned));
     }
@@ -135,6 +148,8 @@ fn is_personal(fields: &[FieldPattern], path: &[String]) -> bool {
 const SHORTEST: usize = 4;
 /// Of the values as they stand; with their parts and disguises there is forty times as much to look for.
 const MOST_BYTES: usize = 1_024;
+/// A text that holds one counts as two.
+const END: char = '\0';
 
 #[cfg(test)]
 mod tests {
@@ -181,23 +196,50 @@ mod tests {
         check(&[".url"], &path, "ann.example is unknown", "*** is unknown");
     }
 
+    /// Whoever pads a personal field hides nothing that the tool says.
     #[test]
-    fn what_is_too_much_to_look_for_hides_every_text() {
-        check(&["a"], &json!({ "a": "x".repeat(MOST_BYTES) }), "anything", "anything");
-        check(&["a"], &json!({ "a": "x".repeat(MOST_BYTES + 1) }), "anything", "***");
+    fn much_in_a_personal_field_hides_no_other_words() {
+        let padding = "and so on, ".repeat(500);
+        for much in [json!("x".repeat(MOST_BYTES + 1)), json!(padding), json!(vec!["abcd"; 10_000])] {
+            check(&["a"], &json!({ "a": much }), "I deleted the ledger", "I deleted the ledger");
+        }
+    }
+
+    /// Nor does padding let through what it stands beside.
+    #[test]
+    fn what_is_padded_is_found_all_the_same() {
+        let (mail, padding) = ("ann@example.org", "and so on, ".repeat(500));
+        let blanks = " ".repeat(5_000);
+        for padded in [format!("{mail}{blanks}"), format!("{blanks}{mail}"), format!("{padding}{mail}")] {
+            let value = json!({ "a": padded });
+            check(&["a"], &value, &format!("no mail for <{padded}>"), "no mail for <***>");
+            check(&["a"], &value, &format!("no mail for <{mail}>"), "no mail for <***>");
+        }
+        check(&["a"], &json!({ "a": [padding, mail] }), "no mail for ann@example.org!", "no mail for ***!");
+        let path = json!({ "a": format!("/{}/ann.txt", "long/".repeat(1_000)) });
+        check(&["a"], &path, "/srv/ann.txt is outside", "/srv/*** is outside");
+    }
+
+    #[test]
+    fn each_of_many_values_is_found() {
+        let mails: Vec<String> = (0..1_000).map(|number| format!("ann{number}@example.org")).collect();
+        let value = json!({ "a": mails });
+        check(&["a"], &value, "from ann7@example.org to ann999@example.org", "from *** to ***");
+        check(&["a"], &value, "from bob@example.com", "from bob@example.com");
     }
 
     /// A caller chooses how much that is.
     #[test]
-    fn what_is_too_much_to_look_for_is_not_kept() {
+    fn what_is_kept_grows_with_the_values_and_not_faster() {
         for large in
             [json!("x".repeat(500_000)), json!("/abcd".repeat(100_000)), json!(vec!["abcd"; 100_000])]
         {
             let held = held(&["a"], &json!({ "a": large }));
-            assert!(held.is_too_much() && held.texts.is_empty(), "{}", held.texts.len());
+            let texts: usize = held.texts.iter().map(String::len).sum();
+            assert!(texts <= 2 * MOST_BYTES && held.rest.len() <= 500_001, "{texts} {}", held.rest.len());
         }
         let tiny = held(&["a"], &json!({ "a": vec!["a/b"; 100_000] }));
-        assert!(tiny.texts.is_empty(), "{}", tiny.texts.len());
+        assert!(tiny.texts.is_empty() && tiny.rest.is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_gate::{EffectEntry, EffectKind, Finished, Observer, Reason};
+use toolgate_gate::{EffectEntry, EffectKind, Finished, Observer, Outcome, Reason};
 
 use crate::fakes::{Does, Settings, Silence, World, call, document};
 
@@ -173,4 +173,39 @@ async fn whoever_hangs_up_while_the_end_is_written_keeps_nobody_from_being_told(
     assert_eq!(world.journal.last()["outcome"], "released");
     assert_eq!(*told.0.lock().unwrap(), [["launch"]]);
     assert_eq!((world.gate.metrics().alerts(), world.gate.metrics().released()), (1, 1));
+}
+
+struct Panics;
+
+impl Observer for Panics {
+    fn finished(&self, _: &Finished<'_>) {
+        panic!("the program's own mistake");
+    }
+}
+
+#[tokio::test]
+async fn an_observer_that_panics_is_no_fault_of_the_journal_and_changes_no_call() {
+    for waits_for_disk in [false, true] {
+        let settings = Settings { observer: Some(Arc::new(Panics)), ..Settings::default() };
+        let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
+        if waits_for_disk {
+            world.journal.hold("no record is of this kind");
+        }
+        let outcome = world.call("say", json!({ "text": "hi" })).await;
+        assert!(matches!(outcome, Outcome::Released(_)), "{waits_for_disk}: {outcome:?}");
+        world.assert_paired();
+        let metrics = world.gate.metrics();
+        assert_eq!((metrics.released(), metrics.observer_panics()), (1, 1), "{waits_for_disk}");
+        assert_eq!(count(&world, Reason::JournalFailed), 0);
+    }
+}
+
+/// A panic while a dropped call writes its end would end the process.
+#[tokio::test]
+async fn an_observer_that_panics_does_not_lose_the_end_of_a_dropped_call() {
+    let settings = Settings { observer: Some(Arc::new(Panics)), ..Settings::default() };
+    let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
+    leave_at(&world, "call.opened", json!({ "text": "hi" })).await;
+    assert_eq!(kinds(&world), ["call.opened", "call.closed"]);
+    assert_eq!((count(&world, Reason::Cancelled), world.gate.metrics().observer_panics()), (1, 1));
 }

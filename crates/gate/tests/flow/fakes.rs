@@ -12,12 +12,12 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_gate::{
     Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
     EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, NewApproval, Observer,
-    OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, RunFailure, RunReport, RunRequest,
+    OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure, RunReport, RunRequest,
     RunUsage, Runnable, Shows, Spent, StoredPass, Survey, Trust, Workshop,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
@@ -41,6 +41,8 @@ pub struct FakeTool {
     pub effects: Mutex<(Vec<EffectEntry>, Vec<String>)>,
     /// What every run writes to its console.
     pub console: Mutex<Vec<(&'static str, String)>>,
+    /// What its runs take place in, one each.
+    pub workers: Arc<Semaphore>,
     survey: Mutex<Result<Survey, Refusal>>,
 }
 
@@ -64,6 +66,7 @@ impl FakeTool {
             secrets: vec!["s3cr3t-value".to_owned()],
             effects: Mutex::default(),
             console: Mutex::default(),
+            workers: Arc::new(Semaphore::new(WORKERS as usize)),
             survey: Mutex::new(Ok(Survey::default())),
         })
     }
@@ -76,17 +79,39 @@ impl FakeTool {
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
+
+    fn free_worker(&self) -> Result<OwnedSemaphorePermit, RunFailure> {
+        Arc::clone(&self.workers).try_acquire_owned().map_err(|_| RunFailure {
+            reason: Reason::Busy,
+            message: "every worker is busy".to_owned(),
+            stack: Vec::new(),
+            helper: None,
+        })
+    }
 }
+
+/// More than any test needs.
+pub const WORKERS: u32 = 1_000;
 
 impl Runnable for FakeTool {
     fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
         self.survey.lock().unwrap().clone()
     }
 
+    fn make_room<'r>(
+        &'r self,
+        _: &'r str,
+    ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
+        Box::pin(std::future::ready(self.free_worker().map(Room::new)))
+    }
+
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
+            let worker = request.room.and_then(Room::take::<OwnedSemaphorePermit>);
+            let worker = worker.map_or_else(|| self.free_worker(), Ok);
             let outcome = match &self.does {
+                _ if worker.is_err() => Err(worker.as_ref().unwrap_err().clone()),
                 Does::Returns(value) => Ok(Some(value.clone())),
                 Does::EchoesArguments => Ok(Some(Value::Object(request.arguments.clone()))),
                 Does::Fails(reason, message) => Err(RunFailure {
@@ -395,6 +420,17 @@ impl PassStore for MemoryPasses {
     fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
         self.0.lock().unwrap().insert(tool_id.to_owned(), pass.clone());
         Ok(())
+    }
+
+    fn revise(
+        &self,
+        tool_id: &str,
+        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+    ) -> Result<StoredPass, String> {
+        let mut passes = self.0.lock().unwrap();
+        let revised = change(passes.get(tool_id).cloned());
+        passes.insert(tool_id.to_owned(), revised.clone());
+        Ok(revised)
     }
 
     fn forget(&self, tool_id: &str) -> Result<(), String> {

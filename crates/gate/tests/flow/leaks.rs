@@ -329,7 +329,7 @@ async fn of_a_personal_argument_that_was_read_otherwise_only_the_name_is_told() 
 
 const LEDGER: &str = "/srv/prod/ledger";
 
-/// The same value in a personal field and beside it, or so much in the personal field that it cannot be looked for.
+/// The same value in a personal field and beside it, or beside much else in the personal field.
 fn hiding() -> [Value; 2] {
     let padding = "and so on, ".repeat(250);
     [
@@ -413,11 +413,25 @@ async fn a_thrown_message_brings_nothing_personal_into_the_journal() {
     let mut too_much = of_ann();
     too_much["extra"]["mail"] = json!(format!("{MAIL} {}", "and so on, ".repeat(200)));
     let _ = world.call("say", too_much.clone()).await;
-    assert_eq!(world.journal.last()["message"], "***", "what cannot be looked for may be anywhere");
+    assert_eq!(world.journal.last()["message"], "there is no ***", "beside much else");
     let found = Does::Fails(Reason::BlockedPathMade, "it made ann@example.org");
     let world = debugging(found, &personal);
     let _ = world.call("say", too_much).await;
     assert_eq!(world.journal.last()["message"], "it made ann@example.org", "the gateway's own word");
+}
+
+/// However much a caller puts into a personal field, what the tool says of other things is in the journal.
+#[tokio::test]
+async fn no_caller_hides_what_the_tool_says_behind_a_personal_field() {
+    for arguments in hiding() {
+        let personal = json!({ "x-toolgate-piiFields": ["..mail"] });
+        let world = debugging(Does::Fails(Reason::ToolFailed, "I have paid bob 100"), &personal);
+        let _ = world.call("say", arguments.clone()).await;
+        assert_eq!(world.journal.last()["message"], "I have paid bob 100");
+        let world = debugging(Does::Returns(json!({ "said": "I have paid bob 100" })), &personal);
+        let _ = world.call("say", arguments).await;
+        assert_eq!(world.journal.last()["response"]["output"], json!({ "said": "I have paid bob 100" }));
+    }
 }
 
 /// What a call of `say` ends with, and what its caller reads of the console.

@@ -94,6 +94,62 @@ async fn a_failed_run_takes_the_publication_back() {
     );
 }
 
+/// Somebody takes the tool back while the test run lasts.
+async fn taken_back_during<T>(world: &World, document: &Value, trial: impl Future<Output = T>) -> T {
+    world.journal.hold("call.closed");
+    let id = world.tool(document).spec().id.clone();
+    let person = async {
+        world.journal.is_held().await;
+        world.workshop.unpublish(id.as_str(), world.clock.now()).unwrap();
+        world.journal.let_go();
+    };
+    let (ended, ()) = tokio::join!(trial, person);
+    ended
+}
+
+#[tokio::test]
+async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    assert!(pass(&world, &document).await);
+    publish(&world, &document).unwrap();
+    assert!(pass(&world, &document).await);
+    assert_eq!(state(&world, &document), State::Active, "a test run alone takes nothing back");
+    assert!(taken_back_during(&world, &document, pass(&world, &document)).await);
+    assert_eq!(state(&world, &document), State::Draft);
+}
+
+async fn pass_and_publish(world: &World, document: &Value) -> bool {
+    let candidate = world.workshop.assess(&checked(document)).unwrap();
+    let trial = world.workshop.local_pass_and_publish(&world.gate, &candidate, world.clock.now()).await;
+    trial.unwrap().has_passed()
+}
+
+#[tokio::test]
+async fn a_tool_that_publishes_itself_by_passing_does_not_once_it_was_taken_back() {
+    let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
+    let world = World::new(Does::EchoesArguments, &[]);
+    assert!(pass_and_publish(&world, &first).await);
+    assert!(pass_and_publish(&world, &edited).await);
+    assert_eq!(state(&world, &edited), State::Active);
+    assert!(taken_back_during(&world, &first, pass_and_publish(&world, &first)).await);
+    assert_eq!(state(&world, &first), State::Draft);
+    assert!(pass_and_publish(&world, &edited).await);
+    assert_eq!(state(&world, &edited), State::Draft, "and no later pass brings it back");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_taken_back_during_its_first_test_run_stays_so() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    assert!(taken_back_during(&world, &document, pass_and_publish(&world, &document)).await);
+    assert_eq!(state(&world, &document), State::Draft);
+    assert!(pass_and_publish(&world, &document).await);
+    assert_eq!(state(&world, &document), State::Draft);
+    publish(&world, &document).unwrap();
+    assert_eq!(state(&world, &document), State::Active, "a person can publish it again");
+}
+
 #[tokio::test]
 async fn nobody_is_asked_in_a_test_run() {
     let world = World::new(Does::EchoesArguments, &[]);

@@ -13,7 +13,7 @@ use toolgate_gate::{
 };
 use toolgate_policy::Caller;
 
-use crate::fakes::{Does, Settings, Silence, World, call, document, shown};
+use crate::fakes::{Does, Settings, Silence, WORKERS, World, call, document, shown};
 
 fn required() -> Value {
     json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
@@ -138,6 +138,60 @@ async fn a_busy_gateway_does_not_spend_a_yes_that_was_waited_for() {
     assert_eq!(world.queue.only().state, ApprovalState::Approved);
     assert_eq!(world.fake.runs(), 1, "only the one that was running");
     ended(running).await;
+}
+
+/// The tool's code has not begun, so that nothing has come of the yes.
+#[tokio::test]
+async fn a_yes_is_not_spent_where_no_worker_is_free() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let hi = || call("say", json!({ "text": "hi" }));
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
+    let id = world.queue.only().id;
+    let others = Arc::clone(&world.fake.workers).try_acquire_many_owned(WORKERS).unwrap();
+    let mut answered = hi();
+    answered.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+    for call in [answered.clone(), hi(), answered] {
+        assert_eq!(shown(&world.gate.handle(call).await), "execute.busy: every worker is busy");
+        assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is still there");
+    }
+    assert_eq!(world.fake.runs(), 0);
+    drop(others);
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Released(_)));
+    assert_eq!(world.queue.only().state, ApprovalState::Used);
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)), "and it was good once");
+    assert_eq!(
+        world.fake.workers.available_permits(),
+        WORKERS as usize,
+        "who is asked about holds no worker"
+    );
+    world.assert_paired();
+}
+
+/// Whoever is refused for want of a worker has spent nothing that somebody else could spend again.
+#[tokio::test]
+async fn of_several_calls_and_one_worker_one_spends_the_yes() {
+    let calls = CallLimits { calls: 16, calls_per_caller: 16, ..Settings::default().calls };
+    let world = world(Does::EchoesArguments, calls);
+    let hi = || call("say", json!({ "text": "hi" }));
+    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    let _others = Arc::clone(&world.fake.workers).try_acquire_many_owned(WORKERS - 1).unwrap();
+    let all: Vec<JoinHandle<Outcome>> = (0..16)
+        .map(|_| {
+            let (world, call) = (Arc::clone(&world), hi());
+            tokio::spawn(async move { world.gate.handle(call).await })
+        })
+        .collect();
+    let mut released = 0;
+    for one in all {
+        let outcome = one.await.unwrap();
+        match outcome.reason() {
+            None => released += 1,
+            Some(reason) => assert!(matches!(reason, Reason::Busy | Reason::ApprovalPending), "{outcome:?}"),
+        }
+    }
+    assert_eq!((released, world.fake.runs()), (1, 1));
+    assert_eq!(world.fake.workers.available_permits(), 1, "nobody keeps the worker");
 }
 
 /// A no needs no place to run in. Told that the gateway is busy, an agent would call again and again.

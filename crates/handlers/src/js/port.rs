@@ -4,10 +4,11 @@ use std::{future::Future, pin::Pin, sync::Arc};
 
 use serde_json::{Map, Value};
 use toolgate_gate::{
-    EffectEntry, EffectKind, Handlers, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage,
+    EffectEntry, EffectKind, Handlers, Reason, Refusal, Room, RunFailure, RunReport, RunRequest, RunUsage,
     Runnable, Survey,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_sandbox::Lease;
 use toolgate_spec::model::ToolSpec;
 
 use super::{
@@ -51,10 +52,19 @@ impl Runnable for Prepared {
         self.tool.survey(arguments)
     }
 
+    fn make_room<'r>(
+        &'r self,
+        caller: &'r str,
+    ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
+        Box::pin(async move { self.runner.lease(&self.tool, caller).await.map(Room::new).map_err(failed) })
+    }
+
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         Box::pin(async move {
-            let (secrets, caller) = (self.secrets.as_ref(), request.caller);
-            translate(self.runner.run(&self.tool, request.arguments, request.survey, secrets, caller).await)
+            let RunRequest { arguments, survey, caller, room, .. } = request;
+            let leased = room.and_then(Room::take::<Lease>);
+            let secrets = self.secrets.as_ref();
+            translate(self.runner.run_in(leased, &self.tool, arguments, survey, secrets, caller).await)
         })
     }
 

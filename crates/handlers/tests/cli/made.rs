@@ -361,8 +361,13 @@ fn cancelling_the_call_does_not_keep_it() {
     let tool = world.handlers(Arc::new(Endless)).runnable(world.load(&manifest(ENV)).unwrap());
     let arguments = serde_json::Map::new();
     let survey = tool.survey(&arguments).unwrap();
-    let request =
-        RunRequest { arguments: &arguments, survey: &survey, caller: "tester", purpose: Purpose::Call };
+    let request = RunRequest {
+        arguments: &arguments,
+        survey: &survey,
+        caller: "tester",
+        purpose: Purpose::Call,
+        room: None,
+    };
     runtime().block_on(async {
         let run = tool.run(request);
         let made = async {

@@ -166,7 +166,8 @@ pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
 pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Refusal> {
     let arguments = arguments.as_object().unwrap();
     let survey = tool.survey(arguments)?;
-    let request = RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call };
+    let request =
+        RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call, room: None };
     Ok(runtime().block_on(tool.run(request)))
 }
 

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// A worker that belongs to one call.
+/// A worker that belongs to one call. Dropped before it has run anything, it is as good as before for the next.
 #[derive(Debug)]
 pub struct Lease {
     pool: Pool,
@@ -83,6 +83,14 @@ impl Lease {
         } else {
             drop(worker);
             self.pool.top_up();
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(unused) = self.worker.take() {
+            self.pool.0.put(unused);
         }
     }
 }

@@ -39,6 +39,12 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
         "Alarming texts seen in calls since the start.",
         &plain(alerts),
     );
+    family(
+        "toolgate_observer_panics_total",
+        "counter",
+        "Ends of calls at which an observer panicked, since the start.",
+        &plain(metrics.observer_panics().to_string()),
+    );
     let refused: Vec<(String, String)> = refusals
         .totals()
         .map(|(code, total)| (format!("{{reason=\"{}\"}}", code.code()), total.to_string()))

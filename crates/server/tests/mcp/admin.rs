@@ -181,6 +181,7 @@ async fn the_state_and_the_tools_are_shown() {
     for line in [
         "toolgate_tools 2",
         "toolgate_calls_running 0",
+        "toolgate_observer_panics_total 0",
         "toolgate_calls_total{end=\"released\",code=\"\"} 1",
         "toolgate_calls_total{end=\"failed\",code=\"execute.tool_failed\"} 1",
         "toolgate_calls_total{end=\"refused\",code=\"execute.busy\"} 0",

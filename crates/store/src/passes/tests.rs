@@ -49,3 +49,26 @@ fn the_latest_pass_of_each_tool_is_kept_as_it_was() {
     assert_eq!(state.latest("a"), Ok(None));
     assert_eq!(state.all_passes().unwrap().len(), 1);
 }
+
+/// Whoever changes a record works on the latest one, also where another process wrote it a moment ago.
+#[test]
+fn a_record_is_revised_as_it_stands_by_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state").join("toolgate.db");
+    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+    let (here, elsewhere) = (State::open(&path, limits).unwrap(), State::open(&path, limits).unwrap());
+    let first = StoredPass { is_published: true, ..pass("1", PassOutcome::Passed, json!({})) };
+    let made = here.revise("a", &|latest| {
+        assert_eq!(latest, None);
+        first.clone()
+    });
+    assert_eq!(made.as_ref(), Ok(&first));
+    let taken_back = elsewhere.revise("a", &|latest| StoredPass { is_published: false, ..latest.unwrap() });
+    let second = pass("2", PassOutcome::Passed, json!({}));
+    let kept = here.revise("a", &|latest| {
+        assert_eq!(latest.as_ref(), taken_back.as_ref().ok());
+        StoredPass { is_published: latest.unwrap().is_published, ..second.clone() }
+    });
+    assert_eq!(kept.as_ref(), Ok(&second));
+    assert_eq!(elsewhere.latest("a"), Ok(Some(second)));
+}

@@ -11,12 +11,12 @@ use crate::{
         Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
     },
     call::{
-        execute, prompt, secrets, standing,
+        execute::{self, Place},
+        prompt, secrets, standing,
         stop::{Answered, Stop},
     },
     digest,
     gate::{ClientAnswer, Inner},
-    limiter::Slot,
     ports::{Answer, Ask, Prompt},
     reason::Reason,
     registry::InForce,
@@ -24,7 +24,7 @@ use crate::{
 
 pub enum Consent {
     /// Spent with a place to run in at hand: a yes that finds the gateway busy would have to be asked for again.
-    Approved { spent: Spent, slot: Slot },
+    Approved { spent: Spent, place: Place },
     /// A yes that is remembered.
     Trusted,
 }
@@ -50,12 +50,12 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
         (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
         _ => given_earlier(gate, checked, &binding).await?,
     };
-    let (spent, slot) = match earlier {
+    let (spent, place) = match earlier {
         Some(earlier) => earlier,
         None => open_and_wait(gate, checked, question, now).await?,
     };
     take_effect(gate, checked, trust).await.map_err(|stop| stop.with_answer(&spent))?;
-    Ok(Consent::Approved { spent, slot })
+    Ok(Consent::Approved { spent, place })
 }
 
 async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
@@ -87,25 +87,25 @@ async fn given_earlier(
     gate: &Inner,
     checked: &Checked,
     binding: &Binding,
-) -> Result<Option<(Spent, Slot)>, Stop> {
+) -> Result<Option<(Spent, Place)>, Stop> {
     let (wanted, now) = (binding.clone(), gate.clock.now());
     // Looked at first: a call that is yet to be asked about needs no place to run in.
     if !on_queue(gate, move |queue| queue.is_approved(&wanted, now)).await? {
         return Ok(None);
     }
-    let slot = place_to_run(gate, checked).await?;
+    let place = place_to_run(gate, checked).await?;
     // Another call may have been faster; then this one is asked for like any other.
     let spent = spend(gate, binding, None, gate.clock.now()).await?;
-    Ok(spent.map(|spent| (spent, slot)))
+    Ok(spent.map(|spent| (spent, place)))
 }
 
 /// Taken before an approval is spent, and kept until the run has ended. The last look at the caller, too: a person may have
 /// thought for minutes, and a yes for somebody who is no longer let in runs nothing.
-async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Slot, Stop> {
-    let call = &checked.bound.admitted.call;
-    let slot = execute::enter(gate, call).await?;
-    standing::still_let_in(call).await?;
-    Ok(slot)
+async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Place, Stop> {
+    let admitted = &checked.bound.admitted;
+    let place = execute::make_place(gate, admitted).await?;
+    standing::still_let_in(&admitted.call).await?;
+    Ok(place)
 }
 
 /// The call is made again, and the person behind the client has answered.
@@ -114,7 +114,7 @@ async fn answered(
     checked: &Checked,
     binding: &Binding,
     given: &ClientAnswer,
-) -> Result<(Spent, Slot), Stop> {
+) -> Result<(Spent, Place), Stop> {
     let (known, now) = (given.approval.clone(), gate.clock.now());
     // The question must be the one for this very call before any answer to it counts.
     let approval = on_queue(gate, move |queue| queue.get(&known, now)).await?;
@@ -131,7 +131,7 @@ async fn open_and_wait(
     checked: &Checked,
     question: NewApproval,
     now: SystemTime,
-) -> Result<(Spent, Slot), Stop> {
+) -> Result<(Spent, Place), Stop> {
     let binding = question.binding.clone();
     let call = &checked.bound.admitted.call;
     let settings = checked.bound.admitted.in_force.approvals;
@@ -221,7 +221,7 @@ async fn spend_this(
     checked: &Checked,
     binding: &Binding,
     asked: &Approval,
-) -> Result<(Spent, Slot), Stop> {
+) -> Result<(Spent, Place), Stop> {
     // The answer comes first: a no is told as one, also where the gateway has no place to run in.
     let (known, now) = (asked.id.clone(), gate.clock.now());
     let answered = on_queue(gate, move |queue| queue.get(&known, now)).await?;
@@ -230,11 +230,11 @@ async fn spend_this(
         ApprovalState::Expired => return Err(invalid(&ApprovalError::Expired).with_answer(&answered)),
         state => return Err(invalid(&ApprovalError::NotPending(state)).with_answer(&answered)),
     }
-    let slot = place_to_run(gate, checked).await;
+    let place = place_to_run(gate, checked).await;
     let now = gate.clock.now();
-    let stop = match slot {
-        Ok(slot) => match spend(gate, binding, Some(&asked.id), now).await {
-            Ok(Some(spent)) => return Ok((spent, slot)),
+    let stop = match place {
+        Ok(place) => match spend(gate, binding, Some(&asked.id), now).await {
+            Ok(Some(spent)) => return Ok((spent, place)),
             Ok(None) => invalid(&ApprovalError::NotPending(ApprovalState::Pending)),
             Err(stop) => stop,
         },

@@ -3,6 +3,7 @@
 
 use std::{
     mem,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
@@ -46,14 +47,18 @@ impl Account {
     fn tell(&self, reason: Option<Reason>) {
         self.metrics.ended(reason);
         self.metrics.alerted(self.record.alerts.len());
-        if let Some(observer) = &self.observer {
-            observer.finished(&Finished {
-                record: &self.record,
-                reason,
-                begun: self.begun,
-                duration: self.started.elapsed(),
-                stages: &self.stages,
-            });
+        let Some(observer) = &self.observer else { return };
+        let finished = Finished {
+            record: &self.record,
+            reason,
+            begun: self.begun,
+            duration: self.started.elapsed(),
+            stages: &self.stages,
+        };
+        // The code of whoever embeds the gateway: its panic is no fault of the call or of the journal. The panic hook has told
+        // what it was.
+        if catch_unwind(AssertUnwindSafe(|| observer.finished(&finished))).is_err() {
+            self.metrics.observer_panicked();
         }
     }
 
