@@ -40,6 +40,7 @@ fn main() {
     let (mut gateway, address) = serve(folder.path());
     let (door, counts) = (Arc::new(Door { address, token }), Arc::new(Counts::default()));
     let process = gateway.id();
+    alone(&door);
     let mut threads = Vec::new();
     for number in 0..CLIENTS {
         let (door, counts) = (Arc::clone(&door), Arc::clone(&counts));
@@ -119,6 +120,22 @@ fn serve(folder: &Path) -> (Child, String) {
     // Read on, or the gateway would wait for us.
     thread::spawn(move || lines.for_each(drop));
     (child, address)
+}
+
+/// What a JavaScript tool costs over the door, while nobody else calls.
+fn alone(door: &Door) {
+    let timed = |number: usize| {
+        let begin = Instant::now();
+        let answer = door.call("word_count", &format!("call {number}")).expect("an answer");
+        assert!(answer.contains("\"words\":2"), "{answer}");
+        begin.elapsed().as_micros()
+    };
+    let mut times: Vec<u128> = (0..1_100).map(timed).skip(100).collect();
+    times.sort_unstable();
+    println!(
+        "one call after another, each on a connection of its own: p50 {} µs, p99 {} µs",
+        times[500], times[990]
+    );
 }
 
 /// Calls until the gateway is gone. Every tenth call is given up, before, in the middle or after its end.
