@@ -235,7 +235,7 @@ fn report(folder: &Path, counts: &Counts, [first, middle, last]: [Held; 3]) {
     assert!(open.is_empty());
     let strange: Vec<&String> = ends.keys().filter(|reason| !EXPECTED.contains(&reason.as_str())).collect();
     assert!(strange.is_empty(), "{strange:?}");
-    assert!(released > 0);
+    assert!(released > 0 && killed > 0);
     assert!(died <= killed, "a worker runs one call at a time, and takes no other one with it");
     last.assert_no_more_than(middle);
 }
