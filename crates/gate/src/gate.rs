@@ -120,8 +120,7 @@ impl Gate {
         after: Option<&str>,
         limit: usize,
     ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
-        let live = self.0.live();
-        live.page(after, limit, |tool| live.shows(tool, caller))
+        self.0.live().page(caller, after, limit)
     }
 
     /// The tool of this name, where the caller may know of it.
@@ -160,7 +159,7 @@ impl Gate {
 
     /// All live tools in order, hidden from nobody; for operators.
     pub fn all(&self) -> Vec<Arc<LiveTool>> {
-        self.0.live().page(None, usize::MAX, |_| true).map(|(tools, _)| tools).unwrap_or_default()
+        self.0.live().all().to_vec()
     }
 
     pub fn live_count(&self) -> usize {

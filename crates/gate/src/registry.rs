@@ -1,7 +1,13 @@
 //! Which tools are live? A set that is swapped whole; a call keeps the tool it began with.
 
-use std::{collections::HashMap, sync::Arc};
+mod audience;
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+};
+
+use audience::Audience;
 use toolgate_policy::{Caller, CedarPolicies};
 
 use crate::{
@@ -25,12 +31,15 @@ pub struct LiveSet {
     by_name: HashMap<String, usize>,
     /// The operator's policies, where there are any; swapped together with the tools that they were checked against.
     cedar: Option<Arc<CedarPolicies>>,
+    /// Part of the set, so that another set or other policies know nothing of it.
+    audience: Audience,
 }
 
 impl LiveSet {
     #[must_use]
     pub fn with_policies(mut self, cedar: Option<CedarPolicies>) -> Self {
         self.cedar = cedar.map(Arc::new);
+        self.audience = Audience::default();
         self
     }
 
@@ -83,26 +92,30 @@ impl LiveSet {
         self.tools.is_empty()
     }
 
-    /// At most `limit` tools behind `after` that `wanted` lets through, and the name to go on behind.
+    /// All of them, in order.
+    pub(crate) fn all(&self) -> &[Arc<LiveTool>] {
+        &self.tools
+    }
+
+    /// At most `limit` tools behind `after` that this caller may know of, and the name to go on behind.
     /// `None`: there is no tool `after`.
-    pub fn page(
+    pub(crate) fn page(
         &self,
+        caller: &Caller,
         after: Option<&str>,
         limit: usize,
-        wanted: impl Fn(&LiveTool) -> bool,
     ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
         let start = match after {
             None => 0,
             Some(name) => self.by_name.get(name)? + 1,
         };
-        let mut page = Vec::new();
-        for tool in self.tools.get(start..)?.iter().filter(|tool| wanted(tool)) {
-            if page.len() == limit {
-                let last = page.last().map(|tool: &Arc<LiveTool>| tool.name().to_owned());
-                return Some((page, last));
-            }
-            page.push(Arc::clone(tool));
-        }
-        Some((page, None))
+        let shown = self.audience.shown_to(caller);
+        let judge = |place: usize| self.tools.get(place).map(|tool| self.shows(tool, caller));
+        let (places, has_more) =
+            shown.lock().unwrap_or_else(PoisonError::into_inner).page(start, limit, judge);
+        let page: Vec<Arc<LiveTool>> =
+            places.into_iter().filter_map(|place| self.tools.get(place)).cloned().collect();
+        let last = page.last().filter(|_| has_more).map(|tool| tool.name().to_owned());
+        Some((page, last))
     }
 }

@@ -45,7 +45,7 @@ pub fn run(length: Length) {
             gateway.value(&tools[number % tools.len()]);
         }
         let memory = private_dirty(worker).expect("the worker is still the same");
-        println!("  {:<64} {memory:>8.2} MiB", format!("after {to} calls"));
+        Goal::AtMost(8.0).report(&format!("idle, after {to} calls"), memory, " MiB");
         memory
     };
     let early = after(0, 1_000);

@@ -12,6 +12,7 @@ mod cancel;
 mod disguises;
 mod fakes;
 mod leaks;
+mod listings;
 mod outcomes;
 mod publishing;
 mod swaps;

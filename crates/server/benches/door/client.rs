@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -18,16 +19,17 @@ use tokio::{
 /// A request without its host, ready to be sent.
 pub type Message = Arc<str>;
 
-pub fn call_message(tool: Option<&str>) -> Message {
-    let name = tool.unwrap_or("noop");
-    message("tools/call", Some(name), json!({ "name": name, "arguments": {} }))
+pub fn call_message(token: &str, tool: &str) -> Message {
+    message(token, "tools/call", Some(tool), json!({ "name": tool, "arguments": {} }))
 }
 
-pub fn list_message() -> Message {
-    message("tools/list", None, json!({}))
+/// The page behind the tool of this name.
+pub fn list_message(token: &str, after: Option<&str>) -> Message {
+    let params = after.map_or_else(|| json!({}), |name| json!({ "cursor": URL_SAFE_NO_PAD.encode(name) }));
+    message(token, "tools/list", None, params)
 }
 
-fn message(method: &str, name: Option<&str>, mut params: Value) -> Message {
+fn message(token: &str, method: &str, name: Option<&str>, mut params: Value) -> Message {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "bench", "version": "1" },
@@ -36,7 +38,7 @@ fn message(method: &str, name: Option<&str>, mut params: Value) -> Message {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     let name = name.map(|name| format!("mcp-name: {name}\r\n")).unwrap_or_default();
     format!(
-        "authorization: Bearer tg_bench\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}content-length: {}\r\n\r\n{body}",
+        "authorization: Bearer {token}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}content-length: {}\r\n\r\n{body}",
         body.len()
     )
     .into()

@@ -1,5 +1,6 @@
 //! What does the gateway add to a call? Beside a bare server of the same SDK with the same tool that does nothing, over
-//! loopback, in one process, taking turns. Ours has everything on: the front, a token, six stages, the journal on disk.
+//! loopback, in one process, taking turns. Ours has the front, a token that is looked up in its database, six stages and the
+//! journal on disk. What it costs to run a tool is measured elsewhere: `crates/cli/benches/js`, and over the door by the soak.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -13,21 +14,34 @@ mod bare;
 mod client;
 mod ours;
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
-use client::{Connection, call_message, list_message};
+use client::{Connection, Message, call_message, list_message};
+use ours::{Served, Shown};
 use tokio::runtime::Runtime;
+
+/// Whom to send what.
+type Target = (SocketAddr, Message);
 
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
+    let scale = if quick { 10 } else { 1 };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let bare = runtime.block_on(bare::serve());
-    let few = runtime.block_on(ours::Served::new(10));
-    let many = runtime.block_on(ours::Served::new(10_000));
-    let scale = if quick { 10 } else { 1 };
+    let few = runtime.block_on(Served::new(10, Shown::All));
+    beside_a_bare_server(&runtime, bare, &few, scale);
+    many_tools(&runtime, &few, scale);
+    hidden_tools(&runtime, scale);
+    memory(&runtime, &few, scale);
+}
 
+fn beside_a_bare_server(runtime: &Runtime, bare: SocketAddr, few: &Served, scale: usize) {
     println!("One connection, tools/call, in µs");
-    let calls = [(bare, call_message(None)), (few.address, call_message(Some("noop_0")))];
+    // The bare server looks at no token.
+    let calls = [(bare, call_message(&few.token, "noop")), few.call("noop_0")];
     let times = runtime.block_on(in_turn(&calls, 20_000 / scale));
     print("bare rmcp server", &times[0]);
     print("toolgate", &times[1]);
@@ -35,48 +49,74 @@ fn main() {
     goal("added to the median", added, "ms", Goal::AtMost(0.25));
 
     println!("\n64 connections, calls a second");
-    let rates = rates(&runtime, &calls, Duration::from_secs(10 / scale as u64 + 1));
+    let rates = rates(runtime, &calls, Duration::from_secs(10 / scale as u64 + 1));
     println!("  bare rmcp server  {:>10.0}\n  toolgate          {:>10.0}", rates[0], rates[1]);
     goal("of the bare server's", rates[1] / rates[0], "×", Goal::AtLeast(0.6));
+}
 
-    println!("\n10 tools and 10,000, in µs");
-    for (what, message, last) in [
-        ("a page of 100", list_message(), list_message()),
-        ("a call", call_message(Some("noop_0")), call_message(Some("noop_9999"))),
-    ] {
-        let both = [(few.address, message), (many.address, last)];
-        let times = runtime.block_on(in_turn(&both, 4_000 / scale));
-        print(&format!("{what}, 10"), &times[0]);
-        print(&format!("{what}, 10,000"), &times[1]);
-        if what == "a call" {
-            goal(
-                "10,000 / 10",
-                p50(&times[1]).as_secs_f64() / p50(&times[0]).as_secs_f64(),
-                "×",
-                Goal::AtMost(1.2),
-            );
-        } else {
-            // A page of ten tools is a tenth of a page of a hundred; a tool on a page is what can be compared.
-            let of_ten = p50(&times[0]).as_secs_f64() / 10.0;
-            goal(
-                "10,000 / 10, a tool on the page",
-                p50(&times[1]).as_secs_f64() / 100.0 / of_ten,
-                "×",
-                Goal::AtMost(1.2),
-            );
-        }
+fn many_tools(runtime: &Runtime, few: &Served, scale: usize) {
+    println!("\n10 tools and 10,000, in µs; a page has 10 tools");
+    let many = runtime.block_on(Served::new(10_000, Shown::All));
+    let pages = [few.page(None), many.page(None), many.page(Some("noop_9989"))];
+    let times = runtime.block_on(in_turn(&pages, 4_000 / scale));
+    print("the page of 10", &times[0]);
+    print("the first page of 10,000", &times[1]);
+    print("the last page of 10,000", &times[2]);
+    goal("first page, 10,000 / 10", ratio(&times[1], &times[0]), "×", Goal::AtMost(1.2));
+    goal("last page, 10,000 / 10", ratio(&times[2], &times[0]), "×", Goal::AtMost(1.2));
+    let times = runtime.block_on(in_turn(&[few.call("noop_0"), many.call("noop_9999")], 4_000 / scale));
+    print("a call, 10", &times[0]);
+    print("a call, 10,000", &times[1]);
+    goal("a call, 10,000 / 10", ratio(&times[1], &times[0]), "×", Goal::AtMost(1.2));
+}
+
+fn hidden_tools(runtime: &Runtime, scale: usize) {
+    println!("\n10 tools and 10,000, of which policies show 5, in µs");
+    let few = runtime.block_on(Served::new(10, Shown::Five));
+    let many = runtime.block_on(Served::new(10_000, Shown::Five));
+    let first = runtime.block_on(async {
+        let (address, message) = many.page(None);
+        let mut connection = Connection::open(address).await;
+        let begin = Instant::now();
+        connection.send(&message).await;
+        begin.elapsed()
+    });
+    println!(
+        "  the first page that this caller lists, with every tool asked about {:>10.0}",
+        first.as_secs_f64() * 1e6
+    );
+    let times = runtime.block_on(in_turn(&[few.page(None), many.page(None)], 4_000 / scale));
+    print("5 of 10", &times[0]);
+    print("5 of 10,000", &times[1]);
+    goal("a page, 10,000 / 10", ratio(&times[1], &times[0]), "×", Goal::AtMost(1.2));
+}
+
+fn memory(runtime: &Runtime, few: &Served, scale: usize) {
+    println!("\nResident memory of this process, client and all servers, in MiB");
+    let call = [few.call("noop_0")];
+    let after = |calls: usize, label: &str| {
+        runtime.block_on(in_turn(&call, calls / scale));
+        let memory = resident();
+        println!("  {label:<26} {memory:>8.1}");
+        memory
+    };
+    let early = after(20_000, "after 20,000 more calls");
+    let late = after(180_000, "after 200,000");
+    goal("flat: after 200,000, beside after 20,000", late / early, "×", Goal::AtMost(1.1));
+}
+
+impl Served {
+    fn call(&self, tool: &str) -> Target {
+        (self.address, call_message(&self.token, tool))
     }
 
-    println!("\nResident memory of this process, client and both servers, in MiB");
-    let message = call_message(Some("noop_0"));
-    for (calls, label) in [(20_000, "after 20,000 more calls"), (180_000, "after 200,000")] {
-        runtime.block_on(in_turn(&[(few.address, message.clone())], calls / scale));
-        println!("  {label:<26} {:>8.1}", resident());
+    fn page(&self, after: Option<&str>) -> Target {
+        (self.address, list_message(&self.token, after))
     }
 }
 
 /// Every server in turn, so that a slow moment of the machine hits both.
-async fn in_turn(servers: &[(std::net::SocketAddr, client::Message)], rounds: usize) -> Vec<Vec<Duration>> {
+async fn in_turn(servers: &[Target], rounds: usize) -> Vec<Vec<Duration>> {
     let mut connections = Vec::new();
     for (address, message) in servers {
         connections.push((Connection::open(*address).await, message));
@@ -95,11 +135,7 @@ async fn in_turn(servers: &[(std::net::SocketAddr, client::Message)], rounds: us
 }
 
 /// Two spans each, in the order a b b a.
-fn rates(
-    runtime: &Runtime,
-    servers: &[(std::net::SocketAddr, client::Message); 2],
-    span: Duration,
-) -> [f64; 2] {
+fn rates(runtime: &Runtime, servers: &[Target; 2], span: Duration) -> [f64; 2] {
     let mut counts = [0_u32; 2];
     for at in [0, 1, 1, 0] {
         let (address, message) = &servers[at];
@@ -124,6 +160,10 @@ fn p50(times: &[Duration]) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     sorted[sorted.len() / 2]
+}
+
+fn ratio(ours: &[Duration], theirs: &[Duration]) -> f64 {
+    p50(ours).as_secs_f64() / p50(theirs).as_secs_f64()
 }
 
 #[derive(Clone, Copy)]

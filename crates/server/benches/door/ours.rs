@@ -1,7 +1,7 @@
-//! Toolgate with everything on but the sandbox: its tools do nothing, as the bare server's.
+//! The whole door: front, tokens and approvals in their database, six stages, the journal on disk. Only what runs a tool is
+//! left out, the handlers and their sandbox: these tools do nothing, as the bare server's.
 
 use std::{
-    collections::BTreeSet,
     future::Future,
     net::SocketAddr,
     pin::Pin,
@@ -12,29 +12,36 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate, GateParts, Journal,
-    LiveSet, LiveTool, OnJournalFailure, Refusal, RunReport, RunRequest, RunUsage, Runnable, Shows, Survey,
-    SystemClock,
+    ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate,
+    GateParts, Journal, LiveSet, LiveTool, OnJournalFailure, Refusal, RunReport, RunRequest, RunUsage,
+    Runnable, Shows, Survey, SystemClock,
 };
-use toolgate_policy::{Mask, PolicySet, Wording, rate, resolve};
+use toolgate_policy::{CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
     AuthSettings, Authenticator, ClientAnswers, DoorCode, DoorEvents, Doors, HttpFront, HttpLimits,
     HttpSettings, McpSettings, Readiness, Role, SessionLimits, StateKey, TokenIdentity, TokenVerifier,
     mcp_routes,
 };
 use toolgate_spec::{Format, check_text, digest};
-
-#[path = "../../tests/mcp/fakes.rs"]
-#[expect(dead_code, reason = "only the queue is needed")]
-mod fakes;
+use toolgate_store::{Limits, NewToken, State};
 
 pub struct Served {
     pub address: SocketAddr,
+    pub token: String,
     _folder: tempfile::TempDir,
 }
 
+/// Which tools a caller may know of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shown {
+    /// There are no policies.
+    All,
+    /// Policies hide all but five, spread over the set.
+    Five,
+}
+
 impl Served {
-    pub async fn new(tools: usize) -> Self {
+    pub async fn new(tools: usize, shown: Shown) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = toolgate_audit::Key::open_or_create(&folder.path().join("key")).unwrap();
         let journal = toolgate_audit::Journal::open(
@@ -44,10 +51,11 @@ impl Served {
             Arc::new(SystemTime::now),
         )
         .unwrap();
-        let gate = gate(Files(journal));
-        let set = PolicySet::shipped().unwrap();
-        let (live, _) = LiveSet::new((0..tools).map(|number| tool(number, &set)).collect::<Vec<_>>());
-        gate.replace(live);
+        let limits = Limits { max_pending: 64, max_pending_per_caller: 64 };
+        let state = Arc::new(State::open(&folder.path().join("state/state.db"), limits).unwrap());
+        let token = token(&state);
+        let gate = gate(Files(journal), &state);
+        gate.replace(live_set(tools, shown));
         let front = HttpFront::bind(HttpSettings {
             listen: "127.0.0.1:0".parse().unwrap(),
             public_url: None,
@@ -58,7 +66,7 @@ impl Served {
         .await
         .unwrap();
         let address = front.local_addr();
-        let auth = AuthSettings { tokens: Some(Arc::new(OneToken)), ..AuthSettings::default() };
+        let auth = AuthSettings { tokens: Some(Arc::new(Stored(state))), ..AuthSettings::default() };
         let doors = Doors {
             routes: mcp_routes(&gate, &settings(), CancellationToken::new()),
             authenticator: Arc::new(Authenticator::new(auth).unwrap()),
@@ -67,16 +75,41 @@ impl Served {
             clock: Arc::new(SystemClock),
         };
         tokio::spawn(front.serve(doors, CancellationToken::new()));
-        Self { address, _folder: folder }
+        Self { address, token, _folder: folder }
     }
 }
 
-fn gate(journal: Files) -> Gate {
+fn token(state: &State) -> String {
+    let new = NewToken {
+        name: "bench".to_owned(),
+        subject: "bench".to_owned(),
+        permissions: Vec::new(),
+        role: toolgate_store::Role::Caller,
+        expires: None,
+    };
+    let (_, text) = state.create_token(new, SystemTime::now()).unwrap();
+    text.as_str().to_owned()
+}
+
+fn live_set(count: usize, shown: Shown) -> LiveSet {
+    let set = PolicySet::shipped().unwrap();
+    let category = |number: usize| if number.is_multiple_of(count / 5) { "open" } else { "closed" };
+    let tools: Vec<Arc<LiveTool>> = (0..count).map(|number| tool(number, category(number), &set)).collect();
+    let cedar = (shown == Shown::Five).then(|| {
+        // It speaks about every tool, so that each has to be asked about.
+        let rule = "permit(principal, action, resource) when { resource.category == \"open\" };";
+        let sources = [("bench.cedar".to_owned(), rule.to_owned())];
+        CedarPolicies::new(&sources, tools.iter().map(|tool| tool.for_policies())).unwrap()
+    });
+    LiveSet::new(tools).0.with_policies(cedar)
+}
+
+fn gate(journal: Files, state: &Arc<State>) -> Gate {
     Gate::new(GateParts {
         journal: Arc::new(journal),
         on_journal_failure: OnJournalFailure::Refuse,
         shows: Shows::Digests,
-        queue: Arc::<fakes::MemoryQueue>::default(),
+        queue: Arc::clone(state) as Arc<dyn ApprovalQueue>,
         approvals: ApprovalSettings {
             default: ApprovalDefault::Never,
             client_may_answer: true,
@@ -98,7 +131,7 @@ fn gate(journal: Files) -> Gate {
 
 fn settings() -> McpSettings {
     McpSettings {
-        page_size: 100,
+        page_size: 10,
         answers: ClientAnswers::Taken,
         state_key: StateKey([1; 32]),
         message_bytes: 1 << 20,
@@ -111,10 +144,10 @@ fn settings() -> McpSettings {
     }
 }
 
-fn tool(number: usize, set: &PolicySet) -> Arc<LiveTool> {
+fn tool(number: usize, category: &str, set: &PolicySet) -> Arc<LiveTool> {
     let document = json!({
-        "name": format!("noop_{number}"), "description": "Does nothing. Returns a text.", "codeType": "Javascript",
-        "code": "return 'done'", "x-toolgate-classification": "read",
+        "name": format!("noop_{number}"), "description": "Does nothing. Returns a text.", "category": category,
+        "codeType": "Javascript", "code": "return 'done'", "x-toolgate-classification": "read",
     });
     let check = check_text(&document.to_string(), Format::Json).tools.remove(0);
     let spec = Arc::new(check.spec.clone().unwrap());
@@ -162,21 +195,23 @@ impl Journal for Files {
     }
 }
 
-struct OneToken;
+/// As the binary has it.
+struct Stored(Arc<State>);
 
-impl TokenVerifier for OneToken {
-    fn verify(&self, _: &str, _: SystemTime) -> Result<Option<TokenIdentity>, String> {
-        Ok(Some(TokenIdentity {
-            id: "bench".to_owned(),
-            subject: "bench".to_owned(),
-            permissions: BTreeSet::new(),
+impl TokenVerifier for Stored {
+    fn verify(&self, presented: &str, now: SystemTime) -> Result<Option<TokenIdentity>, String> {
+        let found = self.0.verify_token(presented, now).map_err(|error| error.to_string())?;
+        Ok(found.map(|token| TokenIdentity {
+            id: token.id,
+            subject: token.subject,
+            permissions: token.permissions.into_iter().collect(),
             role: Role::Caller,
             expires: None,
         }))
     }
 
-    fn is_good(&self, _: &str, _: SystemTime) -> Result<bool, String> {
-        Ok(true)
+    fn is_good(&self, id: &str, now: SystemTime) -> Result<bool, String> {
+        self.0.is_token_good(id, now).map_err(|error| error.to_string())
     }
 }
 

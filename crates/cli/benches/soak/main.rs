@@ -1,0 +1,266 @@
+//! Does the gateway hold under load while its workers are killed, clients hang up, files change and it is stopped? `-- --seconds 600` for long.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a bench prints, and fails loudly"
+)]
+
+mod door;
+mod edits;
+mod held;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use door::Door;
+use edits::Edits;
+use held::Held;
+use serde_json::Value;
+
+fn main() {
+    let seconds = std::env::args().skip_while(|argument| argument != "--seconds").nth(1);
+    let span = Duration::from_secs(seconds.and_then(|text| text.parse().ok()).unwrap_or(30));
+    let folder = tempfile::tempdir().unwrap();
+    let (mut edits, token) = prepare(folder.path());
+    let (mut gateway, address) = serve(folder.path());
+    let (door, counts) = (Arc::new(Door { address, token }), Arc::new(Counts::default()));
+    let process = gateway.id();
+    alone(&door);
+    let mut threads = Vec::new();
+    for number in 0..CLIENTS {
+        let (door, counts) = (Arc::clone(&door), Arc::clone(&counts));
+        threads.push(thread::spawn(move || client(number, &door, &counts)));
+    }
+    let begin = Instant::now();
+    let first = Held::by(process);
+    let killing = thread::spawn({
+        let counts = Arc::clone(&counts);
+        move || kill_workers(process, &counts)
+    });
+    let mut middle = None;
+    while begin.elapsed() < span {
+        edits.next(&door);
+        thread::sleep(Duration::from_millis(200));
+        if middle.is_none() && begin.elapsed() >= span / 2 {
+            middle = Some(Held::by(process));
+        }
+    }
+    let last = Held::by(process);
+    // Before the signal and with the clients still calling: the stop must close what it finds open.
+    counts.is_stopping.store(true, Ordering::SeqCst);
+    killing.join().expect("the killing ends well");
+    Command::new("kill").args(["-TERM", &process.to_string()]).status().unwrap();
+    assert!(gateway.wait().unwrap().success(), "the gateway stops in good order");
+    for client in threads {
+        client.join().expect("a client ends well");
+    }
+    println!("soak of {} s with {CLIENTS} clients", span.as_secs());
+    edits.report();
+    report(folder.path(), &counts, [first, middle.unwrap_or(first), last]);
+}
+
+#[derive(Default)]
+struct Counts {
+    released: AtomicU64,
+    busy: AtomicU64,
+    /// Calls that a killed worker took with it.
+    died: AtomicU64,
+    hung_up: AtomicU64,
+    killed: AtomicU64,
+    is_stopping: AtomicBool,
+}
+
+impl Counts {
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
+    }
+}
+
+fn prepare(folder: &Path) -> (Edits, String) {
+    toolgate(folder, &["init", ".", "--preset", "none"]);
+    let edits = Edits::new(folder);
+    toolgate(folder, &["publish"]);
+    (edits, toolgate(folder, &["token", "create", "soak"]).trim().to_owned())
+}
+
+fn toolgate(folder: &Path, arguments: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_toolgate")).args(arguments).current_dir(folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+fn serve(folder: &Path) -> (Child, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.contains("serving MCP at")).expect("it serves");
+    let address = line.split("http://").nth(1).unwrap().trim_end_matches("/mcp").to_owned();
+    // Read on, or the gateway would wait for us.
+    thread::spawn(move || lines.for_each(drop));
+    (child, address)
+}
+
+/// What a JavaScript tool costs over the door, while nobody else calls.
+fn alone(door: &Door) {
+    let timed = |number: usize| {
+        let begin = Instant::now();
+        let answer = door.call("word_count", &format!("call {number}")).expect("an answer");
+        assert!(answer.contains("\"words\":2"), "{answer}");
+        begin.elapsed().as_micros()
+    };
+    let mut times: Vec<u128> = (0..1_100).map(timed).skip(100).collect();
+    times.sort_unstable();
+    println!(
+        "one call after another, each on a connection of its own: p50 {} µs, p99 {} µs",
+        times[500], times[990]
+    );
+}
+
+/// Calls until the gateway is gone. Every tenth call is given up, before, in the middle or after its end.
+fn client(number: usize, door: &Door, counts: &Counts) {
+    let mut round = number;
+    loop {
+        round += 1;
+        let text = format!("call {round}");
+        let answer = if round.is_multiple_of(10) {
+            door.begin("word_count", &text).map(|stream| {
+                thread::sleep(Duration::from_millis(random(21) as u64));
+                drop(stream);
+                None
+            })
+        } else {
+            door.call("word_count", &text).map(Some)
+        };
+        match answer {
+            // Answered, refused or cut: the journal says whether that was in order.
+            Ok(_) if counts.is_stopping() => {}
+            Err(_) if counts.is_stopping() => return,
+            Ok(None) => count(&counts.hung_up),
+            Ok(Some(answer)) => judge(&answer, counts),
+            Err(error) => panic!("no answer: {error}"),
+        }
+    }
+}
+
+/// Nothing but a killed worker keeps a call from its answer, whatever is edited meanwhile.
+fn judge(answer: &str, counts: &Counts) {
+    // The journal tells why the gateway could not: the worker was killed while it started.
+    let has_died =
+        answer.contains("execute.worker_died") || answer.contains("the gateway could not carry out");
+    if answer.contains("\"words\":2") {
+        count(&counts.released);
+    } else if has_died {
+        count(&counts.died);
+    } else {
+        assert!(answer.contains("execute.busy"), "{answer}");
+        count(&counts.busy);
+    }
+}
+
+/// Any of them, idle, starting or in the middle of a call.
+fn kill_workers(gateway: u32, counts: &Counts) {
+    while !counts.is_stopping() {
+        let all: Vec<u32> = held::children(gateway).into_iter().collect();
+        if !all.is_empty() {
+            let worker = all[random(all.len())].to_string();
+            // Another one may have taken its place already.
+            if Command::new("kill").args(["-KILL", &worker]).stderr(Stdio::null()).status().unwrap().success()
+            {
+                count(&counts.killed);
+            }
+        }
+        thread::sleep(Duration::from_millis(100 + random(800) as u64));
+    }
+}
+
+fn count(number: &AtomicU64) {
+    number.fetch_add(1, Ordering::Relaxed);
+}
+
+fn random(below: usize) -> usize {
+    usize::try_from(RandomState::new().build_hasher().finish() % below as u64).unwrap()
+}
+
+fn report(folder: &Path, counts: &Counts, [first, middle, last]: [Held; 3]) {
+    let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let (released, died, killed) = (of(&counts.released), of(&counts.died), of(&counts.killed));
+    println!(
+        "  released {released}, failed by a killed worker {died}, busy {}, given up {}, workers killed {killed}",
+        of(&counts.busy),
+        of(&counts.hung_up)
+    );
+    println!("  at the start {first}\n  half-way     {middle}\n  in the end   {last}");
+    let (mut open, mut ends) = (BTreeSet::new(), BTreeMap::<String, u64>::new());
+    let (mut opened, mut closed) = (0_u64, 0_u64);
+    for entry in journal(folder) {
+        let id = entry["callId"].as_str().map(str::to_owned);
+        match (entry["kind"].as_str(), id) {
+            (Some("call.opened"), Some(id)) => {
+                opened += 1;
+                assert!(open.insert(id), "opened twice");
+            }
+            (Some("call.closed"), Some(id)) => {
+                closed += 1;
+                assert!(open.remove(&id), "closed and not open: {id}");
+                let reason = entry["reason"].as_str().unwrap_or("released");
+                *ends.entry(reason.to_owned()).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+    println!("  calls opened {opened}, closed {closed}, without a pair {}: {ends:?}", open.len());
+    println!("  {}", toolgate(folder, &["audit", "verify"]).lines().next().unwrap_or_default());
+    assert!(open.is_empty());
+    let strange: Vec<&String> = ends.keys().filter(|reason| !EXPECTED.contains(&reason.as_str())).collect();
+    assert!(strange.is_empty(), "{strange:?}");
+    assert!(released > 0 && killed > 0);
+    assert!(died <= killed, "a worker runs one call at a time, and takes no other one with it");
+    last.assert_no_more_than(middle);
+}
+
+/// One after the other: ten minutes of them do not fit into memory.
+fn journal(folder: &Path) -> impl Iterator<Item = Value> {
+    let mut files: Vec<_> =
+        fs::read_dir(folder.join(".toolgate/journal")).unwrap().flatten().map(|one| one.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    let lines = files.into_iter().flat_map(|file| BufReader::new(fs::File::open(file).unwrap()).lines());
+    lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["entry"].take())
+}
+
+const CLIENTS: usize = 8;
+
+/// How calls end here: by themselves, by what is done to workers, clients and gateway, or as an edit wants it.
+const EXPECTED: [&str; 9] = [
+    "released",
+    "execute.busy",
+    "execute.cancelled",
+    "execute.worker_died",
+    "execute.worker_unavailable",
+    "admit.shutting_down",
+    "admit.unknown_tool",
+    "bind.too_large",
+    "decide.policy_forbids",
+];
