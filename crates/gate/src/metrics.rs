@@ -11,6 +11,7 @@ pub struct Metrics {
     pub(crate) running: AtomicI64,
     released: AtomicU64,
     alerts: AtomicU64,
+    escape_attempts: AtomicU64,
     secrets: [AtomicU64; TIERS.len()],
     ends: Ends,
 }
@@ -42,6 +43,16 @@ impl Metrics {
     /// Alarming texts seen in arguments and results since the start.
     pub fn alerts(&self) -> u64 {
         self.alerts.load(Ordering::Relaxed)
+    }
+
+    /// Said by whoever looks after the workers; no call need have been running.
+    pub fn escape_attempted(&self) {
+        self.escape_attempts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Workers that were killed for a forbidden system call since the start.
+    pub fn escape_attempts(&self) -> u64 {
+        self.escape_attempts.load(Ordering::Relaxed)
     }
 
     pub(crate) fn found_secrets(&self, findings: &[Finding]) {

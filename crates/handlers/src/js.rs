@@ -99,6 +99,11 @@ impl JsRunner {
         Self { pool, egress, detector }
     }
 
+    /// Ends the workers that no call has, and returns when whoever watches them knows how they ended.
+    pub fn retire_idle(&self) {
+        self.pool.retire_idle();
+    }
+
     /// One call. Dropping the future kills the worker.
     pub async fn run(
         &self,
@@ -123,6 +128,7 @@ impl JsRunner {
             Ok(lease) => lease,
             Err(failure) => return JsReport::without_a_run(Failure::from(failure)),
         };
+        let worker = lease.worker();
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
         let none = CallGrants::default();
         let granted = survey.grants.get::<CallGrants>().unwrap_or(&none);
@@ -137,7 +143,9 @@ impl JsRunner {
         let effects = CallEffects::new(scope, &bound.sent, time);
         let mut running = Running { effects, mask: &bound.mask, left: &survey.left };
         let outcome = lease.run(&tool.load, run, &mut running.effects).await;
-        report::make(outcome, running.effects.take_records(), &bound.mask, tool)
+        let report = report::make(outcome, running.effects.take_records(), &bound.mask, tool);
+        // Also of a call whose worker died: an alarm names the worker alone.
+        JsReport { worker, ..report }
     }
 }
 

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+pub use launch::{OnEnd, WorkerEnd};
 pub use lease::Lease;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -121,9 +122,14 @@ struct Inner {
 }
 
 impl Pool {
-    /// Starts nothing yet; [`Pool::warm`] does.
+    /// Starts nothing yet; [`Pool::warm`] does. Nobody is told how workers end.
     pub fn new(config: PoolConfig) -> std::io::Result<Self> {
-        let launcher = Launcher::start(&config)?;
+        Self::watched(config, Arc::new(|_: &WorkerEnd| ()))
+    }
+
+    /// As `new`, with somebody who is told of every worker that ends: of one that no call has within seconds.
+    pub fn watched(config: PoolConfig, on_end: OnEnd) -> std::io::Result<Self> {
+        let launcher = Launcher::start(&config, on_end)?;
         let free = Arc::new(Semaphore::new(config.workers));
         Ok(Self(Arc::new(Inner { config, launcher, free, idle: Mutex::new(VecDeque::new()) })))
     }
@@ -148,6 +154,13 @@ impl Pool {
         };
         self.top_up();
         Ok(Lease::new(self.clone(), worker, permit, key))
+    }
+
+    /// Ends the workers that no call has. What they died of, should one be dead already, is told before this returns.
+    pub fn retire_idle(&self) {
+        let idle: Vec<Worker> = self.0.idle().drain(..).collect();
+        drop(idle);
+        self.0.launcher.settle();
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit, RunFailure> {

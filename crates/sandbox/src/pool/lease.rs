@@ -47,6 +47,11 @@ impl Lease {
         self.strength
     }
 
+    /// Which worker it is: calls with the same number share a process.
+    pub fn worker(&self) -> Option<u64> {
+        self.worker.as_ref().map(Worker::number)
+    }
+
     /// Runs the call. Dropping the future kills the worker.
     pub async fn run(
         mut self,

@@ -39,6 +39,13 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
         "Alarming texts seen in calls since the start.",
         &plain(alerts),
     );
+    let escape_attempts = metrics.escape_attempts().to_string();
+    family(
+        "toolgate_worker_escape_attempts_total",
+        "counter",
+        "Workers that were killed for a forbidden system call since the start.",
+        &plain(escape_attempts),
+    );
     let refused: Vec<(String, String)> = refusals
         .totals()
         .map(|(code, total)| (format!("{{reason=\"{}\"}}", code.code()), total.to_string()))
