@@ -43,7 +43,7 @@ pub struct PoolConfig {
     pub required: Required,
     /// May workers enter namespaces? See [`crate::Namespaces`].
     pub namespaces: crate::Namespaces,
-    /// Processor time of a worker's whole life.
+    /// Processor time of a worker's whole life. It is replaced when its calls have taken half as long.
     pub cpu_seconds: u64,
 }
 

@@ -66,6 +66,24 @@ fn a_worker_is_replaced_after_its_calls() {
     assert_eq!(distinct.len(), 3, "{workers:?}");
 }
 
+/// The kernel would kill whichever call is in it when the time of its whole life is over.
+#[test]
+fn a_worker_is_replaced_long_before_its_processor_time_is_used_up() {
+    let gateway = Gateway::with(|config| {
+        config.workers = 1;
+        config.spares = 0;
+        config.cpu_seconds = 4;
+    });
+    let slow = gateway
+        .tool(&document("await new Promise((r) => setTimeout(r, 2100)); return 1"))
+        .with_limits(|limits| limits.timeout_ms = 60_000);
+    let first = gateway.run(&slow, &json!({}), &NoSecrets);
+    assert_eq!(returned(&first), &json!(1));
+    let second = gateway.body("return 2");
+    assert_eq!(returned(&second), &json!(2));
+    assert_ne!(first.worker, second.worker);
+}
+
 #[test]
 fn a_worker_that_died_while_idle_costs_no_call() {
     let folder = tempfile::tempdir().unwrap();

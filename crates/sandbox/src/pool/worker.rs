@@ -28,6 +28,7 @@ pub struct Worker {
     filled: usize,
     strength: Strength,
     key: Option<Tenant>,
+    busy: Duration,
 }
 
 /// What came instead of a frame.
@@ -44,7 +45,8 @@ impl Worker {
         let (process, socket) = launcher.launch().await.map_err(unavailable)?;
         let socket = UnixStream::from_std(socket).map_err(unavailable)?;
         let (buffer, strength) = (vec![0; USUAL_FRAME], Strength::NONE);
-        let mut worker = Self { process, socket, buffer, filled: 0, strength, key: None };
+        let mut worker =
+            Self { process, socket, buffer, filled: 0, strength, key: None, busy: Duration::ZERO };
         let start =
             Start { cpu_seconds: config.cpu_seconds, namespaces: config.namespaces == Namespaces::Enter };
         let told = worker.send(&ToWorker::Start(start)).await;
@@ -86,6 +88,17 @@ impl Worker {
 
     pub fn calls(&self) -> u32 {
         self.process.calls()
+    }
+
+    /// Counts how long a call took, by our clock. It cannot have used much more processor time than that: of a worker's
+    /// two threads one only ticks.
+    pub fn count_time(&mut self, taken: Duration) {
+        self.busy = self.busy.saturating_add(taken);
+    }
+
+    /// The time of all its calls.
+    pub fn busy(&self) -> Duration {
+        self.busy
     }
 
     /// Nothing but the answer to the last frame may have come, not even the end.
