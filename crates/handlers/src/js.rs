@@ -20,7 +20,7 @@ pub use secrets::{EnvironmentSecrets, SecretSource};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, Rules};
 use toolgate_gate::{LeftEffects, Refusal, Survey};
-use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Pool, Tenant,
     wire::{Load, Run, RunLimits},
@@ -49,6 +49,7 @@ pub struct JsRunner {
 #[derive(Clone, Debug)]
 pub struct JsTool {
     load: Arc<Load>,
+    identity: [u8; 32],
     spec: Arc<ToolSpec>,
     limits: RunLimits,
     rules: Arc<Rules>,
@@ -70,6 +71,7 @@ impl JsTool {
         let load =
             Load { key: source::key(&wrapped.text, &names, bits), grants: bits, names, source: wrapped.text };
         Some(Self {
+            identity: source::identity(&spec, &load.key, &policy_digest(policy)),
             load: Arc::new(load),
             limits: limits(policy),
             rules: Arc::new(rules),
@@ -123,7 +125,7 @@ impl JsRunner {
             seed: source::seed(),
             arguments: Value::Object(bound.values).to_string(),
         };
-        let tenant = Tenant { caller: caller.to_owned(), tool: tool.load.key };
+        let tenant = Tenant { caller: caller.to_owned(), tool: tool.identity };
         let lease = match self.pool.lease(&tenant).await {
             Ok(lease) => lease,
             Err(failure) => return JsReport::without_a_run(Failure::from(failure)),

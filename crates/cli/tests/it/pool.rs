@@ -55,6 +55,40 @@ fn isolation_says_who_may_share_a_worker() {
     }
 }
 
+/// Equal code does not make one tool of two: the other one has secrets and grants of its own.
+#[test]
+fn tools_with_equal_code_do_not_share_a_worker_of_a_tool() {
+    let one = json!({
+        "name": "one", "description": "A tool under test.", "codeType": "Javascript", "params": [],
+        "code": "return 1", "staticVariables": [{ "KEY": "first" }],
+        "sandboxOverrides": {
+            "networkMode": "allowlist", "hostsAllow": ["a.example.com"],
+            "fileRead": true, "fsBasePath": "$WORKSPACE/sub",
+        },
+    });
+    for (pointer, value) in [
+        ("/name", "two"),
+        ("/staticVariables/0/KEY", "second"),
+        ("/sandboxOverrides/hostsAllow/0", "b.example.com"),
+        ("/sandboxOverrides/fsBasePath", "$WORKSPACE"),
+    ] {
+        let gateway = Gateway::with(|config| {
+            config.isolation = Isolation::PerTool;
+            config.workers = 1;
+            config.spares = 0;
+        });
+        let mut other = one.clone();
+        *other.pointer_mut(pointer).unwrap() = json!(value);
+        let [first, again, second] = [&one, &one, &other].map(|document| {
+            let report = gateway.run(&gateway.tool(document), &json!({}), &NoSecrets);
+            assert_eq!(returned(&report), &json!(1));
+            report.worker
+        });
+        assert_eq!(first, again, "{pointer}");
+        assert_ne!(first, second, "{pointer}");
+    }
+}
+
 #[test]
 fn a_worker_is_replaced_after_its_calls() {
     let gateway = Gateway::with(|config| {
