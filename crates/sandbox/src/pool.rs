@@ -175,7 +175,9 @@ impl Pool {
 
     /// Starts spares in the background, so that the next call finds one.
     fn top_up(&self) {
-        let fresh = self.0.idle().iter().filter(|worker| worker.is_fresh()).count();
+        // One that died meanwhile is no spare.
+        let is_spare = |worker: &&Worker| worker.is_fresh() && worker.is_silent();
+        let fresh = self.0.idle().iter().filter(is_spare).count();
         let missing = self.0.config.spares.saturating_sub(fresh + self.0.launcher.starting());
         for _ in 0..missing {
             let inner = Arc::clone(&self.0);

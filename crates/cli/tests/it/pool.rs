@@ -173,6 +173,53 @@ fn kill_and_wait(pid: &str) {
     panic!("{pid} lives");
 }
 
+/// The spare ends while the call runs, so that there is none when the call's own worker is gone.
+#[test]
+fn a_lost_worker_is_replaced_before_the_next_call_asks() {
+    let ready = ready_in_octal();
+    for (what, last_act, timeout_ms, expected) in [
+        ("dies", "exit 3", 60_000, FailureCode::WorkerDied),
+        (
+            "says nonsense",
+            "printf '\\000\\000\\000\\000\\143' >&0; sleep 60",
+            60_000,
+            FailureCode::WorkerMisbehaved,
+        ),
+        ("is killed", "sleep 60", 5_000, FailureCode::Timeout),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = write_script(
+            folder.path(),
+            &format!(
+                "cd '{place}'\n\
+                 if mkdir first 2>/dev/null; then\n\
+                 printf '{ready}' >&0; dd bs=1 count=20 of=/dev/null 2>/dev/null <&0\n\
+                 until [ -s second ] && ! kill -0 \"$(cat second)\"; do sleep 0.05; done\n\
+                 {last_act}\nexit\nfi\n\
+                 if mkdir spare 2>/dev/null; then echo $$ > second; exit; fi\n\
+                 : > third\n\
+                 {becomes_a_worker}",
+                place = folder.path().display(),
+                becomes_a_worker = becomes_a_worker(folder.path()),
+            ),
+        );
+        let gateway = Gateway::with(|config| {
+            config.program = program;
+            config.workers = 1;
+            config.spares = 1;
+        });
+        let tool = gateway.tool(&document("return 1")).with_limits(|limits| limits.timeout_ms = timeout_ms);
+        assert_eq!(code(&gateway.run(&tool, &json!({}), &NoSecrets)), expected, "{what}");
+        let third = folder.path().join("third");
+        let is_started = (0..2_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            third.exists()
+        });
+        assert!(is_started, "{what}: no worker was started");
+        gateway.still_serves();
+    }
+}
+
 #[test]
 fn a_worker_whose_memory_was_full_is_replaced() {
     let gateway = Gateway::with(|config| {

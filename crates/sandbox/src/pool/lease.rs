@@ -69,14 +69,24 @@ impl Lease {
         let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
         let outcome = timeout_at(deadline + GRACE, exchange).await;
         match outcome {
-            Err(_) => Ok(killed_report(self.strength, number)),
+            Err(_) => {
+                self.replace(worker);
+                Ok(killed_report(self.strength, number))
+            }
             Ok(Ok(done)) => {
                 worker.count_time(begun.elapsed());
                 self.give_back(worker, &done.ending);
                 Ok(Report { done, strength: self.strength, killed: false, worker: number })
             }
-            Ok(Err(Lost::Ended)) => Err(RunFailure::Died(worker.bury().await)),
-            Ok(Err(Lost::Nonsense(what))) => Err(RunFailure::Nonsense(what)),
+            Ok(Err(Lost::Ended)) => {
+                let death = worker.bury().await;
+                self.pool.top_up();
+                Err(RunFailure::Died(death))
+            }
+            Ok(Err(Lost::Nonsense(what))) => {
+                self.replace(worker);
+                Err(RunFailure::Nonsense(what))
+            }
         }
     }
 
@@ -91,9 +101,14 @@ impl Lease {
         if behaved && is_young && is_rested {
             self.pool.0.put(worker);
         } else {
-            drop(worker);
-            self.pool.top_up();
+            self.replace(worker);
         }
+    }
+
+    /// Kills it, and sees to it that the next call need not wait for another.
+    fn replace(&self, worker: Worker) {
+        drop(worker);
+        self.pool.top_up();
     }
 }
 
