@@ -188,7 +188,7 @@ const AUDIT: &[Key] = &[
 ];
 
 const WEBHOOK: &[Key] = &[
-    text("url", Shape::KeySetUrl, Required, "Gets a POST with JSON for each call that raised an alert."),
+    text("url", Shape::KeySetUrl, Required, "Gets a POST with JSON for each alert."),
     text("token_env", Shape::EnvName, Null, "The environment variable with a token to send along."),
 ];
 

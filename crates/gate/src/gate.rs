@@ -201,7 +201,7 @@ impl Gate {
         self.0.open_calls.seal();
     }
 
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &Arc<Metrics> {
         &self.0.metrics
     }
 

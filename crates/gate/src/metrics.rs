@@ -12,6 +12,7 @@ pub struct Metrics {
     released: AtomicU64,
     alerts: AtomicU64,
     observer_panics: AtomicU64,
+    escape_attempts: AtomicU64,
     secrets: [AtomicU64; TIERS.len()],
     ends: Ends,
 }
@@ -52,6 +53,16 @@ impl Metrics {
     /// Calls of whose end the observer could not be told since the start, for it panicked.
     pub fn observer_panics(&self) -> u64 {
         self.observer_panics.load(Ordering::Relaxed)
+    }
+
+    /// Said by whoever looks after the workers; no call need have been running.
+    pub fn escape_attempted(&self) {
+        self.escape_attempts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Workers that were killed for a forbidden system call since the start.
+    pub fn escape_attempts(&self) -> u64 {
+        self.escape_attempts.load(Ordering::Relaxed)
     }
 
     pub(crate) fn found_secrets(&self, findings: &[Finding]) {

@@ -20,7 +20,7 @@ pub use secrets::{EnvironmentSecrets, SecretSource};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, Rules};
 use toolgate_gate::{LeftEffects, Refusal, Survey};
-use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
     wire::{Load, Run, RunLimits},
@@ -49,6 +49,7 @@ pub struct JsRunner {
 #[derive(Clone, Debug)]
 pub struct JsTool {
     load: Arc<Load>,
+    identity: [u8; 32],
     spec: Arc<ToolSpec>,
     limits: RunLimits,
     rules: Arc<Rules>,
@@ -70,6 +71,7 @@ impl JsTool {
         let load =
             Load { key: source::key(&wrapped.text, &names, bits), grants: bits, names, source: wrapped.text };
         Some(Self {
+            identity: source::identity(&spec, &load.key, &policy_digest(policy)),
             load: Arc::new(load),
             limits: limits(policy),
             rules: Arc::new(rules),
@@ -101,8 +103,13 @@ impl JsRunner {
 
     /// A worker for one call of the tool, to be run in.
     pub async fn lease(&self, tool: &JsTool, caller: &str) -> Result<Lease, Failure> {
-        let tenant = Tenant { caller: caller.to_owned(), tool: tool.load.key };
+        let tenant = Tenant { caller: caller.to_owned(), tool: tool.identity };
         self.pool.lease(&tenant).await.map_err(Failure::from)
+    }
+
+    /// Ends the workers that no call has, and returns when whoever watches them knows how they ended.
+    pub fn retire_idle(&self) {
+        self.pool.retire_idle();
     }
 
     /// One call. Dropping the future kills the worker.
@@ -145,6 +152,7 @@ impl JsRunner {
             Ok(lease) => lease,
             Err(failure) => return JsReport::without_a_run(failure),
         };
+        let worker = lease.worker();
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
         let none = CallGrants::default();
         let granted = survey.grants.get::<CallGrants>().unwrap_or(&none);
@@ -159,7 +167,9 @@ impl JsRunner {
         let effects = CallEffects::new(scope, &bound.sent, time);
         let mut running = Running { effects, mask: &bound.mask, left: &survey.left };
         let outcome = lease.run(&tool.load, run, &mut running.effects).await;
-        report::make(outcome, running.effects.take_records(), &bound.mask, tool)
+        let report = report::make(outcome, running.effects.take_records(), &bound.mask, tool);
+        // Also of a call whose worker died: an alarm names the worker alone.
+        JsReport { worker, ..report }
     }
 }
 

@@ -18,7 +18,7 @@ use toolgate_gate::{Finished, Observer};
 
 use crate::{OpenError, journal::FileJournal};
 
-/// Posts what calls alert to, and passes every call on to the next observer.
+/// Posts what calls and workers alert to, and passes every call on to the next observer.
 pub struct Alerts {
     open: Arc<Open>,
     task: JoinHandle<()>,
@@ -51,6 +51,15 @@ impl Alerts {
         let open = Arc::new(Open { waiting: Mutex::default(), came: Notify::new(), journal });
         let task = tokio::spawn(post_all(target, egress.clone(), Arc::clone(&open)));
         Ok(Self { open, task, next })
+    }
+
+    /// For an alert that belongs to no call; `entry` is what the journal has of it.
+    pub fn raise(&self, entry: &Value) {
+        let mut alert = entry.clone();
+        if let Some(fields) = alert.as_object_mut() {
+            fields.insert("timestampMs".to_owned(), milliseconds(SystemTime::now()).into());
+        }
+        self.open.add(alert);
     }
 
     /// Waits for the webhook to take what there is, but not for long.
@@ -210,7 +219,9 @@ async fn post(target: &Target, egress: &Egress, alert: &Value) -> Result<(), Str
 
 /// What did not arrive is written down, for somebody relies on being told.
 fn not_delivered(journal: &FileJournal, alert: &Value, why: &str) {
-    let record = json!({ "kind": "alert.not_delivered", "callId": alert.get("callId"), "message": why });
+    // One that belongs to no call is known by its worker.
+    let (call, worker) = (alert.get("callId"), alert.get("worker"));
+    let record = json!({ "kind": "alert.not_delivered", "callId": call, "worker": worker, "message": why });
     // A journal that cannot be written makes the gateway unready by itself; there is nobody else to tell.
     let _ = journal.files.append(&record);
 }

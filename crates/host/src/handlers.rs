@@ -11,11 +11,15 @@ use toolgate_handlers::{
     AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
     JsHandlers, JsRunner, Places, ToolHandlers,
 };
-use toolgate_sandbox::{CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_sandbox::{
+    CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
+};
 use toolgate_secrets::Detector;
 
 use crate::{
-    OpenError, catalog,
+    OpenError,
+    alarm::Alarm,
+    catalog,
     commands::{Commands, Container},
     load::Loaded,
 };
@@ -25,30 +29,11 @@ pub fn open_handlers(
     egress: Egress,
     detector: &Arc<Detector>,
     made_in_code: BTreeMap<String, CliCommand>,
+    alarm: &Arc<Alarm>,
 ) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
     let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let pool = PoolConfig {
-        program: program.clone(),
-        workers: config.worker.count.map_or(cores, |count| count as usize),
-        spares: 1,
-        waiting: config.worker.queue as usize,
-        recycle_after: config.worker.recycle_after,
-        isolation: match config.worker.isolation {
-            Apart::Shared => Isolation::Shared,
-            Apart::PerCaller => Isolation::PerCaller,
-            Apart::PerTool => Isolation::PerTool,
-            Apart::PerCall => Isolation::PerCall,
-        },
-        required: match config.worker.required {
-            RequiredJail::Minimum => Required::MINIMUM,
-            RequiredJail::Hardened => Required::HARDENED,
-        },
-        namespaces: Namespaces::Enter,
-        cpu_seconds: CPU_SECONDS,
-    };
-    let pool = Pool::new(pool).map_err(|error| broken(error.to_string()))?;
+    let pool = open_pool(config, program.clone(), alarm)?;
     let workspace = config.workspace.canonicalize().map_err(|error| OpenError {
         part: "workspace",
         problem: format!("`{}`: {error}", config.workspace.display()),
@@ -85,6 +70,37 @@ pub fn open_handlers(
         commands: made_in_code,
     };
     Ok(ToolHandlers { js, cli })
+}
+
+fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Pool, OpenError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let pool = PoolConfig {
+        program,
+        workers: config.worker.count.map_or(cores, |count| count as usize),
+        spares: 1,
+        waiting: config.worker.queue as usize,
+        recycle_after: config.worker.recycle_after,
+        isolation: match config.worker.isolation {
+            Apart::Shared => Isolation::Shared,
+            Apart::PerCaller => Isolation::PerCaller,
+            Apart::PerTool => Isolation::PerTool,
+            Apart::PerCall => Isolation::PerCall,
+        },
+        required: match config.worker.required {
+            RequiredJail::Minimum => Required::MINIMUM,
+            RequiredJail::Hardened => Required::HARDENED,
+        },
+        namespaces: Namespaces::Enter,
+        cpu_seconds: CPU_SECONDS,
+    };
+    let alarm = Arc::downgrade(alarm);
+    let on_end = move |end: &WorkerEnd| {
+        if let Some(alarm) = alarm.upgrade() {
+            alarm.hear(end);
+        }
+    };
+    Pool::watched(pool, Arc::new(on_end))
+        .map_err(|error| OpenError { part: "sandbox", problem: error.to_string() })
 }
 
 /// What a shipped tool runs was reviewed, and no program puts something else in its place.

@@ -4,6 +4,7 @@
 //! program under another name.
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod alerts;
 mod builder;
 mod catalog;

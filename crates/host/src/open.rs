@@ -27,6 +27,7 @@ use toolgate_secrets::Detector;
 use toolgate_store::{Limits as QueueLimits, State};
 
 use crate::{
+    alarm::Alarm,
     alerts::Alerts,
     builder::Builder,
     catalog,
@@ -50,6 +51,8 @@ pub struct Toolgate {
     egress: Egress,
     writes: Writes,
     alerts: Option<Arc<Alerts>>,
+    /// Kept for those who look after the workers, who hold it weakly.
+    _alarm: Arc<Alarm>,
     loaded: Mutex<Arc<Loaded>>,
     /// Whoever changes what is in force does it alone, from reading to swapping.
     changing: tokio::sync::Mutex<()>,
@@ -105,11 +108,14 @@ impl Toolgate {
         let journal = open_journal(&config, extras.writes)?;
         let egress = open_egress()?;
         let detector = open_detector(&config)?;
-        let handlers = Arc::new(open_handlers(&config, egress.clone(), &detector, extras.commands)?);
-        let workshop = workshop(&config, &handlers, &state)?;
-        let parts = gate_parts(&config, &journal, &state, detector);
+        let parts = gate_parts(&config, &journal, &state, Arc::clone(&detector));
         let (alerts, observer) = open_alerts(&config, &egress, &journal, extras.observer)?;
         let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
+        let metrics = Arc::clone(gate.metrics());
+        let alarm = Arc::new(Alarm { journal: journal.clone(), metrics, alerts: alerts.clone() });
+        let handlers = open_handlers(&config, egress.clone(), &detector, extras.commands, &alarm)?;
+        let handlers = Arc::new(handlers);
+        let workshop = workshop(&config, &handlers, &state)?;
         let toolgate = Self {
             gate,
             workshop: ArcSwap::from_pointee(workshop),
@@ -119,6 +125,7 @@ impl Toolgate {
             egress,
             writes: extras.writes,
             alerts,
+            _alarm: alarm,
             loaded: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
@@ -216,8 +223,10 @@ impl Toolgate {
         Ok(self.journal.files.checkpoint()?)
     }
 
-    /// Gives the webhook a few seconds to take the alerts that wait for it. What it does not take is written down by `close`.
+    /// Ends idle workers, which may have something to be told of, and gives the webhook a few seconds to take the alerts
+    /// that wait for it. What it does not take is written down by `close`.
     pub async fn deliver_alerts(&self) {
+        self.handlers.js.runner.retire_idle();
         if let Some(alerts) = &self.alerts {
             alerts.deliver().await;
         }
@@ -227,6 +236,8 @@ impl Toolgate {
     /// them, `gate().end_calls()` ends them.
     pub fn close(&self) -> Result<(), OpenError> {
         self.gate.seal();
+        // What a worker attempted after its last call belongs into this journal too.
+        self.handlers.js.runner.retire_idle();
         if let Some(alerts) = &self.alerts {
             alerts.give_up();
         }

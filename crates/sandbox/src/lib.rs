@@ -29,7 +29,7 @@ pub use container::{
 };
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
-pub use pool::{Effects, Isolation, Lease, Pool, PoolConfig, Report, RunFailure, Tenant};
+pub use pool::{Effects, Isolation, Lease, OnEnd, Pool, PoolConfig, Report, RunFailure, Tenant, WorkerEnd};
 pub use probe::{HostRow, HostState, HostStrength, probe};
 pub use profile::{ProfileError, SeccompProfile};
 pub use strength::{Part, Required, Strength};

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+pub use launch::{OnEnd, WorkerEnd};
 pub use lease::Lease;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -42,7 +43,7 @@ pub struct PoolConfig {
     pub required: Required,
     /// May workers enter namespaces? See [`crate::Namespaces`].
     pub namespaces: crate::Namespaces,
-    /// Processor time of a worker's whole life.
+    /// Processor time of a worker's whole life. It is replaced when its calls have taken half as long.
     pub cpu_seconds: u64,
 }
 
@@ -121,9 +122,14 @@ struct Inner {
 }
 
 impl Pool {
-    /// Starts nothing yet; [`Pool::warm`] does.
+    /// Starts nothing yet; [`Pool::warm`] does. Nobody is told how workers end.
     pub fn new(config: PoolConfig) -> std::io::Result<Self> {
-        let launcher = Launcher::start(&config)?;
+        Self::watched(config, Arc::new(|_: &WorkerEnd| ()))
+    }
+
+    /// As `new`, with somebody who is told of every worker that ends: of one that no call has within seconds.
+    pub fn watched(config: PoolConfig, on_end: OnEnd) -> std::io::Result<Self> {
+        let launcher = Launcher::start(&config, on_end)?;
         let free = Arc::new(Semaphore::new(config.workers));
         Ok(Self(Arc::new(Inner { config, launcher, free, idle: Mutex::new(VecDeque::new()) })))
     }
@@ -150,6 +156,13 @@ impl Pool {
         Ok(Lease::new(self.clone(), worker, permit, key))
     }
 
+    /// Ends the workers that no call has. What they died of, should one be dead already, is told before this returns.
+    pub fn retire_idle(&self) {
+        let idle: Vec<Worker> = self.0.idle().drain(..).collect();
+        drop(idle);
+        self.0.launcher.settle();
+    }
+
     async fn permit(&self) -> Result<OwnedSemaphorePermit, RunFailure> {
         if let Ok(permit) = Arc::clone(&self.0.free).try_acquire_owned() {
             return Ok(permit);
@@ -162,7 +175,9 @@ impl Pool {
 
     /// Starts spares in the background, so that the next call finds one.
     fn top_up(&self) {
-        let fresh = self.0.idle().iter().filter(|worker| worker.is_fresh()).count();
+        // One that died meanwhile is no spare.
+        let is_spare = |worker: &&Worker| worker.is_fresh() && worker.is_silent();
+        let fresh = self.0.idle().iter().filter(is_spare).count();
         let missing = self.0.config.spares.saturating_sub(fresh + self.0.launcher.starting());
         for _ in 0..missing {
             let inner = Arc::clone(&self.0);

@@ -38,7 +38,6 @@ pub struct HostRow {
 pub enum HostState {
     Enforced,
     Missing,
-    Unknown,
 }
 
 /// Looks at the running host.
@@ -48,8 +47,8 @@ pub fn probe() -> HostStrength {
     let rows = vec![
         landlock(sys::landlock_abi()),
         host.seccomp(),
-        host.user_namespaces(),
-        host.network_namespaces(),
+        host.user_namespaces(&sys::process::try_in_child(make_a_user_namespace)),
+        host.network_namespaces(&sys::process::try_in_child(make_a_network)),
         host.cgroups(),
         guarded_paths(opens_with_openat2()),
         crate::container::container_row(&crate::container::probe_runtime()),
@@ -79,53 +78,46 @@ impl Host {
         }
     }
 
-    fn user_namespaces(&self) -> HostRow {
-        let row = |state, why: &str, remedy| HostRow {
-            name: "user namespaces",
-            state,
-            why: why.to_owned(),
-            remedy,
-        };
+    /// Tried, since no file tells what a container's own filter refuses; the files tell why.
+    fn user_namespaces(&self, tried: &io::Result<()>) -> HostRow {
+        let row = |state, why, remedy| HostRow { name: "user namespaces", state, why, remedy };
         if !self.exists("proc/self/ns/user") {
-            return row(HostState::Missing, "the kernel was built without them", USER_NAMESPACE_KERNEL);
+            let why = "the kernel was built without them".to_owned();
+            return row(HostState::Missing, why, USER_NAMESPACE_KERNEL);
         }
-        if self.text("proc/sys/user/max_user_namespaces").as_deref() == Some("0") {
-            return row(
-                HostState::Missing,
-                "`user.max_user_namespaces` is 0",
-                "sysctl user.max_user_namespaces=15000",
-            );
-        }
-        if self.text("proc/sys/kernel/unprivileged_userns_clone").as_deref() == Some("0") {
+        let Err(error) = tried else {
+            return row(HostState::Enforced, "with the rights inside them, tried".to_owned(), "");
+        };
+        let is = |file: &str, value: &str| self.text(file).as_deref() == Some(value);
+        let (why, remedy) = if is("proc/sys/user/max_user_namespaces", "0") {
+            ("`user.max_user_namespaces` is 0".to_owned(), MORE_NAMESPACES)
+        } else if is("proc/sys/kernel/unprivileged_userns_clone", "0") {
             let why = "`kernel.unprivileged_userns_clone` is 0: only root may make them";
-            return row(HostState::Missing, why, "sysctl kernel.unprivileged_userns_clone=1");
-        }
-        if self.text("proc/sys/kernel/apparmor_restrict_unprivileged_userns").as_deref() == Some("1") {
+            (why.to_owned(), ALLOW_NAMESPACES)
+        } else if is("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
             let why = "AppArmor takes the rights inside them from programs without a profile";
-            return row(HostState::Unknown, why, APPARMOR_PROFILE);
-        }
-        // Whether a container's own filter refuses them cannot be read anywhere.
-        row(HostState::Unknown, "nothing forbids them; a worker tells whether it got one", "")
+            (why.to_owned(), APPARMOR_PROFILE)
+        } else {
+            (format!("refused, perhaps by a container's filter: {error}"), NAMESPACES_IN_CONTAINER)
+        };
+        row(HostState::Missing, why, remedy)
     }
 
-    fn network_namespaces(&self) -> HostRow {
-        let row = |state, why: &str, remedy| HostRow {
-            name: "network namespaces",
-            state,
-            why: why.to_owned(),
-            remedy,
-        };
+    fn network_namespaces(&self, tried: &io::Result<()>) -> HostRow {
+        let row = |state, why, remedy| HostRow { name: "network namespaces", state, why, remedy };
         if !self.exists("proc/self/ns/net") {
-            return row(HostState::Missing, "the kernel was built without them", NETWORK_NAMESPACE_KERNEL);
+            let why = "the kernel was built without them".to_owned();
+            return row(HostState::Missing, why, NETWORK_NAMESPACE_KERNEL);
         }
+        let Err(error) = tried else {
+            return row(HostState::Enforced, "an own network, tried".to_owned(), "");
+        };
         if self.text("proc/sys/user/max_net_namespaces").as_deref() == Some("0") {
-            return row(
-                HostState::Missing,
-                "`user.max_net_namespaces` is 0",
-                "sysctl user.max_net_namespaces=15000",
-            );
+            let why = "`user.max_net_namespaces` is 0".to_owned();
+            return row(HostState::Missing, why, "sysctl user.max_net_namespaces=15000");
         }
-        row(HostState::Unknown, "nothing forbids them; a worker tells whether it got one", "")
+        let why = format!("refused, with and without a user namespace: {error}");
+        row(HostState::Missing, why, NAMESPACES_IN_CONTAINER)
     }
 
     fn cgroups(&self) -> HostRow {
@@ -242,6 +234,21 @@ fn signals(abi: Option<u8>) -> HostRow {
         Some(6..) => row(HostState::Enforced, "by Landlock, also without namespaces", ""),
         _ => row(HostState::Missing, "by namespaces alone; without them commands do not run", SIGNALS_KERNEL),
     }
+}
+
+/// Some hosts let everybody make one and take the rights in it; the second namespace needs them. Runs between fork and exec:
+/// no memory is taken here.
+fn make_a_user_namespace() -> io::Result<()> {
+    sys::unshare(UnshareFlags::NEWUSER)?;
+    sys::unshare(UnshareFlags::NEWUTS)
+}
+
+/// As a worker gets its own. Runs between fork and exec: no memory is taken here.
+fn make_a_network() -> io::Result<()> {
+    if sys::unshare(UnshareFlags::NEWNET).is_err() {
+        sys::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWUSER)?;
+    }
+    Ok(())
 }
 
 /// What the jail of a command is made of. Runs between fork and exec: no memory is taken here.

@@ -83,6 +83,5 @@ const fn state(state: HostState) -> &'static str {
     match state {
         HostState::Enforced => "enforced",
         HostState::Missing => "missing",
-        HostState::Unknown => "unknown",
     }
 }

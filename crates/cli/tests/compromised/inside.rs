@@ -3,6 +3,8 @@
 use std::{
     io::{self, Read as _},
     os::unix::process::parent_id,
+    thread,
+    time::Duration,
 };
 
 use toolgate_sandbox::{
@@ -29,6 +31,19 @@ fn play(attempt: &str) -> Option<()> {
     let strength = jail.enter().ok()?.seal(&SeccompProfile::worker_js().ok()?).ok()?;
     send(&frame(&FromWorker::Ready { strength: strength.to_bits() })?)?;
     let ToWorker::Run(_) = receive()? else { return None };
+    match attempt.split_once(AFTER_THE_ANSWER) {
+        Some((attempt, pause)) => {
+            send(&frame(&answer())?)?;
+            if pause == A_WHILE {
+                thread::sleep(Duration::from_millis(300));
+            }
+            perform(attempt, gateway)
+        }
+        None => perform(attempt, gateway),
+    }
+}
+
+fn perform(attempt: &str, gateway: u32) -> Option<()> {
     match attempt {
         "nothing at all" => {
             send(&frame(&answer())?)?;
@@ -107,6 +122,10 @@ fn receive() -> Option<ToWorker> {
 
 /// The kind of a frame that holds an answer.
 const DONE: u8 = 5;
+/// Behind the name of an attempt: it comes when the call is over already.
+const AFTER_THE_ANSWER: &str = " after the answer";
+/// Behind that: when the gateway has long put the worker aside.
+const A_WHILE: &str = ", a while";
 const HEADROOM: u64 = 64 << 20;
 const SURVIVED: u8 = 9;
 const NEVER_TRIED: u8 = 3;

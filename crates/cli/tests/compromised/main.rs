@@ -12,6 +12,7 @@
     reason = "a test without the usual harness fails loudly"
 )]
 
+mod alarm;
 #[path = "../../../sandbox/tests/jail/attacks.rs"]
 #[expect(dead_code, reason = "shared with the tests of the jail, which do more with it")]
 mod attacks;
@@ -26,12 +27,14 @@ use std::{
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::{Arc, mpsc},
+    time::Duration,
 };
 
 use serde_json::json;
 use tempfile::TempDir;
 use toolgate_handlers::{FailureCode, Returned};
-use toolgate_sandbox::WORKER_NAME;
+use toolgate_sandbox::{Death, PoolConfig, WORKER_NAME, WorkerEnd};
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
@@ -46,6 +49,11 @@ enum Ends {
     TimedOut,
     /// Well: nothing was attempted.
     Answered,
+    /// Well, for the attempt comes after the answer. The kernel kills the worker, and whoever watches is told though no
+    /// call asks for the worker again.
+    KilledLater,
+    /// As before, under a whole gateway: journal, metrics and webhook are told.
+    Rings,
 }
 
 /// Calls of the kernel have the names they have in the table of attacks.
@@ -75,11 +83,19 @@ const ATTEMPTS: &[(&str, Ends)] = &[
     ("flood of questions", Ends::Stopped),
     ("questions whose answers nobody takes", Ends::TimedOut),
     ("one frame without end", Ends::Stopped),
+    ("openat after the answer", Ends::KilledLater),
+    ("openat after the answer, a while", Ends::KilledLater),
+    ("mmap executable after the answer", Ends::Rings),
 ];
 
 const COMPROMISED: &str = "--compromised";
+/// A guard against hanging, not a measurement.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn main() -> ExitCode {
+    if std::env::args().next().is_some_and(|name| name == WORKER_NAME) {
+        inside::main(alarm::ATTEMPT);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if let [COMPROMISED, attempt] = words.as_slice() {
@@ -97,10 +113,11 @@ fn main() -> ExitCode {
 fn run(filter: &str) -> ExitCode {
     let chosen: Vec<_> = ATTEMPTS.iter().filter(|(attempt, _)| attempt.contains(filter)).collect();
     println!("running {} tests", chosen.len());
-    let stage = Stage::new();
+    // Every call starts a worker, so that the test can say which one is taken over.
+    let stage = Stage::new(1);
     let mut failed = 0;
     for (attempt, ends) in &chosen {
-        let passed = panic::catch_unwind(AssertUnwindSafe(|| stage.check(attempt, *ends))).is_ok();
+        let passed = panic::catch_unwind(AssertUnwindSafe(|| check(&stage, attempt, *ends))).is_ok();
         println!("test {attempt} ... {}", if passed { "ok" } else { "FAILED" });
         failed += usize::from(!passed);
     }
@@ -108,25 +125,42 @@ fn run(filter: &str) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One gateway for all attempts.
+fn check(stage: &Stage, attempt: &str, ends: Ends) {
+    match ends {
+        // Its worker may be used again, or the gateway would end it before it attacks.
+        Ends::KilledLater => Stage::new(1_000).check_later(attempt),
+        Ends::Rings => alarm::check(),
+        _ => stage.check(attempt, ends),
+    }
+    let ledger = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/attacks.md");
+    let row = format!("`cli/tests/compromised/main.rs`: `{attempt}` |");
+    assert!(
+        fs::read_to_string(ledger).unwrap().contains(&row) || matches!(ends, Ends::Answered),
+        "docs/attacks.md has no row for `{attempt}`"
+    );
+}
+
+/// One gateway, and what it hears of its workers' ends.
 struct Stage {
     gateway: Gateway,
     folder: TempDir,
-    ledger: String,
+    ended: mpsc::Receiver<WorkerEnd>,
 }
 
 impl Stage {
-    fn new() -> Self {
+    fn new(recycle_after: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = write_program(folder.path());
-        let gateway = Gateway::with(|config| {
+        let (tell, ended) = mpsc::channel();
+        let on_end = move |end: &WorkerEnd| {
+            let _ = tell.send(*end);
+        };
+        let change = |config: &mut PoolConfig| {
             config.program = program;
             config.spares = 0;
-            // Every call starts a worker, so that the test can say which one is taken over.
-            config.recycle_after = 1;
-        });
-        let ledger = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/attacks.md");
-        Self { gateway, folder, ledger: fs::read_to_string(ledger).unwrap() }
+            config.recycle_after = recycle_after;
+        };
+        Self { gateway: Gateway::watched(change, Arc::new(on_end)), folder, ended }
     }
 
     fn check(&self, attempt: &str, ends: Ends) {
@@ -141,6 +175,10 @@ impl Stage {
         }
         let report = self.gateway.run(&tool, &json!({}), &NoSecrets);
         assert!(!next.exists(), "no worker was taken over");
+        let is_violation = |end: &WorkerEnd| end.death == Death::SeccompViolation;
+        let violations: Vec<WorkerEnd> = self.ended.try_iter().filter(is_violation).collect();
+        let expected = matches!(ends, Ends::Killed).then(|| violation_in(report.worker));
+        assert_eq!(violations, expected.into_iter().collect::<Vec<_>>(), "told before the call ends, once");
         match (ends, &report.outcome) {
             (Ends::Killed, Err(failure)) => {
                 assert_eq!(failure.code, FailureCode::WorkerDied, "{failure}");
@@ -154,12 +192,27 @@ impl Stage {
             (ends, outcome) => panic!("{ends:?} was expected: {outcome:?}"),
         }
         self.gateway.still_serves();
-        let row = format!("`cli/tests/compromised/main.rs`: `{attempt}` |");
-        assert!(
-            self.ledger.contains(&row) || matches!(ends, Ends::Answered),
-            "docs/attacks.md has no row for `{attempt}`"
-        );
     }
+
+    fn check_later(&self, attempt: &str) {
+        fs::write(self.folder.path().join("next"), attempt).unwrap();
+        let tool = self.gateway.tool(&document("return 'the real worker'"));
+        let report = self.gateway.run(&tool, &json!({}), &NoSecrets);
+        assert!(
+            matches!(&report.outcome, Ok(Returned::Value(value)) if *value == json!("native")),
+            "{:?}",
+            report.outcome
+        );
+        let end = self.ended.recv_timeout(PATIENCE).expect("whoever watches is told");
+        assert_eq!(end, violation_in(report.worker));
+        self.gateway.still_serves();
+        self.gateway.runner.retire_idle();
+        assert!(self.ended.try_iter().all(|end| end.death != Death::SeccompViolation), "told twice");
+    }
+}
+
+fn violation_in(worker: Option<u64>) -> WorkerEnd {
+    WorkerEnd { worker: worker.expect("it ran in a worker"), calls: 1, death: Death::SeccompViolation }
 }
 
 /// Becomes the attacker once for each `next`, and the real worker at every other start.

@@ -14,7 +14,7 @@ use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
 use toolgate_gate::Survey;
 use toolgate_handlers::{JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
 use toolgate_policy::PolicySet;
-use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_sandbox::{Isolation, Namespaces, OnEnd, Pool, PoolConfig, Required, WorkerEnd};
 use toolgate_secrets::Detector;
 use toolgate_spec::{Format, model::ToolSpec};
 
@@ -31,12 +31,17 @@ impl Gateway {
     }
 
     pub fn with(change: impl FnOnce(&mut PoolConfig)) -> Self {
+        Self::watched(change, Arc::new(|_: &WorkerEnd| ()))
+    }
+
+    /// With somebody who is told of every worker that ends.
+    pub fn watched(change: impl FnOnce(&mut PoolConfig), on_end: OnEnd) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut config = config();
         change(&mut config);
         let guard = runtime.enter();
-        let pool = Pool::new(config).unwrap();
+        let pool = Pool::watched(config, on_end).unwrap();
         let resolver = SystemResolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
         let roots = TlsRoots::Pem(CERTIFICATE.as_bytes().to_vec());
         let egress = Egress::new(Arc::new(resolver), &roots, Limits::default()).unwrap();

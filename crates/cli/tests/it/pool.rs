@@ -56,6 +56,40 @@ fn isolation_says_who_may_share_a_worker() {
     }
 }
 
+/// Equal code does not make one tool of two: the other one has secrets and grants of its own.
+#[test]
+fn tools_with_equal_code_do_not_share_a_worker_of_a_tool() {
+    let one = json!({
+        "name": "one", "description": "A tool under test.", "codeType": "Javascript", "params": [],
+        "code": "return 1", "staticVariables": [{ "KEY": "first" }],
+        "sandboxOverrides": {
+            "networkMode": "allowlist", "hostsAllow": ["a.example.com"],
+            "fileRead": true, "fsBasePath": "$WORKSPACE/sub",
+        },
+    });
+    for (pointer, value) in [
+        ("/name", "two"),
+        ("/staticVariables/0/KEY", "second"),
+        ("/sandboxOverrides/hostsAllow/0", "b.example.com"),
+        ("/sandboxOverrides/fsBasePath", "$WORKSPACE"),
+    ] {
+        let gateway = Gateway::with(|config| {
+            config.isolation = Isolation::PerTool;
+            config.workers = 1;
+            config.spares = 0;
+        });
+        let mut other = one.clone();
+        *other.pointer_mut(pointer).unwrap() = json!(value);
+        let [first, again, second] = [&one, &one, &other].map(|document| {
+            let report = gateway.run(&gateway.tool(document), &json!({}), &NoSecrets);
+            assert_eq!(returned(&report), &json!(1));
+            report.worker
+        });
+        assert_eq!(first, again, "{pointer}");
+        assert_ne!(first, second, "{pointer}");
+    }
+}
+
 #[test]
 fn a_worker_is_replaced_after_its_calls() {
     let gateway = Gateway::with(|config| {
@@ -89,6 +123,24 @@ fn a_worker_that_was_leased_and_not_used_serves_the_next_call() {
     let report = gateway.runtime.block_on(run);
     assert_eq!((returned(&report), report.worker), (&json!(1), first));
     gateway.still_serves();
+}
+
+/// The kernel would kill whichever call is in it when the time of its whole life is over.
+#[test]
+fn a_worker_is_replaced_long_before_its_processor_time_is_used_up() {
+    let gateway = Gateway::with(|config| {
+        config.workers = 1;
+        config.spares = 0;
+        config.cpu_seconds = 4;
+    });
+    let slow = gateway
+        .tool(&document("await new Promise((r) => setTimeout(r, 2100)); return 1"))
+        .with_limits(|limits| limits.timeout_ms = 60_000);
+    let first = gateway.run(&slow, &json!({}), &NoSecrets);
+    assert_eq!(returned(&first), &json!(1));
+    let second = gateway.body("return 2");
+    assert_eq!(returned(&second), &json!(2));
+    assert_ne!(first.worker, second.worker);
 }
 
 #[test]
@@ -144,6 +196,53 @@ fn kill_and_wait(pid: &str) {
         std::thread::sleep(Duration::from_millis(5));
     }
     panic!("{pid} lives");
+}
+
+/// The spare ends while the call runs, so that there is none when the call's own worker is gone.
+#[test]
+fn a_lost_worker_is_replaced_before_the_next_call_asks() {
+    let ready = ready_in_octal();
+    for (what, last_act, timeout_ms, expected) in [
+        ("dies", "exit 3", 60_000, FailureCode::WorkerDied),
+        (
+            "says nonsense",
+            "printf '\\000\\000\\000\\000\\143' >&0; sleep 60",
+            60_000,
+            FailureCode::WorkerMisbehaved,
+        ),
+        ("is killed", "sleep 60", 5_000, FailureCode::Timeout),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = write_script(
+            folder.path(),
+            &format!(
+                "cd '{place}'\n\
+                 if mkdir first 2>/dev/null; then\n\
+                 printf '{ready}' >&0; dd bs=1 count=20 of=/dev/null 2>/dev/null <&0\n\
+                 until [ -s second ] && ! kill -0 \"$(cat second)\"; do sleep 0.05; done\n\
+                 {last_act}\nexit\nfi\n\
+                 if mkdir spare 2>/dev/null; then echo $$ > second; exit; fi\n\
+                 : > third\n\
+                 {becomes_a_worker}",
+                place = folder.path().display(),
+                becomes_a_worker = becomes_a_worker(folder.path()),
+            ),
+        );
+        let gateway = Gateway::with(|config| {
+            config.program = program;
+            config.workers = 1;
+            config.spares = 1;
+        });
+        let tool = gateway.tool(&document("return 1")).with_limits(|limits| limits.timeout_ms = timeout_ms);
+        assert_eq!(code(&gateway.run(&tool, &json!({}), &NoSecrets)), expected, "{what}");
+        let third = folder.path().join("third");
+        let is_started = (0..2_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            third.exists()
+        });
+        assert!(is_started, "{what}: no worker was started");
+        gateway.still_serves();
+    }
 }
 
 #[test]

@@ -59,6 +59,22 @@ pub fn key(source: &str, names: &str, grants: u32) -> [u8; 32] {
     hash.finalize().into()
 }
 
+/// Identifies the tool that a worker is kept for. Tools with equal code are different ones where they have other secrets or
+/// reach other hosts and files: what one of them leaves behind must not meet the other's.
+pub fn identity(spec: &ToolSpec, key: &[u8; 32], policy_digest: &str) -> [u8; 32] {
+    let mut parts =
+        vec![spec.id.as_str().as_bytes(), spec.name.as_bytes(), key.as_slice(), policy_digest.as_bytes()];
+    for variable in &spec.statics {
+        parts.extend([variable.name.as_bytes(), variable.value.text().as_bytes()]);
+    }
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
 /// For `Math.random`, which promises nothing; what must not be guessed comes from `crypto`.
 pub fn seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

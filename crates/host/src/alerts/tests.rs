@@ -22,19 +22,24 @@ fn alert(call: &str) -> Value {
 
 /// The calls whose alerts the journal has as not delivered.
 fn written_down(state: &Path) -> Vec<String> {
-    let mut calls = Vec::new();
+    lost(state).iter().map(|entry| entry["callId"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What the journal has as not delivered.
+fn lost(state: &Path) -> Vec<Value> {
+    let mut entries = Vec::new();
     for file in fs::read_dir(state.join("journal")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "jsonl") {
             for line in fs::read_to_string(path).unwrap().lines() {
                 let record: Value = serde_json::from_str(line).unwrap();
                 if record["entry"]["kind"] == "alert.not_delivered" {
-                    calls.push(record["entry"]["callId"].as_str().unwrap().to_owned());
+                    entries.push(record["entry"].clone());
                 }
             }
         }
     }
-    calls
+    entries
 }
 
 /// The webhook has taken the first while the gateway gives up, which settles the first before the task does.
@@ -77,4 +82,22 @@ async fn what_waits_when_the_gateway_is_dropped_is_written_down() {
     drop(alerts);
     assert_eq!(written_down(state.path()), ["a", "b"]);
     assert!(open.first().is_none());
+}
+
+#[tokio::test]
+async fn an_alert_of_no_call_is_posted_or_written_down_like_the_others() {
+    let state = tempfile::tempdir().unwrap();
+    let open = open(state.path());
+    let alerts = Alerts { open: Arc::clone(&open), task: tokio::spawn(std::future::pending()), next: None };
+    let entry = json!({ "kind": "worker.escape_attempt", "worker": 7, "calls": 3 });
+    alerts.raise(&entry);
+    let (_, posted) = open.first().unwrap();
+    for key in ["kind", "worker", "calls"] {
+        assert_eq!(posted[key], entry[key], "{posted}");
+    }
+    assert!(posted["timestampMs"].is_u64(), "{posted}");
+    drop(alerts);
+    let lost = lost(state.path());
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert_eq!((&lost[0]["callId"], &lost[0]["worker"]), (&Value::Null, &json!(7)));
 }

@@ -47,6 +47,11 @@ impl Lease {
         self.strength
     }
 
+    /// Which worker it is: calls with the same number share a process.
+    pub fn worker(&self) -> Option<u64> {
+        self.worker.as_ref().map(Worker::number)
+    }
+
     /// Runs the call. Dropping the future kills the worker.
     pub async fn run(
         mut self,
@@ -57,19 +62,31 @@ impl Lease {
         let Some(mut worker) = self.worker.take() else { return Err(RunFailure::Busy) };
         worker.claim(self.key.take());
         let number = worker.number();
-        let deadline = Instant::now() + Duration::from_millis(u64::from(run.limits.timeout_ms));
+        let begun = Instant::now();
+        let deadline = begun + Duration::from_millis(u64::from(run.limits.timeout_ms));
         let mut counted = Counted { limits: run.limits, effects: 0, bytes: 0 };
         let Ok(frame) = ToWorker::Run(run).encode() else { return Err(RunFailure::TooLarge) };
         let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
         let outcome = timeout_at(deadline + GRACE, exchange).await;
         match outcome {
-            Err(_) => Ok(killed_report(self.strength, number)),
+            Err(_) => {
+                self.replace(worker);
+                Ok(killed_report(self.strength, number))
+            }
             Ok(Ok(done)) => {
+                worker.count_time(begun.elapsed());
                 self.give_back(worker, &done.ending);
                 Ok(Report { done, strength: self.strength, killed: false, worker: number })
             }
-            Ok(Err(Lost::Ended)) => Err(RunFailure::Died(worker.bury().await)),
-            Ok(Err(Lost::Nonsense(what))) => Err(RunFailure::Nonsense(what)),
+            Ok(Err(Lost::Ended)) => {
+                let death = worker.bury().await;
+                self.pool.top_up();
+                Err(RunFailure::Died(death))
+            }
+            Ok(Err(Lost::Nonsense(what))) => {
+                self.replace(worker);
+                Err(RunFailure::Nonsense(what))
+            }
         }
     }
 
@@ -77,13 +94,21 @@ impl Lease {
     fn give_back(&self, worker: Worker, ending: &Ending) {
         let config = &self.pool.0.config;
         let behaved = worker.is_silent() && !matches!(ending, Ending::Trapped(_) | Ending::Memory);
+        // The kernel counts the processor time of a worker's whole life, and kills whichever call is in it at the end. Half
+        // of it is left for that call, and for what a worker does between calls.
+        let is_rested = worker.busy() < Duration::from_secs(config.cpu_seconds) / 2;
         let is_young = worker.calls() < config.recycle_after && config.isolation != Isolation::PerCall;
-        if behaved && is_young {
+        if behaved && is_young && is_rested {
             self.pool.0.put(worker);
         } else {
-            drop(worker);
-            self.pool.top_up();
+            self.replace(worker);
         }
+    }
+
+    /// Kills it, and sees to it that the next call need not wait for another.
+    fn replace(&self, worker: Worker) {
+        drop(worker);
+        self.pool.top_up();
     }
 }
 

@@ -28,8 +28,7 @@ pub struct Worker {
     filled: usize,
     strength: Strength,
     key: Option<Tenant>,
-    calls: u32,
-    number: u64,
+    busy: Duration,
 }
 
 /// What came instead of a frame.
@@ -47,8 +46,7 @@ impl Worker {
         let socket = UnixStream::from_std(socket).map_err(unavailable)?;
         let (buffer, strength) = (vec![0; USUAL_FRAME], Strength::NONE);
         let mut worker =
-            Self { process, socket, buffer, filled: 0, strength, key: None, calls: 0, number: 0 };
-        worker.number = launcher.next_number();
+            Self { process, socket, buffer, filled: 0, strength, key: None, busy: Duration::ZERO };
         let start =
             Start { cpu_seconds: config.cpu_seconds, namespaces: config.namespaces == Namespaces::Enter };
         let told = worker.send(&ToWorker::Start(start)).await;
@@ -71,7 +69,7 @@ impl Worker {
 
     /// Nobody's code has run in it.
     pub fn is_fresh(&self) -> bool {
-        self.calls == 0
+        self.process.calls() == 0
     }
 
     pub fn key(&self) -> Option<&Tenant> {
@@ -81,15 +79,26 @@ impl Worker {
     /// Counts a call and binds the worker to whom it serves from now on.
     pub fn claim(&mut self, key: Option<Tenant>) {
         self.key = key;
-        self.calls = self.calls.saturating_add(1);
+        self.process.count_call();
     }
 
     pub fn number(&self) -> u64 {
-        self.number
+        self.process.number()
     }
 
     pub fn calls(&self) -> u32 {
-        self.calls
+        self.process.calls()
+    }
+
+    /// Counts how long a call took, by our clock. It cannot have used much more processor time than that: of a worker's
+    /// two threads one only ticks.
+    pub fn count_time(&mut self, taken: Duration) {
+        self.busy = self.busy.saturating_add(taken);
+    }
+
+    /// The time of all its calls.
+    pub fn busy(&self) -> Duration {
+        self.busy
     }
 
     /// Nothing but the answer to the last frame may have come, not even the end.

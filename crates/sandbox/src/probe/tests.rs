@@ -28,7 +28,9 @@ fn check(row: &HostRow, state: HostState, why: &str) {
 #[test]
 fn an_empty_host_enforces_nothing() {
     let (_folder, host) = host(&[]);
-    for row in [host.seccomp(), host.user_namespaces(), host.network_namespaces(), host.cgroups()] {
+    for row in
+        [host.seccomp(), host.user_namespaces(&Ok(())), host.network_namespaces(&Ok(())), host.cgroups()]
+    {
         check(&row, HostState::Missing, "");
     }
     check(&landlock(None), HostState::Missing, "not switched on");
@@ -44,29 +46,35 @@ fn seccomp_needs_the_action_that_kills_the_process() {
     check(&old.seccomp(), HostState::Missing, "cannot kill");
 }
 
-#[test]
-fn each_switch_against_user_namespaces_is_named() {
-    for (path, value, state, why) in [
-        ("proc/sys/user/max_user_namespaces", "0\n", HostState::Missing, "max_user_namespaces"),
-        ("proc/sys/kernel/unprivileged_userns_clone", "0\n", HostState::Missing, "unprivileged_userns_clone"),
-    ] {
-        let (_folder, host) = host(&[("proc/self/ns/user", ""), (path, value)]);
-        check(&host.user_namespaces(), state, why);
-    }
-    let restricted = "proc/sys/kernel/apparmor_restrict_unprivileged_userns";
-    let (_folder, apparmor) = host(&[("proc/self/ns/user", ""), (restricted, "1\n")]);
-    let row = apparmor.user_namespaces();
-    assert_eq!((row.state, row.remedy), (HostState::Unknown, APPARMOR_PROFILE));
-    let (_folder, open) = host(&[("proc/self/ns/user", ""), ("proc/sys/user/max_user_namespaces", "9\n")]);
-    check(&open.user_namespaces(), HostState::Unknown, "nothing forbids them");
+fn refused() -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::EPERM))
 }
 
 #[test]
-fn network_namespaces_can_be_counted_down_to_none() {
+fn what_refuses_user_namespaces_is_named() {
+    for (path, value, why, remedy) in [
+        ("proc/sys/user/max_user_namespaces", "0\n", "max_user_namespaces", MORE_NAMESPACES),
+        ("proc/sys/kernel/unprivileged_userns_clone", "0\n", "unprivileged_userns_clone", ALLOW_NAMESPACES),
+        ("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", "AppArmor", APPARMOR_PROFILE),
+        // As in a container: no switch is against them.
+        ("proc/sys/user/max_user_namespaces", "9\n", "not permitted", NAMESPACES_IN_CONTAINER),
+    ] {
+        let (_folder, host) = host(&[("proc/self/ns/user", ""), (path, value)]);
+        let row = host.user_namespaces(&refused());
+        check(&row, HostState::Missing, why);
+        assert_eq!(row.remedy, remedy);
+        // Whoever got one has it, whatever the switches say of others.
+        check(&host.user_namespaces(&Ok(())), HostState::Enforced, "tried");
+    }
+}
+
+#[test]
+fn what_refuses_network_namespaces_is_named() {
     let (_folder, none) = host(&[("proc/self/ns/net", ""), ("proc/sys/user/max_net_namespaces", "0")]);
-    check(&none.network_namespaces(), HostState::Missing, "max_net_namespaces");
+    check(&none.network_namespaces(&refused()), HostState::Missing, "max_net_namespaces");
     let (_folder, some) = host(&[("proc/self/ns/net", "")]);
-    check(&some.network_namespaces(), HostState::Unknown, "");
+    check(&some.network_namespaces(&refused()), HostState::Missing, "not permitted");
+    check(&some.network_namespaces(&Ok(())), HostState::Enforced, "tried");
 }
 
 #[test]
@@ -109,7 +117,6 @@ fn the_running_host_answers_every_row() {
 
 #[test]
 fn a_refused_jail_for_commands_names_its_remedy() {
-    let refused = Err(io::Error::from_raw_os_error(libc::EPERM));
     let restricted = "proc/sys/kernel/apparmor_restrict_unprivileged_userns";
     for (files, remedy) in [
         (&[(restricted, "1\n")], APPARMOR_TEXT),
@@ -118,7 +125,7 @@ fn a_refused_jail_for_commands_names_its_remedy() {
         (&[("proc/version", "x")], NAMESPACES_IN_CONTAINER),
     ] {
         let (_folder, host) = host(files);
-        let row = host.jail_for_commands(&refused);
+        let row = host.jail_for_commands(&refused());
         check(&row, HostState::Missing, "not permitted");
         assert_eq!(row.remedy, remedy);
     }

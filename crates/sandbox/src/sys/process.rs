@@ -70,7 +70,7 @@ pub(crate) fn try_in_child(attempt: fn() -> io::Result<()>) -> io::Result<()> {
         Ok(()) => Err(io::Error::from_raw_os_error(DONE)),
         Err(error) => Err(io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EIO))),
     };
-    // SAFETY: `attempt` is a plain function, and its documentation here and at the only caller forbids it everything
+    // SAFETY: `attempt` is a plain function, and its documentation here and at its callers forbids it everything
     // that is not allowed after a fork; making an error of a number takes no memory.
     let outcome = unsafe { command.pre_exec(probe) }.spawn();
     match outcome {

@@ -19,7 +19,8 @@ use crate::{
     attacks,
     child::{HEADROOM, REFUSED},
     driver::{
-        Case, Inside, JAILED, Jailed, OF_ANOTHER, OF_ITS_OWN, PARENT, PATIENCE, Starter, command, is_root,
+        Case, Inside, JAILED, Jailed, OF_ANOTHER, OF_ITS_OWN, PARENT, PATIENCE, PROBE, Starter, command,
+        is_root,
     },
 };
 
@@ -76,7 +77,18 @@ fn once() -> Vec<Case> {
         case("with_a_second_thread_it_refuses", second_thread),
         case("a_stray_descriptor_is_refused", stray_descriptor),
         case("the_limits_are_in_force", limits),
+        case("a_filter_against_namespaces_is_told", refused_namespaces),
     ]
+}
+
+/// No file tells of such a filter, so whoever only looks would say that nothing forbids them.
+fn refused_namespaces() {
+    let output = command(Starter::Caller).arg(PROBE).stdout(Stdio::piped()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for name in ["user namespaces", "network namespaces", "jail for commands"] {
+        let row = format!("{name}: Missing, ");
+        assert!(text.lines().any(|line| line.starts_with(&row)), "{name}\n{text}");
+    }
 }
 
 fn dies_of(attack: &str, starter: Starter, inside: Inside) {

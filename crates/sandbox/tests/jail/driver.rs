@@ -1,6 +1,7 @@
 //! The free side: starts jailed processes, hears them out, and finds out what they died of.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{BufRead, BufReader, Read, Write},
     os::unix::{fs::PermissionsExt, net::UnixStream, process::CommandExt},
@@ -12,7 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::{Death, Strength, describe_exit};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use toolgate_sandbox::{Death, Strength, describe_exit, probe};
 
 /// One test.
 pub struct Case {
@@ -200,7 +202,21 @@ pub fn be_a_parent(socket: &str, role: &str, namespaces: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// What a host says of itself whose filter refuses new namespaces, as that of many a container does.
+pub fn probe_without_unshare() -> ExitCode {
+    let calls = BTreeMap::from([(libc::SYS_unshare, Vec::new())]);
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let machine = TargetArch::try_from(std::env::consts::ARCH).unwrap();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, refused, machine).unwrap();
+    seccompiler::apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
+    for row in probe().rows {
+        println!("{}: {:?}, {}", row.name, row.state, row.why);
+    }
+    ExitCode::SUCCESS
+}
+
 pub const JAILED: &str = "--jailed";
+pub const PROBE: &str = "--probe";
 pub const PARENT: &str = "--parent";
 pub const OF_ANOTHER: &str = "of-another";
 pub const OF_ITS_OWN: &str = "of-its-own";

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         [driver::JAILED, role, namespaces] => child::main(role, namespaces),
         [driver::PARENT, socket, role, namespaces] => driver::be_a_parent(socket, role, namespaces),
+        [driver::PROBE] => driver::probe_without_unshare(),
         [] => driver::run(&cases::all(), ""),
         words if words.contains(&"--list") => driver::list(&cases::all()),
         words => driver::run(&cases::all(), words.iter().find(|word| !word.starts_with('-')).unwrap_or(&"")),

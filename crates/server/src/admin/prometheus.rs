@@ -32,19 +32,21 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
         (format!("{{end=\"{end}\",code=\"{}\"}}", reason.code()), count.to_string())
     }));
     family("toolgate_calls_total", "counter", "Calls since the start, by how they ended.", &ends);
-    let alerts = metrics.alerts().to_string();
-    family(
-        "toolgate_alerts_total",
-        "counter",
-        "Alarming texts seen in calls since the start.",
-        &plain(alerts),
-    );
-    family(
-        "toolgate_observer_panics_total",
-        "counter",
-        "Ends of calls at which an observer panicked, since the start.",
-        &plain(metrics.observer_panics().to_string()),
-    );
+    for (name, help, total) in [
+        ("toolgate_alerts_total", "Alarming texts seen in calls since the start.", metrics.alerts()),
+        (
+            "toolgate_observer_panics_total",
+            "Ends of calls at which an observer panicked, since the start.",
+            metrics.observer_panics(),
+        ),
+        (
+            "toolgate_worker_escape_attempts_total",
+            "Workers that were killed for a forbidden system call since the start.",
+            metrics.escape_attempts(),
+        ),
+    ] {
+        family(name, "counter", help, &plain(total.to_string()));
+    }
     let refused: Vec<(String, String)> = refusals
         .totals()
         .map(|(code, total)| (format!("{{reason=\"{}\"}}", code.code()), total.to_string()))

@@ -177,6 +177,7 @@ async fn the_state_and_the_tools_are_shown() {
     assert_eq!((&rest["tools"][0]["name"], &rest["next"]), (&json!("broken"), &json!(null)));
     let refusals = Refusals::new(Arc::new(Nobody));
     refusals.refused(DoorCode::TokenMissing, None, "detail");
+    world.gate.metrics().escape_attempted();
     let text = prometheus_text(&world.gate, &refusals);
     for line in [
         "toolgate_tools 2",
@@ -190,6 +191,8 @@ async fn the_state_and_the_tools_are_shown() {
         "toolgate_door_refusals_total{reason=\"http.too_large\"} 0",
         "# TYPE toolgate_door_refusals_total counter",
         "toolgate_secrets_total{tier=\"possible\"} 0",
+        "toolgate_worker_escape_attempts_total 1",
+        "# TYPE toolgate_worker_escape_attempts_total counter",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }

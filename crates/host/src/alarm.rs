@@ -1,0 +1,82 @@
+//! Who hears of a worker that tried to break out? Journal, metrics and webhook, whether a call had it or not.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate_gate::Metrics;
+use toolgate_sandbox::{Death, WorkerEnd};
+
+use crate::{alerts::Alerts, journal::FileJournal};
+
+/// Lives as long as the gateway. The workers' side holds it weakly, so that it keeps no journal open.
+pub struct Alarm {
+    pub journal: FileJournal,
+    pub metrics: Arc<Metrics>,
+    pub alerts: Option<Arc<Alerts>>,
+}
+
+impl Alarm {
+    /// Rings for a forbidden system call and for nothing else: every other end is a bug, a limit or our own doing.
+    pub fn hear(&self, end: &WorkerEnd) {
+        if end.death != Death::SeccompViolation {
+            return;
+        }
+        self.metrics.escape_attempted();
+        let entry = json!({
+            "kind": "worker.escape_attempt",
+            "worker": end.worker,
+            "calls": end.calls,
+            "message": end.death.to_string(),
+        });
+        // Where it cannot be written, calls cannot either, which makes the gateway unready; the others are still told.
+        let _ = self.journal.files.append(&entry);
+        if let Some(alerts) = &self.alerts {
+            alerts.raise(&entry);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path, time::SystemTime};
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn journal(state: &Path) -> FileJournal {
+        let key = toolgate_audit::Key::open_or_create(&state.join("journal.key")).unwrap();
+        let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
+        let options = toolgate_audit::Options { checkpoint_every: 1_000, sync: toolgate_audit::Sync::Write };
+        let files = toolgate_audit::Journal::open(&state.join("journal"), key, options, clock).unwrap();
+        FileJournal::new(files, toolgate_audit::Sync::Write)
+    }
+
+    fn written(state: &Path) -> Vec<Value> {
+        let files = fs::read_dir(state.join("journal")).unwrap().map(|file| file.unwrap().path());
+        files
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .flat_map(|path| {
+                let text = fs::read_to_string(path).unwrap();
+                text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+            })
+            .map(|record| record["entry"].clone())
+            .collect()
+    }
+
+    #[test]
+    fn a_forbidden_system_call_rings_and_no_other_end_does() {
+        let state = tempfile::tempdir().unwrap();
+        let alarm = Alarm { journal: journal(state.path()), metrics: Arc::default(), alerts: None };
+        for death in [Death::Exited(0), Death::Killed, Death::CpuLimit, Death::Crashed(11)] {
+            alarm.hear(&WorkerEnd { worker: 6, calls: 1, death });
+        }
+        assert_eq!((alarm.metrics.escape_attempts(), written(state.path())), (0, vec![]));
+        alarm.hear(&WorkerEnd { worker: 7, calls: 3, death: Death::SeccompViolation });
+        let entry = json!({
+            "kind": "worker.escape_attempt", "worker": 7, "calls": 3,
+            "message": "it made a system call that its profile forbids",
+        });
+        assert_eq!((alarm.metrics.escape_attempts(), written(state.path())), (1, vec![entry]));
+    }
+}
