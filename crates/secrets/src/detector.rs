@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     finding::{Finding, Redacted, Tier},
-    look::Looker,
+    look::{Looker, Scratch},
     rule::{RuleError, RuleFile, read},
     shipped::SHIPPED,
     stream::Stream,
@@ -158,7 +158,10 @@ impl fmt::Debug for Detector {
 fn check_examples(looker: &Looker, rule: usize, hits: &[String], misses: &[String]) -> Result<(), String> {
     let tier = looker.rules.get(rule).map(|rule| rule.tier);
     let finds = |text: &String| {
-        looker.look(text.as_bytes()).iter().any(|found| found.rule == rule && Some(found.tier) == tier)
+        looker
+            .look(text.as_bytes(), &mut Scratch::default())
+            .iter()
+            .any(|found| found.rule == rule && Some(found.tier) == tier)
     };
     if let Some(at) = hits.iter().position(|text| !finds(text)) {
         return Err(format!("does not find its example `hit` {}", at + 1));

@@ -94,7 +94,7 @@ fn opens(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'"' | b'\'' | b'`' | b'>' | b'#' | b'*' | b'|')
 }
 
-fn is_token(byte: u8) -> bool {
+pub(crate) fn is_token(byte: u8) -> bool {
     TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
 }
 

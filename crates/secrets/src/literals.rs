@@ -36,9 +36,14 @@ pub(crate) struct Literals {
     needles: Vec<Needle>,
 }
 
+/// The beginning of a word, so that most words are ruled out without being looked at themselves.
 #[derive(Clone, Copy)]
 struct Slot {
+    /// Its first four bytes, in one of the cases that they may have.
     quad: u32,
+    /// Its next four bytes, as far as `mask` has bits.
+    next: u32,
+    mask: u32,
     needle: u32,
 }
 
@@ -50,7 +55,8 @@ impl Literals {
     pub(crate) fn new(needles: Vec<Needle>) -> Self {
         let mut slots: Vec<Slot> = Vec::new();
         for (needle, at) in needles.iter().zip(0_u32..) {
-            slots.extend(needle.quads().into_iter().map(|quad| Slot { quad, needle: at }));
+            let (next, mask) = needle.next();
+            slots.extend(needle.quads().into_iter().map(|quad| Slot { quad, next, mask, needle: at }));
         }
         slots.sort_by_key(|slot| (bucket(hash(slot.quad)), slot.quad, slot.needle));
         let mut filter = Box::new([0_u64; FILTER_WORDS]);
@@ -75,25 +81,39 @@ impl Literals {
     /// Tells every place where a word stands, from the beginning to the end.
     pub(crate) fn each(&self, hay: &[u8], mut found: impl FnMut(usize, &Needle)) {
         for (at, four) in hay.array_windows::<4>().enumerate() {
-            let quad = u32::from_le_bytes(*four);
-            let hash = hash(quad);
-            let (word, bit) = filter_place(hash);
-            if self.filter.get(word).is_some_and(|word| word >> bit & 1 == 1) {
-                self.confirm(hay, at, quad, hash, &mut found);
+            if self.may_begin(u32::from_le_bytes(*four)) == 1 {
+                self.confirm(hay, at, &mut found);
             }
         }
     }
 
+    /// One if a word may begin so.
+    #[inline]
+    fn may_begin(&self, quad: u32) -> u32 {
+        let (word, bit) = filter_place(hash(quad));
+        self.filter.get(word).map_or(0, |word| (word >> bit & 1) as u32)
+    }
+
     #[inline(never)]
-    fn confirm(&self, hay: &[u8], at: usize, quad: u32, hash: u32, found: &mut impl FnMut(usize, &Needle)) {
-        let bucket = bucket(hash);
+    fn confirm(&self, hay: &[u8], at: usize, found: &mut impl FnMut(usize, &Needle)) {
+        let rest = hay.get(at..).unwrap_or_default();
+        let (quad, next) = match rest {
+            [a, b, c, d, e, f, g, h, ..] => {
+                (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h]))
+            }
+            [a, b, c, d, ..] => {
+                (u32::from_le_bytes([*a, *b, *c, *d]), four(rest.get(4..).unwrap_or_default()))
+            }
+            _ => return,
+        };
+        let bucket = bucket(hash(quad));
         let (Some(&from), Some(&until)) = (self.buckets.get(bucket), self.buckets.get(bucket + 1)) else {
             return;
         };
         let slots = self.slots.get(from as usize..until as usize).unwrap_or_default();
-        for slot in slots.iter().filter(|slot| slot.quad == quad) {
+        for slot in slots.iter().filter(|slot| slot.quad == quad && (slot.next ^ next) & slot.mask == 0) {
             let Some(needle) = self.needles.get(slot.needle as usize) else { continue };
-            let Some(here) = hay.get(at..at + needle.text.len()) else { continue };
+            let Some(here) = rest.get(..needle.text.len()) else { continue };
             let is_here = if needle.folds_case {
                 here.eq_ignore_ascii_case(&needle.text)
             } else {
@@ -127,6 +147,14 @@ impl Needle {
         quads
     }
 
+    /// The four bytes after those, and the bits of them that have to be the same: a letter's case may not matter.
+    fn next(&self) -> (u32, u32) {
+        let bytes = self.text.get(4..).unwrap_or_default();
+        let bits = |byte: &u8| if self.folds_case && byte.is_ascii_alphabetic() { 0xdf } else { 0xff };
+        let mask: Vec<u8> = bytes.iter().map(bits).collect();
+        (four(bytes), four(&mask))
+    }
+
     fn cases(&self, byte: u8) -> Vec<u8> {
         if self.folds_case { vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] } else { vec![byte] }
     }
@@ -149,6 +177,13 @@ fn product<'a>(
     })
 }
 
+/// The first four bytes, or as many as there are.
+fn four(bytes: &[u8]) -> u32 {
+    let mut four = [0; 4];
+    four.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    u32::from_le_bytes(four)
+}
+
 fn hash(quad: u32) -> u32 {
     quad.wrapping_mul(0x9e37_79b1)
 }
@@ -161,10 +196,12 @@ fn bucket(hash: u32) -> usize {
     (hash >> (32 - BUCKET_BITS)) as usize
 }
 
-/// 128 KiB: large enough that few bits are set, small enough for the second-level cache.
-const FILTER_BITS: u32 = 14;
+/// How many places are looked up before it is asked whether one of them was a hit.
+const TOGETHER: usize = 8;
+/// 512 KiB: few bits are set, so few places are looked at twice. What ordinary text touches of it fits the nearest cache.
+const FILTER_BITS: u32 = 16;
 const FILTER_WORDS: usize = 1 << FILTER_BITS;
-const BUCKET_BITS: u32 = 14;
+const BUCKET_BITS: u32 = 16;
 const BUCKETS: usize = 1 << BUCKET_BITS;
 
 #[cfg(test)]

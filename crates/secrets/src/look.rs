@@ -17,7 +17,7 @@ use crate::{
     marker::Markers,
     rule::{Case, End, Rule},
     spread::spread,
-    unfold::unfold,
+    unfold::{Room, unfold},
     view::View,
 };
 
@@ -38,6 +38,12 @@ pub(crate) struct Candidate {
     pub span: Range<usize>,
     pub encoding: Encoding,
     pub end: End,
+}
+
+/// Room for undoing disguises, at each depth.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    rooms: [Room; MAX_DEPTH as usize],
 }
 
 /// What is looked at, and for what.
@@ -62,14 +68,14 @@ impl Looker {
     }
 
     /// Everything that is found, in no order.
-    pub(crate) fn look(&self, hay: &[u8]) -> Vec<Candidate> {
+    pub(crate) fn look(&self, hay: &[u8], scratch: &mut Scratch) -> Vec<Candidate> {
         let mut found = Vec::new();
-        self.look_deeper(hay, Layer { depth: 0, scope: Scope::AllRules }, &mut found);
+        self.look_deeper(hay, Layer { depth: 0, scope: Scope::AllRules }, scratch, &mut found);
         found
     }
 
-    fn look_deeper(&self, hay: &[u8], layer: Layer, found: &mut Vec<Candidate>) {
-        self.look_plain(hay, layer, found);
+    fn look_deeper(&self, hay: &[u8], layer: Layer, scratch: &mut Scratch, found: &mut Vec<Candidate>) {
+        self.look_plain(hay, layer, scratch, found);
         // What was put together holds nothing that could be put together once more.
         if layer.depth == MAX_DEPTH || layer.scope == Scope::StandingAlone {
             return;
@@ -79,9 +85,11 @@ impl Looker {
             found.iter().map(|found| ((found.rule, found.span.start), found.span.end)).collect();
         let deeper = Layer { depth: layer.depth + 1, ..layer };
         let alone = Layer { scope: Scope::StandingAlone, ..deeper };
-        unfold(hay, |view| self.look_at_view(hay, view, deeper, &plain, found));
-        join(hay, |view| self.look_at_view(hay, view, alone, &plain, found));
-        spread(hay, |view| self.look_at_view(hay, view, alone, &plain, found));
+        let mut room = scratch.take(layer);
+        unfold(hay, &mut room, |view| self.look_at_view(hay, view, deeper, &plain, scratch, found));
+        scratch.give_back(layer, room);
+        join(hay, |view| self.look_at_view(hay, view, alone, &plain, scratch, found));
+        spread(hay, |view| self.look_at_view(hay, view, alone, &plain, scratch, found));
     }
 
     fn look_at_view(
@@ -90,10 +98,11 @@ impl Looker {
         view: &View,
         layer: Layer,
         plain: &HashMap<(usize, usize), usize>,
+        scratch: &mut Scratch,
         found: &mut Vec<Candidate>,
     ) {
         let mut inner = Vec::new();
-        self.look_deeper(&view.text, layer, &mut inner);
+        self.look_deeper(&view.text, layer, scratch, &mut inner);
         for candidate in inner {
             let Some((mut span, encoding)) = view.original(&candidate.span) else { continue };
             // Where a disguise was undone the same secret may go on behind it; where lines were put together it does not.
@@ -114,7 +123,7 @@ impl Looker {
         }
     }
 
-    fn look_plain(&self, hay: &[u8], layer: Layer, found: &mut Vec<Candidate>) {
+    fn look_plain(&self, hay: &[u8], layer: Layer, scratch: &mut Scratch, found: &mut Vec<Candidate>) {
         let mut decoded = DecodedUntil::default();
         self.literals.each(hay, |at, needle| match needle.meaning {
             Meaning::Rule(index) => {
@@ -134,7 +143,7 @@ impl Looker {
             }
             Meaning::Coded { coding, keyword } if layer.depth < MAX_DEPTH => {
                 let Some(keyword) = self.keywords.get(keyword) else { return };
-                self.look_decoded(hay, at, coding, keyword, &mut decoded, layer, found);
+                self.look_decoded(hay, at, coding, keyword, &mut decoded, layer, scratch, found);
             }
             Meaning::Coded { .. } => {}
         });
@@ -149,6 +158,7 @@ impl Looker {
         keyword: &[u8],
         decoded: &mut DecodedUntil,
         layer: Layer,
+        scratch: &mut Scratch,
         found: &mut Vec<Candidate>,
     ) {
         if decoded.covers(at, coding) {
@@ -158,7 +168,7 @@ impl Looker {
         decoded.note(at, coding, run.span.end);
         let mut inner = Vec::new();
         let deeper = Layer { depth: layer.depth + 1, scope: Scope::AllRules };
-        self.look_deeper(&run.decoded(hay), deeper, &mut inner);
+        self.look_deeper(&run.decoded(hay), deeper, scratch, &mut inner);
         let encoding = match coding {
             Coding::Base64 { .. } => Encoding::Base64,
             Coding::Hex => Encoding::Hex,
@@ -167,6 +177,18 @@ impl Looker {
             let span = run.covering(hay, &candidate.span);
             Candidate { span, encoding, end: End::Closed, ..candidate }
         }));
+    }
+}
+
+impl Scratch {
+    fn take(&mut self, layer: Layer) -> Room {
+        self.rooms.get_mut(usize::from(layer.depth)).map(std::mem::take).unwrap_or_default()
+    }
+
+    fn give_back(&mut self, layer: Layer, room: Room) {
+        if let Some(place) = self.rooms.get_mut(usize::from(layer.depth)) {
+            *place = room;
+        }
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Rule {
     shortest: usize,
     /// The bytes that a match can consist of.
     alphabet: Alphabet,
+    /// A byte that every match has after its beginning, if it is a rare one.
+    needed: Option<u8>,
     check: Option<Check>,
     context: Option<Context>,
     min_entropy: Option<f64>,
@@ -113,6 +115,9 @@ impl Rule {
                     return;
                 }
                 let until = hay.len().min(word.start + self.longest);
+                if !self.has_what_it_needs(hay, word.start..until) {
+                    return;
+                }
                 let input = Input::new(hay).range(word.start..until).anchored(Anchored::Yes);
                 if let Some(span) = self.search(&input)
                     && self.in_context(hay, span.whole.start, markers)
@@ -169,6 +174,11 @@ impl Rule {
                 }
             }
         }
+    }
+
+    fn has_what_it_needs(&self, hay: &[u8], range: Range<usize>) -> bool {
+        let has = |byte| memchr::memchr(byte, hay.get(range).unwrap_or_default()).is_some();
+        self.needed.is_none_or(has)
     }
 
     /// Whether it may be looked for where a text was put together again: only what stands for itself may.

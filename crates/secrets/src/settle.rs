@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::{
     finding::{Encoding, Tier},
-    look::{Candidate, Looker},
+    look::{Candidate, Looker, Scratch},
     marker::{line_ends, marker},
     view::View,
     window::merged,
@@ -20,9 +20,10 @@ pub(crate) fn settle(
     mut decided: Vec<Candidate>,
     scope: &Range<usize>,
     at_least: Tier,
+    scratch: &mut Scratch,
 ) -> Vec<Candidate> {
     for _ in 0..MAX_ROUNDS {
-        let more = look_again(looker, hay, &decided, scope, at_least);
+        let more = look_again(looker, hay, &decided, scope, at_least, scratch);
         if more.is_empty() {
             break;
         }
@@ -38,12 +39,13 @@ fn look_again(
     decided: &[Candidate],
     scope: &Range<usize>,
     at_least: Tier,
+    scratch: &mut Scratch,
 ) -> Vec<Candidate> {
     let mut more = Vec::new();
     let mut view = View::default();
     for region in neighbourhoods(hay, decided) {
         render(looker, hay, &region, decided, &mut view);
-        for mut found in looker.look(&view.text) {
+        for mut found in looker.look(&view.text, scratch) {
             let Some(span) = view.origin(&found.span) else { continue };
             // At an edge that we cut ourselves words have borders that they do not have.
             let is_cut = (span.start == region.start && region.start > 0)

@@ -8,69 +8,92 @@ use crate::{
     coded::byte_of_hex,
     finding::Encoding,
     fold::{Reads, reads},
+    join::is_token,
     view::View,
 };
 
+/// Room to work in, kept from one text to the next: for a text full of percent signs it is large.
+#[derive(Default)]
+pub(crate) struct Room {
+    places: Vec<Place>,
+    view: View,
+}
+
 /// Calls `each` with every neighbourhood that reads otherwise than it is written.
-pub(crate) fn unfold(hay: &[u8], mut each: impl FnMut(&View)) {
-    let mut places: Vec<usize> =
-        memchr::memchr3_iter(b'%', b'\\', b'&', hay).filter(|at| is_disguise(hay, *at)).collect();
+pub(crate) fn unfold(hay: &[u8], room: &mut Room, mut each: impl FnMut(&View)) {
+    let Room { places, view } = room;
+    places.clear();
+    for at in memchr::memchr3_iter(b'%', b'\\', b'&', hay) {
+        places.extend(Place::of(at, undo_escape(hay, at)));
+    }
     let written = places.len();
     places.extend(controls(hay));
     if !hay.is_ascii() {
         places.extend(odd_characters(hay));
     }
     if places.len() > written {
-        places.sort_unstable();
+        places.sort_unstable_by_key(|place| place.at);
     }
-    let mut view = View::default();
-    for region in regions(hay, &places) {
+    let mut rest = places.as_slice();
+    for region in regions(hay, places) {
         view.clear();
-        render(hay, &region, &mut view);
-        each(&view);
+        rest = render(hay, &region, rest, view);
+        each(view);
     }
 }
 
-/// A space is part of no token, and `%20` is everywhere.
-fn is_disguise(hay: &[u8], at: usize) -> bool {
-    undo_escape(hay, at).is_some_and(|undone| undone.reads != Reads::As(b' '))
+/// Something that reads otherwise than it is written, and where.
+#[derive(Clone, Copy)]
+struct Place {
+    at: usize,
+    undone: Undone,
 }
 
+#[derive(Clone, Copy)]
 struct Undone {
     length: usize,
     reads: Reads,
     encoding: Encoding,
 }
 
-fn render(hay: &[u8], region: &Range<usize>, view: &mut View) {
+impl Place {
+    fn of(at: usize, undone: Option<Undone>) -> Option<Self> {
+        undone.map(|undone| Self { at, undone })
+    }
+
+    /// A space is part of no token, and `%20` is everywhere. It is undone where something else is, too.
+    fn is_disguise(&self) -> bool {
+        self.undone.encoding == Encoding::LookAlike || self.undone.reads != Reads::As(b' ')
+    }
+}
+
+/// Writes how a region reads. Gives back the places behind it.
+fn render<'p>(hay: &[u8], region: &Range<usize>, places: &'p [Place], view: &mut View) -> &'p [Place] {
     let mut at = region.start;
-    while at < region.end {
-        if let Some(undone) = undo(hay, at) {
-            let original = at..at + undone.length;
-            match undone.reads {
-                Reads::As(byte) => view.replace(&original, &[byte], undone.encoding),
-                Reads::AsNothing => view.replace(&original, &[], undone.encoding),
-            }
-            at = original.end;
+    let mut rest = places;
+    while let [place, others @ ..] = rest {
+        if place.at >= region.end {
+            break;
+        }
+        rest = others;
+        // What lies within another one was undone with it.
+        if place.at < at {
             continue;
         }
-        let rest = hay.get(at..region.end).unwrap_or_default();
-        let plain = rest.iter().skip(1).take_while(|byte| !may_begin(**byte)).count() + 1;
-        view.keep(rest.get(..plain).unwrap_or_default(), at);
-        at += plain;
+        if at < place.at {
+            view.keep(hay.get(at..place.at).unwrap_or_default(), at);
+        }
+        let original = place.at..place.at + place.undone.length;
+        match place.undone.reads {
+            Reads::As(byte) => view.replace(&original, &[byte], place.undone.encoding),
+            Reads::AsNothing => view.replace(&original, &[], place.undone.encoding),
+        }
+        at = original.end;
     }
-}
-
-fn may_begin(byte: u8) -> bool {
-    matches!(byte, b'%' | b'\\' | b'&') || byte >= 0xc2 || is_control(byte)
-}
-
-fn undo(hay: &[u8], at: usize) -> Option<Undone> {
-    match *hay.get(at)? {
-        byte if is_control(byte) => undo_control(hay, at),
-        byte if byte.is_ascii() => undo_escape(hay, at),
-        _ => undo_character(hay, at),
+    if at < region.end {
+        view.keep(hay.get(at..region.end).unwrap_or_default(), at);
     }
+    rest
 }
 
 /// Controls that do not lay out text: a terminal shows nothing for them.
@@ -94,12 +117,13 @@ fn sequence_end(rest: &[u8], inside: &RangeInclusive<u8>, last: &RangeInclusive<
     rest.get(inner).filter(|byte| last.contains(*byte)).map(|_| inner + 1)
 }
 
-fn controls(hay: &[u8]) -> impl Iterator<Item = usize> {
+fn controls(hay: &[u8]) -> impl Iterator<Item = Place> {
     let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| has_control(block));
-    blocks.flat_map(|(index, block)| {
+    let controls = blocks.flat_map(|(index, block)| {
         let controls = block.iter().enumerate().filter(|(_, byte)| is_control(**byte));
         controls.map(move |(at, _)| index * BLOCK + at)
-    })
+    });
+    controls.filter_map(|at| Place::of(at, undo_control(hay, at)))
 }
 
 /// Without leaving early, so that the compiler looks at many bytes at once.
@@ -124,9 +148,23 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
             let byte = (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0');
             Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
+        [b'\\', letter @ (b'n' | b'r' | b't'), ..] if breaks_token(hay, at) => {
+            let byte = if letter == b't' { b'\t' } else { b'\n' };
+            Some(Undone { length: 2, reads: Reads::As(byte), encoding: Encoding::Escape })
+        }
+        // An escape that was escaped once more, as in JSON within JSON.
+        [b'\\', b'\\', b'\\' | b'/' | b'x' | b'u' | b'U' | b'n' | b'r' | b't' | b'0'..=b'1', ..] => {
+            Some(Undone { length: 2, reads: Reads::As(b'\\'), encoding: Encoding::Escape })
+        }
         [b'&', b'#', ..] => undo_entity(rest),
         _ => None,
     }
+}
+
+/// Whether a line end that is written as an escape of two characters stands within a token. Most stand in sentences.
+fn breaks_token(hay: &[u8], at: usize) -> bool {
+    let touches = |at: Option<usize>| at.and_then(|at| hay.get(at)).is_some_and(|byte| is_token(*byte));
+    touches(at.checked_sub(1)) && touches(at.checked_add(2))
 }
 
 /// `\u002d`, `\u{2d}`, `\U0000002d`, and two of the first kind that make one character.
@@ -181,13 +219,17 @@ fn stands_for(code: u32) -> Option<Reads> {
     ascii.map(Reads::As).or_else(|| reads(character))
 }
 
-fn odd_characters(hay: &[u8]) -> impl Iterator<Item = usize> {
-    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| !block.is_ascii());
+fn odd_characters(hay: &[u8]) -> impl Iterator<Item = Place> {
+    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| has_lead(block));
     let leads = blocks.flat_map(|(index, block)| {
         let leads = block.iter().enumerate().filter(|(_, byte)| may_lead(**byte));
         leads.map(move |(at, _)| index * BLOCK + at)
     });
-    leads.filter(|at| undo_character(hay, *at).is_some())
+    leads.filter_map(|at| Place::of(at, undo_character(hay, at)))
+}
+
+fn has_lead(block: &[u8]) -> bool {
+    !block.is_ascii() && block.iter().fold(false, |any, byte| any | may_lead(*byte))
 }
 
 /// Whether characters of the table begin with this byte; those of most of the world's scripts do not.
@@ -196,15 +238,18 @@ fn may_lead(byte: u8) -> bool {
 }
 
 /// The neighbourhoods of the places, put together where they touch.
-fn regions(hay: &[u8], places: &[usize]) -> Vec<Range<usize>> {
+fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
-    for place in places {
-        let start = token_start(hay, *place, regions.last().map_or(0, |last| last.end));
+    for Place { at, .. } in places.iter().filter(|place| place.is_disguise()) {
+        let floor = regions.last().map_or(0, |last| last.end);
+        // What is near it was taken in with the place before.
+        if at + NEAR <= floor {
+            continue;
+        }
+        let start = token_start(hay, *at, floor);
         match regions.last_mut() {
-            // What is near it was taken in with the place before.
-            Some(last) if place + NEAR <= last.end => {}
-            Some(last) if start <= last.end => last.end = token_end(hay, *place),
-            _ => regions.push(start..token_end(hay, *place)),
+            Some(last) if start <= last.end => last.end = token_end(hay, *at),
+            _ => regions.push(start..token_end(hay, *at)),
         }
     }
     regions
@@ -217,10 +262,18 @@ fn token_start(hay: &[u8], at: usize, floor: usize) -> usize {
     from - far.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count()
 }
 
+/// How many bytes there are before white space. Whole blocks without any are passed over at once.
+fn until_space(bytes: &[u8]) -> usize {
+    let is_dense = |block: &&[u8]| block.iter().fold(true, |dense, byte| dense & (*byte > b' '));
+    let dense = bytes.chunks_exact(BLOCK).take_while(is_dense).count() * BLOCK;
+    let rest = bytes.get(dense..).unwrap_or_default();
+    dense + rest.iter().take_while(|byte| !byte.is_ascii_whitespace()).count()
+}
+
 fn token_end(hay: &[u8], at: usize) -> usize {
     let from = hay.len().min(at + NEAR);
     let far = hay.get(from..hay.len().min(from + FAR)).unwrap_or_default();
-    from + far.iter().take_while(|byte| !byte.is_ascii_whitespace()).count()
+    from + until_space(far)
 }
 
 const BLOCK: usize = 128;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::{
     check::body_end,
     finding::{Encoding, Tier},
-    look::{Candidate, Looker},
+    look::{Candidate, Looker, Scratch},
     marker::{line_ends, marker},
     rule::End,
     settle::settle,
@@ -50,6 +50,7 @@ pub(crate) enum Follows {
 #[derive(Default)]
 pub(crate) struct Carry {
     open: Option<(usize, Tier, Encoding)>,
+    scratch: Scratch,
 }
 
 /// Looks at a whole text and tells what each window covered, with spans of the text; and how much there is that is less sure.
@@ -116,7 +117,7 @@ impl Carry {
             Follows::Nothing => hay.len(),
             Follows::More => character_start(hay, hay.len().saturating_sub(OVERLAP)).max(from),
         };
-        let mut candidates = looker.look(hay);
+        let mut candidates = looker.look(hay, &mut self.scratch);
         let begins_here = |found: &&Candidate| (from..limit).contains(&found.span.start);
         let less_sure = candidates.iter().filter(begins_here).filter(|found| found.tier < at_least).count();
         candidates.retain(|found| found.tier >= at_least && found.span.end > from);
@@ -125,7 +126,7 @@ impl Carry {
             found.span.end = character_end(hay, found.span.end);
         }
         candidates.retain(|found| found.span.start < limit);
-        let decided = settle(looker, hay, merged(candidates), &(from..limit), at_least);
+        let decided = settle(looker, hay, merged(candidates), &(from..limit), at_least, &mut self.scratch);
         let next = decided.last().map_or(limit, |last| last.span.end.max(limit));
         if let Some(last) = decided.last()
             && last.end == End::Open

@@ -1,7 +1,9 @@
 //! Is a rule sound, and what do we look for to find it?
 
+use std::collections::BTreeSet;
+
 use regex_automata::{meta, util::syntax};
-use regex_syntax::hir::{Hir, Look, literal::Extractor};
+use regex_syntax::hir::{Hir, HirKind, Look, literal::Extractor};
 
 use super::{
     Borders, Case, Context, Lines, Place, Rule,
@@ -62,6 +64,7 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         longest,
         shortest: hir.properties().minimum_len().unwrap_or(0),
         alphabet: Alphabet::of(&hir),
+        needed: needed(&hir),
         check: text.check,
         context: context.filter(|_| !matches!(place, Place::After { .. })),
         min_entropy: text.min_entropy,
@@ -132,7 +135,7 @@ fn words(
     if case == Case::Exact
         && let Some(words) = prefixes(hir)
     {
-        return Ok((words, Place::Here));
+        return Ok((shortened(words), Place::Here));
     }
     let Some(context) = context else {
         return Err(
@@ -160,8 +163,38 @@ fn prefixes(hir: &Hir) -> Option<Words> {
     (!words.is_empty() && words.iter().all(|word| word.len() >= MIN_WORD)).then_some(words)
 }
 
+/// A rare byte that every match has, and has not in its first place: a URL with a password has an `@`.
+fn needed(hir: &Hir) -> Option<u8> {
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.iter().copied().find(|byte| RARE.contains(byte)),
+        HirKind::Capture(capture) => needed(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => needed(&repetition.sub),
+        HirKind::Concat(parts) => parts.iter().skip(1).find_map(needed),
+        _ => None,
+    }
+}
+
+/// The same beginnings cut short, where that leaves few of many: `xoxb-` for a thousand of `xoxb-000`. Each word costs, and
+/// a rule with many is not looked for in encodings.
+fn shortened(words: Words) -> Words {
+    if words.len() <= FEW_WORDS {
+        return words;
+    }
+    let longest = words.iter().map(|word| word.len()).max().unwrap_or(0);
+    let cut = |length: usize| -> BTreeSet<&[u8]> {
+        words.iter().map(|word| word.get(..length).unwrap_or(word)).collect()
+    };
+    let few = (MIN_CUT..longest).rev().map(cut).find(|few| few.len() <= FEW_WORDS);
+    few.map(|few| few.into_iter().map(Into::into).collect()).unwrap_or(words)
+}
+
 /// After a word of three a character of tokens has to follow, which is what the literal search looks for.
 const MIN_WORD: usize = 3;
+/// Words are not cut shorter than this: shorter ones are everywhere.
+const MIN_CUT: usize = 4;
+const FEW_WORDS: usize = 16;
+/// Few texts have many of these, and looking for one is far cheaper than asking a regex.
+const RARE: &[u8] = b"@?|~#$!";
 const MIN_CONTEXT: usize = 4;
 const MIN_MATCH: usize = 8;
 const MAX_MATCH: usize = 8 * 1024;

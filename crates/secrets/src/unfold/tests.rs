@@ -5,7 +5,9 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expect: &[&str]) {
     let mut views = Vec::new();
-    unfold(text.as_bytes(), |view| views.push(String::from_utf8_lossy(&view.text).into_owned()));
+    unfold(text.as_bytes(), &mut Room::default(), |view| {
+        views.push(String::from_utf8_lossy(&view.text).into_owned())
+    });
     assert_eq!(views, expect);
 }
 
@@ -26,6 +28,18 @@ fn each_disguise_is_undone() {
     check("a\0b\u{7f}c\u{1b}[0md\u{1b}[1;31me\u{1b}(Bf\u{85}g\u{202e}h", &["abcdef\ngh"]);
 }
 
+#[test]
+fn line_ends_within_tokens_and_escaped_escapes_are_undone() {
+    check(r"ghp_16C7\n292c", &["ghp_16C7\n292c"]);
+    check(r"ghp_16C7\t292c\r292c", &["ghp_16C7\t292c\n292c"]);
+    check(r#"said \"yes\".\n then\n"#, &[]);
+    check(r"ghp\\u005f16C7", &[r"ghp\u005f16C7"]);
+    check(r"C:\\dir\\file", &[]);
+    // Any number of them, without a step deeper for each.
+    let many = "\\".repeat(100_000);
+    check(&format!("{many}u005f"), &[&format!("{}u005f", "\\".repeat(50_000))]);
+}
+
 /// Only what a terminal takes for one sequence is passed over, not text behind it.
 #[test]
 fn a_sequence_without_an_end_is_one_character() {
@@ -42,9 +56,9 @@ fn what_is_cut_off_stays() {
 fn places_are_told_in_the_original() {
     let text = "x ab%5Fcd y";
     let mut seen = None;
-    unfold(text.as_bytes(), |view| seen = view.original(&(2..7)));
+    unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original(&(2..7)));
     assert_eq!(seen, Some((2..9, Encoding::Url)));
-    unfold(text.as_bytes(), |view| seen = view.original(&(2..4)));
+    unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original(&(2..4)));
     assert_eq!(seen, None, "nothing was undone there");
 }
 
@@ -52,6 +66,6 @@ fn places_are_told_in_the_original() {
 fn distant_places_have_views_of_their_own() {
     let text = format!("a%5Fb{}c%5Fd", " word".repeat(200));
     let mut views = 0;
-    unfold(text.as_bytes(), |_| views += 1);
+    unfold(text.as_bytes(), &mut Room::default(), |_| views += 1);
     assert_eq!(views, 2);
 }
