@@ -16,6 +16,7 @@ mod test_value;
 mod trail;
 
 pub use helpers::helpers_of;
+pub use poison::name_skeleton;
 use serde_json::{Map, Value};
 
 use crate::{Finding, model::ToolSpec};

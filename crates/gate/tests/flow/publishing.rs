@@ -123,6 +123,16 @@ fn of_two_tools_with_one_name_neither_is_live() {
 }
 
 #[test]
+fn nor_is_one_of_two_that_people_cannot_tell_apart() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let tools = ["pay", "shout", "P\u{430}y"].map(|name| world.tool(&document(name, &json!({}))));
+    let (set, doubled) = LiveSet::new(tools);
+    assert_eq!(doubled, ["P\u{430}y", "pay"]);
+    assert_eq!(set.len(), 1);
+    assert!(set.get("shout").is_some());
+}
+
+#[test]
 fn what_was_not_used_is_named_and_can_be_taken_away() {
     let world = World::new(Does::EchoesArguments, &[]);
     let overrides = json!({
