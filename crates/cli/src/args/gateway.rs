@@ -239,6 +239,14 @@ pub enum AuditCommand {
         /// The public key that must have signed, instead of the one beside the journal
         #[arg(long, value_name = "KEY")]
         key: Option<String>,
+
+        /// Fail also where records at the end are not signed yet: a gateway is running, or was killed
+        #[arg(long)]
+        sealed: bool,
+
+        /// How to print what was found
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
     },
     /// Show the newest records
     Tail {
