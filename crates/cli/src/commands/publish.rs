@@ -139,7 +139,7 @@ async fn publish(
         workshop.local_pass(toolgate.gate(), candidate, SystemTime::now()).await.map_err(told)?;
     if !trial.has_passed() {
         writeln!(terminal, "FAIL       {name}")?;
-        trial::print_failure(&trial, terminal)?;
+        trial::print_failure(candidate, &trial, terminal)?;
         return Ok(Ending::Findings);
     }
     let level = candidate.tool.level();

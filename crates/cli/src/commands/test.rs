@@ -161,13 +161,13 @@ impl Passes {
         } else {
             self.failed += 1;
         }
-        self.tools.push(named(trial::to_json(trial), tool));
+        self.tools.push(named(trial::to_json(candidate, trial), tool));
         if self.format == OutputFormat::Json {
             return Ok(trial::wider(candidate, trial));
         }
         writeln!(terminal, "{word}  {}", visible(&tool.name))?;
-        trial::print_failure(trial, terminal)?;
-        if trial.has_passed() { trial::print_wider(candidate, trial, terminal) } else { Ok(Vec::new()) }
+        trial::print_failure(candidate, trial, terminal)?;
+        trial::print_wider(candidate, trial, terminal)
     }
 
     fn note_mistake(&mut self, tool: &Surveyed, what: &str, terminal: &mut Terminal) -> Result<(), Failure> {
