@@ -66,6 +66,8 @@ pub struct Trial {
     /// Console, stack and effects, where the tool was run at all.
     pub report: Option<RunReport>,
     pub pass: StoredPass,
+    /// The tool was published before, whatever it said then, and with this run it is not any more.
+    pub took_back: bool,
 }
 
 impl Trial {
@@ -145,10 +147,12 @@ impl Workshop {
             at: now,
             observed: report.as_ref().map(|report| Observed::of(report).to_json()).unwrap_or_default(),
         };
-        if says_something(&outcome) {
+        let is_remembered = says_something(&outcome);
+        if is_remembered {
             self.passes.record(tool.spec.id.as_str(), &pass)?;
         }
-        Ok(Trial { outcome, report, pass })
+        let took_back = is_remembered && candidate.was_published == Some(true) && !pass.is_published;
+        Ok(Trial { outcome, report, pass, took_back })
     }
 
     /// Marks a tool that has passed as published.

@@ -212,7 +212,12 @@ impl Toolgate {
                 workshop.local_pass(&self.gate, candidate, SystemTime::now()).await.map_err(broken)?;
             if trial.has_passed() {
                 let passed = toolgate_gate::Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
+                if !trial.pass.is_published {
+                    self.note_publication("tool.published", &candidate.tool, "library")?;
+                }
                 workshop.publish(&passed).map_err(broken)?;
+            } else if trial.took_back {
+                self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             trials.push(trial);
         }
@@ -226,6 +231,12 @@ impl Toolgate {
     pub fn note(&self, entry: &Value) -> Result<(), OpenError> {
         self.journal.files.append(entry)?;
         Ok(())
+    }
+
+    /// Writes down that a tool may be served from now on, or may not any more: `tool.published`, `tool.unpublished`.
+    pub fn note_publication(&self, kind: &str, tool: &LiveTool, by: &str) -> Result<(), OpenError> {
+        let tool = json!({ "name": tool.name(), "digest": tool.digest() });
+        self.note(&json!({ "kind": kind, "tool": tool, "by": by }))
     }
 
     /// Why the journal could not be written at the last try, if it could not.
@@ -288,9 +299,14 @@ impl Toolgate {
                 continue;
             };
             if trial.has_passed() && candidate.was_published != Some(false) {
-                let passed = toolgate_gate::Candidate { pass: Some(trial.pass), ..candidate };
                 // Without its record it is not live, which the next load will show.
-                let _ = bench.publish(&passed);
+                if self.note_publication("tool.published", &candidate.tool, "catalog").is_ok() {
+                    let passed = toolgate_gate::Candidate { pass: Some(trial.pass), ..candidate };
+                    let _ = bench.publish(&passed);
+                }
+            } else if trial.took_back {
+                // It is over already; a journal that cannot be written is told of with the next record.
+                let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
             }
         }
         load::load(&config, &workshop)

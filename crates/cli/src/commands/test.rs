@@ -95,6 +95,11 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
                     .map_err(|problem| {
                         Failure::new(format!("`{}`: {}", visible(&tool.name), visible(&problem)))
                     })?;
+                if trial.took_back {
+                    toolgate
+                        .note_publication("tool.unpublished", &candidate.tool, &gateway::operator())
+                        .map_err(|error| Failure::new(visible(&error.to_string())))?;
+                }
                 let wider = passes.note(tool, candidate, &trial, terminal)?;
                 if args.tighten && trial.has_passed() {
                     tighten(tool, &wider, args.format, terminal)?;

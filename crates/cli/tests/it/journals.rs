@@ -85,6 +85,39 @@ fn every_field_of_the_journal_is_documented() {
     assert!(seen > 40, "{seen}");
 }
 
+/// Kind, tool and author of every record that says what may be served.
+fn publications(place: &Place) -> Vec<[String; 3]> {
+    let records = place.journal("journal-commands");
+    let told = records.iter().filter(|record| record["kind"].as_str().unwrap().starts_with("tool."));
+    let text = |value: &Value| value.as_str().unwrap().split(' ').next().unwrap().to_owned();
+    told.map(|one| [text(&one["kind"]), text(&one["tool"]["name"]), text(&one["by"])]).collect()
+}
+
+/// Whoever reads the journal can tell which tools were served at any time, whoever saw to it.
+#[test]
+fn what_is_published_and_taken_back_without_being_asked_for_is_recorded() {
+    let place = Place::new();
+    place.configure("catalog:\n  include:\n    names: [slugify]\n");
+    place.ok(&["list"]);
+    place.ok(&["list"]);
+    let shipped = ["tool.published", "slugify", "catalog"].map(str::to_owned);
+    assert_eq!(publications(&place), [shipped.clone()], "once");
+    place.write_tool(
+        "reads",
+        &json!({
+            "code": "return safety.fs.readText('note.txt')", "sandboxOverrides": { "fileRead": true },
+        }),
+    );
+    fs::write(place.path().join("note.txt"), "a note").unwrap();
+    place.ok(&["publish", "reads"]);
+    fs::remove_file(place.path().join("note.txt")).unwrap();
+    place.fails(&["test"], 1);
+    place.fails(&["test"], 1);
+    let published = ["tool.published", "reads", "operator"].map(str::to_owned);
+    let taken_back = ["tool.unpublished", "reads", "operator"].map(str::to_owned);
+    assert_eq!(publications(&place), [shipped, published, taken_back], "each once");
+}
+
 #[test]
 fn an_edited_journal_is_found() {
     let place = Place::new();

@@ -129,7 +129,7 @@ fn a_refusal_before_the_run_says_what_would_help() {
         "params": [{ "name": "url", "description": "Which page", "type": "STRING", "required": true, "testValue": "https://b.example/" }],
         "code": "return fetch(url).text()",
         "sandboxOverrides": { "networkMode": "allowlist", "hostsAllow": ["a.example"] },
-        "x-toolgate-touches": { "connect": ["url"] },
+        "x-toolgate-touches": { "connect": [".url"] },
     }));
     let said = place.fails(&["test", TOOL], 1);
     assert!(said.contains("check.host_not_allowed"), "{said}");
