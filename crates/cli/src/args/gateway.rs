@@ -143,6 +143,10 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         all: bool,
 
+        /// How many at most: of what waits those that expire next, with --all the newest
+        #[arg(long, value_name = "COUNT", default_value_t = 200)]
+        limit: usize,
+
         /// How to print it
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
