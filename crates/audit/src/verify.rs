@@ -272,6 +272,7 @@ impl Check<'_> {
         // nothing may follow.
         let (last, place) = (self.chain.last.seq, Place { file: head::FILE, ..Place::nowhere() });
         let Ok(Some(head)) = Head::load(self.folder) else { return };
+        self.report.closed = head.end() == End::Closed && self.report.key == Some(head.key);
         if head.end() == End::Closed && head.position().seq < last {
             let end = head.position().seq;
             let what = format!("the journal was closed after record {end}, but goes on to {last}");

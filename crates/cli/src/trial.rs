@@ -1,17 +1,20 @@
 //! What came of a test run, for the eyes of its author?
 
+mod grant;
+
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Candidate, Observed, Outcome, RunReport, Trial, Wider, wider_than_used};
+use toolgate_gate::{Candidate, Observed, Outcome, Refused, RunReport, Trial, Wider, wider_than_used};
 
+use self::grant::grants;
 use crate::{
     Failure,
     terminal::{Terminal, visible},
 };
 
 /// The stage, the message, the stack, the console, and what would have to be granted.
-pub fn print_failure(trial: &Trial, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn print_failure(candidate: &Candidate, trial: &Trial, terminal: &mut Terminal) -> Result<(), Failure> {
     let (stage, text) = match &trial.outcome {
         Outcome::Refused(end) => (end.reason.code(), end.to_operator.clone()),
         Outcome::Failed(end) => (end.reason.code(), end.to_operator.clone()),
@@ -20,7 +23,19 @@ pub fn print_failure(trial: &Trial, terminal: &mut Terminal) -> Result<(), Failu
         Outcome::Released(_) => return Ok(()),
     };
     writeln!(terminal, "  failed   {stage}: {}", visible(&text))?;
-    let Some(report) = &trial.report else { return Ok(()) };
+    if let Some(report) = &trial.report {
+        print_report(report, terminal)?;
+    }
+    if let Outcome::Refused(Refused { remedy: Some(remedy), .. }) = &trial.outcome {
+        writeln!(terminal, "  remedy   {}", visible(remedy))?;
+    }
+    for grant in grants(candidate, trial) {
+        writeln!(terminal, "  grant    {}", visible(&grant))?;
+    }
+    Ok(())
+}
+
+fn print_report(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failure> {
     if let Err(failure) = &report.outcome {
         for frame in &failure.stack {
             writeln!(terminal, "           at {}", visible(frame))?;
@@ -32,14 +47,14 @@ pub fn print_failure(trial: &Trial, terminal: &mut Terminal) -> Result<(), Failu
     for (level, line) in &report.console {
         writeln!(terminal, "  {level:<8} {}", visible(line))?;
     }
-    if let Some(grant) = grant(report) {
-        writeln!(terminal, "  grant    {}", visible(&grant))?;
-    }
     Ok(())
 }
 
-/// Where the document asks for more than the run used.
+/// Where the document asks for more than the run used. A run that failed might have used more.
 pub fn wider(candidate: &Candidate, trial: &Trial) -> Vec<Wider> {
+    if !trial.has_passed() {
+        return Vec::new();
+    }
     wider_than_used(&candidate.tool, &Observed::from_json(&trial.pass.observed))
 }
 
@@ -64,7 +79,7 @@ pub fn print_wider(
 }
 
 /// The machine's view of a test run.
-pub fn to_json(trial: &Trial) -> Value {
+pub fn to_json(candidate: &Candidate, trial: &Trial) -> Value {
     let mut report = Map::new();
     let outcome = match &trial.outcome {
         Outcome::Released(end) => json!({ "ok": true, "result": end.value }),
@@ -78,12 +93,24 @@ pub fn to_json(trial: &Trial) -> Value {
                 Outcome::Pending(end) => &end.to_caller,
                 Outcome::Released(_) => "",
             },
+            "remedy": match other {
+                Outcome::Refused(end) => end.remedy.as_deref(),
+                _ => None,
+            },
             "stack": trial.report.as_ref().and_then(|report| report.outcome.as_ref().err()).map(|failure| &failure.stack),
         }),
     };
     report.insert("outcome".into(), outcome);
     report.insert("callId".into(), trial.outcome.call_id().into());
     report.insert("observed".into(), trial.pass.observed.clone());
+    report.insert("grant".into(), grants(candidate, trial).into());
+    let wider: Vec<Value> = wider(candidate, trial)
+        .into_iter()
+        .map(|one| {
+            json!({ "setting": one.setting, "declared": one.declared, "used": one.used, "enough": one.enough })
+        })
+        .collect();
+    report.insert("wider".into(), wider.into());
     if let Some(run) = &trial.report {
         let console: Vec<Value> =
             run.console.iter().map(|(level, text)| json!({ "level": level, "text": text })).collect();
@@ -91,18 +118,4 @@ pub fn to_json(trial: &Trial) -> Value {
         report.insert("walls".into(), json!(run.walls));
     }
     Value::Object(report)
-}
-
-/// What the refused effects would have needed.
-fn grant(report: &RunReport) -> Option<String> {
-    let refused = report.effects.iter().find(|effect| effect.outcome.starts_with("SECURITY"))?;
-    let needed = match refused.kind {
-        toolgate_gate::EffectKind::Fetch => "`networkMode: allowlist` with this host in `hostsAllow`",
-        toolgate_gate::EffectKind::Read => "`fileRead: true`, and a path inside the workspace",
-        toolgate_gate::EffectKind::Write => "`fileWrite: true`, and a path inside the workspace",
-    };
-    Some(format!(
-        "{} of `{}` was refused; it would need {needed} in `sandboxOverrides`",
-        refused.what, refused.target
-    ))
 }

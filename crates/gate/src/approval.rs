@@ -193,6 +193,20 @@ pub trait ApprovalQueue: ApprovalStore {
         now: SystemTime,
     ) -> Result<Vec<Approval>, ApprovalError>;
 
+    /// The same of those that were asked before another one, whatever became of that. `Unknown`: there is no such other.
+    fn list_before(
+        &self,
+        state: Option<ApprovalState>,
+        before: &ApprovalId,
+        limit: usize,
+        now: SystemTime,
+    ) -> Result<Vec<Approval>, ApprovalError> {
+        let mut all = self.list(None, usize::MAX, now)?.into_iter();
+        all.find(|approval| approval.id == *before).ok_or(ApprovalError::Unknown)?;
+        let is_wanted = |approval: &Approval| state.is_none_or(|state| approval.state == state);
+        Ok(all.filter(is_wanted).take(limit).collect())
+    }
+
     /// Only what is pending and not expired can be decided, and only as approved or denied.
     fn decide(
         &self,

@@ -10,7 +10,7 @@ use toolgate_policy::{
 };
 use toolgate_secrets::Detector;
 use toolgate_spec::{
-    CompiledSchema, Digest, helpers_of,
+    CompiledSchema, DeniedHelpers, Digest, helpers_of,
     model::{ApprovalMode, Body, Classification, NetworkMode, ToolSpec},
     project::{self, WireTarget, wire_name},
 };
@@ -135,6 +135,15 @@ impl LiveTool {
     /// Has it a way to the network?
     pub fn reaches_out(&self) -> bool {
         self.policy.network.mode.value != NetworkMode::Blocked
+    }
+
+    /// Helpers that its code does not find.
+    pub const fn denied_helpers(&self) -> DeniedHelpers {
+        DeniedHelpers {
+            network: matches!(self.policy.network.mode.value, NetworkMode::Blocked),
+            read: !self.policy.files.read.value,
+            write: !self.policy.files.write.value,
+        }
     }
 
     pub fn digest(&self) -> &str {

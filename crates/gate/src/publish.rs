@@ -3,7 +3,7 @@
 mod folder;
 mod observed;
 
-use std::{sync::Arc, time::SystemTime};
+use std::{cell::Cell, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 use toolgate_policy::{
@@ -73,6 +73,10 @@ pub struct Trial {
     /// Console, stack and effects, where the tool was run at all.
     pub report: Option<RunReport>,
     pub pass: StoredPass,
+    /// The tool was published before, whatever it said then, and with this run it is not any more.
+    pub took_back: bool,
+    /// With this run the tool is published, and was not before, or said something else.
+    pub newly_published: bool,
 }
 
 impl Trial {
@@ -170,14 +174,21 @@ impl Workshop {
             at: now,
             observed: report.as_ref().map(|report| Observed::of(report).to_json()).unwrap_or_default(),
         };
+        let (took_back, newly_published) = (Cell::new(false), Cell::new(false));
         if says_something(&outcome) {
             // By what is known now: somebody may have taken the tool back while it ran.
-            pass = self.passes.revise(tool.spec.id.as_str(), &|latest| {
+            let revised = self.passes.revise(tool.spec.id.as_str(), &|latest| {
                 let is_published = has_passed && publication.after(latest.as_ref(), tool);
+                let was_published = latest.as_ref().is_some_and(|pass| pass.is_published);
+                let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
+                took_back.set(was_published && !is_published);
+                newly_published.set(is_published && !was_this);
                 StoredPass { is_published, ..pass.clone() }
-            })?;
+            });
+            pass = revised?;
         }
-        Ok(Trial { outcome, report, pass })
+        let (took_back, newly_published) = (took_back.get(), newly_published.get());
+        Ok(Trial { outcome, report, pass, took_back, newly_published })
     }
 
     /// Marks a tool that has passed as published.

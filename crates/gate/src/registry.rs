@@ -9,6 +9,7 @@ use std::{
 
 use audience::Audience;
 use toolgate_policy::{Caller, CedarPolicies};
+use toolgate_spec::name_skeleton;
 
 use crate::{
     gate::{ApprovalSettings, ArgumentLimits},
@@ -60,23 +61,27 @@ impl LiveSet {
             && self.cedar.as_ref().is_none_or(|cedar| cedar.could_permit(caller, &tool.wire_name))
     }
 
-    /// Two tools that would have one name on the wire are a mistake or an attack; neither is live.
+    /// Tools that would have one name on the wire, or names that people cannot tell apart, are a mistake or an attack; none of
+    /// them is live.
     pub fn new(tools: impl IntoIterator<Item = Arc<LiveTool>>) -> (Self, Vec<String>) {
+        let tools: Vec<(String, Arc<LiveTool>)> =
+            tools.into_iter().map(|tool| (name_skeleton(tool.name()), tool)).collect();
+        let mut bearers: HashMap<&str, usize> = HashMap::new();
+        for (skeleton, _) in &tools {
+            *bearers.entry(skeleton.as_str()).or_default() += 1;
+        }
         let mut set = Self::default();
         let mut doubled = Vec::new();
-        for tool in tools {
-            if set.by_name.contains_key(tool.name()) {
-                doubled.push(tool.name().to_owned());
-            } else {
+        for (skeleton, tool) in &tools {
+            if bearers.get(skeleton.as_str()) == Some(&1) {
                 set.by_name.insert(tool.name().to_owned(), set.tools.len());
-                set.tools.push(tool);
+                set.tools.push(Arc::clone(tool));
+            } else {
+                doubled.push(tool.name().to_owned());
             }
         }
-        if !doubled.is_empty() {
-            let kept = set.tools.into_iter().filter(|tool| !doubled.iter().any(|name| name == tool.name()));
-            let (kept, _) = Self::new(kept.collect::<Vec<_>>());
-            set = kept;
-        }
+        doubled.sort_unstable();
+        doubled.dedup();
         (set, doubled)
     }
 

@@ -1,9 +1,14 @@
 //! Which tools are shipped, and what do the presets name?
 
-use std::{collections::BTreeMap, fs, io, path::Path, sync::LazyLock};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs, io,
+    path::Path,
+    sync::LazyLock,
+};
 
 use serde::Deserialize;
-use toolgate_spec::{Digest, Format, ToolCheck, check_text, digest};
+use toolgate_spec::{Digest, Format, ToolCheck, check_text, digest, name_skeleton};
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
@@ -35,9 +40,11 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
     presets().keys().map(String::as_str)
 }
 
-/// Is this a shipped tool's name, in whatever letter case?
-pub fn is_reserved(name: &str) -> bool {
-    TOOLS.iter().any(|(known, _)| known.eq_ignore_ascii_case(name.trim()))
+/// The shipped tool that a tool of this name would be taken for: in whatever letter case, and whichever letters look the same.
+pub fn reserved_by(name: &str) -> Option<&'static str> {
+    static SKELETONS: LazyLock<HashMap<String, &'static str>> =
+        LazyLock::new(|| TOOLS.iter().map(|(known, _)| (name_skeleton(known), *known)).collect());
+    SKELETONS.get(&name_skeleton(name)).copied()
 }
 
 /// The digest that a tool of this name must have. `None` for a name that is not reserved, and for a shipped tool that is not in

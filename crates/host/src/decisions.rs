@@ -120,6 +120,16 @@ impl ApprovalQueue for RecordedQueue {
         self.queue.list(state, limit, now)
     }
 
+    fn list_before(
+        &self,
+        state: Option<ApprovalState>,
+        before: &ApprovalId,
+        limit: usize,
+        now: SystemTime,
+    ) -> Result<Vec<Approval>, ApprovalError> {
+        self.queue.list_before(state, before, limit, now)
+    }
+
     fn decide(
         &self,
         id: &ApprovalId,

@@ -105,7 +105,7 @@ fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Po
 
 /// What a shipped tool runs was reviewed, and no program puts something else in its place.
 pub fn check_own<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), OpenError> {
-    match names.find(|name| catalog::is_reserved(name)) {
+    match names.find(|name| catalog::reserved_by(name).is_some()) {
         Some(name) => Err(OpenError {
             part: "commands",
             problem: format!("`{name}` is the name of a shipped tool; give yours a name of its own"),

@@ -9,7 +9,7 @@ use std::{
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
 use toolgate_policy::{CedarError, CedarPolicies};
-use toolgate_spec::{ToolCheck, digest, model::Body};
+use toolgate_spec::{ToolCheck, digest, is_deceptive, model::Body, name_skeleton};
 
 use crate::{catalog, documents, exposure, policies};
 
@@ -117,20 +117,27 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
     loaded
 }
 
-/// Tools with names of their own that clients could not tell apart, by their name on the wire and their own. A mistake like any
-/// other: who was live before stays so, and the newcomer does not take its place.
+/// Tools with names of their own that clients or people could not tell apart, by their name on the wire and their own. A mistake
+/// like any other: who was live before stays so, and the newcomer does not take its place.
 fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str)>) -> Vec<Problem> {
-    let mut known = HashMap::new();
+    let mut known: HashMap<String, (&str, &str)> = HashMap::new();
     let mut problems = Vec::new();
     for (wire, name) in live {
-        match known.entry(wire) {
+        match known.entry(name_skeleton(wire)) {
             Entry::Vacant(free) => {
-                free.insert(name);
+                free.insert((wire, name));
             }
-            Entry::Occupied(taken) => problems.push(Problem {
-                place: format!("tools `{}` and `{name}`", taken.get()),
-                what: format!("both have the name `{wire}` on the wire; rename one"),
-            }),
+            Entry::Occupied(taken) => {
+                let (taken_wire, taken_name) = *taken.get();
+                problems.push(Problem {
+                    place: format!("tools `{taken_name}` and `{name}`"),
+                    what: if wire == taken_wire {
+                        format!("both have the name `{wire}` on the wire; rename one")
+                    } else {
+                        "one can be taken for the other, for their names look alike; rename one".to_owned()
+                    },
+                });
+            }
         }
     }
     problems
@@ -165,22 +172,24 @@ impl Loaded {
         }
     }
 
-    /// A shipped name is reserved: only the shipped tool itself may carry it.
+    /// A shipped name is reserved: only the shipped tool itself may carry it, and nothing that would be taken for it.
     fn take_file(&mut self, document: &documents::Document, config: &Config, workshop: &Workshop) {
         let check = &document.check;
         let origin = Origin::File(document.file.clone());
-        let is_reserved = catalog::is_reserved(&check.name);
+        let shipped = catalog::reserved_by(&check.name);
         let own = check.spec.as_ref().map(|spec| digest(spec, &check.document));
-        let is_tampered = is_reserved && (own.is_none() || own != catalog::digest_of(&check.name));
-        if is_tampered {
+        let is_tampered = shipped.is_some() && (own.is_none() || own != catalog::digest_of(&check.name));
+        if let Some(unseen) = check.name.chars().find(|character| is_deceptive(*character)) {
             self.refuse(
                 check,
                 origin,
                 format!(
-                    "`{}` is the name of a shipped tool and this is another one; give it a name of its own",
-                    check.name
+                    "its name holds a character that nobody sees, U+{:04X}; write the name without it",
+                    u32::from(unseen)
                 ),
             );
+        } else if let Some(shipped) = shipped.filter(|_| is_tampered) {
+            self.refuse(check, origin, taken_name(&check.name, shipped));
         } else if self.has_id_of(check) {
             self.refuse(
                 check,
@@ -189,7 +198,7 @@ impl Loaded {
             );
         } else if self.tools.iter().any(|known| known.name == check.name) {
             // The shipped tool itself, copied into a file, is no collision.
-            if !is_reserved {
+            if shipped.is_none() {
                 self.refuse(check, origin, format!("there are two tools `{}`; rename one", check.name));
             }
         } else {
@@ -238,6 +247,14 @@ impl Loaded {
     }
 }
 
+fn taken_name(name: &str, shipped: &str) -> String {
+    if name == shipped {
+        format!("`{name}` is the name of a shipped tool and this is another one; give it a name of its own")
+    } else {
+        format!("`{name}` can be taken for the shipped tool `{shipped}`; give it a name of its own")
+    }
+}
+
 fn is_javascript(check: &ToolCheck) -> bool {
     check.spec.as_ref().is_some_and(|spec| matches!(spec.body, Body::JavaScript { .. }))
 }
@@ -261,5 +278,15 @@ mod tests {
         assert_eq!(found.place, "tools `a\u{1}b` and `a_b_1`");
         assert_eq!(found.what, "both have the name `a_b_1` on the wire; rename one");
         assert!(collisions([("a", "a"), ("b", "b")].into_iter()).is_empty());
+    }
+
+    #[test]
+    fn so_are_tools_that_people_could_not_tell_apart() {
+        for newcomer in ["Pay", "p\u{430}y", "\u{ff50}ay", "p\u{e1}y"] {
+            let found = collisions([("pay", "pay"), ("repay", "repay"), (newcomer, newcomer)].into_iter());
+            let [found] = found.as_slice() else { panic!("one of them: {newcomer}") };
+            assert_eq!(found.place, format!("tools `pay` and `{newcomer}`"));
+            assert!(found.what.ends_with("look alike; rename one"), "{}", found.what);
+        }
     }
 }

@@ -191,7 +191,12 @@ impl Toolgate {
                 workshop.local_pass(&self.gate, candidate, SystemTime::now()).await.map_err(broken)?;
             if trial.has_passed() {
                 let passed = toolgate_gate::Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
+                if !trial.pass.is_published {
+                    self.note_publication("tool.published", &candidate.tool, "library")?;
+                }
                 workshop.publish(&passed).map_err(broken)?;
+            } else if trial.took_back {
+                self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             trials.push(trial);
         }
@@ -205,6 +210,12 @@ impl Toolgate {
     pub fn note(&self, entry: &Value) -> Result<(), OpenError> {
         self.journal.files.append(entry)?;
         Ok(())
+    }
+
+    /// Writes down that a tool may be served from now on, or may not any more: `tool.published`, `tool.unpublished`.
+    pub fn note_publication(&self, kind: &str, tool: &LiveTool, by: &str) -> Result<(), OpenError> {
+        let tool = json!({ "name": tool.name(), "digest": tool.digest() });
+        self.note(&json!({ "kind": kind, "tool": tool, "by": by }))
     }
 
     /// Why the journal could not be written at the last try, if it could not.
@@ -267,8 +278,17 @@ impl Toolgate {
         for name in untried {
             let Some(tool) = catalog::shipped_tools().iter().find(|tool| tool.name == name) else { continue };
             let Ok(candidate) = bench.assess(&tool.check) else { continue };
-            // Without its record it is not live, which the next load will show.
-            drop(bench.local_pass_and_publish(&self.gate, &candidate, SystemTime::now()).await);
+            let trial = bench.local_pass_and_publish(&self.gate, &candidate, SystemTime::now()).await;
+            let Ok(trial) = trial else { continue };
+            if trial.newly_published
+                && self.note_publication("tool.published", &candidate.tool, "catalog").is_err()
+            {
+                // Without its record it is not to be live, which the next load will show.
+                let _ = bench.unpublish(candidate.tool.spec().id.as_str(), SystemTime::now());
+            } else if trial.took_back {
+                // It is over already; a journal that cannot be written is told of with the next record.
+                let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
+            }
         }
         load::load(&config, &workshop)
     }

@@ -19,6 +19,15 @@ fn the_example_calls_its_tools_and_is_refused_by_its_own_policy() {
     assert_eq!(lines[3], r#"released: "one\ntwo\n""#);
     let verified = toolgate_audit::verify(&state.path().join("state/journal"), None, None);
     assert!(verified.is_clean(), "{:?}", verified.findings);
+    let records = toolgate_audit::read(&state.path().join("state/journal"), toolgate_audit::Span::default());
+    let mut published: Vec<String> = records
+        .unwrap()
+        .map(|record| record.unwrap().entry)
+        .filter(|entry| entry["kind"] == "tool.published" && entry["by"] == "library")
+        .map(|entry| entry["tool"]["name"].as_str().unwrap().to_owned())
+        .collect();
+    published.sort();
+    assert_eq!(published, ["first_pages", "shout"], "what is live was written down");
 }
 
 /// Examples are built beside the tests.

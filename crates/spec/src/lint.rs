@@ -15,7 +15,8 @@ mod show;
 mod test_value;
 mod trail;
 
-pub use helpers::helpers_of;
+pub use helpers::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers};
+pub use poison::name_skeleton;
 use serde_json::{Map, Value};
 
 use crate::{Finding, model::ToolSpec};

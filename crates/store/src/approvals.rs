@@ -148,6 +148,30 @@ impl ApprovalQueue for State {
         })
     }
 
+    fn list_before(
+        &self,
+        state: Option<ApprovalState>,
+        before: &ApprovalId,
+        limit: usize,
+        now: SystemTime,
+    ) -> Result<Vec<Approval>, ApprovalError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.queue(now, |transaction| {
+            let seq: Option<i64> = transaction
+                .prepare_cached("SELECT seq FROM approvals WHERE id = ?1")?
+                .query_row([before.as_str()], |row| row.get(0))
+                .optional()?;
+            let Some(seq) = seq else { return Ok(Err(ApprovalError::Unknown)) };
+            let rows: rusqlite::Result<Vec<Approval>> = transaction
+                .prepare_cached(
+                    "SELECT * FROM approvals WHERE seq < ?1 AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3",
+                )?
+                .query_map(params![seq, state.map(ApprovalState::name), limit], approval)?
+                .collect();
+            rows.map(Ok)
+        })
+    }
+
     fn decide(
         &self,
         id: &ApprovalId,

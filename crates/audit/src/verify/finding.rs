@@ -14,6 +14,8 @@ pub struct Report {
     pub checkpoints: u64,
     /// Records after the last checkpoint: only the chain holds these, and whoever can write can redo a chain.
     pub unsealed: u64,
+    /// Whether the head says that nothing follows. Else a writer is at work, or died.
+    pub closed: bool,
     pub first: Option<Position>,
     pub last: Option<Position>,
     /// The key that signed: the trusted one if one was given, else the one that the journal itself names.

@@ -143,6 +143,10 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         all: bool,
 
+        /// How many at most: of what waits those that expire next, with --all the newest
+        #[arg(long, value_name = "COUNT", default_value_t = 200)]
+        limit: usize,
+
         /// How to print it
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
@@ -239,6 +243,14 @@ pub enum AuditCommand {
         /// The public key that must have signed, instead of the one beside the journal
         #[arg(long, value_name = "KEY")]
         key: Option<String>,
+
+        /// Fail also where records at the end are not signed yet: a gateway is running, or was killed
+        #[arg(long)]
+        sealed: bool,
+
+        /// How to print what was found
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
     },
     /// Show the newest records
     Tail {

@@ -1,6 +1,6 @@
 //! Which calls wait for a person, and what does the person say?
 
-use std::{io::Write, sync::Arc, time::SystemTime};
+use std::{collections::HashSet, io::Write, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 use toolgate::RecordedQueue;
@@ -21,10 +21,15 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
     let queue = toolgate::open_queue(&config).map_err(|error| Failure::new(visible(&error.to_string())))?;
     let now = SystemTime::now();
     match &args.command {
-        ApprovalsCommand::List { all, format } => {
+        ApprovalsCommand::List { all, limit, format } => {
             let state = (!all).then_some(ApprovalState::Pending);
-            let found = queue.list(state, MOST_LISTED, now).map_err(|problem| told(&problem))?;
-            list(&found, *format, terminal)
+            let mut found = queue.list(state, usize::MAX, now).map_err(|problem| told(&problem))?;
+            if !all {
+                // What expires next cannot wait, and is never the one that is left out.
+                found.reverse();
+                found.sort_by_key(|approval| approval.question.expires);
+            }
+            list(&found, *limit, *format, terminal)
         }
         ApprovalsCommand::Show { id } => {
             let approval = queue.get(&id_of(id)?, now).map_err(|problem| told(&problem))?;
@@ -66,10 +71,11 @@ fn decide(
 
 async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let mut changes = queue.changes();
-    let mut seen: Vec<ApprovalId> = Vec::new();
+    let mut seen: HashSet<ApprovalId> = HashSet::new();
     loop {
+        // All of them: one that is not among the newest would be missed, or shown again when it is.
         let pending = queue
-            .list(Some(ApprovalState::Pending), MOST_LISTED, SystemTime::now())
+            .list(Some(ApprovalState::Pending), usize::MAX, SystemTime::now())
             .map_err(|problem| told(&problem))?;
         for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
             line(approval, Arguments::Whole, terminal)?;
@@ -87,16 +93,29 @@ async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending,
     }
 }
 
-fn list(found: &[Approval], format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn list(
+    found: &[Approval],
+    limit: usize,
+    format: OutputFormat,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    let shown = found.iter().take(limit);
+    let more = found.len() - shown.len();
     match format {
         OutputFormat::Json => {
-            let found: Vec<Value> = found.iter().map(to_json).collect();
-            writeln!(terminal, "{}", json_pretty(&Value::from(found)))?;
+            let shown: Vec<Value> = shown.map(to_json).collect();
+            writeln!(terminal, "{}", json_pretty(&Value::from(shown)))?;
+            if more > 0 {
+                Terminal::note(&format!("{more} more, see --limit"));
+            }
         }
         OutputFormat::Text if found.is_empty() => writeln!(terminal, "nothing waits for an answer")?,
         OutputFormat::Text => {
-            for approval in found {
+            for approval in shown {
                 line(approval, Arguments::Short, terminal)?;
+            }
+            if more > 0 {
+                writeln!(terminal, "{more} more, see --limit")?;
             }
         }
     }
@@ -179,6 +198,5 @@ fn told(problem: &ApprovalError) -> Failure {
     Failure::new(visible(&problem.to_string()))
 }
 
-const MOST_LISTED: usize = 200;
 /// Of arguments in a list, in characters.
 const LONGEST_LINE: usize = 160;

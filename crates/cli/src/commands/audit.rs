@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate::Writes;
 use toolgate_audit::{
     JournalError, Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_list,
@@ -19,7 +19,7 @@ use toolgate_config::Overrides;
 use crate::{
     Ending, Failure,
     args::{AuditArgs, AuditCommand, OutputFormat},
-    terminal::{Terminal, json, visible},
+    terminal::{self, Terminal, json_pretty, visible},
     time,
 };
 
@@ -35,7 +35,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         return Err(no_journal(&config.state));
     }
     match &args.command {
-        AuditCommand::Verify { expect, key } => {
+        AuditCommand::Verify { expect, key, sealed, format } => {
             let key = match key {
                 Some(key) => Some(parsed::<PublicKey>(key)?),
                 None => own_key(&config.state)?,
@@ -46,7 +46,10 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 );
             }
             let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
-            verify_all(&config.state, &folders, key, expect, terminal)
+            let verified = Verified::new(&config.state, &folders, key, expect);
+            verified.tell(&config.state, *format, terminal)?;
+            let is_good = verified.is_clean() && (verified.is_sealed() || !sealed);
+            Ok(if is_good { Ending::Clean } else { Ending::Findings })
         }
         AuditCommand::Tail { lines } => tail(&folders, *lines, terminal),
         AuditCommand::Query { tool, caller, decision, reason, call, from, to, format } => {
@@ -82,36 +85,86 @@ fn no_journal(state: &Path) -> Failure {
     Failure::at(state, "there is no journal yet; it begins with the first call")
 }
 
-fn verify_all(
-    state: &Path,
-    folders: &[PathBuf],
-    key: Option<PublicKey>,
-    expect: Option<Position>,
-    terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
-    let mut reports: Vec<(PathBuf, Report)> = Vec::new();
-    for (number, folder) in folders.iter().enumerate() {
-        // What is expected stands in the gateway's own journal.
-        let report = verify(folder, key, expect.filter(|_| number == 0));
-        let size = format!("{} records, {} checkpoints", report.records, report.checkpoints);
-        tell(folder, &report, &size, terminal)?;
-        reports.push((folder.clone(), report));
+/// What a check of all journals found.
+struct Verified {
+    journals: Vec<(PathBuf, Report)>,
+    /// None where the journals are older than their list.
+    list: Option<Report>,
+}
+
+impl Verified {
+    fn new(state: &Path, folders: &[PathBuf], key: Option<PublicKey>, expect: Option<Position>) -> Self {
+        let journals: Vec<(PathBuf, Report)> = folders
+            .iter()
+            .enumerate()
+            // What is expected stands in the gateway's own journal.
+            .map(|(number, folder)| (folder.clone(), verify(folder, key, expect.filter(|_| number == 0))))
+            .collect();
+        let list = verify_list(state, key, &journals);
+        Self { journals, list }
     }
-    let list = verify_list(state, key, &reports);
-    match &list {
-        Some(list) => {
-            let size = format!("{} journals were begun", list.records);
-            tell(&state.join("journals.jsonl"), list, &size, terminal)?;
+
+    fn is_clean(&self) -> bool {
+        self.journals.iter().map(|(_, report)| report).chain(&self.list).all(Report::is_clean)
+    }
+
+    /// Nothing is there that anybody who can write there could have written.
+    fn is_sealed(&self) -> bool {
+        self.journals.iter().all(|(_, report)| report.unsealed == 0)
+    }
+
+    fn tell(&self, state: &Path, format: OutputFormat, terminal: &mut Terminal) -> Result<(), Failure> {
+        match format {
+            OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&self.to_json()?))?,
+            OutputFormat::Text => self.print(state, terminal)?,
         }
-        // An empty folder is no journal, whoever left it there.
-        None if reports.iter().all(|(_, report)| is_empty(report)) => return Err(no_journal(state)),
-        None => Terminal::note(
-            "these journals are older than the list of journals: whether a whole one is missing cannot be told; \
-             the list begins when the gateway is started next",
-        ),
+        match &self.list {
+            Some(_) => Ok(()),
+            // An empty folder is no journal, whoever left it there.
+            None if self.journals.iter().all(|(_, report)| is_empty(report)) => Err(no_journal(state)),
+            None => {
+                Terminal::note(
+                    "these journals are older than the list of journals: whether a whole one is missing cannot be told; \
+                     the list begins when the gateway is started next",
+                );
+                Ok(())
+            }
+        }
     }
-    let is_clean = reports.iter().map(|(_, report)| report).chain(&list).all(Report::is_clean);
-    Ok(if is_clean { Ending::Clean } else { Ending::Findings })
+
+    fn print(&self, state: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+        for (folder, report) in &self.journals {
+            let end = if report.closed { "closed" } else { "not closed" };
+            let size = format!("{} records, {} checkpoints, {end}", report.records, report.checkpoints);
+            tell(folder, report, &size, terminal)?;
+            if report.unsealed > 0 {
+                writeln!(terminal, "  {}", unsigned(report.unsealed))?;
+            }
+        }
+        let Some(list) = &self.list else { return Ok(()) };
+        let size = format!("{} journals were begun", list.records);
+        tell(&state.join("journals.jsonl"), list, &size, terminal)
+    }
+
+    fn to_json(&self) -> Result<Value, Failure> {
+        let mut journals = Vec::new();
+        for (folder, report) in &self.journals {
+            let mut told = serde_json::to_value(report)?;
+            if let Some(fields) = told.as_object_mut() {
+                fields.insert("folder".to_owned(), Value::from(folder.to_string_lossy()));
+            }
+            journals.push(told);
+        }
+        let (clean, sealed) = (self.is_clean(), self.is_sealed());
+        Ok(json!({ "clean": clean, "sealed": sealed, "journals": journals, "list": self.list }))
+    }
+}
+
+fn unsigned(records: u64) -> String {
+    let (what, are) = if records == 1 { ("record", "is") } else { ("records", "are") };
+    format!(
+        "{records} {what} at the end {are} not signed yet: whoever can write here could have changed that"
+    )
 }
 
 fn is_empty(report: &Report) -> bool {
@@ -190,7 +243,9 @@ fn query(
                 continue;
             }
             match format {
-                OutputFormat::Json => writeln!(terminal, "{}", json(&serde_json::to_value(&record)?))?,
+                OutputFormat::Json => {
+                    writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record)?))?
+                }
                 OutputFormat::Text => line(&record, terminal)?,
             }
         }
@@ -201,7 +256,7 @@ fn query(
 fn export(folders: &[PathBuf], span: Span, terminal: &mut Terminal) -> Result<Ending, Failure> {
     for folder in folders {
         for record in records(folder, span)? {
-            writeln!(terminal, "{}", json(&serde_json::to_value(&record?)?))?;
+            writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record?)?))?;
         }
     }
     Ok(Ending::Clean)

@@ -137,13 +137,18 @@ async fn publish(
     let workshop = toolgate.workshop();
     let trial: Trial =
         workshop.local_pass(toolgate.gate(), candidate, SystemTime::now()).await.map_err(told)?;
+    let level = candidate.tool.level();
+    let is_wanted =
+        trial.has_passed() && (level <= RiskLevel::L3 || args.yes || confirmed(&name, level, terminal)?);
+    if trial.took_back && !is_wanted {
+        note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
+    }
     if !trial.has_passed() {
         writeln!(terminal, "FAIL       {name}")?;
-        trial::print_failure(&trial, terminal)?;
+        trial::print_failure(candidate, &trial, terminal)?;
         return Ok(Ending::Findings);
     }
-    let level = candidate.tool.level();
-    if level > RiskLevel::L3 && !args.yes && !confirmed(&name, level, terminal)? {
+    if !is_wanted {
         writeln!(terminal, "not published  {name}: rated {}, and nobody confirmed it", level.name())?;
         return Ok(Ending::Findings);
     }

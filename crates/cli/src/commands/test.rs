@@ -95,6 +95,11 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
                     .map_err(|problem| {
                         Failure::new(format!("`{}`: {}", visible(&tool.name), visible(&problem)))
                     })?;
+                if trial.took_back {
+                    toolgate
+                        .note_publication("tool.unpublished", &candidate.tool, &gateway::operator())
+                        .map_err(|error| Failure::new(visible(&error.to_string())))?;
+                }
                 let wider = passes.note(tool, candidate, &trial, terminal)?;
                 if args.tighten && trial.has_passed() {
                     tighten(tool, &wider, args.format, terminal)?;
@@ -161,13 +166,13 @@ impl Passes {
         } else {
             self.failed += 1;
         }
-        self.tools.push(named(trial::to_json(trial), tool));
+        self.tools.push(named(trial::to_json(candidate, trial), tool));
         if self.format == OutputFormat::Json {
             return Ok(trial::wider(candidate, trial));
         }
         writeln!(terminal, "{word}  {}", visible(&tool.name))?;
-        trial::print_failure(trial, terminal)?;
-        if trial.has_passed() { trial::print_wider(candidate, trial, terminal) } else { Ok(Vec::new()) }
+        trial::print_failure(candidate, trial, terminal)?;
+        trial::print_wider(candidate, trial, terminal)
     }
 
     fn note_mistake(&mut self, tool: &Surveyed, what: &str, terminal: &mut Terminal) -> Result<(), Failure> {

@@ -115,6 +115,31 @@ fn a_shipped_name_is_reserved() {
     place.fails(&["call", "slugify", "text=hi"], 1);
 }
 
+/// Models and people choose by what they see.
+#[test]
+fn so_is_every_name_that_would_be_taken_for_a_shipped_one() {
+    for alike in ["Slugify", "slugify ", "slug\u{456}fy", "\u{ff53}lugify", "sl\u{fa}gify", "\u{1d4fc}lugify"]
+    {
+        let place = Place::new();
+        place.write_tool("mine", &json!({ "name": alike }));
+        let said = place.fails(&["publish", "--yes", alike], 1);
+        assert!(said.contains("can be taken for the shipped tool `slugify`"), "{alike:?}: {said}");
+    }
+}
+
+#[test]
+fn a_name_holds_nothing_that_nobody_sees() {
+    for unseen in ["slugify\u{200b}", "my\u{2060}own", "own\u{202e}ym", "my\u{1}own", "\u{3164}"] {
+        let place = Place::new();
+        place.write_tool("mine", &json!({ "name": unseen }));
+        let said = place.fails(&["list"], 1);
+        assert!(said.contains("its name holds a character that nobody sees, U+"), "{unseen:?}: {said}");
+    }
+    let place = Place::new();
+    place.write_tool("mine", &json!({ "name": "Mine, with Spaces" }));
+    place.ok(&["publish", "--yes", "Mine, with Spaces"]);
+}
+
 fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let path: PathBuf = entry.unwrap().path();

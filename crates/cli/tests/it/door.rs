@@ -140,23 +140,23 @@ fn a_client_lists_and_calls_over_http() {
     assert!(records.iter().any(|record| record["kind"] == "gateway.stopped"));
 }
 
-/// A name with a control character is another one on the wire, and somebody can choose just that one for a tool of theirs.
+/// Somebody can choose a name that clients or people take for another tool's.
 #[test]
 fn a_newcomer_does_not_take_a_live_tool_down_with_it() {
-    const ON_THE_WIRE: &str = "odd_name_72451f6d";
+    const ALIKE: &str = "P\u{430}y";
     let place = Place::new();
-    place.write_tool("odd", &json!({ "name": "odd\u{1}name" }));
+    place.write_tool("pay", &json!({}));
     place.ok(&["publish", "--yes"]);
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
-    assert_eq!(serving.names(&token), [ON_THE_WIRE, "word_count"]);
-    place.write_tool("other", &json!({ "name": ON_THE_WIRE }));
+    assert_eq!(serving.names(&token), ["pay", "word_count"]);
+    place.write_tool("other", &json!({ "name": ALIKE }));
     serving.wait_for("reloaded: 2 tools are live");
-    place.ok(&["publish", "--yes", ON_THE_WIRE]);
+    place.ok(&["publish", "--yes", ALIKE]);
     serving.wait_for("the change is not in force");
     let said = serving.wait_for("rename one");
-    assert!(said.contains(ON_THE_WIRE), "{said}");
-    assert_eq!(serving.names(&token), [ON_THE_WIRE, "word_count"], "who was there before still is");
+    assert!(said.contains("look alike"), "{said}");
+    assert_eq!(serving.names(&token), ["pay", "word_count"], "who was there before still is");
     fs::remove_file(place.path().join("tools/other.json")).unwrap();
     serving.wait_for("reloaded: 2 tools are live");
     serving.stop();

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::{Place, Serving, token};
 
@@ -26,6 +26,39 @@ fn a_gateway_that_is_killed_leaves_a_sound_journal() {
     again.stop();
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
     assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 6);
+}
+
+/// Whoever can write to the folder takes the end away that no checkpoint covers: the check cannot find it, but says so.
+#[test]
+fn what_a_killed_gateway_did_not_sign_is_told() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let mut serving = Serving::start(&place);
+    serving.call(&token, "word_count", &json!({ "text": "to be" }));
+    serving.child.kill().unwrap();
+    serving.child.wait().unwrap();
+    let folder = place.path().join(".toolgate/journal");
+    let file = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let kept = text.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(&file, &text[..kept]).unwrap();
+    let said = place.ok(&["audit", "verify"]);
+    assert!(said.contains("not closed") && said.contains("at the end are not signed yet"), "{said}");
+    assert!(place.fails(&["audit", "verify", "--sealed"], 1).contains("not signed yet"));
+    let told: Value = serde_json::from_str(&place.ok(&["audit", "verify", "--format", "json"])).unwrap();
+    assert_eq!((&told["clean"], &told["sealed"]), (&json!(true), &json!(false)), "{told}");
+    let [gateway, commands] = told["journals"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    assert!(gateway["unsealed"].as_u64().unwrap() > 0, "{told}");
+    assert_eq!((&gateway["closed"], &commands["closed"]), (&json!(false), &json!(true)), "{told}");
+    assert_eq!(commands["unsealed"], 0, "{told}");
+    Serving::start(&place).stop();
+    let said = place.ok(&["audit", "verify", "--sealed"]);
+    assert!(!said.contains("not closed") && !said.contains("not signed"), "{said}");
 }
 
 #[test]
@@ -50,6 +83,39 @@ fn every_field_of_the_journal_is_documented() {
         }
     }
     assert!(seen > 40, "{seen}");
+}
+
+/// Kind, tool and author of every record that says what may be served.
+fn publications(place: &Place) -> Vec<[String; 3]> {
+    let records = place.journal("journal-commands");
+    let told = records.iter().filter(|record| record["kind"].as_str().unwrap().starts_with("tool."));
+    let text = |value: &Value| value.as_str().unwrap().split(' ').next().unwrap().to_owned();
+    told.map(|one| [text(&one["kind"]), text(&one["tool"]["name"]), text(&one["by"])]).collect()
+}
+
+/// Whoever reads the journal can tell which tools were served at any time, whoever saw to it.
+#[test]
+fn what_is_published_and_taken_back_without_being_asked_for_is_recorded() {
+    let place = Place::new();
+    place.configure("catalog:\n  include:\n    names: [slugify]\n");
+    place.ok(&["list"]);
+    place.ok(&["list"]);
+    let shipped = ["tool.published", "slugify", "catalog"].map(str::to_owned);
+    assert_eq!(publications(&place), [shipped.clone()], "once");
+    place.write_tool(
+        "reads",
+        &json!({
+            "code": "return safety.fs.readText('note.txt')", "sandboxOverrides": { "fileRead": true },
+        }),
+    );
+    fs::write(place.path().join("note.txt"), "a note").unwrap();
+    place.ok(&["publish", "reads"]);
+    fs::remove_file(place.path().join("note.txt")).unwrap();
+    place.fails(&["test"], 1);
+    place.fails(&["test"], 1);
+    let published = ["tool.published", "reads", "operator"].map(str::to_owned);
+    let taken_back = ["tool.unpublished", "reads", "operator"].map(str::to_owned);
+    assert_eq!(publications(&place), [shipped, published, taken_back], "each once");
 }
 
 #[test]

@@ -52,6 +52,11 @@ fn what_was_not_used_is_said_and_taken_away() {
     ] {
         assert!(said.contains(&line), "{line}{said}");
     }
+    let told = told_as_json(&place);
+    let settings: Vec<&Value> = told["wider"].as_array().unwrap().iter().map(|one| &one["setting"]).collect();
+    assert_eq!(settings, ["networkMode", "fileWrite", "fsBasePath", "addAllowClasses"], "{told}");
+    assert_eq!(told["wider"][0]["enough"], "blocked", "{told}");
+    assert_eq!(told["grant"], json!([]), "{told}");
     assert_eq!(text_of(&place), before, "only --tighten writes");
 
     let said = place.ok(&["test", TOOL, "--tighten"]);
@@ -66,6 +71,73 @@ fn what_was_not_used_is_said_and_taken_away() {
 
     let said = place.ok(&["test", TOOL]);
     assert!(said.contains("1 tool passed, 0 failed") && !said.contains("wider"), "{said}");
+}
+
+/// The first object that a test of the tool prints for machines.
+fn told_as_json(place: &Place) -> Value {
+    let output = place.toolgate(&["test", TOOL, "--format", "json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["tools"][0].clone()
+}
+
+/// What is not granted does not exist, so that the run itself only says that something is undefined.
+#[test]
+fn a_failed_run_says_what_would_have_to_be_granted() {
+    for (code, grant) in [
+        (
+            "return fetch('https://a.example/').text()",
+            "the code calls `fetch`, which is not there without a grant; it would need `networkMode: allowlist`, with its hosts in `hostsAllow` in `sandboxOverrides`",
+        ),
+        (
+            "return safety.fs.readText('data/notes/a.txt')",
+            "the code calls `safety.fs`, which is not there without a grant; it would need `fileRead: true` in `sandboxOverrides`",
+        ),
+    ] {
+        let place = place_with_a_note();
+        write_tool(&place, code, &json!({}));
+        let said = place.fails(&["test", TOOL], 1);
+        assert!(said.contains(&format!("  grant    {grant}\n")), "{said}");
+        let said = place.fails(&["publish", "--yes", "reader"], 1);
+        assert!(said.contains(&format!("  grant    {grant}\n")), "{said}");
+        let told = told_as_json(&place);
+        assert_eq!((&told["grant"], &told["wider"]), (&json!([grant]), &json!([])), "{told}");
+    }
+}
+
+#[test]
+fn the_grant_that_is_named_is_the_one_that_was_missing() {
+    let place = place_with_a_note();
+    let online = json!({ "networkMode": "allowlist", "hostsAllow": ["a.example"] });
+    write_tool(&place, "return fetch('https://b.example/').text()", &online);
+    let said = place.fails(&["test", TOOL], 1);
+    assert!(said.contains("would need this host in `hostsAllow` of `sandboxOverrides`"), "{said}");
+    write_tool(&place, "return fetch('https://a.example/', { method: 'POST', body: '1' }).text()", &online);
+    let asks = json!({ "approval": { "askForMethods": ["POST"] } });
+    let text = text_of(&place)
+        .replace("\t\"x-note\"", &format!("\t\"x-toolgate-capability\": {asks},\n\t\"x-note\""));
+    fs::write(place.path().join(TOOL), text).unwrap();
+    let said = place.fails(&["test", TOOL], 1);
+    assert!(said.contains("would need a person's approval"), "{said}");
+    assert!(!said.contains("hostsAllow"), "the host is granted: {said}");
+}
+
+/// It never ran, so that there is no report of it.
+#[test]
+fn a_refusal_before_the_run_says_what_would_help() {
+    let place = place_with_a_note();
+    place.write_tool("reader", &json!({
+        "params": [{ "name": "url", "description": "Which page", "type": "STRING", "required": true, "testValue": "https://b.example/" }],
+        "code": "return fetch(url).text()",
+        "sandboxOverrides": { "networkMode": "allowlist", "hostsAllow": ["a.example"] },
+        "x-toolgate-touches": { "connect": [".url"] },
+    }));
+    let said = place.fails(&["test", TOOL], 1);
+    assert!(said.contains("check.host_not_allowed"), "{said}");
+    assert!(said.contains("  remedy   name a host that this tool may reach\n"), "{said}");
+    assert!(said.contains("  grant    a test value leads to a host that is not granted"), "{said}");
+    let told = told_as_json(&place);
+    assert_eq!(told["outcome"]["remedy"], "name a host that this tool may reach", "{told}");
+    assert_eq!(told["grant"].as_array().unwrap().len(), 1, "{told}");
 }
 
 /// A base that holds the source and not the destination would make the next run fail, or hide where it wrote.

@@ -9,6 +9,7 @@
 )]
 
 mod alerts;
+mod approvals;
 mod architecture;
 mod attacks;
 mod bash_in_container;

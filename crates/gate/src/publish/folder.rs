@@ -5,10 +5,7 @@ use std::{fs, iter, path::Path};
 use serde_json::{Value, json};
 use toolgate_spec::PathPattern;
 
-use super::{
-    observed::{Observed, Wider},
-    test_arguments,
-};
+use super::observed::{Observed, Wider, is_callers_choice};
 use crate::{
     live::LiveTool,
     ports::{EffectEntry, EffectKind},
@@ -79,7 +76,7 @@ pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
         return None;
     }
     // A path that the caller chose says nothing about the next caller's.
-    if is_callers_choice(tool, observed) {
+    if is_callers_choice(tool, observed.read.iter().chain(&observed.written)) {
         return None;
     }
     let used = used(base, folder);
@@ -108,17 +105,6 @@ fn used(base: &str, folder: &str) -> String {
 /// Whether no part of the path is a link. What is not there, or cannot be looked at, may become one.
 fn is_its_own_name(path: &str) -> bool {
     fs::canonicalize(path).is_ok_and(|real| real == Path::new(path))
-}
-
-fn is_callers_choice(tool: &LiveTool, observed: &Observed) -> bool {
-    let Ok(arguments) = test_arguments(&tool.spec) else { return true };
-    let texts: Vec<String> = arguments
-        .values()
-        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        .filter(|text| !text.is_empty())
-        .collect();
-    let has_part_of = |path: &String| texts.iter().any(|text| path.contains(text) || text.contains(path));
-    observed.read.iter().chain(&observed.written).any(has_part_of)
 }
 
 /// Names of effects are cut at this many signs.

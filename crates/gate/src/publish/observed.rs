@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use toolgate_spec::model::{Body, NetworkMode};
 
-use super::folder;
+use super::{folder, test_arguments};
 use crate::{
     live::LiveTool,
     ports::{EffectEntry, EffectKind, RunReport},
@@ -89,8 +89,8 @@ pub struct Wider {
     pub setting: &'static str,
     pub declared: String,
     pub used: String,
-    /// What would have been enough; an empty list takes the setting away. Null where another part of the document says the
-    /// same, so that this one cannot be narrowed alone.
+    /// What would have been enough; an empty list takes the setting away. Null where it is for the author to narrow: another part
+    /// of the document says the same, or a caller chose what was used.
     pub enough: Value,
 }
 
@@ -123,8 +123,29 @@ fn wider_network(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
     };
     let capability = &tool.spec.governance.capability.network;
     let says_it_twice = capability.access.is_some() || capability.allowed_hosts.is_some();
-    let used = if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") };
+    let used = match hosts.as_slice() {
+        [] => "no host".to_owned(),
+        // A host that the caller chose says nothing about the next caller's.
+        hosts if is_callers_choice(tool, observed.hosts.iter()) => {
+            let used = format!("{}, chosen by an argument", hosts.join(", "));
+            return Some(Wider { setting, declared, used, enough: Value::Null });
+        }
+        hosts => hosts.join(", "),
+    };
     Some(Wider { setting, declared, used, enough: if says_it_twice { Value::Null } else { enough } })
+}
+
+/// Was any of these paths or hosts, or a part of it, an argument? Then it was the caller's choice and not the tool's need.
+pub(super) fn is_callers_choice<'a>(tool: &LiveTool, mut used: impl Iterator<Item = &'a String>) -> bool {
+    let Ok(arguments) = test_arguments(&tool.spec) else { return true };
+    let texts: Vec<String> = arguments
+        .values()
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .filter(|text| !text.is_empty())
+        // Hosts are observed in lower case.
+        .flat_map(|text| [text.to_lowercase(), text])
+        .collect();
+    used.any(|used| texts.iter().any(|text| used.contains(text) || text.contains(used)))
 }
 
 fn unused_files(tool: &LiveTool, observed: &Observed) -> impl Iterator<Item = Wider> {

@@ -179,6 +179,16 @@ fn of_two_tools_with_one_name_neither_is_live() {
 }
 
 #[test]
+fn nor_is_one_of_two_that_people_cannot_tell_apart() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let tools = ["pay", "shout", "P\u{430}y"].map(|name| world.tool(&document(name, &json!({}))));
+    let (set, doubled) = LiveSet::new(tools);
+    assert_eq!(doubled, ["P\u{430}y", "pay"]);
+    assert_eq!(set.len(), 1);
+    assert!(set.get("shout").is_some());
+}
+
+#[test]
 fn what_was_not_used_is_named_and_can_be_taken_away() {
     let world = World::new(Does::EchoesArguments, &[]);
     let overrides = json!({
@@ -205,4 +215,32 @@ fn what_was_not_used_is_named_and_can_be_taken_away() {
         Value::Object(tight),
         json!({ "networkMode": "blocked", "fileRead": false, "fileWrite": false })
     );
+}
+
+/// A reader of pages that a caller names would read nothing but the page of its test any more.
+#[test]
+fn a_host_that_was_an_argument_is_no_need_of_the_tool() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let reads = |overrides: &Value, page: &str| {
+        let params = json!([
+            { "name": "page", "description": "Which page", "type": "STRING", "required": true, "testValue": page },
+        ]);
+        let tool =
+            world.tool(&document("reads", &json!({ "sandboxOverrides": overrides, "params": params })));
+        let observed = Observed { hosts: ["a.example".to_owned()].into(), ..Observed::default() };
+        wider_than_used(&tool, &observed)
+    };
+    let strict = json!({ "networkMode": "strict" });
+    let listed = json!({ "networkMode": "allowlist", "hostsAllow": ["a.example", "b.example"] });
+    for (overrides, setting) in [(&strict, "networkMode"), (&listed, "hostsAllow")] {
+        for page in ["https://A.example/index.html", "a.example", "example"] {
+            let wider = reads(overrides, page);
+            let [one] = wider.as_slice() else { panic!("{wider:?}") };
+            assert_eq!((one.setting, &one.enough), (setting, &Value::Null), "{page}");
+            assert_eq!(one.used, "a.example, chosen by an argument");
+            let overrides = overrides.as_object().unwrap();
+            assert_eq!(tightened(overrides, &wider), *overrides, "it is for the author to narrow");
+        }
+        assert!(!reads(overrides, "hi")[0].enough.is_null(), "its own host is");
+    }
 }

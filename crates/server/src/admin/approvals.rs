@@ -18,6 +18,8 @@ use super::{Admin, AdminIdentity, Problem};
 pub struct Filter {
     state: Option<String>,
     limit: Option<usize>,
+    /// The last one of the page before.
+    before: Option<String>,
 }
 
 /// Newest first.
@@ -30,9 +32,16 @@ pub async fn list(
     let state = filter.state.as_deref().map(|name| ApprovalState::from_name(name).ok_or_else(no_such_state));
     let state = state.transpose()?;
     let limit = filter.limit.unwrap_or(USUAL_PAGE).clamp(1, LARGEST_PAGE);
-    let found = on_queue(&admin, move |queue| queue.list(state, limit, SystemTime::now())).await?;
-    let found: Vec<Value> = found.iter().map(shown).collect();
-    Ok(Json(json!({ "approvals": found })))
+    let before = filter.before.as_deref().map(parsed).transpose()?;
+    // One more than is shown tells whether there are more.
+    let job = move |queue: &dyn ApprovalQueue| match &before {
+        Some(before) => queue.list_before(state, before, limit + 1, SystemTime::now()),
+        None => queue.list(state, limit + 1, SystemTime::now()),
+    };
+    let found = on_queue(&admin, job).await?;
+    let page: Vec<Value> = found.iter().take(limit).map(shown).collect();
+    let next = if found.len() > limit { found.get(limit - 1).map(|last| last.id.as_str()) } else { None };
+    Ok(Json(json!({ "approvals": page, "next": next })))
 }
 
 pub async fn show(

@@ -89,6 +89,31 @@ async fn an_approval_is_shown_and_decided() {
 }
 
 #[tokio::test]
+async fn approvals_come_in_pages_that_leave_nothing_out() {
+    let world = World::new();
+    world.add("pay", ASKS, Does::Echo);
+    let server = world.serve().await;
+    for sum in 1..=3 {
+        Client::modern(server, "ann").call("pay", json!({ "sum": sum })).await.result();
+    }
+    let (mut seen, mut path) = (Vec::new(), "/admin/v1/approvals?state=pending&limit=2".to_owned());
+    for expected in [2, 1] {
+        let (status, page) = ask(server, Some("olga"), "GET", &path, "").await;
+        assert_eq!((status, page["approvals"].as_array().unwrap().len()), (200, expected), "{page}");
+        seen.extend(page["approvals"].as_array().unwrap().iter().map(|one| one["id"].clone()));
+        assert_eq!(page["next"].is_null(), expected == 1, "{page}");
+        if let Some(next) = page["next"].as_str() {
+            path = format!("/admin/v1/approvals?state=pending&limit=2&before={next}");
+        }
+    }
+    let mut all: Vec<String> = world.queue.ids().iter().map(ToString::to_string).collect();
+    let mut seen: Vec<&str> = seen.iter().map(|id| id.as_str().unwrap()).collect();
+    all.sort_unstable();
+    seen.sort_unstable();
+    assert_eq!(seen, all);
+}
+
+#[tokio::test]
 async fn a_denied_call_does_not_run() {
     let world = World::new();
     let tool = world.add("pay", ASKS, Does::Echo);
@@ -135,6 +160,7 @@ async fn bad_requests_are_told_what_is_wrong() {
         ("GET", "/admin/v1/approvals?state=maybe", "", 400),
         ("GET", "/admin/v1/approvals?sort=up", "", 400),
         ("GET", "/admin/v1/approvals?limit=many", "", 400),
+        ("GET", "/admin/v1/approvals?before=nothing", "", 404),
         ("GET", "/admin/v1/tools?limit=-1", "", 400),
         ("GET", "/admin/v1/tools?after=nothing", "", 404),
         ("GET", unknown.as_str(), "", 404),

@@ -28,7 +28,7 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
             "list the helpers that the code uses, no more and no fewer",
         );
     }
-    for (call, field, value) in lacks {
+    for MissingHelper { call, field, value } in lacks {
         report.add(
             Code::LintHelperNotGranted,
             Pointer::new("/code"),
@@ -81,8 +81,32 @@ fn undeclared(code: &str, spec: &ToolSpec) -> Option<String> {
     (!say.is_empty()).then(|| say.join("; "))
 }
 
-/// What the code calls, the field that would grant it, and the value to write there.
-fn not_granted(code: &str, spec: &ToolSpec) -> Vec<(&'static str, &'static str, &'static str)> {
+/// Which helpers a tool's policy keeps from it.
+#[derive(Clone, Copy, Debug)]
+pub struct DeniedHelpers {
+    pub network: bool,
+    pub read: bool,
+    pub write: bool,
+}
+
+/// A helper that the code calls and that is not there.
+#[derive(Clone, Copy, Debug)]
+pub struct MissingHelper {
+    /// As it is shown to people.
+    pub call: &'static str,
+    /// The member of `sandboxOverrides` that would grant it, and the value to write there.
+    pub field: &'static str,
+    pub value: &'static str,
+}
+
+/// What the code calls of what it is denied. Comments and quoted strings call nothing.
+#[must_use]
+pub fn missing_helpers(code: &str, denied: DeniedHelpers) -> Vec<MissingHelper> {
+    missing_from(&bare(code), denied)
+}
+
+/// What the code calls and the document does not ask for.
+fn not_granted(code: &str, spec: &ToolSpec) -> Vec<MissingHelper> {
     let wanted = &spec.overrides;
     // A profile or a capability block may grant what the overrides are silent about.
     let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.may_inherit();
@@ -92,19 +116,28 @@ fn not_granted(code: &str, spec: &ToolSpec) -> Vec<(&'static str, &'static str, 
         None => !network_may_come,
     };
     let denies = |flag: Option<bool>| flag.map_or(!may_inherit, |granted| !granted);
-    let mut lacks = Vec::new();
-    if is_offline && uses(code, "fetch(") {
-        lacks.push(("`fetch`", "networkMode", "allowlist"));
+    let denied = DeniedHelpers {
+        network: is_offline,
+        read: denies(wanted.file_read),
+        write: denies(wanted.file_write),
+    };
+    missing_from(code, denied)
+}
+
+fn missing_from(code: &str, denied: DeniedHelpers) -> Vec<MissingHelper> {
+    let mut missing = Vec::new();
+    if denied.network && uses(code, "fetch(") {
+        missing.push(MissingHelper { call: "`fetch`", field: "networkMode", value: "allowlist" });
     }
     let uses_files = code.contains("safety.fs.");
     let writes = WRITES.iter().find(|(call, _)| uses_files && uses(code, call));
-    if let Some((_, shown)) = writes.filter(|_| denies(wanted.file_write)) {
-        lacks.push((shown, "fileWrite", "true"));
+    if let Some((_, call)) = writes.filter(|_| denied.write) {
+        missing.push(MissingHelper { call, field: "fileWrite", value: "true" });
     }
-    if uses_files && denies(wanted.file_read) && READS.iter().any(|call| uses(code, call)) {
-        lacks.push(("`safety.fs`", "fileRead", "true"));
+    if uses_files && denied.read && READS.iter().any(|call| uses(code, call)) {
+        missing.push(MissingHelper { call: "`safety.fs`", field: "fileRead", value: "true" });
     }
-    lacks
+    missing
 }
 
 fn has_helper_list(document: &Map<String, Value>) -> bool {
@@ -288,6 +321,18 @@ mod tests {
             &tool("// fetch(x)\nreturn 'fetch(x)' + prefetch(1) + my.fetch(2)", &serde_json::json!({}), &[]),
             &[],
         );
+    }
+
+    #[test]
+    fn only_what_is_denied_and_called_is_missing() {
+        let fields = |code: &str, network, read, write| {
+            let missing = missing_helpers(code, DeniedHelpers { network, read, write });
+            missing.iter().map(|missing| missing.field).collect::<Vec<_>>()
+        };
+        let code = "safety.fs.writeText(a, safety.fs.readText(b) + fetch(c).text()) // all";
+        assert_eq!(fields(code, true, true, true), ["networkMode", "fileWrite", "fileRead"]);
+        assert_eq!(fields(code, false, true, false), ["fileRead"]);
+        assert_eq!(fields("return 1 // fetch(x)", true, true, true), <[&str; 0]>::default());
     }
 
     #[test]

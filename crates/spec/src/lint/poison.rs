@@ -9,6 +9,7 @@ pub(super) mod decode;
 mod phrases;
 mod reading;
 
+pub use reading::name_skeleton;
 use serde_json::{Map, Value};
 
 use super::{

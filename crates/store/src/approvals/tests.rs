@@ -229,6 +229,27 @@ fn lists_newest_first_by_state_and_bounded() {
 }
 
 #[test]
+fn pages_go_on_before_the_last_one_whatever_became_of_it() {
+    let place = Place::new();
+    let state = place.open();
+    let ids: Vec<ApprovalId> =
+        ["1", "2", "3", "4"].iter().map(|arguments| ask(&state, "ann", arguments).id).collect();
+    let before = |filter, id: &ApprovalId, limit| -> Vec<ApprovalId> {
+        let found = state.list_before(filter, id, limit, at(1)).unwrap();
+        found.into_iter().map(|approval| approval.id).collect()
+    };
+    let [first, second, third, fourth] = [0, 1, 2, 3].map(|at: usize| ids[at].clone());
+    assert_eq!(before(None, &fourth, 2), [third.clone(), second.clone()]);
+    assert_eq!(before(None, &second, 2), [first.clone()]);
+    assert_eq!(before(None, &first, 2), []);
+    approve(&state, &third);
+    let pending = Some(ApprovalState::Pending);
+    assert_eq!(before(pending, &third, 10), [second, first], "it is not pending itself");
+    assert_eq!(before(Some(ApprovalState::Approved), &fourth, 10), [third]);
+    assert_eq!(state.list_before(None, &unknown(), 10, at(1)).unwrap_err(), ApprovalError::Unknown);
+}
+
+#[test]
 fn sixteen_threads_and_two_processes_spend_it_once() {
     let place = Place::new();
     let handles = [place.open(), place.open()];

@@ -1,6 +1,6 @@
 //! In which ways can a text be read? As it is displayed, folded, joined and decoded; each reading is lower case.
 
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use super::{
     characters::{is_bidi, is_invisible, is_latin},
@@ -153,6 +153,25 @@ fn push(flat: &mut String, character: char) {
 /// Look-alike letters replaced by what they look like.
 fn folded(flat: &str) -> String {
     flat.chars().map(|character| lookalike(character).unwrap_or(character)).collect()
+}
+
+/// What a person takes a name for: two names with one skeleton cannot be told apart by eye. Letter case, accents, look-alike
+/// letters and dashes, wide and styled forms, and what is not seen at all make no difference.
+pub fn name_skeleton(name: &str) -> String {
+    // Look-alikes come first too: some are capitals whose small letters look like nothing else.
+    let skeleton = folded(&normal(&folded(name)));
+    let skeleton: String = skeleton.trim().chars().map(plain_dash).collect();
+    // In scripts that write vowels as marks, marks tell words apart; on ASCII letters they are decoration.
+    let bare: String = skeleton.chars().filter(|character| !is_combining_mark(*character)).collect();
+    if bare.is_ascii() { bare } else { skeleton }
+}
+
+fn plain_dash(character: char) -> char {
+    match character {
+        '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' => '-',
+        '\u{2cd}' => '_',
+        other => other,
+    }
 }
 
 /// What tag characters spell; nothing else.
@@ -367,6 +386,38 @@ mod tests {
             let same_end = words(&format!("{flat}x"));
             proptest::prop_assert_eq!(long.trim_end_matches('\u{e9}'), same_end.trim_end_matches('x'));
             proptest::prop_assert_eq!(words(&flat), short);
+        }
+    }
+
+    #[test]
+    fn names_that_look_alike_have_one_skeleton() {
+        for name in [
+            "Pay-me",
+            " pay-me ",
+            "p\u{430}y-me",
+            "pay\u{200b}-me",
+            "\u{202e}pay-me",
+            "\u{ff50}\u{ff41}\u{ff59}-me",
+            "\u{1d4f9}ay-me",
+            "p\u{e1}y-me",
+            "pa\u{20dd}y-me",
+            "pay\u{2010}me",
+            "pay\u{2212}m\u{13ac}",
+        ] {
+            assert_eq!(name_skeleton(name), "pay-me", "{name:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_differ_to_the_eye_have_two() {
+        for (one, other) in [
+            ("read", "reads"),
+            ("read_file", "read-file"),
+            ("read_file", "readfile"),
+            ("\u{915}\u{93f}", "\u{915}\u{940}"),
+            ("\u{c77d}\u{ae30}", "\u{c4f0}\u{ae30}"),
+        ] {
+            assert_ne!(name_skeleton(one), name_skeleton(other));
         }
     }
 

@@ -1,0 +1,103 @@
+//! The queue on the command line: nothing that waits is out of sight.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+    sync::mpsc,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::Value;
+use toolgate_gate::{ApprovalStore as _, Binding, NewApproval};
+use toolgate_store::{Limits, State};
+
+use crate::place::Place;
+
+/// The queue of a place, as a gateway with room for many questions has it.
+fn queue(place: &Place) -> State {
+    assert!(place.ok(&["approvals", "list"]).contains("nothing waits"));
+    let limits = Limits { max_pending: 1_000, max_pending_per_caller: 1_000 };
+    State::open(&place.path().join(".toolgate/state.db"), limits).unwrap()
+}
+
+/// The later it is asked, the later it expires.
+fn ask(state: &State, number: u64) {
+    let now = SystemTime::now();
+    let question = NewApproval {
+        binding: Binding {
+            caller: "ann".to_owned(),
+            tool: "say".to_owned(),
+            tool_digest: "sha256:1".to_owned(),
+            arguments_digest: format!("sha256:{number}"),
+            policy_digest: "sha256:2".to_owned(),
+        },
+        prompt: format!("question {number}."),
+        arguments: None,
+        because: Vec::new(),
+        risk: "L1".to_owned(),
+        created: now,
+        expires: now + Duration::from_secs(3_600 + number),
+    };
+    state.open(question, now).unwrap();
+}
+
+#[test]
+fn what_is_left_out_is_counted_and_the_next_to_expire_is_not() {
+    let place = Place::new();
+    let state = queue(&place);
+    for number in 0..3 {
+        ask(&state, number);
+    }
+    let said = place.ok(&["approvals", "list", "--limit", "2"]);
+    assert!(said.contains("question 0.") && said.contains("question 1."), "{said}");
+    assert!(!said.contains("question 2.") && said.ends_with("1 more, see --limit\n"), "{said}");
+    let said = place.ok(&["approvals", "list"]);
+    assert!(said.contains("question 2.") && !said.contains("--limit"), "{said}");
+    let output = place.toolgate(&["approvals", "list", "--limit", "1", "--format", "json"]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told[0]["prompt"], "question 0.");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 more, see --limit"));
+    let newest = place.ok(&["approvals", "list", "--all", "--limit", "1"]);
+    assert!(newest.contains("question 2."), "{newest}");
+}
+
+#[test]
+fn whoever_watches_sees_every_question_once() {
+    const AT_FIRST: u64 = 205;
+    let place = Place::new();
+    let state = queue(&place);
+    for number in 0..AT_FIRST {
+        ask(&state, number);
+    }
+    let mut watching = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["approvals", "watch"])
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let (told, hears) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok).filter(|line| line.contains("question")) {
+            if told.send(line.trim().to_owned()).is_err() {
+                break;
+            }
+        }
+    });
+    let next = || hears.recv_timeout(PATIENCE).expect("a question");
+    for number in 0..AT_FIRST {
+        assert_eq!(next(), format!("question {number}."), "the oldest first");
+    }
+    for number in AT_FIRST..AT_FIRST + 3 {
+        ask(&state, number);
+        assert_eq!(next(), format!("question {number}."), "and nothing again");
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+}
+
+/// For a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
