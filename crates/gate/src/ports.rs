@@ -53,7 +53,7 @@ pub trait Runnable: Send + Sync + fmt::Debug {
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest<'r> {
     pub arguments: &'r Map<String, Value>,
-    /// What was looked at before; the run uses what was opened then and resolves no name again.
+    /// What was looked at before; the run uses what was opened then, or makes sure that a name leads where it led.
     pub survey: &'r Survey,
     /// Whose call it is; workers may be kept apart by it.
     pub caller: &'r str,

@@ -13,6 +13,7 @@ mod find;
 mod grants;
 mod grep;
 mod judge;
+mod judged;
 mod kernel;
 mod lines;
 mod locate;
@@ -32,6 +33,7 @@ use std::{fmt, path::PathBuf, sync::OnceLock};
 use self::{
     error::{Fault, Reason},
     judge::Judge,
+    judged::Judged,
     place::Roots,
     twins::Twins,
 };
@@ -41,6 +43,7 @@ pub use self::{
     find::{EntryKind, FindOptions, SearchHit, SearchOptions},
     grants::{FileCaps, FileGrants, FileRights},
     grep::{CutOptions, GrepOptions, SortOptions},
+    judged::JudgedPath,
     locate::{Held, Wanted},
     read::FileStat,
     write::{Edited, Occurrences},
@@ -50,6 +53,8 @@ pub use self::{
 pub struct Files {
     roots: Roots,
     judge: Judge,
+    /// What was judged before this call began.
+    judged: Vec<Judged>,
     own: Vec<PathBuf>,
     /// Looked for when a file with several names is opened.
     twins: OnceLock<Twins>,
@@ -69,6 +74,7 @@ impl Files {
         Ok(Self {
             roots,
             judge,
+            judged: Vec::new(),
             own: grants.own.clone(),
             twins: OnceLock::new(),
             rights: grants.rights,

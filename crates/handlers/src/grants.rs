@@ -61,14 +61,23 @@ fn host_rule(pattern: &HostPattern) -> HostRule {
 
 /// `None` where the tool may neither read nor write, or its folder has no meaning here.
 pub fn files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
-    let reads_secrets = policy.data.can_read_secrets.value;
-    let policy = &policy.files;
-    let rights = match (policy.read.value, policy.write.value) {
+    let rights = match (policy.files.read.value, policy.files.write.value) {
         (true, true) => FileRights::ReadWrite,
         (true, false) => FileRights::Read,
         (false, true) => FileRights::Write,
         (false, false) => return None,
     };
+    with_rights(rights, policy, places)
+}
+
+/// What is blocked, for a tool that is granted no file. Nothing is opened with it.
+pub fn blocked_files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
+    with_rights(FileRights::Read, policy, places)
+}
+
+fn with_rights(rights: FileRights, policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
+    let reads_secrets = policy.data.can_read_secrets.value;
+    let policy = &policy.files;
     let mut blocked: Vec<PathPattern> = policy.blocked_paths.values().cloned().collect();
     if !reads_secrets {
         for path in CREDENTIALS {

@@ -163,6 +163,7 @@ impl JsRunner {
             rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
             methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
             files: tool.files.clone(),
+            judged: granted.judged_paths(),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);
         let mut running = Running { effects, mask: &bound.mask, left: &survey.left };

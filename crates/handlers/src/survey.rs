@@ -1,7 +1,7 @@
 //! What would a call touch? Read off its arguments by the tool's own words, and judged before anything runs.
 //!
-//! A path is opened here and the run gets what was opened, so that nobody can put something else in its place between
-//! looking and using. A host cannot be held; the way out judges it again.
+//! A path is opened here. A command gets what was opened, and JavaScript reaches a path only where it led here, so that
+//! nobody can put something else in its place between looking and using. A host cannot be held; the way out judges it again.
 
 mod fields;
 
@@ -15,7 +15,7 @@ use toolgate_spec::model::ToolSpec;
 
 use self::fields::{Field, Named, Spelling};
 use crate::{
-    files::{FileError, FileGrants, Files, Held, Wanted},
+    files::{FileError, FileGrants, Files, Held, JudgedPath, Wanted},
     grants,
     places::Places,
 };
@@ -74,6 +74,14 @@ pub struct GrantedPath {
     pub real: String,
     pub wanted: Wanted,
     pub held: Option<Held>,
+}
+
+impl CallGrants {
+    /// Where the paths led, for a run that opens them by their names.
+    pub fn judged_paths(&self) -> Arc<[JudgedPath]> {
+        let judged = |path: &GrantedPath| JudgedPath { asked: path.asked.clone(), real: path.real.clone() };
+        self.paths.iter().map(judged).collect()
+    }
 }
 
 impl Surveyor {

@@ -31,6 +31,14 @@ pub use running::{ProxySockets, Running};
 pub use walls::{CommandRequired, CommandStrength, Wall};
 pub use zygote::{jailer_main, run_if_jailer};
 
+/// Where programs and libraries lie. Every command sees them, but for what is hidden in them.
+pub const SYSTEM_FOLDERS: [&str; 7] = view::SYSTEM;
+
+/// What of `/etc` every command sees, but for what is hidden.
+pub fn system_settings() -> impl Iterator<Item = PathBuf> {
+    view::SETTINGS.iter().map(|name| Path::new("/etc").join(name))
+}
+
 /// One command and everything around it. Nothing is inherited: what is not said here, the command does not have.
 #[derive(Debug)]
 pub struct CommandJail {
@@ -52,7 +60,8 @@ pub struct CommandJail {
 #[derive(Debug)]
 pub struct View {
     pub binds: Vec<Bind>,
-    /// Paths of the host, absolute. They win over every bind, under each name that a bind gives them.
+    /// Paths of the host, absolute. They win over every bind, under each name that a bind gives them, and over the system's
+    /// own folders.
     pub hidden: Vec<PathBuf>,
     /// Those of the hidden paths that may be large folders. They are hidden like the others; only the first files in each are
     /// searched for such as have another name, and a jail is not refused because there are more.

@@ -19,8 +19,8 @@ pub mod wire;
 
 pub use command::{
     Access, Attempt, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, CommandStrength,
-    CommandUsage, Ending, JAILER_NAME, Jailer, Network, OutputCaps, ProxySockets, Refused, Running, Source,
-    SpawnError, Trace, View, Wall, jailer_main, run_if_jailer,
+    CommandUsage, Ending, JAILER_NAME, Jailer, Network, OutputCaps, ProxySockets, Refused, Running,
+    SYSTEM_FOLDERS, Source, SpawnError, Trace, View, Wall, jailer_main, run_if_jailer, system_settings,
 };
 pub use container::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerStrength, ContainerUser, ContainerWall,

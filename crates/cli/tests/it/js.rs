@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use toolgate_gate::Survey;
 use toolgate_handlers::{FailureCode, JsReport, Returned};
 
 use crate::gateway::{Gateway, NoSecrets, Secret, document};
@@ -335,6 +336,34 @@ fn console_beyond_its_limits_is_dropped_and_the_call_goes_on() {
     assert_eq!((report.console.len(), report.console_dropped), (1000, 500));
     let report = gateway.body("for (let i = 0; i < 100; i++) console.warn('x'.repeat(1000)); return 1");
     assert_eq!((report.console.len(), report.console_dropped), (65, 35));
+}
+
+/// `edit sub/a.txt` is looked at and shown to a person; by the time of the yes `sub` is a link to `.github`.
+#[test]
+fn a_path_that_leads_elsewhere_since_it_was_looked_at_is_not_used() {
+    let gateway = Gateway::new();
+    let document: Value =
+        serde_json::from_str(include_str!("../../../../catalog/tools/agent/edit.json")).unwrap();
+    let tool = gateway.tool(&document);
+    let arguments = json!({ "path": "sub/a.txt", "old": "a", "replacement": "b" });
+    let arguments = arguments.as_object().unwrap();
+    let at = |path: &str| gateway.workspace().join(path);
+    let edit = |survey: &Survey| {
+        gateway.runtime.block_on(gateway.runner.run(&tool, arguments, survey, &NoSecrets, "x"))
+    };
+    std::fs::create_dir(at(".github")).unwrap();
+    std::fs::write(at(".github/a.txt"), "a\n").unwrap();
+    let survey = tool.survey(arguments).unwrap();
+    std::fs::rename(at("sub"), at("aside")).unwrap();
+    std::os::unix::fs::symlink(".github", at("sub")).unwrap();
+    let report = edit(&survey);
+    assert_eq!(report.effects[0].outcome, "SECURITY path-changed", "{report:?}");
+    assert!(report.outcome.is_err(), "{report:?}");
+    assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "a\n");
+    // Looked at as it is by now, it is the link's target that was judged and shown.
+    let report = edit(&tool.survey(arguments).unwrap());
+    assert!(report.outcome.is_ok(), "{report:?}");
+    assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "b\n");
 }
 
 fn toolgate(args: &[&str]) -> (i32, String) {

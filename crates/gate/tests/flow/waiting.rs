@@ -8,8 +8,8 @@ use std::sync::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
-    Answer, ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, ClientAnswer, Clock, Outcome, Reason,
-    Standing,
+    Answer, ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, ClientAnswer, Clock, EffectKind,
+    Outcome, Reason, Refusal, Standing, Survey, Touch,
 };
 use toolgate_policy::Caller;
 
@@ -74,6 +74,35 @@ async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running()
     decide(&world, &world.queue.all()[0].id, ApprovalState::Approved);
     assert_eq!(shown(&first.await.unwrap()), r#"released: {"text":"one"}"#);
     let _again = waits(&world, of("ann", "five"), 5).await;
+}
+
+/// `edit a/b.yml` is shown, and while the person thinks `a` becomes a link to `.github`, or to what is blocked.
+#[tokio::test]
+async fn a_yes_is_for_what_was_shown_also_while_the_call_waits() {
+    let touching = |target: &str| -> Result<Survey, Refusal> {
+        let touched = Touch { kind: EffectKind::Write, target: target.to_owned() };
+        Ok(Survey { touches: vec![touched], ..Survey::default() })
+    };
+    let refusal = Refusal {
+        reason: Reason::PathBlocked,
+        message: "it is blocked".to_owned(),
+        remedy: "name another path".to_owned(),
+    };
+    for now in [touching("/srv/.github/b.yml"), Err(refusal), touching("/srv/a/b.yml")] {
+        let world = world(Does::EchoesArguments, Settings::default().calls);
+        world.fake.survey_with(touching("/srv/a/b.yml"));
+        let waiting = waits(&world, of("ann", "hi"), 1).await;
+        let is_same = now.as_ref().is_ok_and(|now| now.touches[0].target == "/srv/a/b.yml");
+        world.fake.survey_with(now);
+        decide(&world, &world.queue.only().id, ApprovalState::Approved);
+        let outcome = shown(&waiting.await.unwrap());
+        if is_same {
+            assert_eq!(outcome, r#"released: {"text":"hi"}"#);
+        } else {
+            assert!(outcome.starts_with("decide.approval_invalid: what the arguments lead to"), "{outcome}");
+        }
+        assert_eq!(world.fake.runs(), usize::from(is_same));
+    }
 }
 
 /// One place to run in, and somebody has it.

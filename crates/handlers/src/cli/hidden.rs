@@ -1,6 +1,7 @@
 //! Which paths below a folder must a command not see, though it sees the folder? What is blocked by name is named; what is
 //! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
 
+mod in_system;
 mod other_names;
 
 use std::{
@@ -177,11 +178,11 @@ impl Blocked {
         Ok(Self { patterns, guarded, bases, roots })
     }
 
-    /// Everything to hide where this was found, or why that cannot be done.
-    pub fn hidden(&self, found: &Found) -> Result<Vec<PathBuf>, String> {
+    /// Everything to hide where this was found, here and in the system's folders, or why that cannot be done.
+    pub fn hidden(&self, found: &Found, in_system: BTreeSet<PathBuf>) -> Result<Vec<PathBuf>, String> {
         let closed = self.guarded.iter().filter_map(|path| closed_above(path));
-        let mut hidden: Vec<PathBuf> =
-            self.guarded.iter().chain(&found.blocked).chain(&found.closed).cloned().chain(closed).collect();
+        let named = self.guarded.iter().chain(&found.blocked).chain(&found.closed).cloned();
+        let mut hidden: Vec<PathBuf> = named.chain(closed).chain(in_system).collect();
         hidden.sort();
         hidden.dedup();
         if hidden.len() > MOST_HIDDEN {

@@ -76,7 +76,9 @@ impl ViewPlan {
                 "its working folder `{text}` is out of its sight; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
             ));
         }
-        let blocked = Arc::new(Blocked::new(files.as_ref(), &places.guarded)?);
+        // Whoever is granted no file sees the system's all the same.
+        let unread = if files.is_none() { grants::blocked_files(policy, places) } else { None };
+        let blocked = Arc::new(Blocked::new(files.as_ref().or(unread.as_ref()), &places.guarded)?);
         Ok(Self { files: files.map(Arc::new), cwd: folder, names_paths, access, blocked })
     }
 
@@ -122,7 +124,7 @@ impl ViewPlan {
         if stop.is_asked() {
             return Err(NOBODY_WAITS.to_owned());
         }
-        let hidden = self.blocked.hidden(&found)?;
+        let hidden = self.blocked.hidden(&found, self.blocked.in_system(stop)?)?;
         let hidden_large = self.blocked.large_of(&hidden);
         Ok(View { hidden, hidden_large, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
     }

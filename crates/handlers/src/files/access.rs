@@ -91,6 +91,10 @@ impl Files {
             }
             self.judge.check(&real, &self.roots, asked)?;
             let metadata = kernel::metadata(&handle, asked)?;
+            // A link that is held itself leads nowhere; whoever would write to it is told so.
+            if !metadata.is_symlink() {
+                self.check_judged(path, &real, asked)?;
+            }
             self.check_other_names(&metadata, asked)?;
             return Ok(Some(Found { handle, metadata, path: path.into(), real }));
         }
@@ -115,7 +119,7 @@ impl Files {
             return Err(kernel::not_a_file(asked));
         }
         let opened = match (kernel::folder(&place.root.dir, parent), parents) {
-            (Err(error), Parents::Create) if is_absent(&error) => self.make_folders(parent, asked)?,
+            (Err(error), Parents::Create) if is_absent(&error) => self.make_folders(place, parent, asked)?,
             (Err(error), Parents::MustExist) if is_absent(&error) => return Ok(None),
             (opened, _) => opened.map_err(|error| opening(asked, &error, outside_workspace))?,
         };
@@ -129,6 +133,9 @@ impl Files {
     pub(super) fn at(&self, target: &Target, asked: &str) -> Result<Option<Found>, Fault> {
         let open = || kernel::child(&target.folder, target.name.as_ref());
         let found = self.admit(&target.path, asked, outside_workspace, &open)?;
+        if found.is_none() {
+            self.check_judged(&target.path, &target.real(), asked)?;
+        }
         if found.as_ref().is_some_and(|found| found.metadata.is_symlink()) {
             let message = format!("{} is a symbolic link; write to the file itself", quoted(asked));
             return Err(Fault::new(Reason::WriteThroughSymlink, message));
@@ -138,7 +145,7 @@ impl Files {
 
     /// Makes what is missing of a folder, one name after the other, each beneath the workspace and judged before it is
     /// made.
-    fn make_folders(&self, inside: &str, asked: &str) -> Result<File, Fault> {
+    fn make_folders(&self, place: &Place<'_>, inside: &str, asked: &str) -> Result<File, Fault> {
         let failed = |error: io::Error| opening(asked, &error, outside_workspace);
         let workspace = &self.roots.workspace.dir;
         let mut reached = kernel::folder(workspace, ".").map_err(failed)?;
@@ -150,6 +157,7 @@ impl Files {
                 Err(error) if is_absent(&error) => {
                     let path = join(&self.folder_path(&reached, asked)?, name);
                     self.judge.check(&path, &self.roots, asked)?;
+                    self.check_way(&place.path, &path, asked)?;
                     match rustix::fs::mkdirat(&reached, name, FOLDER_MODE.into()) {
                         Ok(()) | Err(Errno::EXIST) => {}
                         Err(error) => return Err(Fault::io(asked, &error.into())),

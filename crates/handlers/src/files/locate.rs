@@ -7,7 +7,7 @@ use super::{
     access::Found,
     error::{Fault, FileError},
     kernel,
-    place::{below, outside_workspace},
+    place::{Place, below, join, outside_workspace},
 };
 
 /// What is to be done with it.
@@ -41,7 +41,7 @@ impl Files {
                 let place = self.roots.readable(path)?;
                 Ok(match self.look(path)? {
                     Some(found) => Located { real: found.real.clone(), held: Some(held(found)) },
-                    None => Located { real: place.path, held: None },
+                    None => Located { real: would_be(&place, path), held: None },
                 })
             }),
             Wanted::Write => self.writing("path", || self.locate_for_writing(path)),
@@ -74,6 +74,20 @@ impl Files {
             }
         }
     }
+}
+
+/// Where something that is not there would be read, once links in the folders above it are followed.
+fn would_be(place: &Place<'_>, asked: &str) -> String {
+    let mut inside = place.inside();
+    while let Some((above, _)) = inside.rsplit_once('/') {
+        inside = above;
+        let Ok(folder) = kernel::handle(&place.root.dir, above) else { continue };
+        let rest = below(place.inside(), above).unwrap_or_default();
+        if let Ok(Some(real)) = kernel::real_path(&folder, asked) {
+            return join(&real, rest);
+        }
+    }
+    place.path.clone()
 }
 
 fn held(found: Found) -> Held {

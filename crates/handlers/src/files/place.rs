@@ -98,7 +98,8 @@ impl Roots {
         root.map_or_else(|| path.into(), |root| root.rename(path))
     }
 
-    fn clean(&self, asked: &str) -> Result<String, Fault> {
+    /// The one name by which paths are compared: absolute, as text, by the real names of the roots.
+    pub fn clean(&self, asked: &str) -> Result<String, Fault> {
         check_text(asked)?;
         if !asked.starts_with('/') {
             return Ok(normal(&format!("{}/{asked}", self.workspace.real)));

@@ -1,6 +1,7 @@
 //! Each test gets a workspace and, beside it, a folder that no tool may ever see.
 
 mod attacks;
+mod judged;
 mod lines;
 mod policy;
 mod property;

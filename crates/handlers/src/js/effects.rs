@@ -17,7 +17,7 @@ use toolgate_sandbox::{
 };
 
 use crate::{
-    files::{FileGrants, Files},
+    files::{FileGrants, Files, JudgedPath},
     js_files,
 };
 use toolgate_policy::Mask;
@@ -58,6 +58,8 @@ pub struct EffectScope {
     /// Requests with these need a person's yes, which this call has not.
     pub methods_to_ask_for: Vec<String>,
     pub files: Option<Arc<FileGrants>>,
+    /// The paths of the arguments, which must still lead where they led.
+    pub judged: Arc<[JudgedPath]>,
 }
 
 /// The effects of one call.
@@ -209,12 +211,13 @@ impl CallEffects {
             return answer;
         };
         let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
+        let judged = Arc::clone(&self.scope.judged);
         let done = tokio::task::spawn_blocking(move || {
             let files = if let Some(files) = opened {
                 files
             } else {
                 let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
-                Arc::new(Files::open(&grants, is_over)?)
+                Arc::new(Files::open(&grants, is_over)?.keep_to(&judged)?)
             };
             let answer = js_files::perform(&files, &call);
             answer.map(|json| (files, json))

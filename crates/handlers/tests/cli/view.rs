@@ -156,6 +156,46 @@ fn folders_of_the_system_stay_in_view() {
     assert!(!order.hidden.iter().any(is_systems), "{:?}", order.hidden);
 }
 
+/// They are in every view, and so would be a key in them that nobody granted.
+#[test]
+fn what_is_blocked_in_a_folder_of_the_system_is_hidden_and_the_folder_stays() {
+    let world = World::new();
+    let programs = fs::canonicalize("/bin").unwrap();
+    let blocked = format!(
+        "blockedPaths: [/usr/local/etc/db.key, '/usr/bin/ca*', '/usr/no/such/**/*.key', /etc/ssl/certs/own.pem, {}, /etc/ssl, '/**/*.pem']",
+        programs.display()
+    );
+    let without_files = format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: read
+handler: {{cli: {{command: 'true'}}}}
+capability: {{execution: {{sandbox: process, {blocked}}}}}
+"
+    );
+    for tool in [manifest("", "", "", &format!(", {blocked}"), "read"), without_files] {
+        let hidden = world.order(&tool, &json!({})).hidden;
+        for path in ["/usr/local/etc/db.key", "/usr/bin/cat", "/etc/ssl/certs/own.pem"] {
+            assert!(hidden.contains(&path.into()), "{path}: {hidden:?}");
+        }
+        for path in
+            [Path::new("/usr"), programs.as_path(), Path::new("/etc/ssl"), Path::new("/etc/ssl/certs")]
+        {
+            assert!(!hidden.iter().any(|hidden| hidden == path), "{}: {hidden:?}", path.display());
+        }
+    }
+}
+
+/// A workspace in a folder of the system is in sight as a whole, whatever part of it a call is shown.
+#[test]
+fn a_pattern_that_begins_in_a_folder_of_the_system_counts_outside_what_is_shown() {
+    let world = World::new();
+    let tool = manifest(PATH, PATH_ARG, "", ", blockedPaths: ['/usr/bin/**/ca*']", "read");
+    let hidden = world.order(&tool, &json!({ "path": "docs" })).hidden;
+    assert!(hidden.contains(&"/usr/bin/cat".into()), "{hidden:?}");
+}
+
 /// A link that a command made and the gateway set aside hides nothing: a command could else take any folder from the next.
 #[test]
 fn a_link_that_was_set_aside_hides_nothing() {

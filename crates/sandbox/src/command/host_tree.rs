@@ -16,10 +16,13 @@ use super::{
     Access, Bind, Source,
     encode::Order,
     seal::Grant,
-    view::hidden::{Budget, Id, each, exists, first_other_names, id, other_names},
+    view::{
+        self,
+        hidden::{Budget, Id, each, exists, first_other_names, id, other_names},
+    },
 };
 
-/// Every bind, taken apart where something in it is hidden.
+/// Every bind and what every command sees of the system, taken apart where something in it is hidden.
 pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
     let mut budget = Budget::new();
     let mut hidden = Hidden { paths: Vec::new(), aliased: BTreeSet::new() };
@@ -53,13 +56,19 @@ pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
             .map(|(place, _)| place.as_path())
             .collect();
         hidden.carve(opened, &real, access.into(), &apart, &mut grants)?;
-        if grants.len() > MOST_RULES {
-            return Err(io::Error::other(format!(
-                "more than {MOST_RULES} neighbours of hidden paths would have to be granted; bind less"
-            )));
-        }
+        refuse_too_many(&grants)?;
     }
+    hidden.carve_system(&mut grants)?;
     Ok(grants)
+}
+
+fn refuse_too_many(grants: &[(OwnedFd, Grant)]) -> io::Result<()> {
+    if grants.len() <= MOST_RULES {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "more than {MOST_RULES} neighbours of hidden paths would have to be granted; bind less, or hide a folder as a whole"
+    )))
 }
 
 struct Hidden {
@@ -103,6 +112,26 @@ impl Hidden {
             if into.len() > MOST_RULES {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// The folders of programs and libraries, and the settings. Nobody searches them for other names of hidden files: they
+    /// are too large, and only root puts names there.
+    fn carve_system(&self, into: &mut Vec<(OwnedFd, Grant)>) -> io::Result<()> {
+        let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run));
+        let settings = view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read));
+        let mut carved: Vec<PathBuf> = Vec::new();
+        for (path, grant) in system.chain(settings) {
+            let Some(opened) = exists(open(&path))? else { continue };
+            let real = opened_path(&opened)?;
+            // Mostly links into `/usr`. What is granted for running can be read as well.
+            if carved.iter().any(|around| real.starts_with(around)) {
+                continue;
+            }
+            self.carve(opened, &real, grant, &[], into)?;
+            refuse_too_many(into)?;
+            carved.push(real);
         }
         Ok(())
     }
@@ -159,7 +188,7 @@ fn source(bind: &Bind) -> io::Result<(OwnedFd, PathBuf)> {
         Source::Path(path) => open(path)?,
         Source::Opened(opened) => opened.try_clone()?,
     };
-    let real = fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd()))?;
+    let real = opened_path(&opened)?;
     if real_path(&bind.at) == real {
         return Ok((opened, real));
     }
@@ -168,6 +197,11 @@ fn source(bind: &Bind) -> io::Result<(OwnedFd, PathBuf)> {
         real.display(),
         bind.at.display()
     )))
+}
+
+/// Where the kernel says that something open lies.
+fn opened_path(opened: &OwnedFd) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd()))
 }
 
 /// Without links as far as the path exists; the rest as it stands.

@@ -125,6 +125,13 @@ fn tasks_of_this_user() -> io::Result<u64> {
     Ok(tasks)
 }
 
+/// Every rule is an open file until it is in force, and around something hidden there are many. Where the host allows no
+/// more, opening one too many refuses the command.
+fn make_room_for_rules() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
 fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let (current, maximum) = (Some(soft.min(ceiling)), Some(hard.min(ceiling)));
@@ -196,21 +203,21 @@ impl Grant {
 
 /// What is granted, opened. What is not there needs no grant.
 fn grants(order: &Order, ground: Ground) -> io::Result<Vec<(OwnedFd, Grant)>> {
-    let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run));
     let devices = view::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Grant::Device));
-    let mut named: Vec<(PathBuf, Grant)> = system.chain(devices).collect();
+    let mut named: Vec<(PathBuf, Grant)> = devices.collect();
     let mut opened = Vec::new();
     match ground {
         Ground::View => {
             let own =
                 [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)];
             named.extend(own.map(|(path, grant)| (PathBuf::from(path), grant)));
+            named.extend(view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run)));
             named.extend(order.binds.iter().map(|bind| (bind.at.clone(), bind.access.into())));
         }
         Ground::Host => {
-            named.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read)));
             // Only its own: Landlock knows no "self", and children have numbers that nobody knows yet.
             named.push((PathBuf::from(format!("/proc/{}", std::process::id())), Grant::Read));
+            make_room_for_rules();
             opened = host_tree::grants(order)?;
         }
     }

@@ -60,6 +60,7 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
 
 async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
     is_still_in_force(gate, checked)?;
+    leads_where_it_led(checked)?;
     match trust {
         Some(trust) => on_queue(gate, move |queue| queue.remember(&trust)).await,
         None => Ok(()),
@@ -80,6 +81,17 @@ fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
         return Err(Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again"));
     }
     Ok(())
+}
+
+/// The yes is for what was shown. A link may have been set elsewhere while the person thought.
+fn leads_where_it_led(checked: &Checked) -> Result<(), Stop> {
+    let bound = &checked.bound;
+    let now = bound.admitted.tool.runnable.survey(&bound.arguments);
+    if now.is_ok_and(|now| now.touches == checked.survey.touches) {
+        return Ok(());
+    }
+    let message = "what the arguments lead to has changed since the question was asked; the call was not run";
+    Err(Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again"))
 }
 
 /// The call is made again, and somebody has approved it meanwhile. `None`: nobody has.

@@ -231,7 +231,7 @@ struct Elsewhere<'p> {
     around: BTreeMap<PathBuf, Vec<&'p Pattern>>,
 }
 
-/// What is in there every command sees in any case, or nobody has under another name.
+/// What is blocked in there is hidden from every command, with its other names, or nobody has it under another name.
 fn is_in_every_view(path: &Path) -> bool {
     IN_EVERY_VIEW.iter().any(|folder| path.starts_with(folder))
 }

@@ -5,6 +5,7 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt,
     path::Path,
+    process::Command,
 };
 
 use toolgate_sandbox::CommandJail;
@@ -50,6 +51,14 @@ pub fn table() -> Vec<Attack> {
             "seccomp; locked mounts",
             uncover,
         ),
+        row(
+            "use_hidden_in_system",
+            "a hidden file is read or run that lies in a folder of the system, where everybody reads and runs",
+            HIDDEN,
+            use_in_system,
+        )
+        .changed(|order, _| order.view.hidden.push(IN_SYSTEM.into()))
+        .hole(Hole::Cut(nothing_hidden)),
     ]
 }
 
@@ -139,6 +148,19 @@ fn uncover(inside: &Inside) -> Verdict {
     ])
 }
 
+fn use_in_system(_: &Inside) -> Verdict {
+    let length = |path: &str| read(path).map(|text| text.len().to_string());
+    let run = Command::new(IN_SYSTEM).arg("/dev/null").output();
+    none_works([
+        ("by its name", length(IN_SYSTEM)),
+        ("by the other name of its folder", length("/bin/cat")),
+        ("through the root of a process", length(&format!("/proc/self/root{IN_SYSTEM}"))),
+        ("run", run.map(|output| output.status.to_string())),
+    ])
+}
+
+/// There on every host, and needed by no attacker.
+const IN_SYSTEM: &str = "/usr/bin/cat";
 const FOLLOW: usize = 0x400;
 const EMPTY_PATH: usize = 0x1000;
 const HIDDEN: &str = "covers that are mounts; Landlock grants neighbours only";

@@ -89,6 +89,17 @@ pub fn hidden(tier: Tier) {
     assert_eq!(fs::read_to_string(folder.join(".env")).unwrap(), "content");
 }
 
+/// Also in the folders that every command sees; what lies beside it goes on to run.
+pub fn hidden_in_system(tier: Tier) {
+    let script = "cat /dev/null || echo hidden; head -c 2 /usr/bin/head > /dev/null && echo runs";
+    for (hidden, said) in [(&[][..], "runs\n"), (&["/usr/bin/cat"][..], "hidden\nruns\n")] {
+        let mut order = shell(tier, script);
+        order.view.hidden = hidden.iter().map(Into::into).collect();
+        let report = finish(order);
+        assert_eq!(text(&report), said, "{report:?}");
+    }
+}
+
 pub fn hard_links(tier: Tier) {
     let folder = folder();
     fs::create_dir_all(folder.join("secrets")).unwrap();

@@ -1,0 +1,109 @@
+//! A path is judged and shown to a person; while the person thinks, it is made to lead elsewhere.
+
+use super::*;
+
+/// The files of a call whose arguments name these paths.
+fn judged(ground: &Ground, paths: &[(&str, Wanted)]) -> Files {
+    let looking = ground.files();
+    let judged: Vec<JudgedPath> = paths
+        .iter()
+        .map(|(asked, wanted)| JudgedPath {
+            asked: (*asked).to_owned(),
+            real: looking.locate(asked, *wanted).unwrap().real,
+        })
+        .collect();
+    ground.files().keep_to(&judged).unwrap()
+}
+
+fn swap_for_link(ground: &Ground, inside: &str, to: &str) {
+    fs::rename(ground.path(inside), ground.path("aside")).unwrap();
+    ground.link(inside, to);
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_is_not_written_through() {
+    let ground = Ground::new();
+    ground.put("ws/a/b.yml", "plain");
+    ground.put("ws/.github/b.yml", "plain");
+    let files = judged(&ground, &[("a/b.yml", Wanted::Write), ("a/new/c.yml", Wanted::Write)]);
+    swap_for_link(&ground, "ws/a", ".github");
+    for path in ["a/b.yml", "./a//b.yml", "a/x/../b.yml", &ground.text_path("ws/a/b.yml")] {
+        refused(files.edit_text(path, "plain", "gone", Occurrences::Only), "SECURITY editText path-changed");
+        refused(files.write_text(path, "gone"), "SECURITY writeText path-changed");
+        refused(files.append_text(path, "gone"), "SECURITY appendText path-changed");
+        refused(files.delete(path), "SECURITY delete path-changed");
+        refused(files.move_(path, "moved"), "SECURITY move path-changed");
+        refused(files.copy(path, "copied"), "SECURITY copy path-changed");
+        refused(files.read_text(path), "SECURITY readText path-changed");
+        assert!(!files.exists(path).unwrap());
+    }
+    ground.put("ws/other", "other");
+    refused(files.move_("other", "a/b.yml"), "SECURITY move path-changed");
+    refused(files.copy("other", "a/b.yml"), "SECURITY copy path-changed");
+    refused(files.write_text("a/new/c.yml", "x"), "SECURITY writeText path-changed");
+    assert_eq!(ground.content("ws/.github/b.yml"), "plain");
+    assert!(!ground.path("ws/.github/new").exists(), "no folder is made there either");
+}
+
+#[test]
+fn a_file_that_becomes_a_link_is_not_read_through() {
+    let ground = Ground::new();
+    ground.put("ws/notes", "plain");
+    ground.put("ws/.env", CANARY);
+    let files = judged(&ground, &[("notes", Wanted::Read), ("later", Wanted::Read)]);
+    swap_for_link(&ground, "ws/notes", ".env");
+    ground.link("ws/later", ".env");
+    for path in ["notes", "later"] {
+        for said in everything_said_about(&files, path) {
+            assert!(!said.contains(CANARY), "{path}: {said}");
+        }
+        refused(files.read_text(path), "SECURITY readText path-changed");
+    }
+}
+
+#[test]
+fn what_lies_below_a_judged_folder_lies_in_it() {
+    let ground = Ground::new();
+    ground.put("ws/a/b.yml", "plain");
+    ground.put("ws/.github/b.yml", CANARY);
+    let files = judged(&ground, &[("a", Wanted::Write)]);
+    assert_eq!(files.read_text("a/b.yml").unwrap(), "plain");
+    files.write_text("a/new/c.yml", "x").unwrap();
+    swap_for_link(&ground, "ws/a", ".github");
+    refused(files.read_text("a/b.yml"), "SECURITY readText path-changed");
+    refused(files.list("a"), "SECURITY list path-changed");
+    refused(files.write_text("a/d/e.yml", "x"), "SECURITY writeText path-changed");
+    assert_eq!(ground.content("ws/.github/b.yml"), CANARY);
+    assert!(!ground.path("ws/.github/d").exists());
+}
+
+/// What leads where it led is used as ever, also when it is written anew, by this call or by another.
+#[test]
+fn what_leads_where_it_led_is_used() {
+    let ground = Ground::new();
+    ground.put("ws/real/b.yml", "plain");
+    ground.link("ws/a", "real");
+    let paths = [("a/b.yml", Wanted::Write), ("a/new/c.yml", Wanted::Write), ("a/none", Wanted::Read)];
+    let files = judged(&ground, &paths);
+    ground.files().write_text("real/b.yml", "other plain").unwrap();
+    files.edit_text("a/b.yml", "plain", "edited", Occurrences::Only).unwrap();
+    assert_eq!(files.read_text("a/b.yml").unwrap(), "other edited");
+    assert!(files.delete("a/b.yml").unwrap());
+    files.write_text("a/b.yml", "again").unwrap();
+    files.write_text("a/new/c.yml", "made").unwrap();
+    files.write_text("a/none", "made").unwrap();
+    assert_eq!(files.read_text("a/none").unwrap(), "made");
+    // Paths that the arguments do not name are the tool's own business.
+    assert_eq!(files.read_text("real/b.yml").unwrap(), "again");
+    files.write_text("elsewhere/x", "x").unwrap();
+}
+
+#[test]
+fn a_link_that_is_written_to_is_refused_as_one() {
+    let ground = Ground::new();
+    ground.put("ws/real", "plain");
+    ground.link("ws/link", "real");
+    let files = judged(&ground, &[("link", Wanted::Write)]);
+    assert_eq!(files.read_text("link").unwrap(), "plain");
+    refused(files.write_text("link", "x"), "SECURITY writeText write-through-symlink");
+}
