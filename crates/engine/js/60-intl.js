@@ -13,7 +13,7 @@ const languageTag = /^(?:[a-z]{2,3}|[a-z]{5,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{
 function canonicalTag(tag) {
   if (typeof tag !== "string" && (typeof tag !== "object" || tag === null)) throw new WrongType("a locale is a text such as `en-US`");
   const text = StringOf(tag);
-  if (!languageTag.test(text)) throw new OutOfRange(`Incorrect locale information provided: \`${text.slice(0, 80)}\` is no locale such as \`en-US\``);
+  if (!languageTag.test(text)) throw new OutOfRange(`Incorrect locale information provided: \`${textOf(text, 80)}\` is no locale such as \`en-US\``);
   let extended = false;
   return text.split("-").map((part, position) => {
     const lower = part.toLowerCase();
@@ -60,7 +60,7 @@ function choice(options, name, values, otherwise) {
   const value = options[name];
   if (value === undefined) return otherwise;
   const text = StringOf(value);
-  if (!values.includes(text)) throw new OutOfRange(`Value ${text.slice(0, 80)} out of range for Intl options property ${name}`);
+  if (!values.includes(text)) throw new OutOfRange(`Value ${textOf(text, 80)} out of range for Intl options property ${name}`);
   return text;
 }
 

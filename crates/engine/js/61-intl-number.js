@@ -148,7 +148,7 @@ function makeNumberFormat(locales, given) {
   const style = choice(options, "style", ["decimal", "percent", "currency", "unit"], "decimal");
   const state = { locale, data, style };
   if (options.currency !== undefined && !/^[a-z]{3}$/i.test(options.currency)) {
-    throw new OutOfRange(`Invalid currency code : ${StringOf(options.currency).slice(0, 40)}`);
+    throw new OutOfRange(`Invalid currency code : ${textOf(options.currency, 40)}`);
   }
   if (style === "currency") {
     if (options.currency === undefined) throw new WrongType("Currency code is required with currency style.");

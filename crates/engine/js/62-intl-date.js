@@ -14,7 +14,7 @@ function zoneOf(value) {
   if (value === undefined) return "UTC";
   const name = StringOf(value);
   const known = /^utc$/i.test(name) ? "UTC" : host(OP.ZONE_NAME, name.replace(/^\*$/, ""));
-  if (typeof known !== "string") throw new OutOfRange(`Invalid time zone specified: ${name.slice(0, 80)}`);
+  if (typeof known !== "string") throw new OutOfRange(`Invalid time zone specified: ${textOf(name, 80)}`);
   return known;
 }
 

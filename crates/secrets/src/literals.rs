@@ -97,15 +97,9 @@ impl Literals {
     #[inline(never)]
     fn confirm(&self, hay: &[u8], at: usize, found: &mut impl FnMut(usize, &Needle)) {
         let rest = hay.get(at..).unwrap_or_default();
-        let (quad, next) = match rest {
-            [a, b, c, d, e, f, g, h, ..] => {
-                (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h]))
-            }
-            [a, b, c, d, ..] => {
-                (u32::from_le_bytes([*a, *b, *c, *d]), four(rest.get(4..).unwrap_or_default()))
-            }
-            _ => return,
-        };
+        let Some((first, behind)) = rest.split_first_chunk::<4>() else { return };
+        let quad = u32::from_le_bytes(*first);
+        let next = behind.first_chunk::<4>().map_or_else(|| four(behind), |next| u32::from_le_bytes(*next));
         let bucket = bucket(hash(quad));
         let (Some(&from), Some(&until)) = (self.buckets.get(bucket), self.buckets.get(bucket + 1)) else {
             return;
@@ -196,8 +190,6 @@ fn bucket(hash: u32) -> usize {
     (hash >> (32 - BUCKET_BITS)) as usize
 }
 
-/// How many places are looked up before it is asked whether one of them was a hit.
-const TOGETHER: usize = 8;
 /// 512 KiB: few bits are set, so few places are looked at twice. What ordinary text touches of it fits the nearest cache.
 const FILTER_BITS: u32 = 16;
 const FILTER_WORDS: usize = 1 << FILTER_BITS;

@@ -77,6 +77,15 @@ impl HelperError {
     }
 }
 
+/// Foreign text in a message. The mark tells masking that something is left out: a secret may have begun there.
+fn shortened(mut text: impl Iterator<Item = char>, most: usize) -> String {
+    let mut shown: String = text.by_ref().take(most).collect();
+    if text.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// The answer to a pure question; `None` for those that this file does not answer.
 pub fn answer(op: Op, text: &str, bytes: &[u8]) -> Option<Result<Answer, HelperError>> {
     Some(match op {

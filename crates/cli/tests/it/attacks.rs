@@ -4,7 +4,7 @@
 use std::{collections::HashMap, fs, path::PathBuf};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{FailureCode, JsReport, Returned};
+use toolgate_handlers::{EffectRecord, Failure, FailureCode, JsReport, Returned};
 
 use crate::gateway::{Gateway, Secret, document, ground};
 
@@ -38,6 +38,22 @@ fn a_script_that_never_ran_proves_nothing() {
     let header = "// grants: none\n// expect: never CANARY\n";
     assert!(check(&gateway, &format!("{header}return 1;")).is_ok());
     assert!(check(&gateway, &format!("{header}return (;")).is_err());
+}
+
+/// Quotes and backslashes too, which look different where a report is written for debugging.
+#[test]
+fn a_script_that_lets_the_secret_out_is_told() {
+    let gateway = Gateway::new();
+    for code in [
+        r#"return 'a"b\\c';"#,
+        r#"return { 'a"b\\c': 1 };"#,
+        r#"console.log('a"b\\c');"#,
+        r#"throw 'a"b\\c';"#,
+        r#"throw new Error('a"b\\c');"#,
+    ] {
+        let script = format!("// grants: none\n// expect: never a\"b\\c\n{code}");
+        assert!(check(&gateway, &script).unwrap_err().contains("came out"), "{code}");
+    }
 }
 
 fn root() -> PathBuf {
@@ -137,11 +153,13 @@ fn never_ran(code: FailureCode) -> bool {
 fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
     let told = || Err(format!("expected `{expect}`, got {:?}", report.outcome));
     if let Some(secret) = expect.strip_prefix("never ") {
-        let shown = format!("{report:?}");
         if report.outcome.as_ref().is_err_and(|failure| never_ran(failure.code)) {
-            return Err(format!("the script itself said nothing: {shown}"));
+            return Err(format!("the script itself said nothing: {report:?}"));
         }
-        return if shown.contains(secret) { Err(format!("`{secret}` came out: {shown}")) } else { Ok(()) };
+        return match texts(report).iter().find(|text| text.contains(secret)) {
+            Some(text) => Err(format!("`{secret}` came out: {text}")),
+            None => Ok(()),
+        };
     }
     if let Some(value) = expect.strip_prefix("returns ") {
         let value: Value = serde_json::from_str(value).map_err(|error| error.to_string())?;
@@ -156,4 +174,41 @@ fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
         return if helper.as_deref() == Some(what) { Ok(()) } else { told() };
     }
     if expect.split('|').any(|code| code == failure.code.code()) { Ok(()) } else { told() }
+}
+
+/// Everything that is told of a call, as it stands there: what is written for debugging would escape quotes once more.
+fn texts(report: &JsReport) -> Vec<String> {
+    let JsReport { outcome, console, console_dropped: _, effects, usage: _, strength: _, worker: _ } = report;
+    let mut texts = Vec::new();
+    match outcome {
+        Ok(Returned::Value(value)) => gather(value, &mut texts),
+        Ok(Returned::Undefined) => {}
+        Err(Failure { code: _, message, stack, helper }) => {
+            texts.push(message.clone());
+            texts.extend(stack.iter().cloned());
+            if let Some(helper) = helper {
+                texts.extend([&helper.kind, &helper.helper, &helper.reason].map(String::clone));
+            }
+        }
+    }
+    texts.extend(console.iter().map(|line| line.text.clone()));
+    for EffectRecord { what, target, to, outcome, bytes: _, elapsed: _ } in effects {
+        texts.extend([what, target, outcome].map(String::clone));
+        texts.extend(to.clone());
+    }
+    texts
+}
+
+fn gather(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                texts.push(name.clone());
+                gather(member, texts);
+            }
+        }
+        other => texts.push(other.to_string()),
+    }
 }

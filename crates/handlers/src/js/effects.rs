@@ -288,8 +288,16 @@ fn refused(kind: &str, helper: &str, reason: &str, message: &str) -> EffectAnswe
         kind: kind.to_owned(),
         helper: helper.to_owned(),
         reason: reason.to_owned(),
-        message: message.chars().take(MAX_MESSAGE).collect(),
+        message: shortened(message),
     })
+}
+
+/// The mark tells masking that a secret may have begun there.
+fn shortened(message: &str) -> String {
+    match message.char_indices().nth(MAX_MESSAGE) {
+        Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
+        None => message.to_owned(),
+    }
 }
 
 fn slice(body: &[u8], start: u64, length: u64) -> &[u8] {

@@ -53,7 +53,13 @@ pub(super) fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it does not say why");
     let line = line.strip_prefix("Error: ").unwrap_or(line);
-    line.chars().filter(|letter| !letter.is_control()).take(LONGEST_COMPLAINT).collect()
+    let mut letters = line.chars().filter(|letter| !letter.is_control());
+    let mut shown: String = letters.by_ref().take(LONGEST_COMPLAINT).collect();
+    // Whoever masks secrets in it has to know that one may be shown in part.
+    if letters.next().is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// The program with an environment in which nothing of a tool or a caller can be.

@@ -115,13 +115,13 @@ fn not_granted(code: &str, spec: &ToolSpec) -> Vec<MissingHelper> {
         Some(mode) => mode == NetworkMode::Blocked,
         None => !network_may_come,
     };
-    let denies = |flag: Option<bool>| flag.map_or(!may_inherit, |granted| !granted);
-    let denied = DeniedHelpers {
+    let is_denied = |flag: Option<bool>| flag.map_or(!may_inherit, |granted| !granted);
+    let lacking = DeniedHelpers {
         network: is_offline,
-        read: denies(wanted.file_read),
-        write: denies(wanted.file_write),
+        read: is_denied(wanted.file_read),
+        write: is_denied(wanted.file_write),
     };
-    missing_from(code, denied)
+    missing_from(code, lacking)
 }
 
 fn missing_from(code: &str, denied: DeniedHelpers) -> Vec<MissingHelper> {

@@ -14,7 +14,7 @@ use quick_xml::{
 };
 use serde_json::{Map, Value};
 
-use super::{Answer, ErrorClass, HelperError};
+use super::{Answer, ErrorClass, HelperError, shortened};
 
 pub fn parse(text: &str) -> Result<Answer, HelperError> {
     if text.len() > MAX_INPUT {
@@ -165,7 +165,7 @@ fn checked(name: &str) -> Result<String, Problem> {
     if name.starts_with(may_start) && name.chars().all(may_follow) {
         return Ok(name.to_owned());
     }
-    let shown: String = name.escape_debug().take(MOST_SHOWN).collect();
+    let shown = shortened(name.escape_debug(), MOST_SHOWN);
     Err(malformed(&format!("`{shown}` is no name of a tag or an attribute")))
 }
 
@@ -175,7 +175,7 @@ fn resolve(name: &BytesRef<'_>) -> Result<String, Problem> {
     }
     let name = name.xml10_content();
     resolve_xml_entity(&name).map(str::to_owned).ok_or_else(|| {
-        let shown: String = name.escape_debug().take(MOST_SHOWN).collect();
+        let shown = shortened(name.escape_debug(), MOST_SHOWN);
         malformed(&format!("entity `&{shown};` is not known; write the character itself"))
     })
 }

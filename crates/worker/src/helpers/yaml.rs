@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, options};
 
-use super::{Answer, HelperError};
+use super::{Answer, HelperError, shortened};
 
 pub fn parse(text: &str) -> Result<Answer, HelperError> {
     if text.len() > MAX_INPUT {
@@ -150,9 +150,8 @@ impl<'de> Visitor<'de> for Plain<'_> {
 
 /// The library's messages may have several lines and say where.
 fn failed(message: &str) -> HelperError {
-    let line: String =
-        message.lines().next().unwrap_or("the text is not YAML").chars().take(MOST_SHOWN).collect();
-    HelperError::runtime(HELPER, "parse-failed", line)
+    let line = message.lines().next().unwrap_or("the text is not YAML");
+    HelperError::runtime(HELPER, "parse-failed", shortened(line.chars(), MOST_SHOWN))
 }
 
 fn too_large() -> HelperError {

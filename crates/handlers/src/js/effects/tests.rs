@@ -57,8 +57,8 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
     CallEffects::new(scope, &[], Duration::from_mins(1))
 }
 
-fn fetch(effects: &mut CallEffects, url: String, headers: &[(&str, &str)]) -> EffectAnswer {
-    let call = FetchCall {
+fn call(url: String, headers: &[(&str, &str)]) -> FetchCall {
+    FetchCall {
         method: "POST".to_owned(),
         url,
         headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
@@ -67,9 +67,12 @@ fn fetch(effects: &mut CallEffects, url: String, headers: &[(&str, &str)]) -> Ef
         timeout_ms: 0,
         start_index: 0,
         max_length: 0,
-    };
+    }
+}
+
+fn fetch(effects: &mut CallEffects, url: String, headers: &[(&str, &str)]) -> EffectAnswer {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(effects.perform(Effect::Fetch(call)))
+    runtime.block_on(effects.perform(Effect::Fetch(call(url, headers))))
 }
 
 /// Of each record: the target and the outcome.
@@ -119,4 +122,26 @@ fn a_header_does_not_override_the_method_that_was_judged() {
     let sent =
         fetch(&mut asking, format!("{server}/"), &[("X-HTTP-Method-Override", "PUT"), ("X-Other", "DELETE")]);
     assert!(matches!(sent, EffectAnswer::Fetched(_)), "{sent:?}");
+}
+
+/// What carries a secret does not follow a redirect to another origin, however the secret is written.
+#[test]
+fn a_header_or_body_with_a_secret_in_any_spelling_is_told_to_egress() {
+    let mut lent = effects(&[]);
+    lent.secrets = vec!["Hunter2/(Sesame)!*'~42".to_owned()];
+    let headers = [
+        ("x-plain", "Hunter2/(Sesame)!*'~42"),
+        ("x-query", "k=Hunter2/(Sesame)!*%27~42"),
+        ("x-form", "k=Hunter2%2F%28Sesame%29%21*%27%7E42"),
+        ("x-quoted", r"Hunter2/(Sesame)!*\'~42"),
+        ("accept-language", "en"),
+    ];
+    let request = lent.request(call("https://h.test/".to_owned(), &headers));
+    assert_eq!(request.sensitive_headers, ["x-plain", "x-query", "x-form", "x-quoted"]);
+    assert_eq!(request.body_holds, BodyHolds::Data);
+    let form = FetchCall {
+        body: Some(b"k=Hunter2%2F%28Sesame%29%21*%27%7E42".to_vec()),
+        ..call("https://h.test/".to_owned(), &[])
+    };
+    assert_eq!(lent.request(form).body_holds, BodyHolds::Secrets);
 }

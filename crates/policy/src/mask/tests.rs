@@ -1,0 +1,272 @@
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE},
+};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const SECRET: &str = "s3cr3t/+value 42";
+
+#[track_caller]
+fn check_hidden(text: &str) {
+    let masked = Mask::new(&[SECRET.to_owned()]).text(text);
+    assert!(masked.contains("***"), "`{text}` came through as `{masked}`");
+}
+
+#[test]
+fn the_usual_disguises_are_seen_through() {
+    check_hidden(SECRET);
+    check_hidden(&format!("Bearer {SECRET}."));
+    for before in ["", "a", "ab", "abc"] {
+        check_hidden(&STANDARD.encode(format!("{before}{SECRET}after")));
+        check_hidden(&URL_SAFE.encode(format!("{before}{SECRET}")));
+    }
+    check_hidden("s3cr3t%2F%2Bvalue%2042");
+    check_hidden("7333637233742f2b76616c7565203432");
+    check_hidden(&SECRET.chars().rev().collect::<String>());
+}
+
+/// Python writes JSON in ASCII, PHP escapes slashes as well, and others write the digits in capitals.
+#[test]
+fn json_in_ascii_and_with_escaped_slashes_is_seen_through() {
+    let mask = Mask::new(&["pässwort/😀".to_owned()]);
+    for written in [
+        "pässwort/😀",
+        r"pässwort\/😀",
+        r"p\u00e4sswort/\ud83d\ude00",
+        r"p\u00e4sswort\/\ud83d\ude00",
+        r"p\u00E4sswort/\uD83D\uDE00",
+        r"p\u00E4sswort\/\uD83D\uDE00",
+    ] {
+        let text = format!(r#"{{"token":"{written}"}}"#);
+        assert_eq!(mask.text(&text), r#"{"token":"***"}"#);
+        assert_eq!(mask.value(json!({ written: [text] })), json!({ "***": [r#"{"token":"***"}"#] }));
+    }
+    let short = Mask::new(&["äöü1".to_owned()]);
+    assert_eq!(short.text(r"\u00e4\u00f6\u00fc1"), "***");
+}
+
+#[test]
+fn a_secret_that_begins_at_the_cut_is_not_shown_in_part() {
+    let mask = Mask::new(&[SECRET.to_owned()]);
+    assert_eq!(mask.cut_text("token s3cr3t/+va…"), "token ***");
+    assert_eq!(mask.cut_text("token s3c"), "token s3c");
+    assert_eq!(mask.cut_text("whole s3cr3t/+value 42 x"), "whole *** x");
+}
+
+#[test]
+fn keys_are_masked_too_and_other_text_is_left_alone() {
+    let mask = Mask::new(&[SECRET.to_owned()]);
+    assert_eq!(mask.value(json!({ SECRET: [1, "x"] })), json!({ "***": [1, "x"] }));
+    assert_eq!(mask.text("nothing here"), "nothing here");
+}
+
+/// Each key is masked to the same text; trying every number for each of them takes hours.
+#[test]
+fn ever_so_many_keys_that_read_alike_are_kept() {
+    let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (n.to_string(), json!(n))).collect();
+    let masked = Mask { finder: Finder::HidesAll, traces: None }.value(Value::Object(many));
+    let members = masked.as_object().unwrap();
+    assert_eq!(members.len(), 50_000);
+    assert!(members.contains_key("***") && members.contains_key("*** (50000)"));
+}
+
+/// Whatever the characters are, those of escapes among them.
+#[test]
+fn a_long_value_is_found() {
+    let long: String = (0..16 * 1_024_u32).filter_map(|n| char::from_u32(33 + n * n % 90)).collect();
+    let mask = Mask::new(std::slice::from_ref(&long));
+    assert_eq!(mask.text(&format!("a {long} b")), "a *** b");
+}
+
+#[test]
+fn short_values_are_not_masked() {
+    assert_eq!(Mask::new(&["abc".to_owned()]).text("abc"), "abc");
+}
+
+/// A message quotes the beginning of what it complains about, and goes on.
+#[test]
+fn a_secret_that_is_cut_off_in_the_middle_of_a_text_is_not_shown_in_part() {
+    let mask = Mask::new(&[SECRET.to_owned()]);
+    let text = "`https://h/?key=s3cr3t/+va…` contains control characters";
+    let masked = "`https://h/?key=***` contains control characters";
+    assert_eq!(mask.text(text), masked);
+    assert_eq!(mask.value(json!({ text: "s3c… s3cr…" })), json!({ masked: "s3c… ***" }));
+    assert_eq!(mask.text("and so on…"), "and so on…");
+}
+
+/// The cut may go through an escape, too.
+#[test]
+fn wherever_an_encoded_secret_is_cut_off_its_beginning_is_not_shown() {
+    let secret = "Hunter2/'\"\\ ~ä€😀\n%41+end";
+    let mask = Mask::new(&[secret.to_owned()]);
+    for (name, encode) in ENCODERS {
+        let encoded = encode(secret);
+        for (at, _) in encoded.char_indices().skip(1) {
+            let cut = &encoded[..at];
+            let masked = mask.text(&format!("key={cut}… and more"));
+            assert!(!masked.contains("Hunt"), "{name}: `{cut}` came through as `{masked}`");
+            let masked = mask.cut_text(&format!("key={cut}"));
+            assert!(!masked.contains("Hunt"), "{name}: `{cut}` came through as `{masked}`");
+        }
+    }
+}
+
+#[test]
+fn secrets_that_overlap_are_masked_as_one() {
+    let mask = Mask::new(&["abcdef".to_owned(), "defghijklmnop".to_owned(), "ghij".to_owned()]);
+    assert_eq!(mask.text("-abcdefghijklmnop-"), "-***-");
+    assert_eq!(mask.text("abcdef ghij"), "*** ***");
+}
+
+#[test]
+fn a_value_of_four_characters_is_found_in_base64_at_every_alignment() {
+    let mask = Mask::new(&["k7#x".to_owned()]);
+    for before in ["", "x", "xx", "xxx"] {
+        let masked = mask.text(&STANDARD.encode(format!("{before}k7#xy")));
+        assert!(masked.contains("***"), "behind `{before}`: {masked}");
+    }
+}
+
+/// `btoa` and `escape` write one byte for a character where that is enough.
+#[test]
+fn characters_of_one_byte_are_seen_through() {
+    let mask = Mask::new(&["pässwort-é".to_owned()]);
+    assert_eq!(mask.text("-p%E4sswort-%E9-"), "-***-");
+    let mut latin = b"?p\xe4sswort-\xe9?".to_vec();
+    assert!(mask.text(&STANDARD.encode(&latin)).contains("***"));
+    latin.insert(0, b'?');
+    assert!(mask.text(&STANDARD.encode(&latin)).contains("***"));
+    assert_eq!(Mask::new(&["1 € = ä".to_owned()]).text("1%20%u20AC%20%3D%20%E4"), "***");
+}
+
+/// A secret may hold what reads like an escape, and be written by somebody who leaves that alone.
+#[test]
+fn a_secret_that_reads_like_an_escape_is_found() {
+    for secret in ["50%20off", r"C:\new\temp", "100%", "%41%42%43%44%45", r"a\u0041\x41b"] {
+        let mask = Mask::new(&[secret.to_owned()]);
+        assert_eq!(mask.text(&format!("<{secret}>")), "<***>");
+        for (name, encode) in ENCODERS {
+            assert_eq!(mask.text(&format!("<{}>", encode(secret))), "<***>", "{secret} by {name}");
+        }
+    }
+    let mask = Mask::new(&["50%20'off".to_owned()]);
+    assert_eq!(mask.text("?k=50%20%27off#"), "?k=***#");
+}
+
+/// Masking takes away no more than it has to.
+#[test]
+fn text_around_an_escaped_secret_stays() {
+    let mask = Mask::new(&["it's me".to_owned()]);
+    assert_eq!(mask.text(r"a\nb%20it%27s+me%20\u00e4 100%"), r"a\nb%20***%20\u00e4 100%");
+    assert_eq!(mask.text(r"a\nb%20\u00e4 100% \"), r"a\nb%20\u00e4 100% \");
+}
+
+type Encoder = (&'static str, fn(&str) -> String);
+
+/// What libraries make of a text. The marks that each percent-encoding leaves alone are its standard's.
+const ENCODERS: [Encoder; 16] = [
+    ("encodeURIComponent", |text| percent(text, |mark| b"-_.~!'()*".contains(&mark))),
+    ("encodeURI", |text| percent(text, |mark| b"-_.~!'()*;/?:@&=+$,#".contains(&mark))),
+    ("RFC 3986", |text| percent(text, |mark| b"-_.~".contains(&mark))),
+    ("a form", form),
+    ("small digits", |text| small_digits(&percent(text, |mark| b"-_.~".contains(&mark)))),
+    ("everything", |text| text.bytes().fold(String::new(), |text, byte| text + &format!("%{byte:02X}"))),
+    ("a URL's query", |text| percent(text, |mark| !b" \"#<>'".contains(&mark))),
+    ("a URL's path", |text| percent(text, |mark| !b" \"#<>?^`{}".contains(&mark))),
+    ("a URL's user name", |text| percent(text, |mark| !b" \"#<>?^`{}/:;=@[\\]|".contains(&mark))),
+    ("JSON", json_text),
+    ("JSON in ASCII", |text| only_ascii(&json_text(text)).replace('/', "\\/")),
+    ("escape_debug", |text| text.escape_debug().to_string()),
+    ("a URL's query in JSON", |text| json_text(&percent(text, |mark| !b" \"#<>'".contains(&mark)))),
+    ("JSON in a form", |text| form(&json_text(text))),
+    ("a message in JSON", |text| json_text(&text.escape_debug().to_string())),
+    ("a form in a form", |text| form(&form(text))),
+];
+
+/// Letters and digits stay in each of them, control characters and what is not ASCII in none.
+fn percent(text: &str, stays: fn(u8) -> bool) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            letter if letter.is_ascii_alphanumeric() => char::from(letter).to_string(),
+            mark if (b' '..=b'~').contains(&mark) && stays(mark) => char::from(mark).to_string(),
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
+
+fn form(text: &str) -> String {
+    percent(text, |mark| b"-_.*".contains(&mark)).replace("%20", "+")
+}
+
+/// Of the escapes, not of what was there before.
+fn small_digits(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| format!("{text}%{}{}", part[..2].to_lowercase(), &part[2..]))
+}
+
+fn json_text(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn only_ascii(text: &str) -> String {
+    let escaped = |unit: &u16| format!("\\u{unit:04x}");
+    text.chars()
+        .map(|character| match character {
+            ascii if ascii.is_ascii() => ascii.to_string(),
+            other => other.encode_utf16(&mut [0; 2]).iter().map(escaped).collect(),
+        })
+        .collect()
+}
+
+proptest! {
+    /// Nothing of it is left, and nothing else is taken: the brackets occur in no secret and in no form of one.
+    #[test]
+    fn whatever_the_secret_no_encoder_gets_it_through(secret in SECRETS) {
+        // Some encoders leave `%41` and `%u0041` alone: what is left of the secret must be long enough to be one.
+        prop_assume!(secret.chars().count() >= 4 + 5 * secret.matches('%').count());
+        let mask = Mask::new(std::slice::from_ref(&secret));
+        for (name, encode) in ENCODERS {
+            let masked = mask.text(&format!("⟦{}⟧", encode(&secret)));
+            prop_assert_eq!(masked, "⟦***⟧", "{:?} by {}", secret, name);
+        }
+    }
+
+    #[test]
+    fn no_alignment_of_base64_gets_it_through(
+        secret in SECRETS,
+        before in "[ -~]{0,3}",
+        after in "[ -~]{0,3}",
+    ) {
+        let mask = Mask::new(std::slice::from_ref(&secret));
+        let text = format!("{before}{secret}{after}");
+        for encoded in [STANDARD.encode(&text), URL_SAFE.encode(&text)] {
+            let masked = mask.text(&encoded);
+            let left: usize = masked.split("***").map(str::len).sum();
+            // What stays are the neighbours, and the bits of the secret that share a character with them.
+            prop_assert!(masked.contains("***") && left <= 12, "{secret:?}: {encoded} became {masked}");
+        }
+    }
+}
+
+const SECRETS: &str = "[ -~äß€😀\n]{4,32}";
+
+#[test]
+fn what_is_looked_for_as_it_stands_is_hidden_beside_the_secrets() {
+    let long = "Frau Müller, Straße der Zwölf Bäume 3, Köln";
+    let mask = Mask::new(&[SECRET.to_owned()]).and_as_they_stand([long, "Bäume"].into_iter());
+    assert_eq!(mask.text(&format!("<{long}> or <{SECRET}>, <Bäume>")), "<***> or <***>, <***>");
+    assert_eq!(mask.text("Straße der Zwölf Böume"), "***ume", "a character is hidden as a whole");
+    assert_eq!(mask.text("nothing here"), "nothing here");
+    assert_eq!(mask.value(json!({ long: [long, 1] })), json!({ "***": ["***", 1] }));
+    let alone = Mask::new(&[]).and_as_they_stand(["5550123"].into_iter());
+    assert_eq!(alone.value(json!({ "phone": 5_550_123 })), json!({ "phone": "***" }));
+    // One that holds another is hidden as a whole.
+    let both =
+        Mask::new(&["ann@example.org, Ann Smith".to_owned()]).and_as_they_stand(["example.org"].into_iter());
+    assert_eq!(both.text("to ann@example.org, Ann Smith!"), "to ***!");
+}

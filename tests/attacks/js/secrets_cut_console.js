@@ -1,0 +1,7 @@
+// attack: have the prelude log an error that it cuts off within the secret
+// grants: none
+// secret: TOKEN=Hunter2/Sesame+42/Hunter3/Sesame+43
+// expect: never Hunter2
+setTimeout(() => { throw new Error("x".repeat(980) + TOKEN); }, 0);
+await new Promise((resolve) => setTimeout(resolve, 1));
+return "done";
