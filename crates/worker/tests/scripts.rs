@@ -9,7 +9,9 @@ use std::{
     sync::{LazyLock, Mutex},
 };
 
-use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, OUT_OF_TIME, Run, RunLimits};
+use toolgate_sandbox::wire::{
+    Done, Effect, EffectAnswer, EffectError, Ending, FetchAnswer, Load, OUT_OF_TIME, Run, RunLimits,
+};
 use toolgate_worker::{EffectPort, LinkLost, Machine};
 
 #[test]
@@ -64,24 +66,50 @@ fn run(machine: &Machine, body: &str) -> Ending {
 }
 
 fn run_with(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Ending {
+    run_within(machine, body, port, LIMITS).ending
+}
+
+fn run_within(machine: &Machine, body: &str, port: Box<dyn EffectPort>, limits: RunLimits) -> Done {
     let load = Load {
         key: [0; 32],
         grants: u32::MAX,
         names: "[]".to_owned(),
         source: format!("(async function(){{{{{body}\n}}}})"),
     };
-    let limits = RunLimits {
-        timeout_ms: 60_000,
-        fuel: 1 << 40,
-        memory_bytes: 64 << 20,
-        console_lines: 1_000,
-        console_bytes: 64 << 10,
-        result_bytes: 4 << 20,
-        host_calls: 100,
-        host_bytes: 1 << 20,
-    };
     let run = Run { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
-    machine.evaluate(&load, &run, port).unwrap().ending
+    machine.evaluate(&load, &run, port).unwrap()
+}
+
+const LIMITS: RunLimits = RunLimits {
+    timeout_ms: 60_000,
+    fuel: 1 << 40,
+    memory_bytes: 64 << 20,
+    console_lines: 1_000,
+    console_bytes: 64 << 10,
+    result_bytes: 4 << 20,
+    host_calls: 100,
+    host_bytes: 1 << 20,
+};
+
+/// Bodies wait outside of the engine's memory until the call ends, and count all the same.
+#[test]
+fn bodies_that_are_kept_are_memory_of_the_tool() {
+    let machine = MACHINE.lock().unwrap();
+    let limits = RunLimits { memory_bytes: 16 << 20, host_bytes: 1 << 30, ..LIMITS };
+    let run = |times: usize, then: &str| {
+        let body = format!(
+            "for (let i = 0; i < {times}; i++) {{ try {{ fetch('https://example.com/') }} catch {{}} }} {then}"
+        );
+        run_within(&machine, &body, Box::new(Large), limits)
+    };
+    let few = run(3, "return 'went on'");
+    assert_eq!(few.ending, Ending::Value("\"went on\"".to_owned()));
+    assert!(few.usage.memory_bytes >= 3 * LARGE as u64, "{:?}", few.usage);
+    assert_eq!(run(8, "return 'went on'").ending, Ending::Memory);
+    // Neither do the two fit together that would fit alone.
+    let fill = "try { return new Uint8Array(12 << 20).length } catch { return 'refused' }";
+    assert_eq!(run(0, fill).ending, Ending::Value((12 << 20).to_string()));
+    assert_eq!(run(4, fill).ending, Ending::Value("\"refused\"".to_owned()));
 }
 
 /// Time is a limit like any other, also where it runs out while somebody else works for the tool.
@@ -104,6 +132,23 @@ fn a_process_has_one_machine() {
     drop(MACHINE.lock().unwrap());
     assert!(Machine::new().is_err_and(|error| format!("{error:#}").contains("loaded already")));
 }
+
+struct Large;
+
+impl EffectPort for Large {
+    fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
+        Ok(EffectAnswer::Fetched(FetchAnswer {
+            status: 200,
+            url: "https://example.com/".to_owned(),
+            redirected: false,
+            headers: Vec::new(),
+            full_length: LARGE as u64,
+            body: vec![b'x'; LARGE],
+        }))
+    }
+}
+
+const LARGE: usize = 4 << 20;
 
 struct TooLate;
 
