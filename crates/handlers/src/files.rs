@@ -23,6 +23,7 @@ mod remove;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod twins;
 mod walk;
 mod write;
@@ -33,6 +34,7 @@ use self::{
     error::{Fault, Reason},
     judge::Judge,
     place::Roots,
+    traffic::Traffic,
     twins::Twins,
 };
 
@@ -56,6 +58,7 @@ pub struct Files {
     rights: FileRights,
     caps: FileCaps,
     is_over: Box<dyn Fn() -> bool + Send + Sync>,
+    traffic: Traffic,
 }
 
 impl Files {
@@ -74,6 +77,7 @@ impl Files {
             rights: grants.rights,
             caps: grants.caps,
             is_over: Box::new(is_over),
+            traffic: Traffic::default(),
         })
     }
 

@@ -36,7 +36,7 @@ pub fn ask(
         return Ok(Err(HelperError::new(ErrorClass::Security, "host", "not-running", message)));
     };
     Ok(match answer {
-        EffectAnswer::Json(text) => Ok(Answer::Json(text)),
+        EffectAnswer::Json(answer) => Ok(Answer::Json(answer.text)),
         EffectAnswer::Fetched(answer) => Ok(Answer::Json(keep(call, answer)?)),
         EffectAnswer::Refused(error) => Err(HelperError {
             class: match error.kind.as_str() {

@@ -100,7 +100,7 @@ fn bodies_that_are_kept_are_memory_of_the_tool() {
         let body = format!(
             "for (let i = 0; i < {times}; i++) {{ try {{ fetch('https://example.com/') }} catch {{}} }} {then}"
         );
-        run_within(&machine, &body, Box::new(Large), limits)
+        run_within(&machine, &body, Box::new(Large { handed: LARGE }), limits)
     };
     let few = run(3, "return 'went on'");
     assert_eq!(few.ending, Ending::Value("\"went on\"".to_owned()));
@@ -133,7 +133,21 @@ fn a_process_has_one_machine() {
     assert!(Machine::new().is_err_and(|error| format!("{error:#}").contains("loaded already")));
 }
 
-struct Large;
+/// The whole body is fetched each time, however little of it the tool wants to see.
+#[test]
+fn a_body_of_which_one_byte_is_asked_for_counts_whole() {
+    let machine = MACHINE.lock().unwrap();
+    let limits = RunLimits { host_bytes: 10 * LARGE as u64, ..LIMITS };
+    let body =
+        "for (let i = 0; i < 20; i++) { try { fetch('https://example.com/', { maxLength: 1 }) } catch {} }";
+    let done = run_within(&machine, body, Box::new(Large { handed: 1 }), limits);
+    assert_eq!((done.ending, done.usage.host_calls), (Ending::HostBytes, 10));
+}
+
+/// A server whose answer is large, of which a part is handed on.
+struct Large {
+    handed: usize,
+}
 
 impl EffectPort for Large {
     fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
@@ -143,7 +157,7 @@ impl EffectPort for Large {
             redirected: false,
             headers: Vec::new(),
             full_length: LARGE as u64,
-            body: vec![b'x'; LARGE],
+            body: vec![b'x'; self.handed],
         }))
     }
 }
@@ -159,6 +173,7 @@ impl EffectPort for TooLate {
             helper: "host".to_owned(),
             reason: OUT_OF_TIME.to_owned(),
             message: "the call's time is over".to_owned(),
+            moved: 0,
         }))
     }
 }
@@ -175,6 +190,7 @@ impl EffectPort for Nobody {
             },
             reason: "nobody-home".to_owned(),
             message: "no gateway in this test".to_owned(),
+            moved: 0,
         }))
     }
 }

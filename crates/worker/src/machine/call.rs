@@ -136,8 +136,12 @@ impl Call {
 
     /// What the host keeps for a tool is the tool's memory too, or it would be a way around the limit.
     fn within_memory(&mut self) -> Result<(), Stop> {
-        self.memory_peak = self.memory_peak.max(self.memory_bytes());
-        if self.memory_bytes() > self.memory_cap { Err(Stop(Ending::Memory)) } else { Ok(()) }
+        let bytes = self.memory_bytes();
+        if bytes > self.memory_cap {
+            return Err(Stop(Ending::Memory));
+        }
+        self.memory_peak = self.memory_peak.max(bytes);
+        Ok(())
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -183,7 +187,7 @@ impl Call {
         if matches!(&answer, EffectAnswer::Refused(error) if error.reason == OUT_OF_TIME) {
             return Err(Stop(Ending::Timeout));
         }
-        self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload() as u64);
+        self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload());
         if self.usage.host_bytes > limits.host_bytes {
             Err(Stop(Ending::HostBytes))
         } else {
