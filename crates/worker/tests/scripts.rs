@@ -126,6 +126,44 @@ fn time_that_is_over_in_a_host_call_cannot_be_caught() {
     }
 }
 
+/// Code for browsers takes what `json()` gives for a promise, code for this runtime uses it at once.
+#[test]
+fn json_of_a_response_is_data_and_can_be_awaited() {
+    let machine = MACHINE.lock().unwrap();
+    for (answer, body, expected) in [
+        (r#"{"a":1}"#, "return got().a", "1"),
+        (r#"{"a":1}"#, "return got()", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "return { inside: got() }", r#"{"inside":{"a":1}}"#),
+        (r#"{"a":1}"#, "return (await got()).a", "1"),
+        (r#"{"a":1}"#, "return got().then((data) => data.a)", "1"),
+        (r#"{"a":1}"#, "return fetch(u).then((r) => r.json()).then((data) => data.a)", "1"),
+        (r#"{"a":1}"#, "return await got().catch(() => ({}))", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "return got().finally(() => 2)", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "const d = got(); return Promise.all([d, d, got()])", r#"[{"a":1},{"a":1},{"a":1}]"#),
+        (r#"{"a":1}"#, "const d = got(); return (await d) === d && (await d) === d", "true"),
+        (r#"{"a":1}"#, "return await Object.freeze(got())", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "const d = got(); return [Object.keys(d), { ...d }]", r#"[["a"],{"a":1}]"#),
+        (r#"{"a":1}"#, "const d = structuredClone(got()); return Reflect.ownKeys(d)", r#"["a"]"#),
+        (r#"{"a":1}"#, "return JSON.stringify(got()).length", "7"),
+        (r#"{"a":1}"#, "return Reflect.ownKeys(await got())", r#"["a"]"#),
+        (
+            r#"{"a":1}"#,
+            "const d = got(); d.then = 2; return [d, await d]",
+            r#"[{"a":1,"then":2},{"a":1,"then":2}]"#,
+        ),
+        (r#"{"then":"now"}"#, "return [got().then, await got()]", r#"["now",{"then":"now"}]"#),
+        (r#"{"then":"now"}"#, "return got().catch(() => 0)", r#"{"then":"now"}"#),
+        ("[1,2]", "return [(await got()).length, ...got()]", "[2,1,2]"),
+        ("[1,2]", "return got().then((list) => list.map((n) => n + 1))", "[2,3]"),
+        ("null", "return await got()", "null"),
+        (r#""text""#, "return typeof got()", r#""string""#),
+    ] {
+        let body = format!("const u = 'https://example.com/', got = () => fetch(u).json(); {body}");
+        let ending = run_with(&machine, &body, Box::new(Says(answer)));
+        assert_eq!(ending, Ending::Value(expected.to_owned()), "{answer}: {body}");
+    }
+}
+
 /// Of two in one place, the end of the first would take the right to run from the second.
 #[test]
 fn a_process_has_one_machine() {
@@ -144,6 +182,14 @@ fn a_body_of_which_one_byte_is_asked_for_counts_whole() {
     assert_eq!((done.ending, done.usage.host_calls), (Ending::HostBytes, 10));
 }
 
+struct Says(&'static str);
+
+impl EffectPort for Says {
+    fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
+        Ok(fetched(self.0.as_bytes().to_vec(), self.0.len()))
+    }
+}
+
 /// A server whose answer is large, of which a part is handed on.
 struct Large {
     handed: usize,
@@ -151,15 +197,19 @@ struct Large {
 
 impl EffectPort for Large {
     fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
-        Ok(EffectAnswer::Fetched(FetchAnswer {
-            status: 200,
-            url: "https://example.com/".to_owned(),
-            redirected: false,
-            headers: Vec::new(),
-            full_length: LARGE as u64,
-            body: vec![b'x'; self.handed],
-        }))
+        Ok(fetched(vec![b'x'; self.handed], LARGE))
     }
+}
+
+fn fetched(body: Vec<u8>, full_length: usize) -> EffectAnswer {
+    EffectAnswer::Fetched(FetchAnswer {
+        status: 200,
+        url: "https://example.com/".to_owned(),
+        redirected: false,
+        headers: Vec::new(),
+        full_length: full_length as u64,
+        body,
+    })
 }
 
 const LARGE: usize = 4 << 20;
