@@ -1,6 +1,9 @@
 //! How much of an answer is taken in? At most the cap over the wire, and at most the cap unpacked.
 
-use std::error::Error as _;
+use std::{
+    error::Error as _,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder, ZlibDecoder};
 use http::{HeaderMap, header::CONTENT_ENCODING};
@@ -17,7 +20,11 @@ use crate::{
     limits::Limits,
 };
 
-pub async fn read(mut incoming: Incoming, limits: &Limits) -> Result<Vec<u8>, EgressError> {
+pub async fn read(
+    mut incoming: Incoming,
+    limits: &Limits,
+    received: &AtomicU64,
+) -> Result<Vec<u8>, EgressError> {
     let cap = limits.response_body_bytes;
     // An announced length is believed only when it is bad news.
     if usize::try_from(incoming.size_hint().lower()).map_or(true, |announced| announced > cap) {
@@ -29,6 +36,7 @@ pub async fn read(mut incoming: Incoming, limits: &Limits) -> Result<Vec<u8>, Eg
         let Some(frame) = frame.map_err(|_| silent())? else { return Ok(body) };
         // Trailers are nobody's business here.
         let Ok(data) = frame.map_err(|error| cut(&error))?.into_data() else { continue };
+        received.fetch_add(data.len() as u64, Ordering::Relaxed);
         if data.len() > cap.saturating_sub(body.len()) {
             return Err(too_large(cap));
         }

@@ -1,6 +1,6 @@
 //! One request and one answer over one connection. Dropping the future closes the connection.
 
-use std::pin::pin;
+use std::{pin::pin, sync::atomic::AtomicU64};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -43,11 +43,12 @@ pub async fn exchange(
     request: http::Request<Full<Bytes>>,
     bodies: Bodies,
     limits: &Limits,
+    received: &AtomicU64,
 ) -> Result<Answer, EgressError> {
     let mut builder = Builder::new();
     builder.max_headers(limits.response_headers).max_header_size(limits.response_header_bytes);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|error| lost(&error))?;
-    driven(connection, talk(sender, request, bodies, limits)).await
+    driven(connection, talk(sender, request, bodies, limits, received)).await
 }
 
 /// Talks while the connection is kept going here, instead of in a task of its own: nothing outlives the request.
@@ -67,6 +68,7 @@ async fn talk(
     request: http::Request<Full<Bytes>>,
     bodies: Bodies,
     limits: &Limits,
+    received: &AtomicU64,
 ) -> Result<Answer, EgressError> {
     let head = timeout(limits.response_head, sender.send_request(request)).await;
     let late = |_| {
@@ -89,14 +91,18 @@ async fn talk(
             received: 0,
         });
     }
-    read(response, limits).await
+    read(response, limits, received).await
 }
 
-async fn read(response: Response<Incoming>, limits: &Limits) -> Result<Answer, EgressError> {
+async fn read(
+    response: Response<Incoming>,
+    limits: &Limits,
+    counter: &AtomicU64,
+) -> Result<Answer, EgressError> {
     let (head, incoming) = response.into_parts();
     // An answer to HEAD names the coding of a body that it does not have.
     let coding = if incoming.is_end_stream() { None } else { Coding::of(&head.headers)? };
-    let packed = body::read(incoming, limits).await?;
+    let packed = body::read(incoming, limits, counter).await?;
     let received = u64::try_from(packed.len()).unwrap_or(u64::MAX);
     let (body, unpacked) = match coding {
         Some(coding) if !packed.is_empty() => {

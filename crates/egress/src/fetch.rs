@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
@@ -31,11 +31,13 @@ pub struct Egress {
     tls: Tls,
     limits: Arc<Limits>,
     guard: Option<Arc<dyn BodyGuard>>,
+    received: Arc<AtomicU64>,
 }
 
 impl Egress {
     pub fn new(resolver: Arc<dyn Resolve>, roots: &TlsRoots, limits: Limits) -> Result<Self, EgressError> {
-        Ok(Self { resolver, tls: Tls::new(roots)?, limits: Arc::new(limits), guard: None })
+        let tls = Tls::new(roots)?;
+        Ok(Self { resolver, tls, limits: Arc::new(limits), guard: None, received: Arc::default() })
     }
 
     /// The same way out with other bounds, for a tool that has its own.
@@ -48,6 +50,13 @@ impl Egress {
     #[must_use]
     pub fn with_guard(&self, guard: Arc<dyn BodyGuard>) -> Self {
         Self { guard: Some(guard), ..self.clone() }
+    }
+
+    /// The same way out, which adds to `received` the bytes of bodies as they come over the wire, also of requests that
+    /// come to nothing or are dropped.
+    #[must_use]
+    pub fn with_counter(&self, received: Arc<AtomicU64>) -> Self {
+        Self { received, ..self.clone() }
     }
 
     /// Sends a request wherever the rules let it go. Dropping the future ends it.
@@ -122,7 +131,7 @@ impl Egress {
             Redirects::Manual => Bodies::OfAll,
             Redirects::Follow | Redirects::Error => Bodies::OfAllButRedirects,
         };
-        let answer = exchange(dialled.stream, message, bodies, &self.limits).await?;
+        let answer = exchange(dialled.stream, message, bodies, &self.limits, &self.received).await?;
         hop.status = Some(answer.status.as_u16());
         hop.elapsed = started.elapsed();
         hop.received = answer.received;

@@ -4,8 +4,8 @@ const {
   Promise: PromiseOf, Reflect: Reflection, String: StringOf, Symbol: SymbolOf, TypeError: WrongType, Uint8Array: Bytes,
 } = globalThis;
 const { parse, stringify } = Json;
-const { defineProperty, freeze, getPrototypeOf, keys, entries } = ObjectOf;
-const { apply } = Reflection;
+const { defineProperty, freeze, getPrototypeOf, hasOwn, keys, entries } = ObjectOf;
+const { apply, deleteProperty } = Reflection;
 
 // Memory that two threads could share is a clock, and there is no second thread here.
 delete globalThis.SharedArrayBuffer;
@@ -44,6 +44,34 @@ function awaitable(value) {
       return apply(promise[name], promise, callbacks);
     };
     defineProperty(value, name, { get: () => (hidden ? undefined : method), configurable: true, enumerable: false });
+  }
+  return value;
+}
+
+// The same for data that somebody else named. Awaited, it is that data and nothing else: the methods go for good. Until
+// then they are out of sight of all that lists members, a member of their name stays, and one that is set is set.
+function awaitableData(value) {
+  if (typeof value !== "object" || value === null) return value;
+  let awaited = false;
+  const added = ["then", "catch", "finally"].filter((name) => !hasOwn(value, name));
+  const settled = () => {
+    // Of frozen data nothing can be removed, and a `then` that is seen again would be asked for ever.
+    awaited = true;
+    for (const name of added) deleteProperty(value, name);
+    added.length = 0;
+    return PromiseOf.resolve(value);
+  };
+  for (const name of [...added]) {
+    const method = function (...callbacks) {
+      const promise = settled();
+      return apply(promise[name], promise, callbacks);
+    };
+    const set = function (given) {
+      const place = added.indexOf(name);
+      if (this === value && place >= 0) added.splice(place, 1);
+      defineProperty(this, name, { value: given, writable: true, configurable: true, enumerable: true });
+    };
+    defineProperty(value, name, { get: () => (awaited ? undefined : method), set, configurable: true, enumerable: false });
   }
   return value;
 }

@@ -74,7 +74,7 @@ class Response {
   json() {
     const text = this.text();
     try {
-      return parse(text);
+      return awaitableData(parse(text));
     } catch (error) {
       throw new ToolError("HELPER_RUNTIME", "fetch", "invalid-json", `the answer is not JSON: ${error.message}`);
     }

@@ -24,6 +24,7 @@ mod remove;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod twins;
 mod walk;
 mod write;
@@ -35,6 +36,7 @@ use self::{
     judge::Judge,
     judged::Judged,
     place::Roots,
+    traffic::Traffic,
     twins::Twins,
 };
 
@@ -61,6 +63,7 @@ pub struct Files {
     rights: FileRights,
     caps: FileCaps,
     is_over: Box<dyn Fn() -> bool + Send + Sync>,
+    traffic: Traffic,
 }
 
 impl Files {
@@ -80,6 +83,7 @@ impl Files {
             rights: grants.rights,
             caps: grants.caps,
             is_over: Box::new(is_over),
+            traffic: Traffic::default(),
         })
     }
 

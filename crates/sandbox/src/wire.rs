@@ -10,7 +10,7 @@ mod helper;
 
 pub use codec::{Reader, WireError, Writer};
 pub use effect::{
-    Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, OUT_OF_TIME, Redirect,
+    Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, JsonAnswer, OUT_OF_TIME, Redirect,
 };
 pub use frame::{Done, Ending, FromWorker, Load, Run, RunLimits, Start, ToWorker, Usage};
 pub use helper::Helper;

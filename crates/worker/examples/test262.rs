@@ -127,6 +127,7 @@ impl EffectPort for Nobody {
             helper: nobody(),
             reason: nobody(),
             message: nobody(),
+            moved: 0,
         }))
     }
 }

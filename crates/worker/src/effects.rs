@@ -36,8 +36,8 @@ pub fn ask(
         return Ok(Err(HelperError::new(ErrorClass::Security, "host", "not-running", message)));
     };
     Ok(match answer {
-        EffectAnswer::Json(text) => Ok(Answer::Json(text)),
-        EffectAnswer::Fetched(answer) => Ok(Answer::Json(keep(call, answer))),
+        EffectAnswer::Json(answer) => Ok(Answer::Json(answer.text)),
+        EffectAnswer::Fetched(answer) => Ok(Answer::Json(keep(call, answer)?)),
         EffectAnswer::Refused(error) => Err(HelperError {
             class: match error.kind.as_str() {
                 "INVALID_INPUT" => ErrorClass::InvalidInput,
@@ -52,28 +52,32 @@ pub fn ask(
 }
 
 /// The body stays here until the tool asks for it, as text or as bytes.
-fn keep(call: &mut Call, answer: FetchAnswer) -> String {
+fn keep(call: &mut Call, answer: FetchAnswer) -> wasmtime::Result<String> {
+    let length = answer.body.len();
+    let id = call.keep_body(answer.body)?;
     let meta = json!({
-        "id": call.bodies.len(),
+        "id": id,
         "status": answer.status,
         "url": answer.url,
         "redirected": answer.redirected,
         "headers": answer.headers,
-        "length": answer.body.len(),
+        "length": length,
         "fullLength": answer.full_length,
     });
-    call.bodies.push(answer.body);
-    meta.to_string()
+    Ok(meta.to_string())
 }
 
 fn fetched(call: &Call, op: Op, id: &str) -> Result<Answer, HelperError> {
-    let body = id.parse().ok().and_then(|id: usize| call.bodies.get(id));
+    let body = id.parse().ok().and_then(|id: usize| call.body(id));
     let Some(body) = body else { return Err(HelperError::invalid("fetch", "no-such-body", "no such body")) };
     Ok(if op == Op::FetchedText {
-        let text = String::from_utf8_lossy(body);
-        Answer::Text(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+        let mut text = String::from_utf8_lossy(body).into_owned();
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len_utf8());
+        }
+        Answer::Text(text)
     } else {
-        Answer::Bytes(body.clone())
+        Answer::Bytes(body.to_vec())
     })
 }
 
@@ -127,3 +131,5 @@ fn file_call(text: &str) -> Result<FileCall, HelperError> {
         .map_err(|error| HelperError::invalid("safety.fs", "invalid-request", error.to_string()))?;
     Ok(FileCall { function: wish.function, arguments: wish.arguments, options: wish.options })
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';

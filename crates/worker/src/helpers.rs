@@ -86,8 +86,9 @@ fn shortened(mut text: impl Iterator<Item = char>, most: usize) -> String {
     shown
 }
 
-/// The answer to a pure question; `None` for those that this file does not answer.
-pub fn answer(op: Op, text: &str, bytes: &[u8]) -> Option<Result<Answer, HelperError>> {
+/// The answer to a pure question; `None` for those that this file does not answer. What is built on the way to it and is
+/// larger than the answer has `room` bytes.
+pub fn answer(op: Op, text: &str, bytes: &[u8], room: usize) -> Option<Result<Answer, HelperError>> {
     Some(match op {
         Op::Random => crypto::random(text),
         Op::Utf8Encode => Ok(Answer::Bytes(text.as_bytes().to_vec())),
@@ -104,7 +105,7 @@ pub fn answer(op: Op, text: &str, bytes: &[u8]) -> Option<Result<Answer, HelperE
         Op::Pbkdf2 => crypto::pbkdf2(text, bytes),
         Op::ZonedTime => zone::zoned_time(text),
         Op::ZoneName => zone::zone_name(text),
-        Op::ParseHtml => html::parse(text),
+        Op::ParseHtml => html::parse(text, room),
         Op::ParseXml => xml::parse(text),
         Op::ParseCsv => csv::parse(text),
         Op::ParseYaml => yaml::parse(text),

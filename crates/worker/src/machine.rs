@@ -240,8 +240,7 @@ impl Fresh {
 
     fn done(&mut self, ending: Ending, limits: &RunLimits) -> Done {
         let left = self.store.get_fuel().unwrap_or(0);
-        let memory = self.memory.data_size(&self.store).saturating_sub(toolgate_engine::snapshot_bytes());
-        self.store.data_mut().finish(ending, limits.fuel.saturating_sub(left), memory as u64)
+        self.store.data_mut().finish(ending, limits.fuel.saturating_sub(left))
     }
 }
 

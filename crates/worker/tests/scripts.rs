@@ -9,7 +9,9 @@ use std::{
     sync::{LazyLock, Mutex},
 };
 
-use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, OUT_OF_TIME, Run, RunLimits};
+use toolgate_sandbox::wire::{
+    Done, Effect, EffectAnswer, EffectError, Ending, FetchAnswer, Load, OUT_OF_TIME, Run, RunLimits,
+};
 use toolgate_worker::{EffectPort, LinkLost, Machine};
 
 #[test]
@@ -64,24 +66,50 @@ fn run(machine: &Machine, body: &str) -> Ending {
 }
 
 fn run_with(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Ending {
+    run_within(machine, body, port, LIMITS).ending
+}
+
+fn run_within(machine: &Machine, body: &str, port: Box<dyn EffectPort>, limits: RunLimits) -> Done {
     let load = Load {
         key: [0; 32],
         grants: u32::MAX,
         names: "[]".to_owned(),
         source: format!("(async function(){{{{{body}\n}}}})"),
     };
-    let limits = RunLimits {
-        timeout_ms: 60_000,
-        fuel: 1 << 40,
-        memory_bytes: 64 << 20,
-        console_lines: 1_000,
-        console_bytes: 64 << 10,
-        result_bytes: 4 << 20,
-        host_calls: 100,
-        host_bytes: 1 << 20,
-    };
     let run = Run { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
-    machine.evaluate(&load, &run, port).unwrap().ending
+    machine.evaluate(&load, &run, port).unwrap()
+}
+
+const LIMITS: RunLimits = RunLimits {
+    timeout_ms: 60_000,
+    fuel: 1 << 40,
+    memory_bytes: 64 << 20,
+    console_lines: 1_000,
+    console_bytes: 64 << 10,
+    result_bytes: 4 << 20,
+    host_calls: 100,
+    host_bytes: 1 << 20,
+};
+
+/// Bodies wait outside of the engine's memory until the call ends, and count all the same.
+#[test]
+fn bodies_that_are_kept_are_memory_of_the_tool() {
+    let machine = MACHINE.lock().unwrap();
+    let limits = RunLimits { memory_bytes: 16 << 20, host_bytes: 1 << 30, ..LIMITS };
+    let run = |times: usize, then: &str| {
+        let body = format!(
+            "for (let i = 0; i < {times}; i++) {{ try {{ fetch('https://example.com/') }} catch {{}} }} {then}"
+        );
+        run_within(&machine, &body, Box::new(Large { handed: LARGE }), limits)
+    };
+    let few = run(3, "return 'went on'");
+    assert_eq!(few.ending, Ending::Value("\"went on\"".to_owned()));
+    assert!(few.usage.memory_bytes >= 3 * LARGE as u64, "{:?}", few.usage);
+    assert_eq!(run(8, "return 'went on'").ending, Ending::Memory);
+    // Neither do the two fit together that would fit alone.
+    let fill = "try { return new Uint8Array(12 << 20).length } catch { return 'refused' }";
+    assert_eq!(run(0, fill).ending, Ending::Value((12 << 20).to_string()));
+    assert_eq!(run(4, fill).ending, Ending::Value("\"refused\"".to_owned()));
 }
 
 /// Time is a limit like any other, also where it runs out while somebody else works for the tool.
@@ -98,12 +126,93 @@ fn time_that_is_over_in_a_host_call_cannot_be_caught() {
     }
 }
 
+/// Code for browsers takes what `json()` gives for a promise, code for this runtime uses it at once.
+#[test]
+fn json_of_a_response_is_data_and_can_be_awaited() {
+    let machine = MACHINE.lock().unwrap();
+    for (answer, body, expected) in [
+        (r#"{"a":1}"#, "return got().a", "1"),
+        (r#"{"a":1}"#, "return got()", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "return { inside: got() }", r#"{"inside":{"a":1}}"#),
+        (r#"{"a":1}"#, "return (await got()).a", "1"),
+        (r#"{"a":1}"#, "return got().then((data) => data.a)", "1"),
+        (r#"{"a":1}"#, "return fetch(u).then((r) => r.json()).then((data) => data.a)", "1"),
+        (r#"{"a":1}"#, "return await got().catch(() => ({}))", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "return got().finally(() => 2)", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "const d = got(); return Promise.all([d, d, got()])", r#"[{"a":1},{"a":1},{"a":1}]"#),
+        (r#"{"a":1}"#, "const d = got(); return (await d) === d && (await d) === d", "true"),
+        (r#"{"a":1}"#, "return await Object.freeze(got())", r#"{"a":1}"#),
+        (r#"{"a":1}"#, "const d = got(); return [Object.keys(d), { ...d }]", r#"[["a"],{"a":1}]"#),
+        (r#"{"a":1}"#, "const d = structuredClone(got()); return Reflect.ownKeys(d)", r#"["a"]"#),
+        (r#"{"a":1}"#, "return JSON.stringify(got()).length", "7"),
+        (r#"{"a":1}"#, "return Reflect.ownKeys(await got())", r#"["a"]"#),
+        (
+            r#"{"a":1}"#,
+            "const d = got(); d.then = 2; return [d, await d]",
+            r#"[{"a":1,"then":2},{"a":1,"then":2}]"#,
+        ),
+        (r#"{"then":"now"}"#, "return [got().then, await got()]", r#"["now",{"then":"now"}]"#),
+        (r#"{"then":"now"}"#, "return got().catch(() => 0)", r#"{"then":"now"}"#),
+        ("[1,2]", "return [(await got()).length, ...got()]", "[2,1,2]"),
+        ("[1,2]", "return got().then((list) => list.map((n) => n + 1))", "[2,3]"),
+        ("null", "return await got()", "null"),
+        (r#""text""#, "return typeof got()", r#""string""#),
+    ] {
+        let body = format!("const u = 'https://example.com/', got = () => fetch(u).json(); {body}");
+        let ending = run_with(&machine, &body, Box::new(Says(answer)));
+        assert_eq!(ending, Ending::Value(expected.to_owned()), "{answer}: {body}");
+    }
+}
+
 /// Of two in one place, the end of the first would take the right to run from the second.
 #[test]
 fn a_process_has_one_machine() {
     drop(MACHINE.lock().unwrap());
     assert!(Machine::new().is_err_and(|error| format!("{error:#}").contains("loaded already")));
 }
+
+/// The whole body is fetched each time, however little of it the tool wants to see.
+#[test]
+fn a_body_of_which_one_byte_is_asked_for_counts_whole() {
+    let machine = MACHINE.lock().unwrap();
+    let limits = RunLimits { host_bytes: 10 * LARGE as u64, ..LIMITS };
+    let body =
+        "for (let i = 0; i < 20; i++) { try { fetch('https://example.com/', { maxLength: 1 }) } catch {} }";
+    let done = run_within(&machine, body, Box::new(Large { handed: 1 }), limits);
+    assert_eq!((done.ending, done.usage.host_calls), (Ending::HostBytes, 10));
+}
+
+struct Says(&'static str);
+
+impl EffectPort for Says {
+    fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
+        Ok(fetched(self.0.as_bytes().to_vec(), self.0.len()))
+    }
+}
+
+/// A server whose answer is large, of which a part is handed on.
+struct Large {
+    handed: usize,
+}
+
+impl EffectPort for Large {
+    fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
+        Ok(fetched(vec![b'x'; self.handed], LARGE))
+    }
+}
+
+fn fetched(body: Vec<u8>, full_length: usize) -> EffectAnswer {
+    EffectAnswer::Fetched(FetchAnswer {
+        status: 200,
+        url: "https://example.com/".to_owned(),
+        redirected: false,
+        headers: Vec::new(),
+        full_length: full_length as u64,
+        body,
+    })
+}
+
+const LARGE: usize = 4 << 20;
 
 struct TooLate;
 
@@ -114,6 +223,7 @@ impl EffectPort for TooLate {
             helper: "host".to_owned(),
             reason: OUT_OF_TIME.to_owned(),
             message: "the call's time is over".to_owned(),
+            moved: 0,
         }))
     }
 }
@@ -130,6 +240,7 @@ impl EffectPort for Nobody {
             },
             reason: "nobody-home".to_owned(),
             message: "no gateway in this test".to_owned(),
+            moved: 0,
         }))
     }
 }

@@ -15,23 +15,30 @@ pub fn run() {
     let after = Tool::new(&Work::new(&["a"], "return a + 1", r#"{"a":41}"#, "42"));
     let limits = RunLimits { timeout_ms: LIMIT_MS, ..generous() };
     heading(&format!("Stopped at {LIMIT_MS} ms: how much later the caller knows, worst of {REPEATS}, in ms"));
-    let mut worst = Duration::ZERO;
+    let (mut worst, mut all_reached) = (Duration::ZERO, true);
     for (title, body) in BODIES {
         let tool = Tool::new(&Work::new(&[], body, "{}", ""));
-        let mut ending = String::new();
+        let (mut ending, mut reached) = (String::new(), true);
         let times: Times = (0..REPEATS)
             .map(|_| {
                 let (time, report) = gateway.run(&tool, limits);
-                ending = describe(&report.done.ending, report.killed);
+                if reached {
+                    ending = describe(&report.done.ending, report.killed);
+                    reached = matches!(report.done.ending, Ending::Timeout);
+                }
                 assert_eq!(gateway.value(&after).1, "42", "the next call is not disturbed");
                 time
             })
             .collect();
         let late = times.max().saturating_sub(Duration::from_millis(u64::from(LIMIT_MS)));
         worst = worst.max(late);
-        println!("  {title:<50} {:>8.1}   {ending}", millis(late));
+        all_reached &= reached;
+        let shown = if reached { format!("{:.1}", millis(late)) } else { "NOT REACHED".to_owned() };
+        println!("  {title:<50} {shown:>11}   {ending}");
     }
-    Goal::AtMost(25.0).report("the latest of all", millis(worst), " ms");
+    // A body that ends before its deadline, by itself or by another limit, says nothing about how late that is kept.
+    let latest = if all_reached { millis(worst) } else { f64::INFINITY };
+    Goal::AtMost(25.0).report("the latest of all", latest, " ms");
 }
 
 fn describe(ending: &Ending, killed: bool) -> String {
@@ -43,7 +50,7 @@ fn describe(ending: &Ending, killed: bool) -> String {
     }
 }
 
-/// What hung native QuickJS for good or made it late, and the plain loops.
+/// What hung native QuickJS for good or made it late, and the plain loops. What comes to an end is begun again.
 const BODIES: &[(&str, &str)] = &[
     ("while (true)", "while (true);"),
     ("for await without end", "for (;;) await 0;"),
@@ -56,9 +63,9 @@ const BODIES: &[(&str, &str)] = &[
     ("sort of an empty array of 2³² - 1", "new Array(4294967295).sort()"),
     ("quadratic indexOf", "return 'a'.repeat(2e6).indexOf('a'.repeat(1e6) + 'b')"),
     ("normalize", "return ('a' + '\\u0316\\u0300'.repeat(2e5)).normalize('NFD').length"),
-    ("BigInt power", "return String(7n ** 10000000n).length"),
-    ("replaceAll", "return 'a'.repeat(4e6).replaceAll('a', 'bb').length"),
-    ("split and join", "return 'a'.repeat(2e6).split('').join('-').length"),
+    ("BigInt power", "for (;;) String(3n ** 600000n)"),
+    ("replaceAll", "for (;;) 'a'.repeat(4e6).replaceAll('a', 'bb')"),
+    ("split and join", "for (;;) 'a'.repeat(5e5).split('').join('-')"),
 ];
 
 const LIMIT_MS: u32 = 100;

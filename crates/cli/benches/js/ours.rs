@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use toolgate_sandbox::{
     Effects, Isolation, Namespaces, Pool, PoolConfig, Report, Required, Tenant,
-    wire::{Effect, EffectAnswer, Ending, Load, Run, RunLimits},
+    wire::{Effect, EffectAnswer, Ending, JsonAnswer, Load, Run, RunLimits},
 };
 
 use crate::{
@@ -154,7 +154,8 @@ impl Effects for OneNote {
             matches!(effect, Effect::File(call) if call.function == "readText"),
             "another effect was asked for"
         );
-        Box::pin(async { EffectAnswer::Json(Value::from(ANSWER.as_str()).to_string()) })
+        let text = Value::from(ANSWER.as_str()).to_string();
+        Box::pin(async { EffectAnswer::Json(JsonAnswer { text, moved: 0 }) })
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, fs, path::PathBuf};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{EffectRecord, Failure, FailureCode, JsReport, Returned};
+use toolgate_handlers::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsReport, Returned};
 
 use crate::gateway::{Gateway, Secret, document, ground};
 
@@ -95,7 +95,7 @@ fn check(gateway: &Gateway, text: &str) -> Result<(), String> {
             match name {
                 "timeout" => limits.timeout_ms = u32::try_from(value).unwrap(),
                 "memory" => limits.memory_bytes = value << 20,
-                "statements" => limits.fuel = value.saturating_mul(10_000),
+                "statements" => limits.fuel = value.saturating_mul(FUEL_PER_STATEMENT),
                 other => panic!("unknown limit {other}"),
             }
         }

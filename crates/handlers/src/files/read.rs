@@ -21,7 +21,7 @@ pub struct FileStat {
 impl Files {
     pub(super) fn text_of(&self, asked: &str) -> Result<String, Fault> {
         let found = self.must_look(asked)?;
-        kernel::text(kernel::read_all(&found.handle, asked, self.caps.read_bytes)?, asked)
+        kernel::text(self.read_whole(&found, asked, self.caps.read_bytes)?, asked)
     }
 
     pub(super) fn entries_of(&self, asked: &str) -> Result<Vec<String>, Fault> {

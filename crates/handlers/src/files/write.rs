@@ -40,7 +40,7 @@ impl Files {
         let target = self.new_target(asked)?;
         let replaced = self.at(&target, asked)?;
         let mut bytes = match &replaced {
-            Some(found) => kernel::read_all(&found.handle, asked, self.caps.write_bytes)?,
+            Some(found) => self.read_whole(found, asked, self.caps.write_bytes)?,
             None => Vec::new(),
         };
         if bytes.len() + content.len() > self.caps.write_bytes {
@@ -70,7 +70,7 @@ impl Files {
         };
         let target = self.target(&place, Parents::MustExist, asked)?.ok_or_else(missing)?;
         let found = self.at(&target, asked)?.ok_or_else(missing)?;
-        let text = kernel::text(kernel::read_all(&found.handle, asked, self.caps.read_bytes)?, asked)?;
+        let text = kernel::text(self.read_whole(&found, asked, self.caps.read_bytes)?, asked)?;
         let replacements = text.matches(old).count();
         self.may_replace(replacements, which, asked)?;
         // Reckoned before it is made: a thousand replacements by a megabyte fit in no memory.
@@ -88,7 +88,7 @@ impl Files {
         let source = source.ok_or_else(|| {
             Fault::new(Reason::CopySourceNotFile, format!("{} is not a regular file", quoted(from)))
         })?;
-        let bytes = kernel::read_all(&source.handle, from, self.caps.write_bytes)?;
+        let bytes = self.read_whole(&source, from, self.caps.write_bytes)?;
         let _turn = self.turn()?;
         let target = self.new_target(to)?;
         let replaced = self.at(&target, to)?;
@@ -112,6 +112,7 @@ impl Files {
             return Err(kernel::not_a_file(asked));
         }
         let io = |error| Fault::io(asked, &error);
+        self.traffic.count_written(bytes.len());
         let staged = Staged::write(target, replaced.map(|found| &found.metadata), bytes).map_err(io)?;
         self.go_on()?;
         staged.commit().map_err(io)?;

@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -13,11 +13,14 @@ use std::{
 use toolgate_egress::{BodyHolds, Egress, Hop, Redirects, Request, Rules, meant_methods};
 use toolgate_sandbox::{
     Effects,
-    wire::{Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, OUT_OF_TIME, Redirect},
+    wire::{
+        Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, FileCall, JsonAnswer, OUT_OF_TIME,
+        Redirect,
+    },
 };
 
 use crate::{
-    files::{FileGrants, Files, JudgedPath},
+    files::{FileError, FileGrants, Files, JudgedPath},
     js_files,
 };
 use toolgate_policy::Mask;
@@ -70,6 +73,8 @@ pub struct CallEffects {
     records: Vec<EffectRecord>,
     begun: Option<Begun>,
     over: Arc<AtomicBool>,
+    /// Bytes of bodies that arrived for the request that is under way.
+    received: Arc<AtomicU64>,
     deadline: Instant,
 }
 
@@ -83,13 +88,16 @@ struct Begun {
 
 impl CallEffects {
     pub fn new(scope: EffectScope, secrets: &[String], time: Duration) -> Self {
+        let received = Arc::new(AtomicU64::new(0));
+        let egress = scope.egress.map(|egress| egress.with_counter(Arc::clone(&received)));
         Self {
-            scope,
+            scope: EffectScope { egress, ..scope },
             files: None,
             secrets: secrets.to_vec(),
             records: Vec::new(),
             begun: None,
             over: Arc::new(AtomicBool::new(false)),
+            received,
             deadline: Instant::now() + time,
         }
     }
@@ -98,6 +106,16 @@ impl CallEffects {
     pub fn take_records(&mut self) -> Vec<EffectRecord> {
         self.note_cut_off();
         std::mem::take(&mut self.records)
+    }
+
+    /// What arrived was fetched, also where nothing of it is handed on.
+    async fn counted_fetch(&mut self, call: FetchCall) -> EffectAnswer {
+        self.received.store(0, Ordering::Relaxed);
+        let mut answer = self.fetch(call).await;
+        if let EffectAnswer::Refused(error) = &mut answer {
+            error.moved = self.received.load(Ordering::Relaxed);
+        }
+        answer
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
@@ -212,6 +230,7 @@ impl CallEffects {
         };
         let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
         let judged = Arc::clone(&self.scope.judged);
+        let sent: usize = call.arguments.iter().map(String::len).sum();
         let done = tokio::task::spawn_blocking(move || {
             let files = if let Some(files) = opened {
                 files
@@ -220,22 +239,31 @@ impl CallEffects {
                 Arc::new(Files::open(&grants, is_over)?.keep_to(&judged)?)
             };
             let answer = js_files::perform(&files, &call);
-            answer.map(|json| (files, json))
+            // What the tool sent was counted when it came.
+            let moved = files.take_moved().saturating_sub(sent as u64);
+            Ok::<_, FileError>((files, answer, moved))
         });
-        match done.await {
-            Ok(Ok((files, json))) => {
+        let (answer, moved) = match done.await {
+            Ok(Ok((files, answer, moved))) => {
                 self.files = Some(files);
-                self.note(what, target, "ok".to_owned(), json.len() as u64, started);
-                EffectAnswer::Json(json)
+                (answer, moved)
             }
-            Ok(Err(error)) => {
-                self.note(what, target, format!("{} {}", error.class.code(), error.reason), 0, started);
-                refused(error.class.code(), error.helper, error.reason, &error.message)
-            }
+            Ok(Err(error)) => (Err(error), 0),
             Err(_) => {
                 let answer = refused("HELPER_RUNTIME", &what, "io", "the file function did not finish");
                 self.note(what, target, "HELPER_RUNTIME io".to_owned(), 0, started);
-                answer
+                return answer;
+            }
+        };
+        match answer {
+            Ok(text) => {
+                self.note(what, target, "ok".to_owned(), text.len() as u64, started);
+                EffectAnswer::Json(JsonAnswer { text, moved })
+            }
+            Err(error) => {
+                self.note(what, target, format!("{} {}", error.class.code(), error.reason), 0, started);
+                let error = refusal(error.class.code(), error.helper, error.reason, &error.message);
+                EffectAnswer::Refused(EffectError { moved, ..error })
             }
         }
     }
@@ -277,19 +305,24 @@ impl Drop for CallEffects {
 impl Effects for CallEffects {
     fn perform(&mut self, effect: Effect) -> Pin<Box<dyn Future<Output = EffectAnswer> + Send + '_>> {
         match effect {
-            Effect::Fetch(call) => Box::pin(self.fetch(call)),
+            Effect::Fetch(call) => Box::pin(self.counted_fetch(call)),
             Effect::File(call) => Box::pin(self.file(call)),
         }
     }
 }
 
 fn refused(kind: &str, helper: &str, reason: &str, message: &str) -> EffectAnswer {
-    EffectAnswer::Refused(EffectError {
+    EffectAnswer::Refused(refusal(kind, helper, reason, message))
+}
+
+fn refusal(kind: &str, helper: &str, reason: &str, message: &str) -> EffectError {
+    EffectError {
         kind: kind.to_owned(),
         helper: helper.to_owned(),
         reason: reason.to_owned(),
         message: shortened(message),
-    })
+        moved: 0,
+    }
 }
 
 /// The mark tells masking that a secret may have begun there.

@@ -153,7 +153,7 @@ async fn exchange(
                 };
                 let (frame, payload) = fitting(answer)?;
                 // Judged with the next question: the worker ends a call over its limit itself, and says so.
-                counted.bytes = counted.bytes.saturating_add(payload as u64);
+                counted.bytes = counted.bytes.saturating_add(payload);
                 worker.send_bytes(&frame).await?;
             }
             FromWorker::Done(done) => return counted.within(*done),
@@ -193,7 +193,7 @@ impl Counted {
 const MAX_ERROR: usize = 128 << 10;
 
 /// The frame and the bytes that count. An answer that no frame holds is a failure of the helper, not of the worker.
-fn fitting(answer: EffectAnswer) -> Result<(Vec<u8>, usize), Lost> {
+fn fitting(answer: EffectAnswer) -> Result<(Vec<u8>, u64), Lost> {
     let payload = answer.payload();
     if let Ok(frame) = ToWorker::Answer(answer).encode() {
         return Ok((frame, payload));
@@ -203,6 +203,7 @@ fn fitting(answer: EffectAnswer) -> Result<(Vec<u8>, usize), Lost> {
         helper: "host".to_owned(),
         reason: "result-too-large".to_owned(),
         message: "the answer is larger than a tool can be handed".to_owned(),
+        moved: payload,
     });
     let payload = refused.payload();
     let frame = ToWorker::Answer(refused).encode().map_err(|error| Lost::Nonsense(error.to_string()))?;
@@ -215,5 +216,6 @@ fn interrupted() -> EffectAnswer {
         helper: "host".to_owned(),
         reason: OUT_OF_TIME.to_owned(),
         message: "the call's time is over".to_owned(),
+        moved: 0,
     })
 }

@@ -42,9 +42,16 @@ pub struct FileCall {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EffectAnswer {
     Fetched(FetchAnswer),
-    /// JSON text of the gateway's making.
-    Json(String),
+    Json(JsonAnswer),
     Refused(EffectError),
+}
+
+/// JSON text of the gateway's making.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct JsonAnswer {
+    pub text: String,
+    /// Bytes that were read or written for it, beyond those that the tool sent.
+    pub moved: u64,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -65,6 +72,8 @@ pub struct EffectError {
     pub helper: String,
     pub reason: String,
     pub message: String,
+    /// Bytes that were fetched, read or written before it came to nothing.
+    pub moved: u64,
 }
 
 /// The reason of a refusal that is none: the call's time ran out meanwhile.
@@ -170,12 +179,19 @@ impl Effect {
 }
 
 impl EffectAnswer {
-    /// Bytes that the tool receives, as both ends count them against the call's limit.
-    pub fn payload(&self) -> usize {
+    /// Bytes that both ends count against the call's limit: what the tool receives, and what the gateway had to move where
+    /// that is more. A tool that asks for one byte of a large body has the whole of it fetched.
+    pub fn payload(&self) -> u64 {
         match self {
-            Self::Fetched(answer) => answer.body.len(),
-            Self::Json(text) => text.len(),
-            Self::Refused(_) => 0,
+            Self::Fetched(answer) => {
+                let head = answer.url.len() + pairs_length(&answer.headers);
+                answer.full_length.max(answer.body.len() as u64).saturating_add(head as u64)
+            }
+            Self::Json(answer) => answer.moved.max(answer.text.len() as u64),
+            Self::Refused(error) => {
+                let told = error.helper.len() + error.reason.len() + error.message.len();
+                error.moved.saturating_add(told as u64)
+            }
         }
     }
 
@@ -186,11 +202,12 @@ impl EffectAnswer {
                 write_pairs(writer, &answer.headers);
                 writer.u64(answer.full_length).bytes(&answer.body);
             }
-            Self::Json(text) => {
-                writer.u8(1).text(text);
+            Self::Json(answer) => {
+                writer.u8(1).text(&answer.text).u64(answer.moved);
             }
             Self::Refused(error) => {
                 writer.u8(2).text(&error.kind).text(&error.helper).text(&error.reason).text(&error.message);
+                writer.u64(error.moved);
             }
         }
     }
@@ -205,12 +222,16 @@ impl EffectAnswer {
                 full_length: reader.u64()?,
                 body: reader.bytes(super::MAX_FRAME)?.to_vec(),
             })),
-            1 => Ok(Self::Json(reader.text(super::MAX_FRAME)?.to_owned())),
+            1 => Ok(Self::Json(JsonAnswer {
+                text: reader.text(super::MAX_FRAME)?.to_owned(),
+                moved: reader.u64()?,
+            })),
             2 => Ok(Self::Refused(EffectError {
                 kind: reader.text(MAX_NAME)?.to_owned(),
                 helper: reader.text(MAX_NAME)?.to_owned(),
                 reason: reader.text(MAX_NAME)?.to_owned(),
                 message: reader.text(MAX_HEADER)?.to_owned(),
+                moved: reader.u64()?,
             })),
             other => Err(WireError::UnknownValue(other)),
         }

@@ -68,11 +68,42 @@ fn frames_of_the_gateway_come_back_as_sent() {
         ToWorker::Start(Start { cpu_seconds: 9, namespaces: true }),
         ToWorker::Load(Load { key: [1; 32], grants: 3, names: "[]".into(), source: "()".into() }),
         ToWorker::Run(Run { key: [2; 32], limits, seed: 1, arguments: "{}".into() }),
-        ToWorker::Answer(EffectAnswer::Json("1".into())),
+        ToWorker::Answer(EffectAnswer::Json(JsonAnswer { text: "1".into(), moved: 9 })),
+        ToWorker::Answer(EffectAnswer::Refused(EffectError {
+            kind: "SECURITY".into(),
+            helper: "fetch".into(),
+            reason: "no".into(),
+            message: "No.".into(),
+            moved: 10,
+        })),
     ] {
         let bytes = frame.encode().unwrap();
         assert_eq!(ToWorker::decode(bytes[4], &bytes[HEADER..]).unwrap(), frame);
     }
+}
+
+/// One byte of a large body was a large body to fetch, and a copy of a file its bytes to write.
+#[test]
+fn what_the_gateway_moves_for_an_answer_counts() {
+    let fetched = FetchAnswer {
+        status: 200,
+        url: "u".into(),
+        redirected: false,
+        headers: vec![("ab".into(), "cd".into())],
+        full_length: 1_000,
+        body: vec![0],
+    };
+    assert_eq!(EffectAnswer::Fetched(fetched).payload(), 1_000 + 1 + 4);
+    let json = |moved| EffectAnswer::Json(JsonAnswer { text: "true".into(), moved }).payload();
+    assert_eq!((json(0), json(1_000)), (4, 1_000));
+    let refused = EffectError {
+        kind: "SECURITY".into(),
+        helper: "h".into(),
+        reason: "r".into(),
+        message: "m".into(),
+        moved: 1_000,
+    };
+    assert_eq!(EffectAnswer::Refused(refused).payload(), 1_003);
 }
 
 #[test]

@@ -16,19 +16,20 @@ use html5ever::{
 use self::sink::{Kind, Page};
 use super::{Answer, HelperError};
 
-/// The first line names the element that a fragment is read for, and is empty for a whole page; the rest is HTML.
-pub fn parse(text: &str) -> Result<Answer, HelperError> {
+/// The first line names the element that a fragment is read for, and is empty for a whole page; the rest is HTML. The page,
+/// with the list that is made of it, has `room` bytes.
+pub fn parse(text: &str, room: usize) -> Result<Answer, HelperError> {
     let (context, html) = text.split_once('\n').unwrap_or(("", text));
     if html.len() > MAX_INPUT {
         return Err(too_large("more than 10 MiB of HTML"));
     }
-    let page = read(context, html)?;
+    let page = read(context, html, room)?;
     let root = if context.is_empty() { Page::DOCUMENT } else { page.fragment_root() };
-    flatten(&page, root).map(Answer::Json)
+    flatten(&page, root, room).map(Answer::Json)
 }
 
 /// Fed in small pieces, so that a page that grows out of all proportion to its text is noticed while it does.
-fn read(context: &str, html: &str) -> Result<Page, HelperError> {
+fn read(context: &str, html: &str, room: usize) -> Result<Page, HelperError> {
     let mut parser = parser(context);
     let mut rest = html;
     let (mut seen, mut open_tag) = (0, OpenTag::default());
@@ -40,6 +41,9 @@ fn read(context: &str, html: &str) -> Result<Page, HelperError> {
         let page = &parser.tokenizer.sink.sink;
         if page.len() > MAX_NODES {
             return Err(too_large("more than 200000 parts"));
+        }
+        if page.bytes() > room {
+            return Err(too_large(NO_ROOM));
         }
         if page.is_deeper_than(MAX_DEPTH, seen) {
             let message = format!("the page nests more than {MAX_DEPTH} elements");
@@ -87,7 +91,7 @@ fn parser(context: &str) -> Parser<Page> {
     parse_fragment(Page::new(), options, name, Vec::new(), context_allows_scripting)
 }
 
-fn flatten(page: &Page, root: usize) -> Result<String, HelperError> {
+fn flatten(page: &Page, root: usize, room: usize) -> Result<String, HelperError> {
     let mut json = String::from("[");
     let mut pending: Vec<Step> = page.children(root).rev().map(Step::Enter).collect();
     while let Some(step) = pending.pop() {
@@ -102,6 +106,9 @@ fn flatten(page: &Page, root: usize) -> Result<String, HelperError> {
         }
         if json.len() > MAX_OUTPUT {
             return Err(too_large("more than 16 MiB once read"));
+        }
+        if json.len().saturating_add(page.bytes()) > room {
+            return Err(too_large(NO_ROOM));
         }
     }
     json.truncate(json.len() - usize::from(json.ends_with(',')));
@@ -149,6 +156,7 @@ fn too_large(what: &str) -> HelperError {
 }
 
 const HELPER: &str = "safety.parser.html";
+const NO_ROOM: &str = "more than is left of the call's memory";
 const MAX_INPUT: usize = 10 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
 const MAX_NODES: usize = 200_000;

@@ -1,4 +1,4 @@
-//! What does an XML text say? A tree of `{tag, attrs, text, children}`, read in one pass without recursion.
+//! What does an XML text say? A tree of `{tag, attrs, text, children}` in JSON, read in one pass without recursion.
 //!
 //! A tag keeps its prefix, and `xmlns` declarations are attributes like others. An element's text is that directly in it,
 //! trimmed. Comments and processing instructions are left out. A document type is refused: it is how entities are
@@ -7,12 +7,13 @@
 #[cfg(test)]
 mod tests;
 
+use std::{collections::HashSet, ops::Range};
+
 use quick_xml::{
     Reader, XmlVersion,
     escape::resolve_xml_entity,
     events::{BytesRef, BytesStart, Event},
 };
-use serde_json::{Map, Value};
 
 use super::{Answer, ErrorClass, HelperError, shortened};
 
@@ -42,27 +43,33 @@ pub fn parse(text: &str) -> Result<Answer, HelperError> {
             Event::Eof => break,
         }
     }
-    let json = tree.finish().map_err(|error| error.at(line_of(text, u64::MAX)))?.to_string();
-    if json.len() > MAX_OUTPUT {
-        return Err(too_large());
-    }
-    Ok(Answer::Json(json))
+    tree.finish().map(Answer::Json).map_err(|error| error.at(line_of(text, u64::MAX)))
 }
 
-/// The elements that are open, from the outermost to the innermost.
+/// What was read so far, nearly as long as the JSON that it becomes: a tree of maps would take twenty times as much.
 #[derive(Default)]
 struct Tree {
-    open: Vec<Element>,
-    root: Option<Value>,
-    elements: usize,
+    /// Tag and attributes of each element, in the order in which they open.
+    heads: String,
+    /// The text of each, in the order in which they close.
+    texts: String,
+    elements: Vec<Element>,
+    /// From the outermost to the innermost.
+    open: Vec<Open>,
     attributes: usize,
 }
 
+/// How deep an element is, and where its parts are; its head begins where that of the one before it ends.
 struct Element {
+    depth: usize,
+    head_end: usize,
+    text: Range<usize>,
+}
+
+struct Open {
+    number: usize,
     tag: String,
-    attributes: Map<String, Value>,
     text: String,
-    children: Vec<Value>,
 }
 
 /// What is wrong, before its line is known.
@@ -82,41 +89,59 @@ impl Problem {
 
 impl Tree {
     fn open(&mut self, start: &BytesStart<'_>) -> Result<(), Problem> {
-        if self.open.is_empty() && self.root.is_some() {
+        if self.open.is_empty() && !self.elements.is_empty() {
             return Err(malformed("there is a second element after the outermost one"));
         }
         if self.open.len() >= MAX_DEPTH {
             return Err(malformed(&format!("elements are nested more than {MAX_DEPTH} deep")));
         }
-        self.elements += 1;
-        if self.elements > MAX_ELEMENTS {
+        if self.elements.len() >= MAX_ELEMENTS {
             return Err(Problem::TooLarge);
         }
-        let name = start.name();
-        let attributes = attributes(start, MAX_ATTRIBUTES.saturating_sub(self.attributes))?;
-        self.attributes += attributes.len();
-        let element =
-            Element { tag: checked(name.as_ref())?, attributes, text: String::new(), children: Vec::new() };
-        self.open.push(element);
+        let tag = checked(start.name().into_inner())?.to_owned();
+        push_all(&mut self.heads, &["{\"tag\":", &quote(&tag), ",\"attrs\":{"]);
+        self.push_attributes(start)?;
+        self.heads.push_str("},\"text\":");
+        let (number, depth) = (self.elements.len(), self.open.len());
+        self.open.push(Open { number, tag, text: String::new() });
+        self.elements.push(Element { depth, head_end: self.heads.len(), text: 0..0 });
+        self.within_output()
+    }
+
+    /// The library's own search for attributes that stand twice compares each with all others.
+    fn push_attributes(&mut self, start: &BytesStart<'_>) -> Result<(), Problem> {
+        let mut names = HashSet::new();
+        let mut written = start.attributes();
+        for attribute in written.with_checks(false) {
+            let attribute = attribute.map_err(|error| malformed(&error.to_string()))?;
+            let name = checked(attribute.key.into_inner())?;
+            let value = attribute
+                .normalized_value(XmlVersion::default())
+                .map_err(|error| malformed(&error.to_string()))?;
+            if !names.insert(name) {
+                return Err(malformed(&format!("attribute `{name}` stands twice in one tag")));
+            }
+            self.attributes += 1;
+            if self.attributes > MAX_ATTRIBUTES {
+                return Err(Problem::TooLarge);
+            }
+            let separator = if names.len() > 1 { "," } else { "" };
+            push_all(&mut self.heads, &[separator, &quote(name), ":", &quote(&value)]);
+            self.within_output()?;
+        }
         Ok(())
     }
 
     fn close(&mut self) -> Result<(), Problem> {
-        let Some(element) = self.open.pop() else {
+        let Some(closed) = self.open.pop() else {
             return Err(malformed("an element is closed that was never opened"));
         };
-        // Moved, not written with `json!`, which would copy all that is inside once for every level around it.
-        let mut value = Map::new();
-        value.insert("tag".to_owned(), Value::String(element.tag));
-        value.insert("attrs".to_owned(), Value::Object(element.attributes));
-        value.insert("text".to_owned(), Value::String(element.text.trim().to_owned()));
-        value.insert("children".to_owned(), Value::Array(element.children));
-        let value = Value::Object(value);
-        match self.open.last_mut() {
-            Some(parent) => parent.children.push(value),
-            None => self.root = Some(value),
+        let start = self.texts.len();
+        self.texts.push_str(&quote(closed.text.trim()));
+        if let Some(element) = self.elements.get_mut(closed.number) {
+            element.text = start..self.texts.len();
         }
-        Ok(())
+        self.within_output()
     }
 
     fn text(&mut self, text: &str) -> Result<(), Problem> {
@@ -128,42 +153,67 @@ impl Tree {
         Ok(())
     }
 
-    fn finish(self) -> Result<Value, Problem> {
+    fn finish(&self) -> Result<String, Problem> {
         if let Some(element) = self.open.last() {
             return Err(malformed(&format!("element `{}` is never closed", element.tag.escape_debug())));
         }
-        self.root.ok_or_else(|| malformed("there is no element"))
+        if self.elements.is_empty() {
+            return Err(malformed("there is no element"));
+        }
+        Ok(self.json())
+    }
+
+    fn json(&self) -> String {
+        let mut json = String::with_capacity(self.json_length());
+        let (mut head_start, mut open) = (0, 0);
+        for element in &self.elements {
+            if open > element.depth {
+                close_children(&mut json, open - element.depth);
+                json.push(',');
+            }
+            json.push_str(self.heads.get(head_start..element.head_end).unwrap_or_default());
+            json.push_str(self.texts.get(element.text.clone()).unwrap_or_default());
+            json.push_str(",\"children\":[");
+            (head_start, open) = (element.head_end, element.depth + 1);
+        }
+        close_children(&mut json, open);
+        json
+    }
+
+    /// With a comma for each element, also for those that have none.
+    fn json_length(&self) -> usize {
+        self.heads.len() + self.texts.len() + self.elements.len() * ",\"children\":[]},".len()
+    }
+
+    /// Asked for every part, so that what is built stays as small as what is handed out.
+    fn within_output(&self) -> Result<(), Problem> {
+        if self.json_length() > MAX_OUTPUT { Err(Problem::TooLarge) } else { Ok(()) }
     }
 }
 
-/// At most `allowed` of them. The library's own search for attributes that stand twice compares each with all others.
-fn attributes(start: &BytesStart<'_>, allowed: usize) -> Result<Map<String, Value>, Problem> {
-    let mut attributes = Map::new();
-    let mut written = start.attributes();
-    for attribute in written.with_checks(false) {
-        let attribute = attribute.map_err(|error| malformed(&error.to_string()))?;
-        let name = checked(attribute.key.as_ref())?;
-        let value = attribute
-            .normalized_value(XmlVersion::default())
-            .map_err(|error| malformed(&error.to_string()))?;
-        if attributes.contains_key(&name) {
-            return Err(malformed(&format!("attribute `{name}` stands twice in one tag")));
-        }
-        if attributes.len() >= allowed {
-            return Err(Problem::TooLarge);
-        }
-        attributes.insert(name, Value::String(value.into_owned()));
+fn close_children(json: &mut String, levels: usize) {
+    for _ in 0..levels {
+        json.push_str("]}");
     }
-    Ok(attributes)
 }
 
-fn checked(name: &str) -> Result<String, Problem> {
+fn push_all(json: &mut String, parts: &[&str]) {
+    for part in parts {
+        json.push_str(part);
+    }
+}
+
+fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn checked(name: &str) -> Result<&str, Problem> {
     let may_start = |first: char| first.is_alphabetic() || matches!(first, '_' | ':');
     let may_follow = |next: char| {
         may_start(next) || next.is_numeric() || matches!(next, '-' | '.' | '\u{b7}') || !next.is_ascii()
     };
     if name.starts_with(may_start) && name.chars().all(may_follow) {
-        return Ok(name.to_owned());
+        return Ok(name);
     }
     let shown = shortened(name.escape_debug(), MOST_SHOWN);
     Err(malformed(&format!("`{shown}` is no name of a tag or an attribute")))
@@ -209,7 +259,7 @@ const HELPER: &str = "safety.parser.xml";
 /// Each level is two for the engine's JSON reader, whose stack is small.
 const MAX_DEPTH: usize = 200;
 const MAX_ELEMENTS: usize = 200_000;
-/// In the whole text. Each takes the tree a hundred bytes and more, whatever it says.
+/// In the whole text. Each takes the engine a hundred bytes and more, whatever it says.
 const MAX_ATTRIBUTES: usize = 400_000;
 const MAX_INPUT: usize = 16 << 20;
 const MAX_OUTPUT: usize = 16 << 20;

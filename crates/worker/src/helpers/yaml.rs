@@ -7,10 +7,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::{cell::Cell, fmt};
+use std::{cell::RefCell, collections::HashSet, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, options};
 
 use super::{Answer, HelperError, shortened};
@@ -19,16 +19,17 @@ pub fn parse(text: &str) -> Result<Answer, HelperError> {
     if text.len() > MAX_INPUT {
         return Err(too_large());
     }
-    let room = Cell::new(MAX_OUTPUT);
-    let tree =
+    let json = RefCell::new(String::new());
+    let read =
         serde_saphyr::with_deserializer_from_str_with_options(text, reader_options(), |deserializer| {
-            Plain { room: &room }.deserialize(deserializer)
+            Plain { json: &json }.deserialize(deserializer)
         });
-    if room.get() == 0 {
+    let json = json.into_inner();
+    if json.len() > MAX_OUTPUT {
         return Err(too_large());
     }
-    let json = tree.map_err(|error| failed(&error.to_string()))?.to_string();
-    if json.len() > MAX_OUTPUT { Err(too_large()) } else { Ok(Answer::Json(json)) }
+    read.map_err(|error| failed(&error.to_string()))?;
+    Ok(Answer::Json(json))
 }
 
 fn reader_options() -> Options {
@@ -52,99 +53,110 @@ fn reader_options() -> Options {
     }
 }
 
-/// Builds a value, and spends the room that is left for the answer: an alias can say a long text again and again.
+/// Writes a value down as it is read, as JSON: a tree of it would take many times as much. How long that becomes is asked
+/// for every part, for an alias can say a long text again and again.
 #[derive(Clone, Copy)]
-struct Plain<'room> {
-    room: &'room Cell<usize>,
+struct Plain<'json> {
+    json: &'json RefCell<String>,
 }
 
 impl Plain<'_> {
-    fn spend<E: Error>(self, bytes: usize) -> Result<(), E> {
-        self.room.set(self.room.get().saturating_sub(bytes.saturating_add(OVERHEAD)));
-        if self.room.get() == 0 { Err(E::custom("too large")) } else { Ok(()) }
+    fn push<E: Error>(self, text: &str) -> Result<(), E> {
+        let mut json = self.json.borrow_mut();
+        json.push_str(text);
+        if json.len() > MAX_OUTPUT { Err(E::custom("too large")) } else { Ok(()) }
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Plain<'_> {
-    type Value = Value;
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Plain<'_> {
-    type Value = Value;
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("plain data")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        self.spend(0).map(|()| Value::Null)
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.push("null")
     }
 
-    fn visit_none<E: Error>(self) -> Result<Value, E> {
+    fn visit_none<E: Error>(self) -> Result<(), E> {
         self.visit_unit()
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        self.spend(0).map(|()| Value::Bool(value))
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.push(if value { "true" } else { "false" })
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.spend(0).map(|()| Value::Number(value.into()))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.push(&value.to_string())
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.spend(0).map(|()| Value::Number(value.into()))
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.push(&value.to_string())
     }
 
     #[expect(clippy::cast_precision_loss, reason = "JavaScript has no wider number")]
-    fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
+    fn visit_i128<E: Error>(self, value: i128) -> Result<(), E> {
         self.visit_f64(value as f64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "JavaScript has no wider number")]
-    fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
+    fn visit_u128<E: Error>(self, value: u128) -> Result<(), E> {
         self.visit_f64(value as f64)
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.spend::<E>(0)?;
-        Ok(Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.spend(value.len()).map(|()| Value::String(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.spend::<A::Error>(0)?;
-        let mut array = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            array.push(item);
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        match Number::from_f64(value) {
+            Some(number) => self.push(&number.to_string()),
+            None => self.push(&quote(&value.to_string())),
         }
-        Ok(Value::Array(array))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        self.spend::<A::Error>(0)?;
-        let mut object = Map::new();
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.push(&quote(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.push::<A::Error>("[")?;
+        let mut length = self.json.borrow().len();
+        while items.next_element_seed(self)?.is_some() {
+            length = self.json.borrow().len();
+            self.push::<A::Error>(",")?;
+        }
+        // The last comma goes again.
+        self.json.borrow_mut().truncate(length);
+        self.push("]")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        self.push::<A::Error>("{")?;
+        let mut keys = HashSet::new();
         while let Some(key) = members.next_key::<String>()? {
-            self.spend::<A::Error>(key.len())?;
             // `1` and `"1"` are two keys to YAML and one here.
-            if object.contains_key(&key) {
+            if keys.contains(&key) {
                 return Err(A::Error::custom(format_args!("duplicate key `{}`", key.escape_debug())));
             }
-            let value = members.next_value_seed(self)?;
-            object.insert(key, value);
+            if !keys.is_empty() {
+                self.push::<A::Error>(",")?;
+            }
+            self.push::<A::Error>(&quote(&key))?;
+            self.push::<A::Error>(":")?;
+            members.next_value_seed(self)?;
+            keys.insert(key);
         }
-        Ok(Value::Object(object))
+        self.push("}")
     }
 }
 
@@ -152,6 +164,10 @@ impl<'de> Visitor<'de> for Plain<'_> {
 fn failed(message: &str) -> HelperError {
     let line = message.lines().next().unwrap_or("the text is not YAML");
     HelperError::runtime(HELPER, "parse-failed", shortened(line.chars(), MOST_SHOWN))
+}
+
+fn quote(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 fn too_large() -> HelperError {
@@ -165,7 +181,5 @@ fn too_large() -> HelperError {
 const HELPER: &str = "safety.parser.yaml";
 const MAX_INPUT: usize = 16 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
-/// What a value costs beyond its text.
-const OVERHEAD: usize = 8;
 const MAX_DEPTH: usize = 100;
 const MOST_SHOWN: usize = 300;

@@ -23,14 +23,20 @@ pub struct LinkLost;
 pub struct Call {
     limits: Option<RunLimits>,
     effects: Option<Box<dyn EffectPort>>,
-    /// The answer that the guest has been told of and will fetch.
-    pub pending: Vec<u8>,
+    /// How much of the guest's memory was copied to answer the question that is being answered.
+    question_bytes: usize,
+    /// The answer that the guest has been told of and will take.
+    pending: Vec<u8>,
     /// Bodies that were fetched, by their number.
-    pub bodies: Vec<Vec<u8>>,
+    bodies: Vec<Vec<u8>>,
+    body_bytes: usize,
     console: Vec<(u8, String)>,
     console_bytes: u32,
     console_dropped: u32,
+    /// How large the engine's memory is, and the most that it and what is kept beside it may come to, and came to.
+    linear_bytes: usize,
     memory_cap: usize,
+    memory_peak: usize,
     memory_refused: bool,
     usage: Usage,
     started: Instant,
@@ -53,12 +59,16 @@ impl Call {
         Self {
             limits: None,
             effects: None,
+            question_bytes: 0,
             pending: Vec::new(),
             bodies: Vec::new(),
+            body_bytes: 0,
             console: Vec::new(),
             console_bytes: 0,
             console_dropped: 0,
+            linear_bytes: 0,
             memory_cap: toolgate_engine::MAX_LINEAR_MEMORY,
+            memory_peak: 0,
             memory_refused: false,
             usage: Usage::default(),
             started: Instant::now(),
@@ -81,6 +91,57 @@ impl Call {
 
     pub fn was_refused_memory(&self) -> bool {
         self.memory_refused
+    }
+
+    /// What the engine may still grow by, or the host keep for it.
+    pub fn memory_left(&self) -> usize {
+        self.memory_cap.saturating_sub(self.memory_bytes())
+    }
+
+    /// A question is about to be copied; the copy lives until its answer is held.
+    pub fn hear(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.question_bytes = bytes;
+        self.within_memory()
+    }
+
+    /// Keeps an answer until the guest takes it.
+    pub fn hold(&mut self, answer: Vec<u8>) -> Result<(), Stop> {
+        self.question_bytes = 0;
+        self.pending = answer;
+        self.within_memory()
+    }
+
+    pub fn take_pending(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Keeps a body until the end of the call, and says by which number it is found.
+    pub fn keep_body(&mut self, body: Vec<u8>) -> Result<usize, Stop> {
+        self.body_bytes = self.body_bytes.saturating_add(body.len());
+        self.bodies.push(body);
+        self.within_memory().map(|()| self.bodies.len() - 1)
+    }
+
+    pub fn body(&self, number: usize) -> Option<&[u8]> {
+        self.bodies.get(number).map(Vec::as_slice)
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.body_bytes.saturating_add(self.pending.len()).saturating_add(self.question_bytes)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.linear_bytes.saturating_add(self.kept_bytes())
+    }
+
+    /// What the host keeps for a tool is the tool's memory too, or it would be a way around the limit.
+    fn within_memory(&mut self) -> Result<(), Stop> {
+        let bytes = self.memory_bytes();
+        if bytes > self.memory_cap {
+            return Err(Stop(Ending::Memory));
+        }
+        self.memory_peak = self.memory_peak.max(bytes);
+        Ok(())
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -126,7 +187,7 @@ impl Call {
         if matches!(&answer, EffectAnswer::Refused(error) if error.reason == OUT_OF_TIME) {
             return Err(Stop(Ending::Timeout));
         }
-        self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload() as u64);
+        self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload());
         if self.usage.host_bytes > limits.host_bytes {
             Err(Stop(Ending::HostBytes))
         } else {
@@ -134,7 +195,8 @@ impl Call {
         }
     }
 
-    pub fn finish(&mut self, ending: Ending, fuel: u64, memory_bytes: u64) -> Done {
+    pub fn finish(&mut self, ending: Ending, fuel: u64) -> Done {
+        let memory_bytes = self.memory_peak.saturating_sub(toolgate_engine::snapshot_bytes()) as u64;
         let elapsed_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         Done {
             ending,
@@ -152,7 +214,12 @@ impl ResourceLimiter for Call {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let granted = desired <= self.memory_cap;
+        let wanted = desired.saturating_add(self.kept_bytes());
+        let granted = wanted <= self.memory_cap;
+        if granted {
+            self.linear_bytes = desired;
+            self.memory_peak = self.memory_peak.max(wanted);
+        }
         self.memory_refused |= !granted;
         Ok(granted)
     }

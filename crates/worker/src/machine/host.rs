@@ -35,6 +35,7 @@ fn call(
     if let Some(helper) = helper(op) {
         caller.data_mut().asked(helper);
     }
+    caller.data_mut().hear((text_len as usize).saturating_add(bytes_len as usize))?;
     let text = text_of(read(&mut caller, text, text_len)?);
     let bytes = read(&mut caller, bytes, bytes_len)?;
     spend(&mut caller, helpers::charge(op, &text, &bytes))?;
@@ -57,11 +58,11 @@ fn call(
         Op::Fetch | Op::FetchedText | Op::FetchedBytes | Op::Files => {
             effects::ask(caller.data_mut(), op, &text, bytes)?
         }
-        _ => helpers::answer(op, &text, &bytes)
+        _ => helpers::answer(op, &text, &bytes, caller.data().memory_left())
             .unwrap_or_else(|| Err(HelperError::runtime("host", "unknown", "no such function"))),
     };
     let (kind, answer) = match answer {
-        Ok(Answer::Nothing) => return Ok(0),
+        Ok(Answer::Nothing) => (0, Vec::new()),
         Ok(Answer::Text(text)) => (1, text.into_bytes()),
         Ok(Answer::Json(text)) => (2, text.into_bytes()),
         Ok(Answer::Bytes(bytes)) => (3, bytes),
@@ -69,7 +70,7 @@ fn call(
     };
     let length = u32::try_from(answer.len())?;
     spend(&mut caller, u64::from(length).saturating_mul(2))?;
-    caller.data_mut().pending = answer;
+    caller.data_mut().hold(answer)?;
     Ok(u64::from(length) | kind << 32)
 }
 
@@ -98,7 +99,7 @@ const fn helper(op: Op) -> Option<Helper> {
 }
 
 fn take(mut caller: Caller<'_, Call>, into: u32) -> Result<()> {
-    let answer = std::mem::take(&mut caller.data_mut().pending);
+    let answer = caller.data_mut().take_pending();
     let memory = memory(&mut caller)?;
     memory.write(&mut caller, into as usize, &answer)?;
     Ok(())

@@ -35,7 +35,8 @@ pub fn classify(error: String) -> Ending {
 
 /// JSON from JavaScript may hold lone surrogates, which no text outside of JavaScript can: they become U+FFFD.
 pub fn scalar_text(json: String) -> String {
-    if !json.contains("\\ud") {
+    // A tool may write its own JSON, with digits in either case.
+    if !json.contains("\\ud") && !json.contains("\\uD") {
         return json;
     }
     let mut clean = String::with_capacity(json.len());
@@ -76,6 +77,8 @@ mod tests {
             (r#""\\ud800""#, r#""\\ud800""#),
             (r#""\ud83d\u0041""#, r#""\ufffd\u0041""#),
             (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\uD800""#, r#""\ufffd""#),
+            (r#""\uD83D\uDE00\uDc00""#, r#""\uD83D\uDE00\ufffd""#),
         ] {
             assert_eq!(scalar_text(json.to_owned()), clean);
             assert!(serde_json::from_str::<serde_json::Value>(clean).is_ok());

@@ -164,3 +164,26 @@ fn a_write_that_is_cut_off_leaves_the_old_content() {
     Staged::write(&target, None, b"new").unwrap().commit().unwrap();
     assert_eq!(files.read_text("a").unwrap(), "new");
 }
+
+/// A tool sends a few bytes, and the gateway moves the whole file.
+#[test]
+fn what_is_moved_is_told_once_also_where_nothing_comes_of_it() {
+    let ground = Ground::new();
+    let files = ground.files();
+    ground.put("ws/large.txt", "x".repeat(1_000));
+    ground.put("ws/binary", vec![0xff; 500]);
+    files.copy("large.txt", "copy.txt").unwrap();
+    assert_eq!((files.take_moved(), files.take_moved()), (1_000, 0));
+    files.append_text("copy.txt", "y").unwrap();
+    assert_eq!(files.take_moved(), 1_001);
+    files.edit_text("copy.txt", "y", &"z".repeat(11), Occurrences::Only).unwrap();
+    assert_eq!(files.take_moved(), 1_011);
+    files.read_text("large.txt").unwrap();
+    assert_eq!(files.take_moved(), 1_000);
+    files.move_("copy.txt", "moved.txt").unwrap();
+    assert_eq!(files.take_moved(), 0);
+    assert!(files.edit_text("large.txt", "nowhere", "", Occurrences::Only).is_err());
+    assert_eq!(files.take_moved(), 1_000);
+    assert!(files.read_text("binary").is_err());
+    assert_eq!(files.take_moved(), 500);
+}

@@ -145,3 +145,22 @@ fn a_header_or_body_with_a_secret_in_any_spelling_is_told_to_egress() {
     };
     assert_eq!(lent.request(form).body_holds, BodyHolds::Secrets);
 }
+
+/// A body that is cut off is handed to nobody, and was fetched all the same.
+#[test]
+fn what_arrives_counts_also_where_nothing_is_handed_on() {
+    let server = serve(|path| match path {
+        "/cut" => Some("HTTP/1.1 200 x\r\ncontent-length: 10\r\nconnection: close\r\n\r\nhello"),
+        "/whole" => Some("HTTP/1.1 200 x\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"),
+        _ => None,
+    });
+    let mut counting = effects(&[]);
+    for (path, arrived) in [("/cut", 5), ("/cut", 5), ("/none", 0)] {
+        let EffectAnswer::Refused(error) = fetch(&mut counting, format!("{server}{path}"), &[]) else {
+            panic!("it was answered")
+        };
+        assert_eq!(error.moved, arrived, "{path}: {}", error.reason);
+    }
+    let whole = fetch(&mut counting, format!("{server}/whole"), &[]);
+    assert!(matches!(&whole, EffectAnswer::Fetched(answer) if answer.full_length == 5), "{whole:?}");
+}

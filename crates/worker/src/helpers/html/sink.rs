@@ -16,6 +16,7 @@ use html5ever::{
 pub struct Page {
     nodes: RefCell<Vec<Node>>,
     questions: Cell<u64>,
+    bytes: Cell<usize>,
 }
 
 pub enum Kind {
@@ -32,6 +33,20 @@ struct Node {
     children: Vec<usize>,
 }
 
+impl Kind {
+    /// About what it takes beside the node itself.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Document => 0,
+            Self::Doctype(text) | Self::Comment(text) => text.len(),
+            Self::Text(text) => text.len(),
+            Self::Element(_, attributes) => {
+                attributes.iter().map(|(name, value)| name.len() + value.len() + ATTRIBUTE_BYTES).sum()
+            }
+        }
+    }
+}
+
 /// A node's number, and its name where it is an element.
 #[derive(Clone)]
 pub struct Handle {
@@ -44,11 +59,16 @@ impl Page {
 
     pub fn new() -> Self {
         let document = Node { kind: Kind::Document, parent: None, children: Vec::new() };
-        Self { nodes: RefCell::new(vec![document]), questions: Cell::new(0) }
+        Self { nodes: RefCell::new(vec![document]), questions: Cell::new(0), bytes: Cell::new(0) }
     }
 
     pub fn len(&self) -> usize {
         self.nodes.borrow().len()
+    }
+
+    /// About what the page takes in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes.get()
     }
 
     /// How often the parser has asked or told something; it does so for every token.
@@ -83,6 +103,7 @@ impl Page {
     }
 
     fn add(&self, kind: Kind) -> usize {
+        self.weigh(kind.bytes().saturating_add(NODE_BYTES));
         let mut nodes = self.nodes.borrow_mut();
         nodes.push(Node { kind, parent: None, children: Vec::new() });
         nodes.len() - 1
@@ -92,6 +113,10 @@ impl Page {
         self.ask();
         let name = if let Kind::Element(name, _) = &kind { Some(Rc::clone(name)) } else { None };
         Handle { node: self.add(kind), name }
+    }
+
+    fn weigh(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
     }
 
     fn ask(&self) {
@@ -123,6 +148,7 @@ impl Page {
             return false;
         };
         known.push_str(text);
+        self.weigh(text.len());
         true
     }
 
@@ -254,3 +280,6 @@ fn plain(attribute: Attribute) -> (String, StrTendril) {
 const NAMELESS: ExpandedName<'static> =
     ExpandedName { ns: &html5ever::ns!(), local: &html5ever::local_name!("") };
 const MOST_MERGED: usize = 1000;
+/// The node, its place among its siblings, and its name or the allocator's part of its text.
+const NODE_BYTES: usize = 160;
+const ATTRIBUTE_BYTES: usize = 64;

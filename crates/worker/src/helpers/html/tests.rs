@@ -5,7 +5,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, expect: &Value) {
-    match parse(text) {
+    match parse(text, usize::MAX) {
         Ok(Answer::Json(answer)) => assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect),
         other => panic!("{other:?}"),
     }
@@ -13,7 +13,7 @@ fn check(text: &str, expect: &Value) {
 
 #[track_caller]
 fn reason(html: &str) -> String {
-    parse(&format!("\n{html}")).unwrap_err().reason
+    parse(&format!("\n{html}"), usize::MAX).unwrap_err().reason
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn templates_foreign_names_and_noscript() {
 fn a_hundred_thousand_levels_are_refused_early() {
     assert_eq!(reason(&"<div>".repeat(100_000)), "too-deep");
     assert_eq!(reason(&"<ul><li>".repeat(50_000)), "too-deep");
-    assert!(parse(&format!("\n{}", "<div>".repeat(900))).is_ok());
+    assert!(parse(&format!("\n{}", "<div>".repeat(900)), usize::MAX).is_ok());
 }
 
 /// Formatting elements that were not closed are made anew in each paragraph.
@@ -94,7 +94,7 @@ fn long_values_comments_and_scripts_are_no_crowd() {
         "word ".repeat(30_000),
         "x + y; ".repeat(100_000)
     );
-    assert!(parse(&format!("\n{page}")).is_ok());
+    assert!(parse(&format!("\n{page}"), usize::MAX).is_ok());
 }
 
 #[test]
@@ -103,13 +103,28 @@ fn large_pages() {
     assert_eq!(reason(&"x".repeat(MAX_INPUT + 1)), "result-too-large");
 }
 
+/// Few bytes of text, many in memory: the tree is weighed while it grows, and so is the list that is made of it.
+#[test]
+fn a_page_that_outgrows_the_room_is_refused() {
+    let attributes = "<br a b c d e f g h i j>".repeat(50_000);
+    for page in ["<br>".repeat(100_000), attributes, "<p>text".repeat(50_000)] {
+        let page = format!("\n{page}");
+        let error = parse(&page, 8 << 20).unwrap_err();
+        assert!(error.reason == "result-too-large" && error.message.contains("memory"), "{error:?}");
+        assert!(parse(&page, 128 << 20).is_ok());
+    }
+    let (text, whole) = (format!("\n{}", "x".repeat(1 << 20)), 2 << 20);
+    assert!(parse(&text, whole - (1 << 10)).unwrap_err().message.contains("memory"));
+    assert!(parse(&text, whole + (1 << 16)).is_ok());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Whatever the tags and their order, the list is JSON and as many elements are closed as opened.
     #[test]
     fn any_soup_is_a_balanced_list(pieces in prop::collection::vec(prop::sample::select(SOUP), 0..60), context in prop::sample::select(CONTEXTS)) {
-        let Ok(Answer::Json(answer)) = parse(&format!("{context}\n{}", pieces.concat())) else { panic!("refused") };
+        let Ok(Answer::Json(answer)) = parse(&format!("{context}\n{}", pieces.concat()), usize::MAX) else { panic!("refused") };
         let list: Vec<Value> = serde_json::from_str(&answer).unwrap();
         let (mut open, mut at) = (0, 0);
         while let Some(item) = list.get(at) {

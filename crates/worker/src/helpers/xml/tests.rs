@@ -96,6 +96,38 @@ fn deep_and_wide_trees_end_in_an_error() {
     assert_eq!(reason(&format!("<r>{}</r>", "<a/>".repeat(MAX_ELEMENTS))), "result-too-large");
 }
 
+/// Parts that are told in another order than they are read in.
+#[test]
+fn texts_find_back_to_their_elements() {
+    let leaf = |tag: &str, text: &str| json!({"tag": tag, "attrs": {}, "text": text, "children": []});
+    let expect = json!({
+        "tag": "r", "attrs": {}, "text": "1\"6",
+        "children": [
+            {"tag": "a", "attrs": {"k": "\\"}, "text": "25", "children": [leaf("b", "3"), leaf("c", "4")]},
+            leaf("d", ""),
+            {"tag": "e", "attrs": {}, "text": "", "children": [{"tag": "f", "attrs": {}, "text": "", "children": [leaf("g", "7")]}]},
+        ],
+    });
+    check("<r>1<a k='\\'>2<b>3</b><c>4</c>5</a><d/>\"6<e><f><g>7</g></f></e></r>", &expect);
+}
+
+/// What is built on the way is no larger than what is handed out, whose length is known in advance but for commas.
+#[test]
+fn nothing_is_built_beyond_the_answer() {
+    let mut tree = Tree::default();
+    for name in ["r", "a", "b"] {
+        tree.open(&BytesStart::new(name)).unwrap_or_else(|_| panic!("{name}"));
+        tree.text("text").unwrap_or_else(|_| panic!("{name}"));
+    }
+    for _ in 0..3 {
+        tree.close().unwrap_or_else(|_| panic!("closed too often"));
+    }
+    assert_eq!(tree.json_length(), tree.json().len() + 3);
+    let wide = format!("<r>{}</r>", format!("<a>{}</a>", "x".repeat(1_000)).repeat(16_600));
+    assert!(wide.len() <= MAX_INPUT);
+    assert_eq!(reason(&wide), "result-too-large");
+}
+
 /// Compared with each other, these would be ten thousand million comparisons.
 #[test]
 fn a_tag_with_very_many_attributes() {

@@ -89,6 +89,17 @@ fn a_long_text_said_often() {
 }
 
 #[test]
+fn data_in_data() {
+    check("[]", &json!([]));
+    check("{}", &json!({}));
+    check(
+        "[[], [{}, [1, 2]], {a: [], b: {c: [x]}}]",
+        &json!([[], [{}, [1, 2]], {"a": [], "b": {"c": ["x"]}}]),
+    );
+    check("\"a\\\"b\": \"c\\n\\u0001\"", &json!({"a\"b": "c\n\u{1}"}));
+}
+
+#[test]
 fn deep_nesting() {
     assert_eq!(reason(&"[".repeat(100_000)), "parse-failed");
     assert_eq!(reason(&"- ".repeat(100_000)), "parse-failed");

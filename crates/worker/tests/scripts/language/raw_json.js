@@ -1,0 +1,2 @@
+// expect: "\ufffd"
+return JSON.rawJSON('"\\uD800"');
