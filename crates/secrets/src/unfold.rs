@@ -264,7 +264,7 @@ fn token_start(hay: &[u8], at: usize, floor: usize) -> usize {
 
 /// How many bytes there are before white space. Whole blocks without any are passed over at once.
 fn until_space(bytes: &[u8]) -> usize {
-    let is_dense = |block: &&[u8]| !block.iter().fold(false, |any, byte| any | (*byte <= b' '));
+    let is_dense = |block: &&[u8]| block.iter().copied().fold(u8::MAX, u8::min) > b' ';
     let dense = bytes.chunks_exact(BLOCK).take_while(is_dense).count() * BLOCK;
     let rest = bytes.get(dense..).unwrap_or_default();
     dense + rest.iter().take_while(|byte| !byte.is_ascii_whitespace()).count()

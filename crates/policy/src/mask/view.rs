@@ -15,10 +15,12 @@ struct Jump {
     source: usize,
 }
 
+type Reader = fn(&[u8]) -> Option<View>;
+
 /// Shows every view of a text: percent signs undone, backslashes undone, and either after either, for what was escaped
 /// twice. With each comes the way back from a range of it to the range of the text that it was read from.
 pub(super) fn for_each_view(text: &[u8], mut look: impl FnMut(&[u8], &dyn Fn(Range<usize>) -> Range<usize>)) {
-    const READERS: [fn(&[u8]) -> Option<View>; 2] = [percent_decoded, unescaped];
+    const READERS: [Reader; 2] = [percent_decoded, unescaped];
     for outer in READERS.iter().filter_map(|read| read(text)) {
         look(&outer.bytes, &|found| outer.source(found));
         for inner in READERS.iter().filter_map(|read| read(&outer.bytes)) {
