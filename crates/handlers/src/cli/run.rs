@@ -98,9 +98,10 @@ impl Runnable for Prepared {
                     watch.command_begins();
                     let ended = self.launcher.launch(order).await;
                     let made = watch.end().await;
-                    let (tool, mask) = (Arc::clone(&self.tool), statics.mask);
+                    let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
+                    let mask = statics.mask;
                     // What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere.
-                    let told = move || report::make(ended, made, &tool, &unseen, &mask);
+                    let told = move || report::make(ended, made, &tool, &unseen, &mask, &detector);
                     tokio::task::spawn_blocking(told).await.unwrap_or_else(|_| report::lost())
                 }
                 Err(problem) => report::without_a_run(problem, &statics.mask),

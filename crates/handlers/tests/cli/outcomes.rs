@@ -55,6 +55,37 @@ fn a_long_complaint_is_cut() {
     assert!(report.console[0].1.chars().count() <= 501);
 }
 
+/// Neither joined nor cut is a key of several lines known for one.
+#[test]
+fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
+    let key = [
+        "rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS",
+        "VkRmAd7RCs13sQWs+RsjVKs0mE+SxlbEJ33N6xGQSflIeDQww2aYVjCNHH9J9lC3",
+        "uNYqPLOupHzCEUXp7dnsNWG2/5gxpLGIftSSj/DaURZc7MvAwsHe9BGDVSH0f/2q",
+        "oIX7uxB5JwPdXYQttd1UYtFyv2h1WYUluv6e+l/hHMBYcv32Z9mFMYGKBFMYa0Az",
+        "zD4USxSwZoc8PDVwOJjRkh0XONuzMgeCS1vAvF1isi3wShiXsTwEGcxz+etw9aAL",
+    ];
+    let pem = format!(
+        "cannot read\n-----BEGIN {0} KEY-----\n{1}\n-----END {0} KEY-----\n",
+        "PRIVATE",
+        key.join("\n")
+    );
+    let token = ["ghr_bKf7Oc2yxD0a1", "oAZsL88hdai0YK6yK0aVdYp"];
+    let broken = format!("not known: {}\n", token.join("\n"));
+    for (complaint, pieces) in [(pem, key.as_slice()), (broken, token.as_slice())] {
+        let world = World::new();
+        let failed = ended(Ending::Exited(1), "", &complaint);
+        let (tool, _) = world.recorded(&manifest("echo", "'{text}'"), failed);
+        let report = call(&tool, &json!({ "text": "x" })).unwrap();
+        let message = report.outcome.unwrap_err().message;
+        assert!(message.contains("[REDACTED:"), "{message}");
+        for piece in pieces {
+            assert!(!message.contains(piece), "{message}");
+            assert!(report.console.iter().all(|(_, line)| !line.contains(piece)), "{:?}", report.console);
+        }
+    }
+}
+
 #[test]
 fn finding_nothing_is_an_answer() {
     check("grep", ended(Ending::Exited(1), "", ""), Ok(""));
