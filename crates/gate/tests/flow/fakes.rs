@@ -52,7 +52,9 @@ struct Leaving<'f> {
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        self.left.leave(self.effects.lock().unwrap().0.clone());
+        let (effects, refused) = self.effects.lock().unwrap().clone();
+        self.left.leave(effects);
+        self.left.leave_refused(refused);
     }
 }
 

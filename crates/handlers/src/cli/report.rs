@@ -246,7 +246,7 @@ fn with_words(mut said: String, words: &str, ended: &Ended, unseen: &Unseen) -> 
 }
 
 /// A name can carry something out, and the journal is not to repeat it.
-fn masked(mut effect: EffectEntry, mask: &Mask) -> EffectEntry {
+pub fn masked(mut effect: EffectEntry, mask: &Mask) -> EffectEntry {
     effect.target = mask.text(&effect.target);
     effect
 }

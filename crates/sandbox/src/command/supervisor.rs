@@ -209,6 +209,9 @@ impl Course {
                 if !may_ask {
                     self.listener = None;
                 }
+                for refused in self.notices.news() {
+                    say(control, &Word::Refused(refused), &[]);
+                }
             }
             if self.ended.is_some() {
                 return Ok(());
