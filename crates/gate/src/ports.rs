@@ -95,17 +95,23 @@ pub struct Survey {
     pub left: Arc<LeftEffects>,
 }
 
-/// What a run had the gateway do before its caller went away. A run that comes to its end reports instead.
+/// What a run had the gateway do before its caller went away, and what was refused to it. A run that comes to its end
+/// reports instead.
 #[derive(Debug, Default)]
-pub struct LeftEffects(Mutex<Vec<EffectEntry>>);
+pub struct LeftEffects(Mutex<(Vec<EffectEntry>, Vec<String>)>);
 
 impl LeftEffects {
     /// Said by a run as it is dropped, masked as its report would be.
     pub fn leave(&self, effects: Vec<EffectEntry>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(effects);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend(effects);
     }
 
-    pub(crate) fn take(&self) -> Vec<EffectEntry> {
+    /// The same of what the walls kept it from.
+    pub fn leave_refused(&self, refused: Vec<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.extend(refused);
+    }
+
+    pub(crate) fn take(&self) -> (Vec<EffectEntry>, Vec<String>) {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

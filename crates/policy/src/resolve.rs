@@ -53,6 +53,7 @@ pub fn resolve(
     let classification = classification(spec, &files);
     let data = data(&layers, &network);
     refuse_open_secrets(spec, &data, &mut findings);
+    refuse_unwatched_sink(spec, &data, &network, &mut findings);
     let labels = labels(spec, &layers, &network, &files, &data);
     let destructive = Setting {
         value: classification.value == Classification::Destructive,
@@ -158,14 +159,26 @@ fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification
 }
 
 fn data(layers: &Layers<'_>, network: &NetworkPolicy) -> DataPolicy {
-    let leaks = Setting::new(network.mode.value != NetworkMode::Blocked, network.mode.origin.clone());
+    let reach = reach(network);
+    let said = layers.setting(|patch| patch.data.can_leak_data, reach.clone());
+    // Shipped settings speak of the network that they give, not of one that the document adds.
+    let is_outdated = !said.value && reach.value && matches!(said.origin, Origin::Defaults(_));
     DataPolicy {
         sensitivity: layers
             .setting(|patch| patch.data.sensitivity, Setting::new(Sensitivity::Medium, Origin::Builtin)),
         can_read_secrets: layers.flag(|patch| patch.data.can_read_secrets, Fallback::OFF),
-        can_leak_data: layers.setting(|patch| patch.data.can_leak_data, leaks),
+        can_leak_data: if is_outdated { reach } else { said },
         sanitize_output: layers.flag(|patch| patch.data.sanitize_output, Fallback::ON),
     }
+}
+
+/// Can a call send something away, at once or when a person says so?
+fn reach(network: &NetworkPolicy) -> Setting<bool> {
+    let is_on_approval = network.mode.value == NetworkMode::Blocked && network.proxy_on_approval.value;
+    if is_on_approval {
+        return network.proxy_on_approval.clone();
+    }
+    Setting::new(network.mode.value != NetworkMode::Blocked, network.mode.origin.clone())
 }
 
 fn execution(spec: &ToolSpec, ground: &Ground, layers: &Layers<'_>) -> ExecutionPolicy {
@@ -239,6 +252,23 @@ fn refuse_open_secrets(spec: &ToolSpec, data: &DataPolicy, findings: &mut Vec<Fi
             block(spec, "capability").key("data").key("sanitizeOutput"),
             "the tool can read secrets and its output is not redacted",
             "leave `sanitizeOutput` on, or say `canReadSecrets: false`",
+        ));
+    }
+}
+
+/// What a tool with a network is given is looked through for secrets. Only the operator may want otherwise.
+fn refuse_unwatched_sink(
+    spec: &ToolSpec,
+    data: &DataPolicy,
+    network: &NetworkPolicy,
+    findings: &mut Vec<Finding>,
+) {
+    let leaks = &data.can_leak_data;
+    if !leaks.value && leaks.origin == Origin::Tool && reach(network).value {
+        findings.push(reject(
+            block(spec, "capability").key("data").key("canLeakData"),
+            "the tool can reach hosts, and secrets in its arguments would not be looked for",
+            "leave `canLeakData` out, or the network; only the operator's overrides turn this off",
         ));
     }
 }

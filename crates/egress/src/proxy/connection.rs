@@ -37,9 +37,9 @@ pub async fn accept(way: &Arc<Way>, listener: &TcpListener, connections: &mut Jo
 }
 
 async fn serve(way: Arc<Way>, stream: TcpStream, number: u32) {
-    let mut entry = way.ledger.open(ExchangeKind::Http);
+    let entry = way.ledger.open(ExchangeKind::Http);
     let mut client = Client::new(stream);
-    let talk = timeout(way.limits.lifetime, talk(&way, &mut client, &mut entry, number)).await;
+    let talk = timeout(way.limits.lifetime, talk(&way, &mut client, &entry, number)).await;
     let late = |_| EgressError::new(Reason::RequestTimeout, "the connection lived too long; transfer less");
     match talk.map_err(late).flatten() {
         Ok(()) => {
@@ -53,19 +53,20 @@ async fn serve(way: Arc<Way>, stream: TcpStream, number: u32) {
     }
 }
 
-async fn talk(way: &Way, client: &mut Client, entry: &mut Entry, number: u32) -> Result<(), EgressError> {
+async fn talk(way: &Way, client: &mut Client, entry: &Entry, number: u32) -> Result<(), EgressError> {
     if number > way.limits.connections {
         let most = way.limits.connections;
         let message = format!("this run opened more than {most} connections; use fewer");
         return Err(EgressError::new(Reason::TooManyConnections, message));
     }
     let Some(head) = client.head(way, entry).await? else { return Ok(()) };
-    entry.method = shown(&head.method);
     // Until it is understood. Queries and users carry keys.
     let before_query = head.target.split(['?', '#']).next().unwrap_or_default();
-    entry.host = shown(before_query.rsplit('@').next().unwrap_or_default());
-    if head.method == "CONNECT" {
-        entry.kind = ExchangeKind::Connect;
+    let host = shown(before_query.rsplit('@').next().unwrap_or_default());
+    let is_tunnel = head.method == "CONNECT";
+    let kind = if is_tunnel { ExchangeKind::Connect } else { ExchangeKind::Http };
+    entry.asks(kind, shown(&head.method), host);
+    if is_tunnel {
         tunnel::serve(way, client, &head, entry).await
     } else {
         relay::serve(way, client, &head, entry).await

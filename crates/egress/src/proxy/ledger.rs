@@ -1,9 +1,8 @@
 //! What passed? A bounded list with one entry for every exchange, however it ended.
 
 use std::{
-    mem,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -78,42 +77,99 @@ impl Outcome {
 }
 
 pub struct Ledger {
-    report: Mutex<ProxyReport>,
+    book: Mutex<Book>,
     most: usize,
+}
+
+#[derive(Default)]
+struct Book {
+    ended: ProxyReport,
+    /// Those that go on.
+    open: Vec<Arc<Going>>,
+}
+
+/// What is known of an exchange while it goes on.
+struct Going {
+    told: Mutex<Told>,
+    up: AtomicU64,
+    down: AtomicU64,
+    started: Instant,
+}
+
+#[derive(Clone)]
+struct Told {
+    kind: ExchangeKind,
+    method: String,
+    host: String,
+    port: Option<u16>,
 }
 
 impl Ledger {
     pub fn new(most: usize) -> Self {
-        Self { report: Mutex::default(), most }
+        Self { book: Mutex::default(), most }
     }
 
     pub fn open(self: &Arc<Self>, kind: ExchangeKind) -> Entry {
-        Entry {
-            ledger: Arc::clone(self),
-            kind,
-            method: String::new(),
-            host: String::new(),
-            port: None,
-            outcome: Outcome::Stopped,
+        let going = Arc::new(Going {
+            told: Mutex::new(Told { kind, method: String::new(), host: String::new(), port: None }),
             up: AtomicU64::new(0),
             down: AtomicU64::new(0),
             started: Instant::now(),
+        });
+        self.book().open.push(Arc::clone(&going));
+        Entry { ledger: Arc::clone(self), going, outcome: Outcome::Stopped }
+    }
+
+    /// What ended, and what goes on as if it were stopped now.
+    pub fn so_far(&self) -> ProxyReport {
+        let book = self.book();
+        let mut report = book.ended.clone();
+        for going in &book.open {
+            report.add(going.exchange(Outcome::Stopped), self.most);
+        }
+        report
+    }
+
+    fn close(&self, going: &Arc<Going>, outcome: Outcome) {
+        let mut book = self.book();
+        book.open.retain(|open| !Arc::ptr_eq(open, going));
+        book.ended.add(going.exchange(outcome), self.most);
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProxyReport {
+    /// Each side has its own room: a thousand refusals do not hide what passed.
+    fn add(&mut self, exchange: Exchange, most: usize) {
+        let is_refusal = exchange.outcome.is_refusal();
+        let alike = self.exchanges.iter().filter(|told| told.outcome.is_refusal() == is_refusal);
+        if alike.count() < most {
+            self.exchanges.push(exchange);
+        } else {
+            self.dropped = self.dropped.saturating_add(1);
         }
     }
+}
 
-    pub fn take(&self) -> ProxyReport {
-        mem::take(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
+impl Going {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self, exchange: Exchange) {
-        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        // Each side has its own room: a thousand refusals do not hide what passed.
-        let is_refusal = exchange.outcome.is_refusal();
-        let alike = report.exchanges.iter().filter(|told| told.outcome.is_refusal() == is_refusal);
-        if alike.count() < self.most {
-            report.exchanges.push(exchange);
-        } else {
-            report.dropped = report.dropped.saturating_add(1);
+    fn exchange(&self, outcome: Outcome) -> Exchange {
+        let Told { kind, method, host, port } = self.told().clone();
+        Exchange {
+            kind,
+            method,
+            host,
+            port,
+            outcome,
+            bytes_up: self.up.load(Ordering::Relaxed),
+            bytes_down: self.down.load(Ordering::Relaxed),
+            elapsed: self.started.elapsed(),
         }
     }
 }
@@ -121,41 +177,37 @@ impl Ledger {
 /// An exchange that goes on. Whatever ends it, a cancelled task too, it enters the ledger.
 pub struct Entry {
     ledger: Arc<Ledger>,
-    pub kind: ExchangeKind,
-    pub method: String,
-    pub host: String,
-    pub port: Option<u16>,
+    going: Arc<Going>,
     outcome: Outcome,
-    up: AtomicU64,
-    down: AtomicU64,
-    started: Instant,
 }
 
 impl Entry {
+    /// What was said, before anybody understood where it leads.
+    pub fn asks(&self, kind: ExchangeKind, method: String, host: String) {
+        let mut told = self.going.told();
+        (told.kind, told.method, told.host) = (kind, method, host);
+    }
+
+    pub fn leads_to(&self, host: String, port: u16) {
+        let mut told = self.going.told();
+        (told.host, told.port) = (host, Some(port));
+    }
+
     pub fn close(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
 
     pub fn add_up(&self, bytes: u64) {
-        self.up.fetch_add(bytes, Ordering::Relaxed);
+        self.going.up.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub fn add_down(&self, bytes: u64) {
-        self.down.fetch_add(bytes, Ordering::Relaxed);
+        self.going.down.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.ledger.close(Exchange {
-            kind: self.kind,
-            method: mem::take(&mut self.method),
-            host: mem::take(&mut self.host),
-            port: self.port,
-            outcome: self.outcome,
-            bytes_up: self.up.load(Ordering::Relaxed),
-            bytes_down: self.down.load(Ordering::Relaxed),
-            elapsed: self.started.elapsed(),
-        });
+        self.ledger.close(&self.going, self.outcome);
     }
 }

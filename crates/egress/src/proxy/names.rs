@@ -46,9 +46,8 @@ pub async fn answer(way: &Arc<Way>, socket: UdpSocket, questions: &mut JoinSet<(
 }
 
 async fn respond(way: Arc<Way>, socket: Arc<UdpSocket>, from: SocketAddr, question: Question, number: u32) {
-    let mut entry = way.ledger.open(ExchangeKind::Dns);
-    entry.method = question.kind.to_string();
-    entry.host = shown(&question.name);
+    let entry = way.ledger.open(ExchangeKind::Dns);
+    entry.asks(ExchangeKind::Dns, question.kind.to_string(), shown(&question.name));
     let reply = match addresses(&way, &question, number).await {
         Ok(addresses) => {
             entry.close(Outcome::Ok);

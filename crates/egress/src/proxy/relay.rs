@@ -32,15 +32,9 @@ use crate::{
     target::Target,
 };
 
-pub async fn serve(
-    way: &Way,
-    client: &mut Client,
-    head: &Head,
-    entry: &mut Entry,
-) -> Result<(), EgressError> {
+pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -> Result<(), EgressError> {
     let target = absolute_target(way, head)?;
-    entry.host = target.host().to_string();
-    entry.port = Some(target.port());
+    entry.leads_to(target.host().to_string(), target.port());
     let framing = head.framing()?;
     let mut message = message(way, head, &target)?;
     // Asked again below, with the addresses; here so that nobody sends a body in vain.

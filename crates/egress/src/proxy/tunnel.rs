@@ -26,15 +26,9 @@ use crate::{
     target::{Target, TargetHost},
 };
 
-pub async fn serve(
-    way: &Way,
-    client: &mut Client,
-    head: &Head,
-    entry: &mut Entry,
-) -> Result<(), EgressError> {
+pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -> Result<(), EgressError> {
     let target = authority_target(head)?;
-    entry.host = target.host().to_string();
-    entry.port = Some(target.port());
+    entry.leads_to(target.host().to_string(), target.port());
     if !matches!(head.framing()?, Framing::Absent | Framing::Length(0)) {
         return Err(invalid("CONNECT has no body"));
     }

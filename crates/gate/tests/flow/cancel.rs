@@ -42,6 +42,7 @@ async fn what_a_dropped_call_had_done_is_in_its_record() {
             elapsed: Duration::ZERO,
         };
         world.fake.effects.lock().unwrap().0.push(sent);
+        world.fake.effects.lock().unwrap().1.push("reading `/etc/shadow`".to_owned());
         let begun = async {
             while world.fake.runs() == 0 {
                 tokio::task::yield_now().await;
@@ -61,6 +62,7 @@ async fn what_a_dropped_call_had_done_is_in_its_record() {
         let run = &world.journal.last()["run"];
         assert_eq!(run["effects"][0]["target"], "https://example.com/in", "{is_stopped} {run}");
         assert_eq!(run["effectCount"], 1);
+        assert_eq!(run["refused"][0], "reading `/etc/shadow`");
     }
 }
 

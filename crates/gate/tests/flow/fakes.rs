@@ -54,7 +54,9 @@ struct Leaving<'f> {
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        self.left.leave(self.effects.lock().unwrap().0.clone());
+        let (effects, refused) = self.effects.lock().unwrap().clone();
+        self.left.leave(effects);
+        self.left.leave_refused(refused);
     }
 }
 
@@ -80,13 +82,17 @@ impl FakeTool {
         self.runs.load(Ordering::SeqCst)
     }
 
-    fn free_worker(&self) -> Result<OwnedSemaphorePermit, RunFailure> {
-        Arc::clone(&self.workers).try_acquire_owned().map_err(|_| RunFailure {
-            reason: Reason::Busy,
-            message: "every worker is busy".to_owned(),
-            stack: Vec::new(),
-            helper: None,
-        })
+    fn free_worker(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.workers).try_acquire_owned().ok()
+    }
+}
+
+fn busy() -> RunFailure {
+    RunFailure {
+        reason: Reason::Busy,
+        message: "every worker is busy".to_owned(),
+        stack: Vec::new(),
+        helper: None,
     }
 }
 
@@ -102,16 +108,16 @@ impl Runnable for FakeTool {
         &'r self,
         _: &'r str,
     ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
-        Box::pin(std::future::ready(self.free_worker().map(Room::new)))
+        Box::pin(std::future::ready(self.free_worker().map(Room::new).ok_or_else(busy)))
     }
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             let worker = request.room.and_then(Room::take::<OwnedSemaphorePermit>);
-            let worker = worker.map_or_else(|| self.free_worker(), Ok);
+            let worker = worker.or_else(|| self.free_worker());
             let outcome = match &self.does {
-                _ if worker.is_err() => Err(worker.as_ref().unwrap_err().clone()),
+                _ if worker.is_none() => Err(busy()),
                 Does::Returns(value) => Ok(Some(value.clone())),
                 Does::EchoesArguments => Ok(Some(Value::Object(request.arguments.clone()))),
                 Does::Fails(reason, message) => Err(RunFailure {

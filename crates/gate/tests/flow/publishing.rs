@@ -115,7 +115,7 @@ async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
     publish(&world, &document).unwrap();
     assert!(pass(&world, &document).await);
     assert_eq!(state(&world, &document), State::Active, "a test run alone takes nothing back");
-    assert!(taken_back_during(&world, &document, pass(&world, &document)).await);
+    assert!(Box::pin(taken_back_during(&world, &document, pass(&world, &document))).await);
     assert_eq!(state(&world, &document), State::Draft);
 }
 
@@ -132,7 +132,7 @@ async fn a_tool_that_publishes_itself_by_passing_does_not_once_it_was_taken_back
     assert!(pass_and_publish(&world, &first).await);
     assert!(pass_and_publish(&world, &edited).await);
     assert_eq!(state(&world, &edited), State::Active);
-    assert!(taken_back_during(&world, &first, pass_and_publish(&world, &first)).await);
+    assert!(Box::pin(taken_back_during(&world, &first, pass_and_publish(&world, &first))).await);
     assert_eq!(state(&world, &first), State::Draft);
     assert!(pass_and_publish(&world, &edited).await);
     assert_eq!(state(&world, &edited), State::Draft, "and no later pass brings it back");
@@ -142,7 +142,7 @@ async fn a_tool_that_publishes_itself_by_passing_does_not_once_it_was_taken_back
 async fn a_tool_that_is_taken_back_during_its_first_test_run_stays_so() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
-    assert!(taken_back_during(&world, &document, pass_and_publish(&world, &document)).await);
+    assert!(Box::pin(taken_back_during(&world, &document, pass_and_publish(&world, &document))).await);
     assert_eq!(state(&world, &document), State::Draft);
     assert!(pass_and_publish(&world, &document).await);
     assert_eq!(state(&world, &document), State::Draft);

@@ -183,10 +183,9 @@ pub(super) fn text_of(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Bool(is_true) => Some(is_true.to_string()),
         Value::Number(number) => Some(match number.as_f64() {
-            // `5.0` is an integer to a schema and no number to most programs.
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
-                format!("{float:.0}")
-            }
+            // `5.0` is an integer to a schema and no number to most programs. Nor is `1e300`, which glued to a letter is the
+            // option `-e` besides: written out, a number has no letter in it.
+            Some(float) if number.is_f64() => float.to_string(),
             _ => number.to_string(),
         }),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
@@ -222,6 +221,3 @@ pub(super) fn would_be_an_option(name: &str) -> Refusal {
 pub(super) fn refused(message: String, remedy: &str) -> Refusal {
     Refusal { reason: Reason::ArgumentRefused, message, remedy: remedy.to_owned() }
 }
-
-/// Below it every whole number has its own `f64`.
-const EXACT: f64 = 9_007_199_254_740_992.0;

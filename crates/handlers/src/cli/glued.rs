@@ -58,7 +58,7 @@ fn is_short_group(literal: &str) -> bool {
     !letters.is_empty() && letters.chars().all(|letter| letter.is_ascii_alphanumeric())
 }
 
-/// Are there no values but the author's own, or none with a letter in them?
+/// Are there no values but the author's own, or none with a letter in them? A number is written without an exponent.
 fn is_bounded(schema: &Value) -> bool {
     let is_plain =
         matches!(schema.get("type").and_then(Value::as_str), Some("integer" | "number" | "boolean"));

@@ -65,6 +65,8 @@ enum Operands {
     Anything,
     /// A URL, whose scheme decides whether a host is asked or a file is read. `{a,b}` and `[a-b]` in it stand for several.
     Urls,
+    /// A file, unless it is a name with `=` and a value: that sets a variable of the program.
+    FilesOrSettings,
 }
 
 /// How many lines may a value have?
@@ -174,21 +176,18 @@ impl Known {
         Some((letters.get(at..=at)?, letters.get(at + 1..)?))
     }
 
-    /// Why an operand that begins with a caller's value would lead somewhere else than to a web server.
-    pub fn refuses_operand(&self, operand: &str) -> Option<String> {
-        if self.operands == Operands::Anything {
-            return None;
-        }
-        let start = operand.split('/').next().unwrap_or_default();
-        let is_web = |scheme: &str| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
-        match start.strip_suffix(':') {
-            Some(scheme) if is_web(scheme) => None,
-            Some(scheme) => Some(format!("begins with `{}:`, which is not the web", scheme.escape_debug())),
-            // The scheme may come out of the set.
-            None if start.contains(['{', '[']) && !begins_with_address(start) => {
-                Some("begins with a set of beginnings".to_owned())
+    /// Why an operand that begins with a caller's value would be more than a file or an address on the web, and what to write
+    /// instead.
+    pub fn refuses_operand(&self, operand: &str) -> Option<(String, &'static str)> {
+        match self.operands {
+            Operands::Anything => None,
+            Operands::Urls => {
+                refuses_url(operand).map(|why| (why, "begin the value with `http://` or `https://`"))
             }
-            None => None,
+            Operands::FilesOrSettings => {
+                let why = "contains `=` after a name, which to this command is a setting";
+                sets_variable(operand).then(|| (why.to_owned(), "a file is named `./a=b`"))
+            }
         }
     }
 
@@ -207,6 +206,26 @@ impl Known {
     pub fn answers_by(&self, exit: u8) -> bool {
         self.answer == Some(exit)
     }
+}
+
+fn refuses_url(operand: &str) -> Option<String> {
+    let start = operand.split('/').next().unwrap_or_default();
+    let is_web = |scheme: &str| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+    match start.strip_suffix(':') {
+        Some(scheme) if is_web(scheme) => None,
+        Some(scheme) => Some(format!("begins with `{}:`, which is not the web", scheme.escape_debug())),
+        // The scheme may come out of the set.
+        None if start.contains(['{', '[']) && !begins_with_address(start) => {
+            Some("begins with a set of beginnings".to_owned())
+        }
+        None => None,
+    }
+}
+
+/// `FS=x`, also in a namespace: `awk::FS=x`.
+fn sets_variable(operand: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
+    operand.split_once('=').is_some_and(|(name, _)| name.chars().all(is_of_name))
 }
 
 /// `[::1]`, with or without a port.
@@ -246,7 +265,7 @@ const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
 const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
 
 /// `echo` is not here: it would print the `--`. Nor is `git`, where `--` parts revisions from paths.
-static PROGRAMS: [Known; 32] = [
+static PROGRAMS: [Known; 35] = [
     with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
     with_dashes(&["tac"], "s", &["separator"]),
     with_dashes(
@@ -460,6 +479,18 @@ static PROGRAMS: [Known; 32] = [
         Marks::Leading { signs: "@", why: "which to this command names a file of further arguments" },
     ),
     Known { lines: Lines::Many, ..with_marks(&["bash"], Marks::None) },
+    Known {
+        operands: Operands::FilesOrSettings,
+        ..with_marks(&["awk", "gawk", "mawk", "nawk", "original-awk"], Marks::None)
+    },
+    with_marks(
+        &["less", "more", "most"],
+        Marks::Leading { signs: "+", why: "which to this command is a command of its own" },
+    ),
+    with_marks(
+        &["tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "lualatex"],
+        Marks::Leading { signs: "\\&*", why: "which to this command is code or a format" },
+    ),
     with_marks(
         &["openssl"],
         Marks::Anywhere { signs: ":", why: "which to this command can name a file or variable" },

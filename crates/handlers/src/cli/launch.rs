@@ -8,7 +8,7 @@ use std::{
     io::ErrorKind,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -42,6 +42,31 @@ pub struct Order {
     pub limits: OrderLimits,
     pub deadline: Duration,
     pub trace: Trace,
+    pub so_far: Arc<SoFar>,
+}
+
+/// What a command was seen to do while it ran, for a call that is dropped before the command ends. Whoever carries the order out
+/// says whom to ask.
+#[derive(Default)]
+pub struct SoFar(Mutex<Option<Box<Witness>>>);
+
+type Witness = dyn Fn() -> (Vec<EffectEntry>, Vec<Refused>) + Send;
+
+impl SoFar {
+    pub fn told_by(&self, witness: impl Fn() -> (Vec<EffectEntry>, Vec<Refused>) + Send + 'static) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(witness));
+    }
+
+    pub fn tell(&self) -> (Vec<EffectEntry>, Vec<Refused>) {
+        let witness = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        witness.as_ref().map(|witness| witness()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for SoFar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SoFar").finish_non_exhaustive()
+    }
 }
 
 /// What a command may reach, through the gateway's proxy, and who looks through what it sends.

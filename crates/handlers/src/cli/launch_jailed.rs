@@ -1,6 +1,6 @@
 //! How is an order carried out for real? In a jail of the sandbox; what it may reach, through the gateway's own proxy.
 
-use std::{ffi::OsString, fmt, future::Future, path::PathBuf, pin::Pin};
+use std::{ffi::OsString, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::{
@@ -57,6 +57,7 @@ impl JailedLauncher {
         };
         let end = Instant::now() + order.deadline;
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
+        let so_far = Arc::clone(&order.so_far);
         let jail = jail(order, self.required);
         // Making the jail counts: a call has one deadline.
         let mut running = match timeout_at(end, self.jailer.spawn(jail)).await {
@@ -65,6 +66,11 @@ impl JailedLauncher {
         };
         let proxy =
             way_out.map(|(rules, egress, limits)| open(&mut running, rules, &egress, limits)).transpose()?;
+        let (refused, passed) = (running.witness(), proxy.as_ref().map(Proxy::witness));
+        so_far.told_by(move || {
+            let passed = passed.as_ref().map(|passed| passed()).unwrap_or_default();
+            (effects(&passed), refusals(refused(), &passed))
+        });
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         let passed = match proxy {
             Some(proxy) => proxy.finish().await,
@@ -135,10 +141,28 @@ pub fn caps(limits: &OrderLimits) -> OutputCaps {
 }
 
 fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
-    let mut refused: Vec<Refused> = report.refused.into_iter().map(refusal).collect();
+    let mut refused = refusals(report.refused, passed);
     if report.refused_beyond > 0 {
         refused.push(Refused::Other(format!("{} more", report.refused_beyond)));
     }
+    Ended {
+        ending: report.ending.into(),
+        stdout: report.stdout,
+        stderr: report.stderr,
+        refused,
+        walls: report.strength.names(),
+        effects: effects(passed),
+        usage: Usage { elapsed: report.usage.elapsed, memory_bytes: report.usage.peak_memory },
+    }
+}
+
+fn effects(passed: &ProxyReport) -> Vec<EffectEntry> {
+    passed.exchanges.iter().map(effect).collect()
+}
+
+/// By the jail, and by the way out of it.
+fn refusals(by_jail: Vec<JailRefused>, passed: &ProxyReport) -> Vec<Refused> {
+    let mut refused: Vec<Refused> = by_jail.into_iter().map(refusal).collect();
     for exchange in passed.exchanges.iter().filter(|exchange| exchange.outcome.is_refusal()) {
         let one = match exchange.outcome {
             Outcome::Ended(Reason::ContentRefused) => {
@@ -155,15 +179,7 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
             refused.push(one);
         }
     }
-    Ended {
-        ending: report.ending.into(),
-        stdout: report.stdout,
-        stderr: report.stderr,
-        refused,
-        walls: report.strength.names(),
-        effects: passed.exchanges.iter().map(effect).collect(),
-        usage: Usage { elapsed: report.usage.elapsed, memory_bytes: report.usage.peak_memory },
-    }
+    refused
 }
 
 fn refusal(refused: JailRefused) -> Refused {
@@ -213,7 +229,7 @@ const PROXY_PORT: u16 = 3128;
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, time::Duration};
+    use std::time::Duration;
 
     use toolgate_egress::{BodyGuard, Guard, Leaving, Mode};
 
@@ -254,6 +270,7 @@ mod tests {
             },
             deadline: Duration::from_secs(1),
             trace: Trace::Off,
+            so_far: Arc::default(),
         }
     }
 

@@ -129,13 +129,10 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
             ));
         }
         let text = element.settle(known)?;
-        if let Some(why) =
+        if let Some((why, remedy)) =
             known.refuses_operand(&text).filter(|_| option.is_none() && element.begins_with_value())
         {
-            return Err(refused(
-                format!("`{element}` {why}"),
-                "begin the value with `http://` or `https://`",
-            ));
+            return Err(refused(format!("`{element}` {why}"), remedy));
         }
         let names_file = |(before, part): (String, &str)| known.refuses_file(option, (&before, part), &text);
         if let Some(why) = element.filled_parts().into_iter().find_map(names_file) {

@@ -2,6 +2,7 @@
 
 use toolgate_gate::{EffectEntry, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
+use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::model::SandboxKind;
 
 use super::{
@@ -40,9 +41,18 @@ impl Problem {
     }
 }
 
-pub fn make(mut ended: Ended, swept: Swept, tool: &CliTool, unseen: &Unseen, mask: &Mask) -> RunReport {
+pub fn make(
+    mut ended: Ended,
+    swept: Swept,
+    tool: &CliTool,
+    unseen: &Unseen,
+    mask: &Mask,
+    detector: &Detector,
+) -> RunReport {
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
+    // Before it is put together and cut: a key of several lines is not known for one in a piece of it.
+    let words = detector.redact(&stderr, Tier::Probable).text;
     if matches!(ended.ending, Ending::Exited(1..)) {
         let missed = missed(tool, unseen, &stderr);
         let is_new = |one: &Refused| !ended.refused.iter().any(|known| known.is_about_the_path_of(one));
@@ -50,7 +60,7 @@ pub fn make(mut ended: Ended, swept: Swept, tool: &CliTool, unseen: &Unseen, mas
         ended.refused.extend(new);
     }
     let broken_block = made_problem(swept, tool, &mut ended.refused);
-    let outcome = match broken_block.or_else(|| fault(&ended, tool, unseen, &stderr)) {
+    let outcome = match broken_block.or_else(|| fault(&ended, tool, unseen, &stderr, &words)) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
             Ok(value) => Ok(Some(mask.value(value))),
@@ -60,7 +70,7 @@ pub fn make(mut ended: Ended, swept: Swept, tool: &CliTool, unseen: &Unseen, mas
     if outcome.is_ok() {
         ended.refused.retain(|refused| !matches!(refused, Refused::Lack(_)));
     }
-    let lines = stderr.lines().filter(|line| !line.trim().is_empty());
+    let lines = words.lines().filter(|line| !line.trim().is_empty());
     let console: Vec<_> =
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
     let dropped = lines.count().saturating_sub(console.len());
@@ -134,8 +144,8 @@ fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Vec<Refused>) -> Opt
     (!said.is_empty()).then(|| Problem { reason: Reason::BlockedPathMade, message: said.join("; ") })
 }
 
-/// `None` where the command did what it is for.
-fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option<Problem> {
+/// `None` where the command did what it is for. `words` are what it wrote to `stderr`, without secrets.
+fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str, words: &str) -> Option<Problem> {
     let name = tool.program.name.as_str();
     let (reason, message) = match &ended.ending {
         Ending::Exited(0) => return None,
@@ -147,7 +157,7 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option
         }
         Ending::Exited(code) => (
             Reason::CommandFailed,
-            with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox)), stderr, ended, unseen),
+            with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox)), words, ended, unseen),
         ),
         Ending::Signalled(CPU_TIME) => {
             (Reason::Timeout, format!("`{name}` used more processor time than it may, and was ended"))
@@ -161,7 +171,7 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str) -> Option
                 _ => "",
             };
             let said = format!("`{name}` was ended by signal {number}{what}");
-            (Reason::CommandFailed, with_words(said, stderr, ended, unseen))
+            (Reason::CommandFailed, with_words(said, words, ended, unseen))
         }
         Ending::TimedOut => {
             let time = tool.deadline.as_millis();
@@ -202,16 +212,16 @@ fn told(code: u8, sandbox: SandboxKind) -> String {
 }
 
 /// What it said itself, and what the jail kept from it, which is often the cause.
-fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) -> String {
+fn with_words(mut said: String, words: &str, ended: &Ended, unseen: &Unseen) -> String {
     let lines: Vec<&str> =
-        stderr.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
+        words.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
     if !lines.is_empty() {
         said = format!("{said}: {}", cut(&lines.join(" / "), LONGEST_WORDS));
     }
     // A program looks at much that it does not need; what it complains of comes first, and what nobody could grant not at all.
     let mut refused: Vec<&Refused> =
         ended.refused.iter().filter(|refused| refused.can_be_granted()).collect();
-    refused.sort_by_key(|refused| !refused.is_named_in(stderr));
+    refused.sort_by_key(|refused| !refused.is_named_in(words));
     let told: Vec<String> = refused.iter().take(FIRST_REFUSED).map(|refused| refused.describe()).collect();
     if !told.is_empty() {
         let more = refused.len().saturating_sub(told.len());
@@ -236,7 +246,7 @@ fn with_words(mut said: String, stderr: &str, ended: &Ended, unseen: &Unseen) ->
 }
 
 /// A name can carry something out, and the journal is not to repeat it.
-fn masked(mut effect: EffectEntry, mask: &Mask) -> EffectEntry {
+pub fn masked(mut effect: EffectEntry, mask: &Mask) -> EffectEntry {
     effect.target = mask.text(&effect.target);
     effect
 }

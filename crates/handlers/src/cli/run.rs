@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, s
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::BodyGuard;
-use toolgate_gate::{Handlers, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
+use toolgate_gate::{Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
@@ -14,7 +14,7 @@ use toolgate_spec::model::ToolSpec;
 use super::{
     command::CliCommand,
     environment,
-    launch::{Access, Bind, Launch, Order, Trace, WayOut},
+    launch::{Access, Bind, Ended, Launch, Order, Refused, SoFar, Trace, WayOut},
     line,
     made::Watch,
     report::{self, Problem},
@@ -95,13 +95,20 @@ impl Runnable for Prepared {
             match ordered {
                 Ok((order, mut watch)) => {
                     let unseen = Unseen::of(&order);
+                    let mask = Arc::new(statics.mask);
+                    let left = &request.survey.left;
+                    let mut leaving =
+                        Leaving { so_far: Some(Arc::clone(&order.so_far)), mask: Arc::clone(&mask), left };
                     watch.command_begins();
                     let ended = self.launcher.launch(order).await;
+                    leaving.has_ended(&ended);
                     let made = watch.end().await;
-                    let (tool, mask) = (Arc::clone(&self.tool), statics.mask);
+                    let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                     // What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere.
-                    let told = move || report::make(ended, made, &tool, &unseen, &mask);
-                    tokio::task::spawn_blocking(told).await.unwrap_or_else(|_| report::lost())
+                    let told = move || report::make(ended, made, &tool, &unseen, &mask, &detector);
+                    let report = tokio::task::spawn_blocking(told).await.unwrap_or_else(|_| report::lost());
+                    leaving.so_far = None;
+                    report
                 }
                 Err(problem) => report::without_a_run(problem, &statics.mask),
             }
@@ -110,6 +117,33 @@ impl Runnable for Prepared {
 
     fn mask(&self) -> Mask {
         secrets::mask_of(&self.tool.spec, self.secrets.as_ref())
+    }
+}
+
+/// Dropped before there is a report, it leaves for the journal what the command did and what was refused to it.
+struct Leaving<'r> {
+    /// `None` when all of it is in a report.
+    so_far: Option<Arc<SoFar>>,
+    mask: Arc<Mask>,
+    left: &'r LeftEffects,
+}
+
+impl Leaving<'_> {
+    fn has_ended(&self, ended: &Ended) {
+        let (effects, refused) = (ended.effects.clone(), ended.refused.clone());
+        if let Some(so_far) = &self.so_far {
+            so_far.told_by(move || (effects.clone(), refused.clone()));
+        }
+    }
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        let Some(so_far) = &self.so_far else { return };
+        let (effects, refused) = so_far.tell();
+        self.left.leave(effects.into_iter().map(|effect| report::masked(effect, &self.mask)).collect());
+        let told = refused.iter().filter(|refused| !matches!(refused, Refused::Lack(_)));
+        self.left.leave_refused(told.map(|refused| self.mask.text(&refused.describe())).collect());
     }
 }
 
@@ -163,6 +197,7 @@ async fn order(
         limits: tool.limits,
         deadline: rest(tool, due)?,
         trace: Trace::Refusals,
+        so_far: Arc::default(),
     };
     Ok((order, view.watch))
 }

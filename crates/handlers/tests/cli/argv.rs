@@ -90,14 +90,22 @@ fn groups_are_there_when_they_are_asked_for() {
 #[test]
 fn numbers_are_written_as_programs_read_them() {
     let args = "'--n={count}'";
+    let huge = format!("1{}", "0".repeat(300));
     for (count, text) in [
         (json!(5), "5"),
         (json!(5.0), "5"),
         (json!(2.5), "2.5"),
         (json!(1e3), "1000"),
         (json!(u64::MAX), "18446744073709551615"),
+        (json!(1e16), "10000000000000000"),
+        (json!(-1e-7), "-0.0000001"),
+        (json!(1e300), huge.as_str()),
     ] {
-        check("echo", args, &json!({ "count": count }), &["echo", &format!("--n={text}")]);
+        if !text.starts_with('-') {
+            check("echo", args, &json!({ "count": count }), &["echo", &format!("--n={text}")]);
+        }
+        // Glued to a letter, a letter in it would be an option: `-v1e300` is `-e 300`.
+        check("echo", "'-v{count}'", &json!({ "count": count }), &["echo", &format!("-v{text}")]);
     }
 }
 

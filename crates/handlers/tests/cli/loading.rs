@@ -209,6 +209,23 @@ fn a_network_in_a_container_is_refused_with_its_remedy() {
     assert!(load_as(&world, "echo", &networked).is_err());
 }
 
+/// What the shipped settings say with `accessUpgradeable: proxy`; in a container there is no way out to be opened.
+#[test]
+fn a_shell_outside_a_container_may_be_let_to_the_one_host_that_it_names() {
+    let survey = |operator: &str, arguments: &serde_json::Value| {
+        shell(operator, |_| ()).unwrap().survey(arguments.as_object().unwrap())
+    };
+    let outside = "{execution: {sandbox: process}}";
+    let named = json!({ "command": "true", "host": "api.example.com" });
+    let asked = survey(outside, &named).unwrap();
+    let sources: Vec<&str> = asked.questions.iter().map(|question| question.source).collect();
+    assert_eq!(sources, ["network"]);
+    assert!(survey(outside, &json!({ "command": "true" })).unwrap().questions.is_empty());
+    assert_eq!(survey("{}", &named).err().unwrap().reason, Reason::HostNotAllowed);
+    let private = json!({ "command": "true", "host": "169.254.169.254" });
+    assert_eq!(survey(outside, &private).err().unwrap().reason, Reason::HostNotAllowed);
+}
+
 /// A tool with this command, past every check of its text, under what the operator says.
 fn load_as(world: &World, command: &str, operator: &str) -> Result<CliTool, String> {
     let (spec, _) = resolve(&manifest("echo", "'{text}'"));

@@ -1,14 +1,15 @@
 //! What does a caller hear of a command's end?
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::json;
-use toolgate_gate::Reason;
-use toolgate_handlers::{Access, Ended, Ending, Launch, Refused};
+use tokio::sync::Notify;
+use toolgate_gate::{EffectEntry, EffectKind, Purpose, Reason, RunRequest};
+use toolgate_handlers::{Access, Ended, Ending, Launch, Order, Refused};
 
 use crate::{
     argv::manifest,
-    world::{World, call, ended, said},
+    world::{World, call, ended, runtime, said},
 };
 
 #[track_caller]
@@ -53,6 +54,80 @@ fn a_long_complaint_is_cut() {
     let report = call(&tool, &json!({ "text": "x" })).unwrap();
     assert!(report.outcome.unwrap_err().message.chars().count() < 1_100);
     assert!(report.console[0].1.chars().count() <= 501);
+}
+
+/// A command that reached a host, was refused another, and never ends.
+struct NeverEnds(Arc<Notify>);
+
+impl Launch for NeverEnds {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        let reached = EffectEntry {
+            kind: EffectKind::Fetch,
+            what: "connect CONNECT".to_owned(),
+            target: "api.example.com:443".to_owned(),
+            to: None,
+            outcome: "stopped".to_owned(),
+            bytes: 7,
+            elapsed: Duration::ZERO,
+        };
+        let refused = Refused::Host("other.example.com:443".to_owned());
+        order.so_far.told_by(move || (vec![reached.clone()], vec![refused.clone()]));
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Whoever goes away in time must not have forgotten what the command did.
+#[test]
+fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
+    let (world, begun) = (World::new(), Arc::new(Notify::new()));
+    let tool = world.load(&manifest("echo", "'{text}'")).unwrap();
+    let tool = world.handlers(Arc::new(NeverEnds(Arc::clone(&begun)))).runnable(tool);
+    let arguments = json!({ "text": "x" });
+    let arguments = arguments.as_object().unwrap();
+    let survey = tool.survey(arguments).unwrap();
+    let request = RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call };
+    runtime().block_on(async {
+        tokio::select! {
+            report = tool.run(request) => panic!("it ended: {report:?}"),
+            () = begun.notified() => {}
+        }
+    });
+    let left = format!("{:?}", survey.left);
+    for part in ["api.example.com:443", "reaching `other.example.com:443`"] {
+        assert!(left.contains(part), "{left}");
+    }
+}
+
+/// Neither joined nor cut is a key of several lines known for one.
+#[test]
+fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
+    let key = [
+        "rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS",
+        "VkRmAd7RCs13sQWs+RsjVKs0mE+SxlbEJ33N6xGQSflIeDQww2aYVjCNHH9J9lC3",
+        "uNYqPLOupHzCEUXp7dnsNWG2/5gxpLGIftSSj/DaURZc7MvAwsHe9BGDVSH0f/2q",
+        "oIX7uxB5JwPdXYQttd1UYtFyv2h1WYUluv6e+l/hHMBYcv32Z9mFMYGKBFMYa0Az",
+        "zD4USxSwZoc8PDVwOJjRkh0XONuzMgeCS1vAvF1isi3wShiXsTwEGcxz+etw9aAL",
+    ];
+    let pem = format!(
+        "cannot read\n-----BEGIN {0} KEY-----\n{1}\n-----END {0} KEY-----\n",
+        "PRIVATE",
+        key.join("\n")
+    );
+    let token = ["ghr_bKf7Oc2yxD0a1", "oAZsL88hdai0YK6yK0aVdYp"];
+    let broken = format!("not known: {}\n", token.join("\n"));
+    for (complaint, pieces) in [(pem, key.as_slice()), (broken, token.as_slice())] {
+        let world = World::new();
+        let failed = ended(Ending::Exited(1), "", &complaint);
+        let (tool, _) = world.recorded(&manifest("echo", "'{text}'"), failed);
+        let report = call(&tool, &json!({ "text": "x" })).unwrap();
+        let message = report.outcome.unwrap_err().message;
+        assert!(message.contains("[REDACTED:"), "{message}");
+        for piece in pieces {
+            assert!(!message.contains(piece), "{message}");
+            assert!(report.console.iter().all(|(_, line)| !line.contains(piece)), "{:?}", report.console);
+        }
+    }
 }
 
 #[test]

@@ -148,6 +148,9 @@ unharmed! {
     curl_path: tried("curl", "'https://api.example.com/{x}'", ""), "x", json!({ "x": "harmless" });
     ssh_host: tried("ssh", "'{x}', uptime", ""), "x", json!({ "x": "harmless" }), |element| !is_plain(element);
     ssh_argument: tried("ssh", "host, ls, '{x}'", ""), "x", json!({ "x": "harmless" }), |element| !is_plain(element);
+    awk_file: tried("awk", "'$1 == 2', '{x}'", ""), "x", json!({ "x": "harmless" }), |element| {
+        element.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+    };
     unknown_command: tried("'true'", "sub, '{x}', end", ""), "x", json!({ "x": "harmless" });
 }
 
@@ -240,6 +243,9 @@ const FAMILIES: &[&str] = &[
     "host:file",
     ":(exclude)",
     "@{u}",
+    "FS=x",
+    "id|",
+    "\\! id",
 ];
 
 const OPTIONS: &[&str] = &[

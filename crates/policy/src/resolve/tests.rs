@@ -324,6 +324,33 @@ fn what_reads_secrets_has_its_output_looked_through() {
 }
 
 #[test]
+fn what_can_reach_hosts_has_its_arguments_looked_through() {
+    let set = PolicySet::shipped().unwrap();
+    let document = |more: &str| testing::manifest("cli: {command: date}", &format!("capability: {more}"));
+    let resolved = |more: &str, user: &str| {
+        let user = UserOverrides::parse(user, Format::Yaml).unwrap();
+        resolve(&testing::spec(&document(more)), &set, Some(&user))
+    };
+    let leaks = |more: &str, user: &str| resolved(more, user).unwrap().data.can_leak_data;
+    let nobody = "tools: {}";
+    let upgradeable = "{network: {access: none, accessUpgradeable: proxy}}";
+    assert_eq!(leaks("{network: {access: none}}", nobody), Setting::new(false, Origin::Tool));
+    assert_eq!(leaks(upgradeable, nobody), Setting::new(true, Origin::Tool));
+    // What the shipped settings say of a tool without a network does not hold for one with it.
+    assert!(!leaks("{extends: read}", nobody).value);
+    for network in ["access: full", "access: none, accessUpgradeable: proxy"] {
+        let more = format!("{{extends: read, network: {{{network}}}}}");
+        assert_eq!(leaks(&more, nobody), Setting::new(true, Origin::Tool), "{more}");
+        let off = format!("{{data: {{canLeakData: false}}, network: {{{network}}}}}");
+        let refused = resolved(&off, nobody).unwrap_err().remove(0);
+        assert_eq!(refused.at.as_str(), "/capability/data/canLeakData", "{off}");
+    }
+    assert!(!leaks("{data: {canLeakData: false}}", nobody).value);
+    let operator = "tools: {t: {capability: {data: {canLeakData: false}}}}";
+    assert_eq!(leaks(upgradeable, operator), Setting::new(false, Origin::User));
+}
+
+#[test]
 fn output_that_nobody_labels_is_as_sensitive_as_what_the_tool_handles() {
     let document = |capability: &str| {
         let more = format!("{{classification: read, capability: {capability}}}");

@@ -46,6 +46,8 @@ pub(crate) enum Word {
     Started(CommandStrength),
     TooWeak(Vec<String>),
     Failed(String),
+    /// Just now, and once more in the report: whoever is gone before the end knows it then.
+    Refused(Refused),
     Report(Account),
     /// Of a jail: the sockets of its network.
     Sockets,
@@ -179,6 +181,7 @@ impl Word {
             Self::Started(strength) | Self::Sealed(strength) => drop(writer.u32(strength.to_bits())),
             Self::TooWeak(missing) => list(&mut writer, missing.iter().map(OsStr::new)),
             Self::Failed(why) => drop(writer.text(why)),
+            Self::Refused(refused) => write_refused(&mut writer, refused),
             Self::Report(account) => write_account(&mut writer, account),
             Self::Sockets => {}
             Self::Exit(ended) => {
@@ -196,6 +199,7 @@ impl Word {
             SEALED => strength(&mut reader).map(Self::Sealed),
             TOO_WEAK => texts(&mut reader).map(Self::TooWeak),
             FAILED => reader.text(MOST_TEXT).map(|why| Self::Failed(why.to_owned())),
+            REFUSED => read_refused(&mut reader).map(Self::Refused),
             REPORT => read_account(&mut reader).map(Self::Report),
             SOCKETS => Ok(Self::Sockets),
             EXIT => exit(&mut reader).map(Self::Exit),
@@ -211,6 +215,7 @@ impl Word {
             Self::Started(_) => STARTED,
             Self::TooWeak(_) => TOO_WEAK,
             Self::Failed(_) => FAILED,
+            Self::Refused(_) => REFUSED,
             Self::Report(_) => REPORT,
             Self::Sockets => SOCKETS,
             Self::Sealed(_) => SEALED,
@@ -234,14 +239,30 @@ fn write_account(writer: &mut Writer, account: &Account) {
     writer.u64(account.usage.peak_memory).u64(account.refused_beyond);
     writer.u32(u32::try_from(account.refused.len()).unwrap_or(u32::MAX));
     for refused in &account.refused {
-        match refused {
-            Refused::Path { path, access } => {
-                writer.u8(0).bytes(path.as_os_str().as_bytes()).u8(*access as u8);
-            }
-            Refused::Syscall { name, detail } => drop(writer.u8(1).text(name).text(detail)),
-            Refused::Address { address } => drop(writer.u8(2).text(address)),
-        }
+        write_refused(writer, refused);
     }
+}
+
+fn write_refused(writer: &mut Writer, refused: &Refused) {
+    match refused {
+        Refused::Path { path, access } => {
+            writer.u8(0).bytes(path.as_os_str().as_bytes()).u8(*access as u8);
+        }
+        Refused::Syscall { name, detail } => drop(writer.u8(1).text(name).text(detail)),
+        Refused::Address { address } => drop(writer.u8(2).text(address)),
+    }
+}
+
+fn read_refused(reader: &mut Reader<'_>) -> Result<Refused, WireError> {
+    Ok(match reader.u8()? {
+        0 => Refused::Path { path: path(reader)?, access: attempt(reader.u8()?)? },
+        1 => Refused::Syscall {
+            name: reader.text(MOST_TEXT)?.to_owned(),
+            detail: reader.text(MOST_TEXT)?.to_owned(),
+        },
+        2 => Refused::Address { address: reader.text(MOST_TEXT)?.to_owned() },
+        other => return Err(WireError::UnknownValue(other)),
+    })
 }
 
 fn read_account(reader: &mut Reader<'_>) -> Result<Account, WireError> {
@@ -260,15 +281,7 @@ fn read_account(reader: &mut Reader<'_>) -> Result<Account, WireError> {
     let refused_beyond = reader.u64()?;
     let mut refused = Vec::new();
     for _ in 0..reader.count(MOST_ITEMS, 5)? {
-        refused.push(match reader.u8()? {
-            0 => Refused::Path { path: path(reader)?, access: attempt(reader.u8()?)? },
-            1 => Refused::Syscall {
-                name: reader.text(MOST_TEXT)?.to_owned(),
-                detail: reader.text(MOST_TEXT)?.to_owned(),
-            },
-            2 => Refused::Address { address: reader.text(MOST_TEXT)?.to_owned() },
-            other => return Err(WireError::UnknownValue(other)),
-        });
+        refused.push(read_refused(reader)?);
     }
     Ok(Account { ending, usage, refused, refused_beyond })
 }
@@ -336,6 +349,7 @@ const REPORT: u8 = 5;
 const SOCKETS: u8 = 6;
 const SEALED: u8 = 7;
 const EXIT: u8 = 8;
+const REFUSED: u8 = 9;
 
 const MOST_ITEMS: usize = 64 * 1024;
 const MOST_TEXT: usize = 2 << 20;

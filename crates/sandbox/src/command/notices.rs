@@ -30,17 +30,26 @@ pub(crate) struct Notices {
     network: Network,
     granted: Granted,
     list: Vec<Refused>,
+    /// How many of them were told as they came.
+    told: usize,
     beyond: u64,
 }
 
 impl Notices {
     pub(crate) fn new(order: &Order, ground: Ground, filter: &Filter) -> Self {
         let (watched, granted) = (filter.watched.clone(), Granted::of(order, ground));
-        Self { watched, network: order.network, granted, list: Vec::new(), beyond: 0 }
+        Self { watched, network: order.network, granted, list: Vec::new(), told: 0, beyond: 0 }
     }
 
     pub(crate) fn take_list(&mut self) -> (Vec<Refused>, u64) {
         (std::mem::take(&mut self.list), self.beyond)
+    }
+
+    /// Those that came since this was asked last.
+    pub(crate) fn news(&mut self) -> Vec<Refused> {
+        let news = self.list.get(self.told..).unwrap_or_default().to_vec();
+        self.told = self.list.len();
+        news
     }
 
     /// Whether there may be more questions.

@@ -5,7 +5,7 @@ use std::{
     net::{TcpListener, UdpSocket},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     pin::pin,
-    sync::mpsc,
+    sync::{Arc, Mutex, PoisonError, mpsc},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    CommandReport, CommandStrength, CommandUsage, Ending, OutputCaps,
+    CommandReport, CommandStrength, CommandUsage, Ending, OutputCaps, Refused,
     encode::{Account, Word},
     passing::{self, Parcel},
 };
@@ -50,6 +50,12 @@ impl Running {
     /// The sockets of [`super::Network::Proxied`]; once.
     pub fn take_sockets(&mut self) -> Option<ProxySockets> {
         self.sockets.take()
+    }
+
+    /// Tells what was refused until it is asked, also when the command is gone before its end.
+    pub fn witness(&self) -> impl Fn() -> Vec<Refused> + Send + Sync + use<> {
+        let refused = Arc::clone(&self.leash.refused);
+        move || refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Feeds the command, hears it out, and ends it at the deadline or when it says too much.
@@ -116,13 +122,15 @@ pub(crate) struct Leash {
     control: UnixStream,
     /// The first process of the command's own process namespace: with it everything in there dies.
     handle: Option<OwnedFd>,
+    /// As they were told. The report has them again.
+    refused: Arc<Mutex<Vec<Refused>>>,
     /// The jailer must outlive its supervisors.
     _jailer: mpsc::Sender<OwnedFd>,
 }
 
 impl Leash {
     pub(crate) fn new(control: UnixStream, jailer: mpsc::Sender<OwnedFd>) -> Self {
-        Self { control, handle: None, _jailer: jailer }
+        Self { control, handle: None, refused: Arc::default(), _jailer: jailer }
     }
 
     pub(crate) fn with_handle(mut self, handle: Option<OwnedFd>) -> Self {
@@ -166,16 +174,21 @@ impl Leash {
         Ok(())
     }
 
-    /// What the supervisor says at the end.
+    /// What the supervisor says at the end, and on the way there.
     async fn account(&self) -> Account {
-        let word = match self.receive().await {
-            Ok(parcel) => Word::read(parcel.kind, &parcel.body),
-            Err(error) => Err(error),
-        };
-        match word {
-            Ok(Word::Report(account)) => account,
-            Ok(_) => Account::failed("the supervisor spoke out of turn"),
-            Err(error) => Account::failed(&format!("the supervisor is gone: {error}")),
+        loop {
+            let word = match self.receive().await {
+                Ok(parcel) => Word::read(parcel.kind, &parcel.body),
+                Err(error) => Err(error),
+            };
+            match word {
+                Ok(Word::Refused(refused)) => {
+                    self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(refused);
+                }
+                Ok(Word::Report(account)) => return account,
+                Ok(_) => return Account::failed("the supervisor spoke out of turn"),
+                Err(error) => return Account::failed(&format!("the supervisor is gone: {error}")),
+            }
         }
     }
 

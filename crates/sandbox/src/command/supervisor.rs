@@ -75,7 +75,8 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
     die_with_the_jailer()?;
     let (inner, theirs) = UnixStream::pair()?;
     let identity = Identity::now();
-    // With the right to it no user namespace is needed, and none is faster.
+    // With the right to it no user namespace is needed. Mapped to itself, root would own the same files as before; mapped to
+    // another, it could not open what it was granted.
     let split = match process::fork_into(EACH) {
         Ok(split) => Ok((Identity::Kept, split)),
         Err(_) => process::fork_into(EACH | libc::CLONE_NEWUSER).map(|split| (identity, split)),
@@ -208,6 +209,9 @@ impl Course {
                     state.contains(PollFlags::IN) && self.notices.answer_next(listener.as_fd(), filters);
                 if !may_ask {
                     self.listener = None;
+                }
+                for refused in self.notices.news() {
+                    say(control, &Word::Refused(refused), &[]);
                 }
             }
             if self.ended.is_some() {

@@ -6,7 +6,7 @@ use super::*;
 fn check(text: &str, expect: &[&str]) {
     let mut views = Vec::new();
     unfold(text.as_bytes(), &mut Room::default(), |view| {
-        views.push(String::from_utf8_lossy(&view.text).into_owned())
+        views.push(String::from_utf8_lossy(&view.text).into_owned());
     });
     assert_eq!(views, expect);
 }

@@ -14,6 +14,7 @@ mod json_schema;
 mod mcp;
 mod output;
 mod permissions;
+mod program_options;
 mod references;
 mod regular_expression;
 mod report;

@@ -31,22 +31,18 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
     }
 }
 
-/// A pattern is written from memory and read by nobody until the day it is needed.
+/// A pattern is written from memory and read by nobody until the day it is needed. The schema wants examples of one that is
+/// written as an object; a bare text is how older documents write it.
 fn untried(block: &Value, capability: &Pointer, report: &mut Report<'_>) {
     let patterns = block.get("approval").and_then(|approval| approval.get("dangerPatterns"));
     for (index, entry) in patterns.and_then(Value::as_array).into_iter().flatten().enumerate() {
-        let has =
-            |key: &str| entry.get(key).and_then(Value::as_array).is_some_and(|examples| !examples.is_empty());
-        let missing = match (has("hits"), has("misses")) {
-            (true, true) => continue,
-            (false, false) => "examples",
-            (false, true) => "example that it must hit",
-            (true, false) => "example that it must miss",
-        };
+        if !entry.is_string() {
+            continue;
+        }
         report.add(
             Code::LintPatternUntried,
             capability.key("approval").key("dangerPatterns").index(index),
-            format!("the danger pattern has no {missing}"),
+            "the danger pattern has no examples",
             "write `{pattern: …, hits: […], misses: […]}`; they are tried when the document is loaded",
         );
     }
@@ -124,19 +120,13 @@ mod tests {
         };
         let whole = serde_json::json!({ "pattern": "a", "hits": ["a"], "misses": ["b"] });
         check(&of(&serde_json::json!([whole])), &[]);
-        let patterns = serde_json::json!([
-            "a",
-            whole,
-            { "pattern": "a", "hits": ["a"] },
-            { "pattern": "a", "hits": [], "misses": ["b"] },
-        ]);
+        let patterns = serde_json::json!(["a", whole, "b"]);
         let at = |place: &'static str| (Code::LintPatternUntried, place);
         check(
             &of(&patterns),
             &[
                 at("/x-toolgate-capability/approval/dangerPatterns/0"),
                 at("/x-toolgate-capability/approval/dangerPatterns/2"),
-                at("/x-toolgate-capability/approval/dangerPatterns/3"),
             ],
         );
     }

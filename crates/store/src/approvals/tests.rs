@@ -240,7 +240,7 @@ fn pages_go_on_before_the_last_one_whatever_became_of_it() {
     };
     let [first, second, third, fourth] = [0, 1, 2, 3].map(|at: usize| ids[at].clone());
     assert_eq!(before(None, &fourth, 2), [third.clone(), second.clone()]);
-    assert_eq!(before(None, &second, 2), [first.clone()]);
+    assert_eq!(before(None, &second, 2), std::slice::from_ref(&first));
     assert_eq!(before(None, &first, 2), []);
     approve(&state, &third);
     let pending = Some(ApprovalState::Pending);

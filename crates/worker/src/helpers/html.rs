@@ -24,8 +24,8 @@ pub fn parse(text: &str, room: usize) -> Result<Answer, HelperError> {
         return Err(too_large("more than 10 MiB of HTML"));
     }
     let page = read(context, html, room)?;
-    let root = if context.is_empty() { Page::DOCUMENT } else { page.fragment_root() };
-    flatten(&page, root, room).map(Answer::Json)
+    let top = if context.is_empty() { Page::DOCUMENT } else { page.fragment_root() };
+    flatten(&page, top, room).map(Answer::Json)
 }
 
 /// Fed in small pieces, so that a page that grows out of all proportion to its text is noticed while it does.
@@ -91,9 +91,9 @@ fn parser(context: &str) -> Parser<Page> {
     parse_fragment(Page::new(), options, name, Vec::new(), context_allows_scripting)
 }
 
-fn flatten(page: &Page, root: usize, room: usize) -> Result<String, HelperError> {
+fn flatten(page: &Page, top: usize, room: usize) -> Result<String, HelperError> {
     let mut json = String::from("[");
-    let mut pending: Vec<Step> = page.children(root).rev().map(Step::Enter).collect();
+    let mut pending: Vec<Step> = page.children(top).rev().map(Step::Enter).collect();
     while let Some(step) = pending.pop() {
         let Step::Enter(node) = step else {
             json.push_str("0,");

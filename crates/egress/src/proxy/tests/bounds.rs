@@ -154,6 +154,22 @@ async fn what_goes_on_is_told_as_stopped() {
     assert_eq!(hear(&mut stream).await, "");
 }
 
+/// Whoever drops the proxy can still say what passed, a tunnel that was open included.
+#[tokio::test]
+async fn a_witness_tells_of_what_goes_on_and_outlives_the_proxy() {
+    let (_server, at) = silent_server().await;
+    let jail = Jail::new(open(), tunnelling(at.port(), Carries::Anything));
+    let witness = jail.proxy.witness();
+    assert_eq!(witness(), ProxyReport::default());
+    let _stream = tunnel(&jail, &at.to_string()).await;
+    let report = witness();
+    let [exchange] = &report.exchanges[..] else { panic!("{report:?}") };
+    assert_eq!((exchange.kind, exchange.outcome), (ExchangeKind::Connect, Outcome::Stopped));
+    assert_eq!((exchange.host.as_str(), exchange.port), ("127.0.0.1", Some(at.port())));
+    drop(jail);
+    assert_eq!(told_of(&witness()), ["stopped"]);
+}
+
 #[tokio::test]
 async fn nothing_survives_the_proxy() {
     let (_server, at) = silent_server().await;

@@ -216,11 +216,16 @@ impl CallRecord {
 
     /// A run that nobody waits for any more has no report; what it had done is known all the same.
     pub fn cut_off(&mut self) {
-        let effects = self.left.take().map(|left| left.take()).unwrap_or_default();
-        if !effects.is_empty() && self.run.is_none() {
-            let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
-            self.run = Some(json!({ "effects": shown, "effectCount": effects.len() }));
+        let (effects, refused) = self.left.take().map(|left| left.take()).unwrap_or_default();
+        if (effects.is_empty() && refused.is_empty()) || self.run.is_some() {
+            return;
         }
+        let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
+        let mut run = json!({ "effects": shown, "effectCount": effects.len() });
+        if let (false, Some(run)) = (refused.is_empty(), run.as_object_mut()) {
+            run.insert("refused".into(), json!(refused));
+        }
+        self.run = Some(run);
     }
 
     /// Each text once, whether the arguments, the console or the result hold it.

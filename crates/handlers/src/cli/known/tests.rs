@@ -111,3 +111,20 @@ fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
     assert!(!grep.glues_options("-m") && !grep.glues_options("-rm") && !grep.glues_options("--x="));
     assert!(grep.glues_options("-r"));
 }
+
+#[test]
+fn an_operand_of_awk_sets_no_variable() {
+    for operand in ["FS=,", "x=1", "_a9=", "=x", "awk::NR=1", "a=/b"] {
+        assert!(of("mawk").refuses_operand(operand).is_some(), "{operand}");
+    }
+    for operand in ["a.txt", "./a=b", "/w/a=b", "a b=c", "a.b=c"] {
+        assert_eq!(of("awk").refuses_operand(operand), None, "{operand}");
+    }
+}
+
+#[test]
+fn commands_and_code_among_files_are_refused() {
+    assert!(of("less").refuses("+!id", "").is_some() && of("less").refuses("a+b", "").is_none());
+    assert!(of("pdflatex").refuses("\\input{/etc/passwd}", "").is_some());
+    assert!(of("pdflatex").refuses("paper.tex", "").is_none());
+}

@@ -93,6 +93,9 @@ fn every_word_survives_its_journey() {
         Word::Sealed(strength),
         Word::TooWeak(vec!["private-view".into()]),
         Word::Failed("cannot".into()),
+        Word::Refused(refused[0].clone()),
+        Word::Refused(refused[1].clone()),
+        Word::Refused(refused[2].clone()),
         Word::Sockets,
         Word::Exit(Ended { status: -1, cpu: Duration::from_micros(5), peak_memory: 1 << 40 }),
     ];

@@ -5,7 +5,9 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use toolgate_sandbox::{Access, Attempt, CommandJail, Ending, Refused, SpawnError, Wall};
 
 use super::shell;
-use crate::driver::{INSIDE, Tier, bind, finish, folder, inside, jail, program, refusal};
+use crate::driver::{
+    CAPS, INSIDE, PATIENCE, Tier, bind, finish, folder, inside, jail, on_runtime, program, refusal, spawn,
+};
 
 pub fn refused_calls(tier: Tier) {
     let report = finish(jail(tier, "/usr/bin/unshare", &["-n", "true"]));
@@ -37,6 +39,28 @@ pub fn refused_paths(tier: Tier) {
     let mut quiet = shell(tier, &script);
     quiet.trace = toolgate_sandbox::Trace::Off;
     assert_eq!(finish(quiet).refused, []);
+}
+
+/// Whoever hangs up before the end still knows what was refused until then.
+pub fn refusals_of_a_dropped_command(tier: Tier) {
+    let folder = folder();
+    fs::write(folder.join("there"), "x").unwrap();
+    let script = format!("cat {}/there; sleep 600", folder.display());
+    let expected = Refused::Path { path: folder.join("there"), access: Attempt::Read };
+    on_runtime(async {
+        let running = spawn(shell(tier, &script)).await.unwrap_or_else(|error| panic!("{error}"));
+        let witness = running.witness();
+        let told = async {
+            while !witness().contains(&expected) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            report = running.finish(Vec::new(), CAPS, PATIENCE) => panic!("it ended: {report:?}"),
+            () = told => {}
+        }
+        assert!(witness().contains(&expected));
+    });
 }
 
 /// Questions about a path that is not opened. Without a view they are answered, and nothing is refused.

@@ -6,6 +6,7 @@ use super::{
     command::{self, Arguments},
     environment,
     interpreter::Interpreter,
+    program_options::ProgramOptions,
     report::Report,
     scope::{Scope, Shape},
     templates::{self, Absent, ITEM, Place, Used, Whole},
@@ -25,12 +26,17 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
         report.say(&at.key("command"), message, remedy);
     }
     let used = &mut Used::default();
-    let mut interpreter = Interpreter::of_family(&command::family(&cli.command));
+    let family = command::family(&cli.command);
+    let (mut interpreter, mut options) =
+        (Interpreter::of_family(&family), ProgramOptions::of_family(&family));
     for (index, group) in cli.args.iter().enumerate() {
         let group_at = at.key("args").index(index);
         self::group(group, &group_at, scope, used, report);
         if let Some(interpreter) = &mut interpreter {
             interpreter.group(group, &group_at, report);
+        }
+        if let Some(options) = &mut options {
+            options.group(group, &group_at, report);
         }
     }
     if let Some(stdin) = &cli.stdin {
@@ -87,18 +93,26 @@ pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
     if command::starts_others(file_name) {
         return Some("which starts other programs: it would run what the agent writes".to_owned());
     }
-    let mut interpreter = Interpreter::of_family(&found)?;
+    let (mut interpreter, mut options) = (Interpreter::of_family(&found), ProgramOptions::of_family(&found));
     let (document, mut findings) = (Map::new(), Vec::new());
     let report = &mut Report::new(&document, &mut findings);
     let at = Pointer::root();
     for group in &cli.args {
-        interpreter.group(group, &at, report);
+        if let Some(interpreter) = &mut interpreter {
+            interpreter.group(group, &at, report);
+        }
+        if let Some(options) = &mut options {
+            options.group(group, &at, report);
+        }
     }
-    if cli.stdin.as_ref().is_some_and(|stdin| stdin.names().next().is_some()) {
+    if let Some(interpreter) = &interpreter
+        && cli.stdin.as_ref().is_some_and(|stdin| stdin.names().next().is_some())
+    {
         interpreter.stdin(&at, report);
     }
     let first = findings.into_iter().next()?;
-    Some(format!("an interpreter that would run what the caller writes; {}", first.remedy))
+    let what = if interpreter.is_some() { "an interpreter that" } else { "which by an option" };
+    Some(format!("{what} would run what the caller writes; {}", first.remedy))
 }
 
 fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, report: &mut Report<'_>) {

@@ -15,6 +15,8 @@ pub(super) struct Interpreter {
     dialect: &'static Dialect,
     program: Program,
     before: Before,
+    /// Whatever is named after the program is run as well, or opened in a way that can run it.
+    runs_operands: bool,
 }
 
 /// What is known of the program so far.
@@ -43,6 +45,8 @@ struct Dialect {
     /// Letters whose option certainly takes no value.
     plain: &'static str,
     operands: Operands,
+    /// Does this word of the author's make it run, or open like a program, what is named after the program?
+    runs_operands: fn(&str) -> bool,
 }
 
 /// What becomes of the words after the program?
@@ -60,7 +64,7 @@ impl Interpreter {
     /// By family: `python3.12` is a `python`.
     pub fn of_family(family: &str) -> Option<Self> {
         let dialect = DIALECTS.iter().find(|dialect| dialect.names.contains(&family))?;
-        Some(Self { dialect, program: Program::Open, before: Before::Nothing })
+        Some(Self { dialect, program: Program::Open, before: Before::Nothing, runs_operands: false })
     }
 
     pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
@@ -86,7 +90,7 @@ impl Interpreter {
     }
 
     fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
-        if self.program == Program::Named {
+        if self.program == Program::Named && !self.runs_operands {
             return;
         }
         let before = std::mem::replace(&mut self.before, Before::Nothing);
@@ -96,7 +100,8 @@ impl Interpreter {
             [first, ..] => {
                 let is_option = argument.may_be_option
                     || matches!(first, ArgPart::Literal(start) if start.starts_with('-'));
-                if self.program == Program::Open || before != Before::Nothing || is_option {
+                let is_run = self.program == Program::Open || self.runs_operands;
+                if is_run || before != Before::Nothing || is_option {
                     self.refuse(at, report);
                 } else {
                     self.name();
@@ -106,6 +111,10 @@ impl Interpreter {
     }
 
     fn literal(&mut self, text: &str, before: Before) {
+        if self.program == Program::Named {
+            return;
+        }
+        self.runs_operands |= (self.dialect.runs_operands)(text);
         match before {
             Before::CodeFlag if self.dialect.operands != Operands::Code => self.program = Program::Code,
             Before::Option if !text.starts_with('-') => {}
@@ -140,6 +149,7 @@ impl Interpreter {
     fn refuse(&self, at: &Pointer, report: &mut Report<'_>) {
         let remedy = match self.dialect.operands {
             Operands::Code => "write the arguments out: this program reads commands in all of them",
+            _ if self.runs_operands => "pass it on `stdin`, or to a script that opens it itself",
             Operands::Data | Operands::Permuted => {
                 "name a script first, and pass parameters to it after its name"
             }
@@ -154,43 +164,85 @@ impl Interpreter {
 }
 
 /// Words that are followed by the script, not the script.
-const SUBCOMMANDS: [&str; 6] = ["exec", "repl", "run", "serve", "test", "x"];
+const SUBCOMMANDS: [&str; 9] = ["bench", "exec", "repl", "run", "serve", "test", "tool", "watch", "x"];
 
 const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'static str) -> Dialect {
-    Dialect { names, code, plain, operands: Operands::Data }
+    Dialect { names, code, plain, operands: Operands::Data, runs_operands: |_| false }
 }
 
-/// By family, so `sqlite3` is `sqlite`. Of editors and of those that read commands from any file or from standard
-/// input there is no place where a caller's word is only data.
-const DIALECTS: [Dialect; 10] = [
+/// `perl -n` and its like open their operands by perl's old rules, by which `id|` is a program to run; so does `<>` in code.
+/// `-a` and `-F` imply `-n`. `<<>>` opens files only.
+fn opens_by_old_rules(text: &str) -> bool {
+    let Some(letters) = text.strip_prefix('-') else {
+        return text.replace("<<>>", "").contains("<>") || text.contains("<ARGV>");
+    };
+    // What follows one of these is its value.
+    let flags = letters.split(|letter| "CDEIMVdeimx".contains(letter)).next().unwrap_or_default();
+    flags.contains(['F', 'a', 'n', 'p'])
+}
+
+/// To these everything that follows is one more file to run.
+fn runs_tests(text: &str) -> bool {
+    matches!(text, "--test" | "bench" | "test")
+}
+
+/// By family, so `sqlite3` is `sqlite`. Of editors, of clients of databases and of others that read commands from any file
+/// or from standard input there is no place where a caller's word is only data. `lua -e` and `guile -e` run a script besides
+/// the code, so there the code settles nothing.
+const DIALECTS: [Dialect; 12] = [
     dialect(&["pypy", "python", "pythonw"], "c", "BEIOPSbdiqsuvx"),
-    dialect(&["perl"], "eE", "aclnpstTuUwWX"),
+    Dialect { runs_operands: opens_by_old_rules, ..dialect(&["perl"], "eE", "aclnpstTuUwWX") },
     dialect(&["ruby", "jruby"], "e", "alnpsSvwy"),
     dialect(&["php"], "rRBE", "nqs"),
-    dialect(&["lua", "luajit"], "e", "EivW"),
-    dialect(&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i"),
+    dialect(&["lua", "luajit"], "", "EivW"),
+    dialect(&["guile"], "c", ""),
+    Dialect {
+        runs_operands: runs_tests,
+        ..dialect(&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
+    },
     dialect(&["awk", "gawk", "mawk", "nawk", "original-awk"], "", ""),
-    dialect(
-        &["elixir", "groovy", "guile", "jshell", "julia", "osascript", "rscript", "scala", "tclsh"],
-        "eE",
-        "",
-    ),
+    dialect(&["elixir", "groovy", "julia", "osascript", "rscript", "tclsh"], "eE", ""),
+    // The package is the program.
+    dialect(&["bunx", "npx", "pipx", "pnpx", "uv", "uvx"], "c", "qy"),
     Dialect { operands: Operands::Permuted, ..dialect(&["sed", "gsed"], "e", "Einrsuz") },
     Dialect {
         operands: Operands::Code,
         ..dialect(
             &[
                 "dc",
+                "duckdb",
                 "ed",
                 "emacs",
-                "emacs-nox",
                 "emacs-gtk",
+                "emacs-nox",
                 "ex",
+                "ftp",
+                "gnuplot",
+                "isql",
+                "jshell",
+                "lftp",
+                "litecli",
                 "m",
+                "mail",
+                "mailx",
+                "mariadb",
+                "mongo",
+                "mongosh",
+                "mycli",
+                "mysql",
+                "mysqlsh",
                 "nvim",
+                "octave",
+                "octave-cli",
+                "pgcli",
+                "psql",
                 "red",
                 "rvim",
+                "scala",
+                "sqlcmd",
                 "sqlite",
+                "sqlplus",
+                "usql",
                 "vi",
                 "view",
                 "vim",
@@ -233,7 +285,44 @@ mod tests {
         check("awk", &["-F", ":", "{{print $1}}", "{x}"], true);
         check("node", &["--max-old-space-size=64", "tool.js", "--name={x}"], true);
         check("deno", &["run", "tool.ts", "{x}"], true);
-        check("perl", &["-ne", "print", "{x}"], true);
+        check("perl", &["-e", "print 1", "{x}"], true);
+        check("lua", &["-e", "n = 1", "tool.lua", "{x}"], true);
+        check("npx", &["-y", "prettier", "{x}"], true);
+    }
+
+    #[test]
+    fn perl_opens_no_operand_of_a_caller_by_its_old_rules() {
+        for flags in [
+            &["-ne", "print"][..],
+            &["-pe", "s/a/b/"],
+            &["-lane", "print"],
+            &["-n", "-e", "print"],
+            &["-e", "print", "-p"],
+            &["-F:", "-e", "print"],
+            &["-00ne", "print"],
+            &["-n", "tool.pl"],
+            &["-p", "--", "tool.pl"],
+            &["-e", "print while <>"],
+            &["-e", "print while <ARGV>"],
+        ] {
+            check("perl", &[flags, &["{x}"]].concat(), false);
+            check("perl", &[flags, &["fixed.txt", "{x}"]].concat(), false);
+            check("perl", &[flags, &["--", "data/{x}"]].concat(), false);
+        }
+        check("perl", &["-MPOSIX::pan", "-e", "print 1", "{x}"], true);
+        check("perl", &["-e", "while (<<>>) {{ print }}", "{x}"], true);
+        check("ruby", &["-ne", "print", "{x}"], true);
+    }
+
+    #[test]
+    fn what_is_run_besides_the_program_is_not_for_the_caller() {
+        check("deno", &["test", "a.ts", "{x}"], false);
+        check("node", &["--test", "a.js", "b.js", "{x}"], false);
+        check("lua", &["-e", "n = 1", "{x}"], false);
+        check("guile", &["-e", "main", "{x}"], false);
+        check("npx", &["-y", "{x}"], false);
+        check("uv", &["tool", "run", "{x}"], false);
+        check("tsx", &["watch", "{x}"], false);
     }
 
     #[test]
@@ -251,8 +340,9 @@ mod tests {
 
     #[test]
     fn to_an_editor_or_a_reader_of_commands_every_word_of_a_caller_is_code() {
-        for command in ["dc", "m4", "sqlite3", "ed", "ex", "vi", "vim", "nvim", "view", "emacs", "vim.basic"]
-        {
+        let editors = ["ed", "ex", "vi", "vim", "nvim", "view", "emacs", "vim.basic"];
+        let databases = ["sqlite3", "psql", "mysql", "mariadb", "duckdb", "mongosh"];
+        for command in ["dc", "m4", "jshell", "scala", "gnuplot"].iter().chain(&editors).chain(&databases) {
             check(command, &["fixed", "{x}"], false);
             check(command, &["-e", "fixed", "{x}"], false);
             check(command, &["{x}"], false);
