@@ -18,8 +18,8 @@ use toolgate_config::{
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, Observer,
-    OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
+    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
+    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
 };
 use toolgate_handlers::{CliCommand, Places, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};

@@ -124,13 +124,13 @@ fn serve(folder: &Path) -> (Child, String) {
 
 /// What a JavaScript tool costs over the door, while nobody else calls.
 fn alone(door: &Door) {
-    let timed = |number: usize| {
+    let one_call = |number: usize| {
         let begin = Instant::now();
         let answer = door.call("word_count", &format!("call {number}")).expect("an answer");
         assert!(answer.contains("\"words\":2"), "{answer}");
         begin.elapsed().as_micros()
     };
-    let mut times: Vec<u128> = (0..1_100).map(timed).skip(100).collect();
+    let mut times: Vec<u128> = (0..1_100).map(one_call).skip(100).collect();
     times.sort_unstable();
     println!(
         "one call after another, each on a connection of its own: p50 {} µs, p99 {} µs",

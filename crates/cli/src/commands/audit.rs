@@ -244,7 +244,7 @@ fn query(
             }
             match format {
                 OutputFormat::Json => {
-                    writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record)?))?
+                    writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record)?))?;
                 }
                 OutputFormat::Text => line(&record, terminal)?,
             }

@@ -25,7 +25,7 @@ pub fn check() {
     let (url, heard) = hook();
     let text = format!("version: 1\naudit:\n  webhook:\n    url: {url}\n");
     let mut config = Config::parse(&text, folder.path(), &|_| None, &Overrides::default()).unwrap();
-    config.workspace = folder.path().to_owned();
+    folder.path().clone_into(&mut config.workspace);
     config.state = folder.path().join("state");
     config.tools = vec![folder.path().join("tools")];
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

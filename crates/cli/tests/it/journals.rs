@@ -101,7 +101,7 @@ fn what_is_published_and_taken_back_without_being_asked_for_is_recorded() {
     place.ok(&["list"]);
     place.ok(&["list"]);
     let shipped = ["tool.published", "slugify", "catalog"].map(str::to_owned);
-    assert_eq!(publications(&place), [shipped.clone()], "once");
+    assert_eq!(publications(&place), std::slice::from_ref(&shipped), "once");
     place.write_tool(
         "reads",
         &json!({

@@ -266,7 +266,7 @@ fn a_call_that_is_dropped_kills_its_worker_and_nothing_else() {
     let gateway = Gateway::new();
     let endless = gateway.tool(&document("while (true) {}")).with_limits(|limits| limits.fuel = u64::MAX / 2);
     gateway.runtime.block_on(async {
-        let (arguments, nothing) = (serde_json::Map::new(), toolgate_gate::Survey::default());
+        let (arguments, nothing) = (Map::new(), Survey::default());
         let running = gateway.runner.run(&endless, &arguments, &nothing, &NoSecrets, "ann");
         assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
     });
@@ -282,7 +282,7 @@ fn beyond_the_queue_a_call_is_refused_at_once() {
     let slow = gateway.tool(&document("await new Promise((r) => setTimeout(r, 1500)); return 1"));
     let quick = gateway.tool(&document("return 2"));
     gateway.runtime.block_on(async {
-        let (arguments, nothing) = (serde_json::Map::new(), toolgate_gate::Survey::default());
+        let (arguments, nothing) = (Map::new(), Survey::default());
         let running = gateway.runner.run(&slow, &arguments, &nothing, &NoSecrets, "ann");
         let refused = async {
             tokio::time::sleep(Duration::from_millis(700)).await;

@@ -86,7 +86,8 @@ fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
     let arguments = json!({ "text": "x" });
     let arguments = arguments.as_object().unwrap();
     let survey = tool.survey(arguments).unwrap();
-    let request = RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call };
+    let request =
+        RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call, room: None };
     runtime().block_on(async {
         tokio::select! {
             report = tool.run(request) => panic!("it ended: {report:?}"),

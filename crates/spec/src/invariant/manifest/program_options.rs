@@ -48,7 +48,7 @@ impl ProgramOptions {
             [] => {}
             [ArgPart::Literal(text)] if is_value => {
                 if command::starts_others(text) {
-                    self::refuse(at, report);
+                    refuse(at, report);
                 }
             }
             [ArgPart::Literal(text)] => {
@@ -59,13 +59,13 @@ impl ProgramOptions {
             [first, ..] => {
                 let is_glued = matches!(first, ArgPart::Literal(start) if self.is_glued(start));
                 if is_value || is_glued {
-                    self::refuse(at, report);
+                    refuse(at, report);
                 }
             }
         }
     }
 
-    fn options(&self) -> impl Iterator<Item = &'static str> {
+    fn options(&self) -> impl Iterator<Item = &'static str> + use<> {
         let early = if self.is_early { self.takers.early } else { &[] };
         self.takers.options.iter().chain(early).copied()
     }
