@@ -28,6 +28,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("engine.cwasm"), compiled)?;
     let digest = compile::hex(&Sha256::digest(&snapshot.wasm));
     println!("cargo::rustc-env=TOOLGATE_SNAPSHOT_DIGEST={digest}");
-    println!("cargo::rustc-env=TOOLGATE_SNAPSHOT_BYTES={}", snapshot.memory_bytes);
+    fs::write(out.join("engine.memory"), snapshot.memory)?;
     Ok(())
 }

@@ -14,7 +14,8 @@ use crate::config;
 
 pub struct Snapshot {
     pub wasm: Vec<u8>,
-    pub memory_bytes: usize,
+    /// The memory of an instance that has run nothing.
+    pub memory: Vec<u8>,
 }
 
 /// Runs `engine_init` with the prelude and keeps the memory it leaves.
@@ -30,10 +31,16 @@ pub fn take(wasm: &[u8], prelude: &str) -> Result<Snapshot, Box<dyn Error>> {
         (Err(_), Some(complaint)) => return Err(format!("the prelude does not run: {complaint}").into()),
         (made, _) => made?,
     };
-    let module = Module::new(&engine, &wasm)?;
-    let pages = module.exports().find_map(|export| export.ty().memory().map(wasmtime::MemoryType::minimum));
-    let pages = usize::try_from(pages.ok_or("the engine exports no memory")?)?;
-    Ok(Snapshot { wasm, memory_bytes: pages << 16 })
+    let memory = block_on(untouched_memory(&engine, &wasm))?;
+    Ok(Snapshot { wasm, memory })
+}
+
+async fn untouched_memory(engine: &Engine, wasm: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let module = Module::new(engine, wasm)?;
+    let mut store = Store::new(engine, Making { prelude: String::new(), complaint: None });
+    let instance = linker(engine, &module)?.instantiate_async(&mut store, &module).await?;
+    let memory = instance.get_memory(&mut store, "memory").ok_or("the engine exports no memory")?;
+    Ok(memory.data(&store).to_vec())
 }
 
 /// Compiled for `target` in general, not for the processor at hand, so that the binary may travel.

@@ -29,9 +29,15 @@ pub fn load(engine: &Engine) -> Result<Module, LoadError> {
 /// The SHA-256 of the snapshot: which engine and which prelude a call ran on.
 pub const SNAPSHOT_DIGEST: &str = env!("TOOLGATE_SNAPSHOT_DIGEST");
 
+/// The linear memory of an instance that has run nothing, to compare with. It lies in the program's file and costs a
+/// process no memory of its own.
+pub fn snapshot_memory() -> &'static [u8] {
+    include_bytes!(concat!(env!("OUT_DIR"), "/engine.memory"))
+}
+
 /// The size of the snapshot's linear memory.
 pub fn snapshot_bytes() -> usize {
-    env!("TOOLGATE_SNAPSHOT_BYTES").parse().unwrap_or(0)
+    snapshot_memory().len()
 }
 
 /// The embedded engine does not fit this program or this processor.

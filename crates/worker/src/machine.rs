@@ -39,9 +39,8 @@ impl Machine {
     pub fn new() -> Result<Self, MachineError> {
         let mut config = toolgate_engine::config();
         let mut pool = PoolingAllocationConfig::new();
-        // Three: one waits for its call while a tool is loaded and compared with an untouched one. Of those at rest only
-        // one keeps its memory, which is all that calls after one another need.
-        pool.total_core_instances(3).total_memories(3).total_tables(3).max_unused_warm_slots(1);
+        // One: calls come after one another, and each instance that was ever used keeps the image resident.
+        pool.total_core_instances(1).total_memories(1).total_tables(1);
         pool.max_memory_size(toolgate_engine::MAX_LINEAR_MEMORY).table_elements(TABLE_ELEMENTS);
         // The whole image stays resident and is copied back over; giving pages back to the kernel costs more.
         pool.linear_memory_keep_resident(toolgate_engine::snapshot_bytes()).table_keep_resident(1 << 16);
@@ -71,7 +70,8 @@ impl Machine {
         Ok(Fresh { store, instance, memory, alloc, run })
     }
 
-    /// Evaluates a tool once and keeps what that changed. The code has no effects here, and the limits of its call.
+    /// Evaluates a tool once and keeps what that changed. The code has no effects here, and the limits of its call. There must
+    /// be no other instance meanwhile.
     pub fn load(&self, load: &Load, limits: &RunLimits) -> Result<Image, Ending> {
         let broken = |error: MachineError| Ending::Trapped(format!("{error:#}"));
         let mut fresh = self.fresh().map_err(broken)?;
@@ -81,11 +81,7 @@ impl Machine {
         drop(busy);
         match fresh.ending(outcome) {
             Ending::Value(_) => {
-                let untouched = self.fresh().map_err(broken)?;
-                Ok(Image::difference(
-                    untouched.memory.data(&untouched.store),
-                    fresh.memory.data(&fresh.store),
-                ))
+                Ok(Image::difference(toolgate_engine::snapshot_memory(), fresh.memory.data(&fresh.store)))
             }
             Ending::Threw(error) => Err(Ending::Invalid(error)),
             other => Err(other),
@@ -117,9 +113,8 @@ impl Machine {
         run: &Run,
         effects: Box<dyn EffectPort>,
     ) -> Result<Done, MachineError> {
-        let fresh = self.fresh()?;
         Ok(match self.load(load, &run.limits) {
-            Ok(image) => self.run(fresh, &image, run, effects).0,
+            Ok(image) => self.run(self.fresh()?, &image, run, effects).0,
             Err(ending) => Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() },
         })
     }

@@ -57,13 +57,15 @@ fn serve(machine: &Machine, tools: &mut Tools) -> Result<Infallible, Ended> {
 }
 
 fn answer(machine: &Machine, tools: &mut Tools, fresh: Fresh, run: &Run) -> Result<Option<Fresh>, Ended> {
-    let image = if let Some(image) = tools.find(&run.key) {
-        image
+    let (image, fresh) = if let Some(image) = tools.find(&run.key) {
+        (image, fresh)
     } else {
         send(&FromWorker::Missing)?;
         let ToWorker::Load(load) = receive()? else { return Err(Ended) };
+        // There is one place for an instance, and loading needs it.
+        drop(fresh);
         match machine.load(&load, &run.limits) {
-            Ok(image) => tools.keep(load.key, image),
+            Ok(image) => (tools.keep(load.key, image), machine.fresh().map_err(|_| Ended)?),
             Err(ending) => {
                 send(&FromWorker::Unloadable(ending))?;
                 return Ok(None);

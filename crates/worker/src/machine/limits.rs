@@ -9,10 +9,9 @@ pub fn heap(limits: &RunLimits) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// How far the linear memory may grow: the heap, with room for the allocator's own.
+/// How far the linear memory may grow: what the allocator needs for itself is the tool's memory too.
 pub fn linear_memory(limits: &RunLimits) -> usize {
-    let bytes = u64::from(heap(limits)).saturating_add(ALLOCATOR_ROOM);
-    usize::try_from(bytes).unwrap_or(usize::MAX).min(toolgate_engine::MAX_LINEAR_MEMORY)
+    usize::try_from(heap(limits)).unwrap_or(usize::MAX).min(toolgate_engine::MAX_LINEAR_MEMORY)
 }
 
 /// An uncaught error, told apart by the two that limits make.
@@ -62,8 +61,6 @@ fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()
 }
-
-const ALLOCATOR_ROOM: u64 = 8 << 20;
 
 #[cfg(test)]
 mod tests {
