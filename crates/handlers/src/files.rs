@@ -24,6 +24,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod twins;
+mod veil;
 mod walk;
 mod write;
 
@@ -43,6 +44,7 @@ pub use self::{
     grep::{CutOptions, GrepOptions, SortOptions},
     locate::{Held, Wanted},
     read::FileStat,
+    veil::{Veil, VeiledReads},
     write::{Edited, Occurrences},
 };
 
@@ -55,6 +57,7 @@ pub struct Files {
     twins: OnceLock<Twins>,
     rights: FileRights,
     caps: FileCaps,
+    veil: Option<Veil>,
     is_over: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
@@ -73,8 +76,15 @@ impl Files {
             twins: OnceLock::new(),
             rights: grants.rights,
             caps: grants.caps,
+            veil: None,
             is_over: Box::new(is_over),
         })
+    }
+
+    /// The same files, read without their secrets. What is written, copied or edited stays exact.
+    #[must_use]
+    pub fn veiled(self, veil: Option<Veil>) -> Self {
+        Self { veil, ..self }
     }
 
     /// The workspace's absolute path.

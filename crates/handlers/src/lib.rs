@@ -19,7 +19,8 @@ pub use cli::{
 };
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,
-    Files, FindOptions, GrepOptions, Held, Occurrences, SearchHit, SearchOptions, SortOptions, Wanted,
+    Files, FindOptions, GrepOptions, Held, Occurrences, SearchHit, SearchOptions, SortOptions, Veil,
+    VeiledReads, Wanted,
 };
 pub use js::{
     ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,

@@ -70,6 +70,7 @@ pub fn make(mut ended: Ended, swept: Swept, tool: &CliTool, unseen: &Unseen, mas
         effects: ended.effects.into_iter().map(|effect| masked(effect, mask)).collect(),
         walls: ended.walls,
         refused: ended.refused.iter().map(|refused| mask.text(&refused.describe())).collect(),
+        withheld: Vec::new(),
         worker: None,
     }
 }
@@ -83,6 +84,7 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
         usage: RunUsage::default(),
         walls: Vec::new(),
         refused: Vec::new(),
+        withheld: Vec::new(),
         worker: None,
     }
 }

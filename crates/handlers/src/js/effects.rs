@@ -17,10 +17,11 @@ use toolgate_sandbox::{
 };
 
 use crate::{
-    files::{FileGrants, Files},
+    files::{FileGrants, Files, Veil},
     js_files,
 };
 use toolgate_policy::Mask;
+use toolgate_secrets::Finding;
 
 /// One effect, for the author's eyes and the journal.
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ pub struct EffectScope {
     /// Requests with these need a person's yes, which this call has not.
     pub methods_to_ask_for: Vec<String>,
     pub files: Option<Arc<FileGrants>>,
+    /// What is read of files lacks its secrets; `None` where it is exact.
+    pub veil: Option<Veil>,
 }
 
 /// The effects of one call.
@@ -96,6 +99,11 @@ impl CallEffects {
     pub fn take_records(&mut self) -> Vec<EffectRecord> {
         self.note_cut_off();
         std::mem::take(&mut self.records)
+    }
+
+    /// Secrets that were taken out of what was read. Once, as records are.
+    pub fn take_found(&mut self) -> Vec<Finding> {
+        self.scope.veil.as_ref().map(Veil::take_found).unwrap_or_default()
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
@@ -209,12 +217,13 @@ impl CallEffects {
             return answer;
         };
         let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
+        let veil = self.scope.veil.clone();
         let done = tokio::task::spawn_blocking(move || {
             let files = if let Some(files) = opened {
                 files
             } else {
                 let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
-                Arc::new(Files::open(&grants, is_over)?)
+                Arc::new(Files::open(&grants, is_over)?.veiled(veil))
             };
             let answer = js_files::perform(&files, &call);
             answer.map(|json| (files, json))

@@ -22,6 +22,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         rules: Arc::new(Rules::blocked()),
         methods_to_ask_for: Vec::new(),
         files: Some(Arc::new(files)),
+        veil: None,
     };
     CallEffects::new(scope, &[], Duration::from_mins(10))
 }

@@ -52,6 +52,7 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
         rules: Arc::new(rules),
         methods_to_ask_for: methods_to_ask_for.iter().map(|method| (*method).to_owned()).collect(),
         files: None,
+        veil: None,
     };
     CallEffects::new(scope, &[], Duration::from_mins(1))
 }
