@@ -75,6 +75,36 @@ fn a_key_is_not_handed_out_in_slices() {
     assert_eq!(report.withheld.len(), 1, "the journal is told");
 }
 
+/// A token that is one letter short is in no rule: what would be cut in two is left out.
+#[test]
+fn a_token_is_not_cut_short_by_asking_for_less() {
+    let gateway = Gateway::new();
+    let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
+    for file in ["agent/web_fetch.json", "web/fetch_page_text.json"] {
+        let shipped = shipped(file);
+        let code = shipped["code"].as_str().unwrap();
+        for (page, most, expect) in [
+            (format!("see {token} there"), 43, "see ".to_owned()),
+            (format!("see {token} there"), 12, "see ".to_owned()),
+            (format!("see {token} there"), 44, format!("see {token}")),
+            (format!("see {token} there"), 46, format!("see {token} ")),
+            (format!("see {token} there"), 9_999, format!("see {token} there")),
+            (format!("{{\"a\":1,\"b\":\"{token}\"}}"), 30, "{\"a\":1,\"b\":\"".to_owned()),
+            ("中文中文中文".to_owned(), 5, "中文中文中".to_owned()),
+        ] {
+            // The page instead of a server that sends it.
+            let page = Value::from(page).to_string();
+            let stub = format!(
+                "const [url, max_characters] = ['https://page.test/', {most}];\n\
+                 const [method, body, content_type] = [];\n\
+                 const fetch = () => ({{ url, ok: true, status: 200, contentType: 'text/plain', text: () => {page} }});\n"
+            );
+            let report = gateway.body(&(stub + code));
+            assert_eq!(returned(&report)["text"], expect, "{file} {most}");
+        }
+    }
+}
+
 /// A tool that reads, changes and writes would write the marks.
 #[test]
 fn a_tool_that_writes_reads_what_is_there() {
