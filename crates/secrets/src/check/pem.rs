@@ -2,7 +2,7 @@
 //!
 //! At its `-----END …-----`. Where there is none, the block is all that still looks like one, however long: a key that was
 //! cut off is a key. A header without a body is a sentence about keys. A body without its header is known by how its format begins,
-//! and ends with its lines. Where a search printed the lines, the name before each is no end.
+//! and ends with its lines. What a search or a log prints before each line is no end.
 
 use std::ops::Range;
 
@@ -14,17 +14,17 @@ use crate::rule::End;
 /// `header` is the `-----BEGIN …-----` line.
 pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     let rest = hay.get(header.end..).unwrap_or_default();
-    let name = name_of_lines(hay, header.start, rest);
+    let prefix = prefix_of_lines(hay, header.start, rest);
     let dashes = memmem::find(rest, DASHES);
     let body = rest.get(..dashes.unwrap_or(rest.len())).unwrap_or_default();
     let closes = dashes.is_some_and(|at| rest.get(at..).unwrap_or_default().starts_with(CLOSING));
-    if closes && key_characters(body, name) >= MIN_BODY {
+    if closes && key_characters(body, prefix) >= MIN_BODY {
         let from = header.end + body.len();
         return Judged::Extends(header.start..closing_end(hay, from), End::Closed);
     }
-    let run = body_run(body, name);
+    let run = body_run(body, prefix);
     let block = body.get(..run).unwrap_or_default();
-    if key_characters(block, name) < MIN_BODY {
+    if key_characters(block, prefix) < MIN_BODY {
         return Judged::Refuted;
     }
     let end = if run == rest.len() { End::Open } else { End::Closed };
@@ -37,9 +37,9 @@ pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> Judged {
         return Judged::Refuted;
     }
     let rest = hay.get(beginning.start..).unwrap_or_default();
-    let name = name_of_lines(hay, beginning.start, rest);
-    let run = lines_run(rest, name);
-    if key_characters(rest.get(..run).unwrap_or_default(), name) < MIN_BODY {
+    let prefix = prefix_of_lines(hay, beginning.start, rest);
+    let run = lines_run(rest, prefix);
+    if key_characters(rest.get(..run).unwrap_or_default(), prefix) < MIN_BODY {
         return Judged::Refuted;
     }
     Judged::Extends(beginning.start..beginning.start + run, End::Closed)
@@ -68,13 +68,13 @@ pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
 }
 
 /// How far a text looks like the body of a block. Two words on a line, the first of them short, are prose.
-fn body_run(text: &[u8], name: &[u8]) -> usize {
-    // Where a word begins, and the same with the name that was printed before it.
-    let (mut word, mut printed) = (0, 0);
+fn body_run(text: &[u8], prefix: &[u8]) -> usize {
+    // Where a word begins, and the same with the prefix of its line.
+    let (mut word, mut start) = (0, 0);
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         if !is_body(*byte) {
-            return if at == word { printed } else { at };
+            return if at == word { start } else { at };
         }
         if is_base64(*byte) {
             at += 1;
@@ -83,12 +83,12 @@ fn body_run(text: &[u8], name: &[u8]) -> usize {
         let follows_word = at > word && at - word < SHORTEST_LINE;
         let next_is_word = text.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
         if *byte == b' ' && follows_word && next_is_word {
-            return printed;
+            return start;
         }
         at += 1;
-        printed = at;
-        if *byte == b'\n' && !name.is_empty() {
-            match printed_length(text.get(at..).unwrap_or_default(), name) {
+        start = at;
+        if *byte == b'\n' && !prefix.is_empty() {
+            match prefix_length(text.get(at..).unwrap_or_default(), prefix) {
                 // A line of something else.
                 0 => return at,
                 length => at += length,
@@ -100,12 +100,12 @@ fn body_run(text: &[u8], name: &[u8]) -> usize {
 }
 
 /// How far the lines of a body go. All but the last are of full length.
-fn lines_run(text: &[u8], name: &[u8]) -> usize {
+fn lines_run(text: &[u8], prefix: &[u8]) -> usize {
     let mut line = line_length(text);
     let (mut end, mut characters) = (line, line);
     loop {
         let rest = text.get(end..).unwrap_or_default();
-        let between = gap(rest, name);
+        let between = gap(rest, prefix);
         let next = rest.get(between..).unwrap_or_default();
         let length = line_length(next);
         let is_prose = length < SHORTEST_LINE && next.get(length) == Some(&b' ');
@@ -117,13 +117,13 @@ fn lines_run(text: &[u8], name: &[u8]) -> usize {
 }
 
 /// What stands between two lines of a body: their end, as such or as an escape, and what is around it in source code, quotations,
-/// changes and what searches print. Nothing where the next line is of something else.
-fn gap(text: &[u8], name: &[u8]) -> usize {
+/// changes and printed lines. Nothing where the next line is of something else.
+fn gap(text: &[u8], prefix: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = text.get(at).filter(|_| at < MAX_GAP) {
         at += match byte {
-            b'\n' if name.is_empty() => 1 + usize::from(text.get(at + 1) == Some(&b'-')),
-            b'\n' => match printed_length(text.get(at + 1..).unwrap_or_default(), name) {
+            b'\n' if prefix.is_empty() => 1 + usize::from(text.get(at + 1) == Some(&b'-')),
+            b'\n' => match prefix_length(text.get(at + 1..).unwrap_or_default(), prefix) {
                 0 => return 0,
                 length => 1 + length,
             },
@@ -135,43 +135,51 @@ fn gap(text: &[u8], name: &[u8]) -> usize {
     at
 }
 
-/// The name that a search has printed before these lines; empty where it printed none. The line behind `at` has to agree: a time of
-/// day looks the same.
-fn name_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
-    let name = printed_name(hay, at);
-    if name.is_empty() {
-        return name;
-    }
-    let next = memchr::memchr(b'\n', rest).and_then(|end| rest.get(end + 1..));
-    if next.is_some_and(|line| printed_length(line, name) > 0) { name } else { b"" }
-}
-
-/// The name in `name:7:` or `name-7-`, with which a search has begun the line of `at`; empty where there is none.
-fn printed_name(hay: &[u8], at: usize) -> &[u8] {
-    let before = hay.get(at.saturating_sub(MAX_PRINTED)..at).unwrap_or_default();
-    let line = match memchr::memrchr(b'\n', before) {
+/// What stands before a key on its line, if it stands before the next line too: a search prints a name and a number there, a log
+/// the time. Empty where it does not.
+fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
+    let before = hay.get(at.saturating_sub(MAX_PREFIX)..at).unwrap_or_default();
+    let prefix = match memchr::memrchr(b'\n', before) {
         Some(end) => before.get(end + 1..).unwrap_or_default(),
         None if before.len() == at => before,
-        // The line began so long ago that this is no name.
+        // The line began so long ago that it is not made of such lines.
         None => return b"",
     };
-    let Some((b':' | b'-', numbered)) = line.split_last() else { return b"" };
-    let digits = numbered.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    match numbered.get(..numbered.len() - digits).and_then(<[u8]>::split_last) {
-        Some((b':' | b'-', name)) if digits > 0 => name,
-        _ => b"",
+    // Indents, quotes and the signs of a change stand within bodies anyway.
+    if !prefix.iter().any(u8::is_ascii_alphanumeric) {
+        return b"";
     }
+    let next = memchr::memchr(b'\n', rest).and_then(|end| rest.get(end + 1..));
+    if next.is_some_and(|line| prefix_length(line, prefix) > 0) { prefix } else { b"" }
 }
 
-/// How much a search has printed before this line, if it is of the same name.
-fn printed_length(line: &[u8], name: &[u8]) -> usize {
-    let Some(rest) = line.strip_prefix(name).filter(|_| !name.is_empty()) else { return 0 };
-    let Some((b':' | b'-', numbered)) = rest.split_first() else { return 0 };
-    let digits = numbered.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    match numbered.get(digits) {
-        Some(b':' | b'-') if digits > 0 => name.len() + 1 + digits + 1,
-        _ => 0,
+/// How much of this line is the prefix: the same but for numbers, spaces, and `name-7-` where another line has `name:7:`.
+fn prefix_length(line: &[u8], prefix: &[u8]) -> usize {
+    let (mut left, mut own) = (line, prefix);
+    while let Some((first, others)) = own.split_first() {
+        let class: fn(&u8) -> bool = match first {
+            b'0'..=b'9' => u8::is_ascii_digit,
+            b' ' | b'\t' => |byte: &u8| matches!(byte, b' ' | b'\t'),
+            _ => match left.split_first() {
+                Some((byte, after)) if byte == first || [byte, first].iter().all(|one| is_sign(**one)) => {
+                    (left, own) = (after, others);
+                    continue;
+                }
+                _ => return 0,
+            },
+        };
+        let there = left.iter().take_while(|byte| class(byte)).count();
+        if there == 0 {
+            return 0;
+        }
+        left = left.get(there..).unwrap_or_default();
+        own = own.get(own.iter().take_while(|byte| class(byte)).count()..).unwrap_or_default();
     }
+    line.len() - left.len()
+}
+
+fn is_sign(byte: u8) -> bool {
+    matches!(byte, b':' | b'-')
 }
 
 /// `from` is where `-----END` begins; its line ends with dashes again, if it was not cut off.
@@ -186,9 +194,9 @@ fn trimmed(block: &[u8]) -> usize {
     block.trim_ascii_end().len()
 }
 
-fn key_characters(body: &[u8], name: &[u8]) -> usize {
+fn key_characters(body: &[u8], prefix: &[u8]) -> usize {
     let lines = body.split(|byte| *byte == b'\n');
-    let bare = lines.map(|line| line.get(printed_length(line, name)..).unwrap_or_default());
+    let bare = lines.map(|line| line.get(prefix_length(line, prefix)..).unwrap_or_default());
     bare.flatten().filter(|byte| byte.is_ascii_alphanumeric()).take(MIN_BODY).count()
 }
 
@@ -221,6 +229,6 @@ const MAX_BODY: usize = 8 * 1024;
 const SHORTEST_LINE: usize = 40;
 const MAX_NAME: usize = 80;
 /// The longest path, a number and two signs.
-const MAX_PRINTED: usize = 4096 + 16;
+const MAX_PREFIX: usize = 4096 + 16;
 /// Deeper than anybody indents.
 const MAX_GAP: usize = 256;

@@ -103,6 +103,23 @@ fn keys_that_a_search_printed() {
 }
 
 #[test]
+fn keys_in_logs() {
+    let line = "Ab3".repeat(22);
+    let header = format!("-----BEGIN PRIVATE {}-----", "KEY");
+    for (first, next) in [
+        ("2026-01-02T03:04:05.123456789Z ", "2026-01-02T03:04:05.12Z "),
+        ("2026-01-02 03:04:05 ", "2026-01-02 03:04:06 "),
+        ("Jan  2 03:04:05 host app[12]: ", "Jan 12 03:04:06 host app[12]: "),
+        ("     9\t", "    10\t"),
+    ] {
+        let block = format!("{header}\n{next}{line}\n{next}{line}");
+        check_key(Check::Pem, &format!("{first}|{block}\n{next}a sentence follows"), Some(&block));
+        let body = format!("{line}\n{next}{line}\n{next}Ab3");
+        check_key(Check::KeyBody, &format!("x\n{first}|{body}\n{next}a sentence follows"), Some(&body));
+    }
+}
+
+#[test]
 fn keys_without_their_header() {
     let line = "Ab3".repeat(22);
     let body = format!("{line}\n{line}\nAb3");
