@@ -11,6 +11,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use toolgate_policy::{Mask, PassRecord};
+use toolgate_secrets::Finding;
 
 use crate::{approval::ApprovalId, call::Purpose, reason::Reason};
 
@@ -174,6 +175,8 @@ pub struct RunReport {
     pub walls: Vec<String>,
     /// What the walls kept the tool from: paths, system calls, hosts.
     pub refused: Vec<String>,
+    /// Secrets that were taken out of what the tool read; marks stand in their place.
+    pub withheld: Vec<Finding>,
     /// Calls with the same number shared a process.
     pub worker: Option<u64>,
 }

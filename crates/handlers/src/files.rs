@@ -26,6 +26,7 @@ mod stage;
 mod tests;
 mod traffic;
 mod twins;
+mod veil;
 mod walk;
 mod write;
 
@@ -48,6 +49,7 @@ pub use self::{
     judged::JudgedPath,
     locate::{Held, Wanted},
     read::FileStat,
+    veil::{Veil, VeiledReads},
     write::{Edited, Occurrences},
 };
 
@@ -62,6 +64,7 @@ pub struct Files {
     twins: OnceLock<Twins>,
     rights: FileRights,
     caps: FileCaps,
+    veil: Option<Veil>,
     is_over: Box<dyn Fn() -> bool + Send + Sync>,
     traffic: Traffic,
 }
@@ -82,9 +85,16 @@ impl Files {
             twins: OnceLock::new(),
             rights: grants.rights,
             caps: grants.caps,
+            veil: None,
             is_over: Box::new(is_over),
             traffic: Traffic::default(),
         })
+    }
+
+    /// The same files, read without their secrets. What is written, copied or edited stays exact.
+    #[must_use]
+    pub fn veiled(self, veil: Option<Veil>) -> Self {
+        Self { veil, ..self }
     }
 
     /// The workspace's absolute path.

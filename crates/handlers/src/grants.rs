@@ -7,7 +7,7 @@ use toolgate_policy::{EffectivePolicy, FilePolicy, NetworkPolicy};
 use toolgate_spec::{HostPattern, PathPattern, model::NetworkMode};
 
 use crate::{
-    files::{FileCaps, FileGrants, FileRights},
+    files::{FileCaps, FileGrants, FileRights, VeiledReads},
     places::Places,
 };
 
@@ -106,6 +106,16 @@ fn with_rights(rights: FileRights, policy: &EffectivePolicy, places: &Places) ->
         own: guarded,
         caps: FileCaps::default(),
     })
+}
+
+/// Which reads of files lack their secrets? `None` where all are exact: what the tool returns is not filtered either, or the tool may
+/// write, and would write marks in the place of what it read.
+pub fn veiled_reads(policy: &EffectivePolicy) -> Option<VeiledReads> {
+    if !policy.data.sanitize_output.value || policy.files.write.value {
+        return None;
+    }
+    let sends = policy.network.mode.value != NetworkMode::Blocked;
+    Some(if sends { VeiledReads::Lines } else { VeiledReads::All })
 }
 
 /// The folder that a path or pattern begins with, up to its first wildcard.

@@ -30,7 +30,7 @@ use toolgate_spec::model::{Body, ToolSpec};
 
 use self::effects::{CallEffects, EffectScope};
 use crate::{
-    files::FileGrants,
+    files::{FileGrants, Veil, VeiledReads},
     grants,
     guard::SecretGuard,
     places::Places,
@@ -54,6 +54,7 @@ pub struct JsTool {
     limits: RunLimits,
     rules: Arc<Rules>,
     files: Option<Arc<FileGrants>>,
+    veiled: Option<VeiledReads>,
     surveyor: Arc<Surveyor>,
     prefix: usize,
 }
@@ -76,6 +77,7 @@ impl JsTool {
             limits: limits(policy),
             rules: Arc::new(rules),
             files: files.map(Arc::new),
+            veiled: grants::veiled_reads(policy),
             surveyor: Arc::new(Surveyor::new(&spec, policy, places, WithoutNetwork::Refuse)),
             prefix: wrapped.prefix,
             spec,
@@ -96,7 +98,7 @@ impl JsTool {
 }
 
 impl JsRunner {
-    /// Without a way out every fetch is refused. The detector looks through what fetches send.
+    /// Without a way out every fetch is refused. The detector looks through what fetches send and what files hold.
     pub fn new(pool: Pool, egress: Option<Egress>, detector: Arc<Detector>) -> Self {
         Self { pool, egress, detector }
     }
@@ -164,13 +166,15 @@ impl JsRunner {
             methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
             files: tool.files.clone(),
             judged: granted.judged_paths(),
+            veil: tool.veiled.map(|reads| Veil::new(&self.detector, reads)),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);
         let mut running = Running { effects, mask: &bound.mask, left: &survey.left };
         let outcome = lease.run(&tool.load, run, &mut running.effects).await;
-        let report = report::make(outcome, running.effects.take_records(), &bound.mask, tool);
-        // Also of a call whose worker died: an alarm names the worker alone.
-        JsReport { worker, ..report }
+        let (records, withheld) = (running.effects.take_records(), running.effects.take_found());
+        let report = report::make(outcome, records, &bound.mask, tool);
+        // The worker also of a call in which it died: an alarm names the worker alone.
+        JsReport { worker, withheld, ..report }
     }
 }
 

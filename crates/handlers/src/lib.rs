@@ -21,7 +21,7 @@ pub use cli::{
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,
     Files, FindOptions, GrepOptions, Held, JudgedPath, Occurrences, SearchHit, SearchOptions, SortOptions,
-    Wanted,
+    Veil, VeiledReads, Wanted,
 };
 pub use js::{
     ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,

@@ -46,6 +46,8 @@ pub(crate) enum Check {
     Jwt,
     /// Exactly 64 bytes in base64.
     Key64,
+    /// The body of a private key without its header; the finding reaches to its end.
+    KeyBody,
     /// A private key block; the finding reaches to its end.
     Pem,
     /// A macaroon for PyPI.
@@ -73,6 +75,7 @@ impl Check {
                 let end = assigned::literal_end(hay, value);
                 return end.map_or(Judged::Refuted, |end| Judged::Extends(value..end, End::Closed));
             }
+            Self::KeyBody => return pem::judge_body(hay, span),
             Self::Loose => return judge_loose(hay, span),
             Self::Pem => return pem::judge(hay, span),
             Self::Written => {

@@ -40,6 +40,11 @@ impl Stream {
         out
     }
 
+    /// What was found in what was given back so far, the first ten thousand of them.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
     /// The rest, and the first ten thousand findings; spans are those of the text as it arrived.
     pub fn finish(mut self) -> (Vec<u8>, Vec<Finding>) {
         let mut out = Vec::new();

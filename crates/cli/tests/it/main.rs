@@ -43,5 +43,6 @@ mod refusals;
 mod reloads;
 mod resolve;
 mod signed_callers;
+mod slices;
 mod stand_ins;
 mod stopping;

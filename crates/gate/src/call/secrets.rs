@@ -2,6 +2,8 @@
 
 mod redact;
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use toolgate_policy::DistinctMembers;
 use toolgate_secrets::{Detector, Finding, Tier};
@@ -29,6 +31,19 @@ pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
         findings.extend(possible(detector, &value));
     }
     Sanitised { value, findings, still_leaks }
+}
+
+/// Those of what was taken out earlier whose mark is in the result: of the others its reader was never told.
+pub fn marked(withheld: &[Finding], value: &Value) -> Vec<Finding> {
+    if withheld.is_empty() {
+        return Vec::new();
+    }
+    let json = value.to_string();
+    let mut marks: HashMap<String, bool> = HashMap::new();
+    let mut is_shown = |finding: &Finding| {
+        *marks.entry(finding.mark()).or_insert_with_key(|mark| json.contains(mark.as_str()))
+    };
+    withheld.iter().filter(|finding| is_shown(finding)).cloned().collect()
 }
 
 /// What may possibly be a secret and is still there, one of each kind. Looked for again, for some of what was seen first lay in
@@ -227,6 +242,20 @@ mod tests {
         let told = warnings(&clean.findings);
         assert!(!told.is_empty() && told.iter().all(|warning| warning.code == "secret.probable"), "{told:?}");
         assert!(!clean.value.to_string().contains(digits));
+    }
+
+    /// A tool that reads a part of a file is told nothing of the rest, and neither is its caller.
+    #[test]
+    fn what_was_taken_out_earlier_is_told_where_its_mark_is_shown() {
+        let detector = Detector::shipped().unwrap();
+        let text = format!("one {}\npassword = \"correct-horse-7\"\n", token());
+        let taken = detector.redact(&text, Tier::Probable);
+        assert_eq!(taken.findings.len(), 2, "{:?}", taken.findings);
+        let first_line = taken.text.lines().next().unwrap();
+        let shown = marked(&taken.findings, &json!({ "lines": [first_line] }));
+        assert_eq!(shown, taken.findings[..1]);
+        assert_eq!(marked(&taken.findings, &json!("plain")), []);
+        assert_eq!(marked(&[], &json!(first_line)), []);
     }
 
     #[test]

@@ -255,6 +255,7 @@ mod tests {
             usage: RunUsage::default(),
             walls: Vec::new(),
             refused: Vec::new(),
+            withheld: Vec::new(),
             worker: None,
         }
     }

@@ -140,6 +140,7 @@ impl Runnable for FakeTool {
                 usage: RunUsage::default(),
                 walls: vec!["fake-wall".to_owned()],
                 refused,
+                withheld: Vec::new(),
                 worker: Some(1),
             }
         })

@@ -89,6 +89,7 @@ pub fn make(
         effects: ended.effects.into_iter().map(|effect| masked(effect, mask)).collect(),
         walls: ended.walls,
         refused: ended.refused.iter().map(|refused| mask.text(&refused.describe())).collect(),
+        withheld: Vec::new(),
         worker: None,
     }
 }
@@ -102,6 +103,7 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
         usage: RunUsage::default(),
         walls: Vec::new(),
         refused: Vec::new(),
+        withheld: Vec::new(),
         worker: None,
     }
 }

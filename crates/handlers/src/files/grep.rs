@@ -79,7 +79,7 @@ impl Files {
 
     pub(super) fn count_lines(&self, asked: &str) -> Result<u64, Fault> {
         let found = self.must_look(asked)?;
-        let mut lines = Lines::open(self, &found, asked)?;
+        let mut lines = Lines::open_exact(self, &found, asked)?;
         let mut scan = Scan::one_file(self);
         while lines.next(&mut scan)?.is_some() {}
         Ok(lines.number)

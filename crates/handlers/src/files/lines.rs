@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead as _, BufReader, Read as _},
+    io::{self, BufRead as _, BufReader, Read},
 };
 
 use super::{
@@ -10,12 +10,13 @@ use super::{
     access::Found,
     error::{Fault, Reason, quoted},
     kernel,
+    veil::VeiledFile,
 };
 
 /// Lines end with `\n` or `\r\n`; what follows the last end is a line if it is not empty.
 pub(super) struct Lines<'f> {
     files: &'f Files,
-    reader: BufReader<File>,
+    reader: BufReader<Source>,
     asked: &'f str,
     line: Vec<u8>,
     /// Of the line that was read last, counted from 1.
@@ -24,9 +25,24 @@ pub(super) struct Lines<'f> {
 }
 
 impl<'f> Lines<'f> {
+    /// Lines as the tool may see them.
     pub fn open(files: &'f Files, found: &Found, asked: &'f str) -> Result<Self, Fault> {
-        let reader = BufReader::with_capacity(BUFFER, kernel::readable(&found.handle, asked)?);
-        Ok(Self { files, reader, asked, line: Vec::new(), number: 0, before: 0 })
+        let file = kernel::readable(&found.handle, asked)?;
+        let source = match &files.veil {
+            Some(veil) => Source::Veiled(Box::new(veil.over_file(file, files.caps.scan_bytes))),
+            None => Source::Exact(file),
+        };
+        Ok(Self::over(files, source, asked))
+    }
+
+    /// Lines as they stand in the file, for whoever tells nothing of what is in them.
+    pub fn open_exact(files: &'f Files, found: &Found, asked: &'f str) -> Result<Self, Fault> {
+        Ok(Self::over(files, Source::Exact(kernel::readable(&found.handle, asked)?), asked))
+    }
+
+    fn over(files: &'f Files, source: Source, asked: &'f str) -> Self {
+        let reader = BufReader::with_capacity(BUFFER, source);
+        Self { files, reader, asked, line: Vec::new(), number: 0, before: 0 }
     }
 
     pub fn next(&mut self, scan: &mut Scan) -> Result<Option<&str>, Fault> {
@@ -38,7 +54,8 @@ impl<'f> Lines<'f> {
         let most = self.files.caps.line_bytes;
         let take = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(LINE_END);
         let read = self.reader.by_ref().take(take).read_until(b'\n', &mut self.line);
-        scan.pay(read.map_err(|error| Fault::io(self.asked, &error))?)?;
+        let read = read.map_err(|error| Fault::io(self.asked, &error))?;
+        scan.pay(self.reader.get_mut().cost(read))?;
         if self.line.is_empty() {
             return Ok(None);
         }
@@ -55,6 +72,30 @@ impl<'f> Lines<'f> {
     fn too_long(&self) -> Fault {
         let (asked, number, most) = (quoted(self.asked), self.number, self.files.caps.line_bytes);
         Fault::new(Reason::LineTooLong, format!("line {number} of {asked} is longer than {most} bytes"))
+    }
+}
+
+enum Source {
+    Exact(File),
+    Veiled(Box<VeiledFile>),
+}
+
+impl Source {
+    /// What it took to give back so many bytes.
+    fn cost(&mut self, given: usize) -> usize {
+        match self {
+            Self::Exact(_) => given,
+            Self::Veiled(file) => file.take_unpaid(),
+        }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Exact(file) => file.read(out),
+            Self::Veiled(file) => file.read(out),
+        }
     }
 }
 

@@ -21,7 +21,11 @@ pub struct FileStat {
 impl Files {
     pub(super) fn text_of(&self, asked: &str) -> Result<String, Fault> {
         let found = self.must_look(asked)?;
-        kernel::text(self.read_whole(&found, asked, self.caps.read_bytes)?, asked)
+        let text = kernel::text(self.read_whole(&found, asked, self.caps.read_bytes)?, asked)?;
+        Ok(match &self.veil {
+            Some(veil) => veil.over_text(text),
+            None => text,
+        })
     }
 
     pub(super) fn entries_of(&self, asked: &str) -> Result<Vec<String>, Fault> {

@@ -20,10 +20,11 @@ use toolgate_sandbox::{
 };
 
 use crate::{
-    files::{FileError, FileGrants, Files, JudgedPath},
+    files::{FileError, FileGrants, Files, JudgedPath, Veil},
     js_files,
 };
 use toolgate_policy::Mask;
+use toolgate_secrets::Finding;
 
 /// One effect, for the author's eyes and the journal.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ pub struct EffectScope {
     pub files: Option<Arc<FileGrants>>,
     /// The paths of the arguments, which must still lead where they led.
     pub judged: Arc<[JudgedPath]>,
+    /// What is read of files lacks its secrets; `None` where it is exact.
+    pub veil: Option<Veil>,
 }
 
 /// The effects of one call.
@@ -116,6 +119,11 @@ impl CallEffects {
             error.moved = self.received.load(Ordering::Relaxed);
         }
         answer
+    }
+
+    /// Secrets that were taken out of what was read. Once, as records are.
+    pub fn take_found(&mut self) -> Vec<Finding> {
+        self.scope.veil.as_ref().map(Veil::take_found).unwrap_or_default()
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
@@ -231,12 +239,13 @@ impl CallEffects {
         let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
         let judged = Arc::clone(&self.scope.judged);
         let sent: usize = call.arguments.iter().map(String::len).sum();
+        let veil = self.scope.veil.clone();
         let done = tokio::task::spawn_blocking(move || {
             let files = if let Some(files) = opened {
                 files
             } else {
                 let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
-                Arc::new(Files::open(&grants, is_over)?.keep_to(&judged)?)
+                Arc::new(Files::open(&grants, is_over)?.keep_to(&judged)?.veiled(veil))
             };
             let answer = js_files::perform(&files, &call);
             // What the tool sent was counted when it came.

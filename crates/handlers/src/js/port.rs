@@ -94,6 +94,7 @@ fn translate(report: JsReport) -> RunReport {
         },
         walls: report.strength.map(toolgate_sandbox::Strength::names).unwrap_or_default(),
         refused: Vec::new(),
+        withheld: report.withheld,
         worker: report.worker,
     }
 }

@@ -7,6 +7,7 @@ use toolgate_sandbox::{
     Report, RunFailure, Strength,
     wire::{Done, Ending, Helper, Usage},
 };
+use toolgate_secrets::Finding;
 
 use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, values};
 
@@ -18,6 +19,8 @@ pub struct JsReport {
     /// Lines that did not fit any more.
     pub console_dropped: u32,
     pub effects: Vec<EffectRecord>,
+    /// Secrets in files that the tool did not get to see.
+    pub withheld: Vec<Finding>,
     pub usage: JsUsage,
     /// What was really in force; `None` where nothing ran.
     pub strength: Option<Strength>,
@@ -80,6 +83,7 @@ impl JsReport {
             console: Vec::new(),
             console_dropped: 0,
             effects: Vec::new(),
+            withheld: Vec::new(),
             usage: JsUsage::default(),
             strength: None,
             worker: None,
@@ -104,6 +108,7 @@ pub fn make(
         console: console.into_iter().map(|(level, text)| line(level, &text, mask)).collect(),
         console_dropped,
         effects,
+        withheld: Vec::new(),
         usage: used(usage),
         strength: Some(report.strength),
         worker: Some(report.worker),

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Value, json};
 use toolgate_gate::{Reason, Runnable};
+use toolgate_secrets::{Detector, Tier};
 
 use crate::{
     catalog::{fits, manifest, repository},
@@ -148,6 +149,30 @@ fn files_are_listed_read_and_searched() {
         format!("{}:1:# The gate\n", world.at("docs/readme.md"))
     );
     assert_eq!(check(&world, "search_code", &json!({ "text": "-e nothing", "folder": "src" })), "");
+}
+
+/// A search chooses lines: those by which a key is known need not be among them.
+#[test]
+fn a_key_is_not_handed_out_by_a_search() {
+    let world = World::new();
+    let letter = |line: u8, at: u8| {
+        let letter = char::from(b'A' + at.wrapping_mul(7).wrapping_add(line * 11) % 26);
+        if at.is_multiple_of(3) { letter } else { letter.to_ascii_lowercase() }
+    };
+    let body: Vec<String> = (0..6).map(|line| (0..70).map(|at| letter(line, at)).collect()).collect();
+    let kind = ["OPENSSH", "PRIVATE", "KEY"].join(" ");
+    let key = format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", body.join("\n"));
+    for path in ["deploy/id_ed25519", "tls/server.key", "plain/notes"] {
+        world.write(&format!("workspace/{path}"), &key);
+    }
+    // The last of them is known by its first line only, which is among those with an `E`.
+    for (folder, text) in [("deploy", "a"), ("deploy", "q"), ("tls", "B"), ("tls", "E"), ("plain", "E")] {
+        let found = check(&world, "search_code", &json!({ "text": text, "folder": folder }));
+        let chosen: Vec<&String> = body.iter().filter(|line| found.contains(line.as_str())).collect();
+        assert!(!chosen.is_empty(), "{found}");
+        let released = Detector::shipped().unwrap().redact(&found, Tier::Probable).text.into_owned();
+        assert!(chosen.iter().all(|line| !released.contains(&line[20..32])), "{released}");
+    }
 }
 
 #[test]

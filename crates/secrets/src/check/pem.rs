@@ -1,7 +1,8 @@
 //! Where does a private key block end?
 //!
 //! At its `-----END …-----`. Where there is none, the block is all that still looks like one, however long: a key that was
-//! cut off is a key. A header without a body is a sentence about keys.
+//! cut off is a key. A header without a body is a sentence about keys. A body without its header is known by how its format begins,
+//! and ends with its lines. What a search or a log prints before each line is no end.
 
 use std::ops::Range;
 
@@ -13,26 +14,50 @@ use crate::rule::End;
 /// `header` is the `-----BEGIN …-----` line.
 pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     let rest = hay.get(header.end..).unwrap_or_default();
+    let prefix = prefix_of_lines(hay, header.start, rest);
     let dashes = memmem::find(rest, DASHES);
     let body = rest.get(..dashes.unwrap_or(rest.len())).unwrap_or_default();
     let closes = dashes.is_some_and(|at| rest.get(at..).unwrap_or_default().starts_with(CLOSING));
-    if closes && key_characters(body) >= MIN_BODY {
+    if closes && key_characters(body, prefix) >= MIN_BODY {
         let from = header.end + body.len();
         return Judged::Extends(header.start..closing_end(hay, from), End::Closed);
     }
-    let run = body_run(body);
+    let run = body_run(body, prefix);
     let block = body.get(..run).unwrap_or_default();
-    if key_characters(block) < MIN_BODY {
+    if key_characters(block, prefix) < MIN_BODY {
         return Judged::Refuted;
     }
     let end = if run == rest.len() { End::Open } else { End::Closed };
     Judged::Extends(header.start..header.end + trimmed(block), end)
 }
 
+/// `beginning` is how the format of a key begins; its header is not there, or was not chosen.
+pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> Judged {
+    if !may_begin_behind(hay.get(..beginning.start).unwrap_or_default()) {
+        return Judged::Refuted;
+    }
+    let rest = hay.get(beginning.start..).unwrap_or_default();
+    let prefix = prefix_of_lines(hay, beginning.start, rest);
+    let run = lines_run(rest, prefix);
+    if key_characters(rest.get(..run).unwrap_or_default(), prefix) < MIN_BODY {
+        return Judged::Refuted;
+    }
+    Judged::Extends(beginning.start..beginning.start + run, End::Closed)
+}
+
+/// Within a run of base64 the letters of a beginning are chance.
+fn may_begin_behind(before: &[u8]) -> bool {
+    match before {
+        // Nothing, a line end as an escape, or the sign of a line that was added.
+        [] | [.., b'\\', b'n' | b'r' | b't'] | [.., b'\n', b'+'] | [b'+'] => true,
+        [.., byte] => !is_base64(*byte) || *byte == b'=',
+    }
+}
+
 /// Where a block that began before this text ends in it.
 pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
     let before_dashes = hay.get(..memmem::find(hay, DASHES).unwrap_or(hay.len())).unwrap_or_default();
-    let run = body_run(before_dashes);
+    let run = body_run(before_dashes, b"");
     if run == hay.len() {
         return (run, End::Open);
     }
@@ -43,23 +68,118 @@ pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
 }
 
 /// How far a text looks like the body of a block. Two words on a line, the first of them short, are prose.
-fn body_run(text: &[u8]) -> usize {
-    let mut word = 0;
-    for (at, byte) in text.iter().enumerate() {
+fn body_run(text: &[u8], prefix: &[u8]) -> usize {
+    // Where a word begins, and the same with the prefix of its line.
+    let (mut word, mut start) = (0, 0);
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
         if !is_body(*byte) {
-            return at;
+            return if at == word { start } else { at };
         }
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=') {
+        if is_base64(*byte) {
+            at += 1;
             continue;
         }
         let follows_word = at > word && at - word < SHORTEST_LINE;
         let next_is_word = text.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
         if *byte == b' ' && follows_word && next_is_word {
-            return word;
+            return start;
         }
-        word = at + 1;
+        at += 1;
+        start = at;
+        if *byte == b'\n' && !prefix.is_empty() {
+            match prefix_length(text.get(at..).unwrap_or_default(), prefix) {
+                // A line of something else.
+                0 => return at,
+                length => at += length,
+            }
+        }
+        word = at;
     }
     text.len()
+}
+
+/// How far the lines of a body go. All but the last are of full length.
+fn lines_run(text: &[u8], prefix: &[u8]) -> usize {
+    let mut line = line_length(text);
+    let (mut end, mut characters) = (line, line);
+    loop {
+        let rest = text.get(end..).unwrap_or_default();
+        let between = gap(rest, prefix);
+        let next = rest.get(between..).unwrap_or_default();
+        let length = line_length(next);
+        let is_prose = length < SHORTEST_LINE && next.get(length) == Some(&b' ');
+        if line < SHORTEST_LINE || between == 0 || length == 0 || is_prose || characters > MAX_BODY {
+            return end;
+        }
+        (line, end, characters) = (length, end + between + length, characters + length);
+    }
+}
+
+/// What stands between two lines of a body: their end, as such or as an escape, and what is around it in source code, quotations,
+/// changes and printed lines. Nothing where the next line is of something else.
+fn gap(text: &[u8], prefix: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(byte) = text.get(at).filter(|_| at < MAX_GAP) {
+        at += match byte {
+            b'\n' if prefix.is_empty() => 1 + usize::from(text.get(at + 1) == Some(&b'-')),
+            b'\n' => match prefix_length(text.get(at + 1..).unwrap_or_default(), prefix) {
+                0 => return 0,
+                length => 1 + length,
+            },
+            b'\\' if matches!(text.get(at + 1), Some(b'n' | b'r')) => 2,
+            b'\r' | b' ' | b'\t' | b'\\' | b'"' | b'\'' | b',' | b'>' | b'#' => 1,
+            _ => break,
+        };
+    }
+    at
+}
+
+/// What stands before a key on its line, if it stands before the next line too: a search prints a name and a number there, a log
+/// the time. Empty where it does not.
+fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
+    let before = hay.get(at.saturating_sub(MAX_PREFIX)..at).unwrap_or_default();
+    let prefix = match memchr::memrchr(b'\n', before) {
+        Some(end) => before.get(end + 1..).unwrap_or_default(),
+        None if before.len() == at => before,
+        // The line began so long ago that it is not made of such lines.
+        None => return b"",
+    };
+    // Indents, quotes and the signs of a change stand within bodies anyway.
+    if !prefix.iter().any(u8::is_ascii_alphanumeric) {
+        return b"";
+    }
+    let next = memchr::memchr(b'\n', rest).and_then(|end| rest.get(end + 1..));
+    if next.is_some_and(|line| prefix_length(line, prefix) > 0) { prefix } else { b"" }
+}
+
+/// How much of this line is the prefix: the same but for numbers, spaces, and `name-7-` where another line has `name:7:`.
+fn prefix_length(line: &[u8], prefix: &[u8]) -> usize {
+    let (mut left, mut own) = (line, prefix);
+    while let Some((first, others)) = own.split_first() {
+        let class: fn(&u8) -> bool = match first {
+            b'0'..=b'9' => u8::is_ascii_digit,
+            b' ' | b'\t' => |byte: &u8| matches!(byte, b' ' | b'\t'),
+            _ => match left.split_first() {
+                Some((byte, after)) if byte == first || [byte, first].iter().all(|one| is_sign(**one)) => {
+                    (left, own) = (after, others);
+                    continue;
+                }
+                _ => return 0,
+            },
+        };
+        let there = left.iter().take_while(|byte| class(byte)).count();
+        if there == 0 {
+            return 0;
+        }
+        left = left.get(there..).unwrap_or_default();
+        own = own.get(own.iter().take_while(|byte| class(byte)).count()..).unwrap_or_default();
+    }
+    line.len() - left.len()
+}
+
+fn is_sign(byte: u8) -> bool {
+    matches!(byte, b':' | b'-')
 }
 
 /// `from` is where `-----END` begins; its line ends with dashes again, if it was not cut off.
@@ -74,29 +194,28 @@ fn trimmed(block: &[u8]) -> usize {
     block.trim_ascii_end().len()
 }
 
-fn key_characters(body: &[u8]) -> usize {
-    body.iter().filter(|byte| byte.is_ascii_alphanumeric()).take(MIN_BODY).count()
+fn key_characters(body: &[u8], prefix: &[u8]) -> usize {
+    let lines = body.split(|byte| *byte == b'\n');
+    let bare = lines.map(|line| line.get(prefix_length(line, prefix)..).unwrap_or_default());
+    bare.flatten().filter(|byte| byte.is_ascii_alphanumeric()).take(MIN_BODY).count()
+}
+
+/// How much of a line of a body stands here; padding is its end.
+fn line_length(text: &[u8]) -> usize {
+    let letters = text.iter().take(MAX_BODY).take_while(|byte| is_base64(**byte) && **byte != b'=').count();
+    letters + text.iter().skip(letters).take(2).take_while(|byte| **byte == b'=').count()
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
 /// Base64, line ends as such and as escapes, and what stands around them in source code.
 fn is_body(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
+    is_base64(byte)
         || matches!(
             byte,
-            b'+' | b'/'
-                | b'='
-                | b'\n'
-                | b'\r'
-                | b' '
-                | b'\t'
-                | b'\\'
-                | b'"'
-                | b'\''
-                | b','
-                | b':'
-                | b'-'
-                | b'>'
-                | b'#'
+            b'\n' | b'\r' | b' ' | b'\t' | b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'>' | b'#'
         )
 }
 
@@ -104,6 +223,12 @@ const DASHES: &[u8] = b"-----";
 const CLOSING: &[u8] = b"-----END";
 /// Nothing that can be used as a key is shorter.
 const MIN_BODY: usize = 32;
+/// A key of 8,192 bits has less. A text of nothing but beginnings must not be read anew from each to its end.
+const MAX_BODY: usize = 8 * 1024;
 /// Keys on one line have spaces where their line ends were.
 const SHORTEST_LINE: usize = 40;
 const MAX_NAME: usize = 80;
+/// The longest path, a number and two signs.
+const MAX_PREFIX: usize = 4096 + 16;
+/// Deeper than anybody indents.
+const MAX_GAP: usize = 256;

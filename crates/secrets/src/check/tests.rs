@@ -71,6 +71,74 @@ fn values_that_are_no_literals() {
     }
 }
 
+/// From where a key begins to where it ends, or nothing.
+#[track_caller]
+fn check_key(check: Check, text: &str, expect: Option<&str>) {
+    let at = text.find('|').unwrap();
+    let text = text.replacen('|', "", 1);
+    let until = text.get(at..).unwrap().find("-----\n").map_or(at + 1, |end| at + end + 5);
+    let found = match check.judge(text.as_bytes(), &(at..until)) {
+        Judged::Extends(span, _) => text.get(span),
+        _ => None,
+    };
+    assert_eq!(found, expect, "{text}");
+}
+
+#[test]
+fn keys_that_a_search_printed() {
+    let line = "Ab3".repeat(22);
+    let header = format!("-----BEGIN PRIVATE {}-----", "KEY");
+    for name in ["a.pem", "deep/er-2.x/a b.pem", "ä.pem"] {
+        let block = format!("{header}\n{name}:2:{line}\n{name}-7-{line}");
+        check_key(Check::Pem, &format!("x\n{name}:1:|{block}\nother.rs:1:fn main"), Some(&block));
+        check_key(Check::Pem, &format!("{name}:1:|{header}\n{name}:2:is how keys begin"), None);
+        let body = format!("{line}\n{name}:3:{line}\n{name}:4:Ab3==");
+        check_key(Check::KeyBody, &format!("{name}:2:|{body}\nother.rs:1:fn main"), Some(&body));
+    }
+    // A time of day is no name.
+    let block = format!("{header}\n{line}\n{line}");
+    check_key(Check::Pem, &format!("on 2026-01-02 at 03:04:|{block}"), Some(&block));
+    let long = format!("{}/a.pem", "folder/".repeat(9));
+    check_key(Check::Pem, &format!("{long}:1:|{header}\n{long}:2:-----END PRIVATE"), None);
+}
+
+#[test]
+fn keys_in_logs() {
+    let line = "Ab3".repeat(22);
+    let header = format!("-----BEGIN PRIVATE {}-----", "KEY");
+    for (first, next) in [
+        ("2026-01-02T03:04:05.123456789Z ", "2026-01-02T03:04:05.12Z "),
+        ("2026-01-02 03:04:05 ", "2026-01-02 03:04:06 "),
+        ("Jan  2 03:04:05 host app[12]: ", "Jan 12 03:04:06 host app[12]: "),
+        ("     9\t", "    10\t"),
+    ] {
+        let block = format!("{header}\n{next}{line}\n{next}{line}");
+        check_key(Check::Pem, &format!("{first}|{block}\n{next}a sentence follows"), Some(&block));
+        let body = format!("{line}\n{next}{line}\n{next}Ab3");
+        check_key(Check::KeyBody, &format!("x\n{first}|{body}\n{next}a sentence follows"), Some(&body));
+    }
+}
+
+#[test]
+fn keys_without_their_header() {
+    let line = "Ab3".repeat(22);
+    let body = format!("{line}\n{line}\nAb3");
+    check_key(Check::KeyBody, &format!("|{body}\nand prose"), Some(&body));
+    check_key(Check::KeyBody, &format!("|{line}\nand prose"), Some(&line));
+    check_key(Check::KeyBody, &format!("+|{body}\n"), Some(&body));
+    check_key(
+        Check::KeyBody,
+        &format!("-|{}\n", body.replace('\n', "\n-")),
+        Some(&body.replace('\n', "\n-")),
+    );
+    let escaped = body.replace('\n', "\\n");
+    check_key(Check::KeyBody, &format!("key: \"|{escaped}\", next: \"value\""), Some(&escaped));
+    check_key(Check::KeyBody, &format!("a\\n|{escaped}\\n"), Some(&escaped));
+    // In the middle of something, or too short to be one.
+    check_key(Check::KeyBody, &format!("Ab3|{body}"), None);
+    check_key(Check::KeyBody, "|Ab3Ab3Ab3... and so on", None);
+}
+
 #[test]
 fn entropy_counts_characters() {
     for (text, expect) in [("", 0.0), ("aaaa", 0.0), ("abab", 1.0), ("abcd", 2.0)] {

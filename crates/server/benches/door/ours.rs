@@ -174,6 +174,7 @@ impl Runnable for Noop {
             usage: RunUsage::default(),
             walls: Vec::new(),
             refused: Vec::new(),
+            withheld: Vec::new(),
             worker: None,
         }))
     }

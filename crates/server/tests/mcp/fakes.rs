@@ -275,6 +275,7 @@ impl Runnable for FakeTool {
                 usage: RunUsage::default(),
                 walls: vec!["fake".to_owned()],
                 refused: Vec::new(),
+                withheld: Vec::new(),
                 worker: None,
             }
         })

@@ -23,6 +23,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         methods_to_ask_for: Vec::new(),
         files: Some(Arc::new(files)),
         judged: Arc::from([]),
+        veil: None,
     };
     CallEffects::new(scope, &[], Duration::from_mins(10))
 }

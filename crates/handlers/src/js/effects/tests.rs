@@ -53,6 +53,7 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
         methods_to_ask_for: methods_to_ask_for.iter().map(|method| (*method).to_owned()).collect(),
         files: None,
         judged: Arc::from([]),
+        veil: None,
     };
     CallEffects::new(scope, &[], Duration::from_mins(1))
 }

@@ -1,0 +1,148 @@
+//! A caller who chooses the lines must not thereby choose what the detector sees.
+
+use std::sync::Arc;
+
+use toolgate_secrets::Detector;
+
+use super::*;
+
+const AROUND: [&str; 2] = ["a note before the key", "a note behind the key"];
+
+/// Lines of base64 that are nobody's key.
+fn body(lines: usize, width: usize) -> Vec<String> {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut state: u32 = 7;
+    let mut letter = || {
+        state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        char::from(LETTERS[usize::try_from(state >> 16).unwrap() % LETTERS.len()])
+    };
+    (0..lines).map(|_| (0..width).map(|_| letter()).collect()).collect()
+}
+
+fn with_a_key(body: &[String]) -> String {
+    let (begin, end) = (["-----BEGIN OPENSSH PRIVATE", "KEY-----"], ["-----END OPENSSH PRIVATE", "KEY-----"]);
+    let [before, behind] = AROUND;
+    format!("{before}\n{}\n{}\n{}\n{behind}\n", begin.join(" "), body.join("\n"), end.join(" "))
+}
+
+fn detector() -> Arc<Detector> {
+    Detector::shipped().unwrap()
+}
+
+fn veiled(ground: &Ground, reads: VeiledReads) -> Files {
+    let files = ground.files_with(|grants| grants.rights = FileRights::Read);
+    files.veiled(Some(Veil::new(&detector(), reads)))
+}
+
+#[track_caller]
+fn shows_none_of(body: &[String], shown: &str) {
+    for line in body {
+        assert!(!shown.contains(&line[20..28]), "{shown}");
+    }
+}
+
+#[test]
+fn no_choice_of_lines_shows_a_part_of_a_key() {
+    let (ground, body) = (Ground::new(), body(6, 70));
+    ground.put("ws/deploy/id_ed25519", with_a_key(&body));
+    let files = veiled(&ground, VeiledReads::All);
+    let path = "deploy/id_ed25519";
+    let fields = CutOptions { fields: vec![1], ..CutOptions::default() };
+    let halves = CutOptions { fields: vec![1, 2], delimiter: Some("[A-M]+".to_owned()), regex: true };
+    let (grep, search) = (GrepOptions::default(), SearchOptions::default());
+    for shown in [
+        format!("{:?}", files.slice(path, 2, 6).unwrap()),
+        format!("{:?}", files.slice(path, 4, 5).unwrap()),
+        format!("{:?}", files.slice(path, -6, -2).unwrap()),
+        format!("{:?}", files.grep(".", path, grep).unwrap()),
+        format!("{:?}", files.cut(path, &fields).unwrap()),
+        format!("{:?}", files.cut(path, &halves).unwrap()),
+        format!("{:?}", files.sort(path, SortOptions::default()).unwrap()),
+        format!("{:?}", files.search_in_files(".", "*", ".", search).unwrap()),
+        files.read_text(path).unwrap(),
+    ] {
+        shows_none_of(&body, &shown);
+    }
+    let all = files.slice(path, 0, 99).unwrap();
+    assert_eq!(all.len() as u64, files.line_count(path).unwrap());
+    assert_eq!([all[0].as_str(), all[all.len() - 1].as_str()], AROUND);
+}
+
+/// Whether a pattern matches must tell nothing either, or a key is guessed letter by letter.
+#[test]
+fn what_is_taken_out_is_not_searched() {
+    let (ground, body) = (Ground::new(), body(6, 70));
+    ground.put("ws/key", with_a_key(&body));
+    let files = veiled(&ground, VeiledReads::All);
+    for pattern in ["[A-Za-z0-9+/]{70}", "BEGIN", &body[3][..4]] {
+        let pattern = pattern.replace('+', r"\+");
+        assert_eq!(files.grep(&pattern, "key", GrepOptions::default()).unwrap(), [""; 0], "{pattern}");
+        let hits = files.search_in_files(".", "*", &pattern, SearchOptions::default()).unwrap();
+        assert_eq!(hits, [], "{pattern}");
+    }
+}
+
+#[test]
+fn a_key_far_down_in_a_long_file_is_found_all_the_same() {
+    let (ground, body) = (Ground::new(), body(40, 70));
+    let lines = 30_000;
+    ground.put("ws/long", format!("{}{}", "nothing to see here\n".repeat(lines), with_a_key(&body)));
+    let files = veiled(&ground, VeiledReads::All);
+    let first = i64::try_from(lines).unwrap() + 10;
+    let shown = files.slice("long", first, first + 5).unwrap();
+    assert_eq!(shown.len(), 5);
+    shows_none_of(&body, &format!("{shown:?}"));
+}
+
+#[test]
+fn what_was_taken_out_is_told_once() {
+    let (ground, body) = (Ground::new(), body(6, 70));
+    ground.put("ws/key", with_a_key(&body));
+    let veil = Veil::new(&detector(), VeiledReads::All);
+    let files = ground.files().veiled(Some(veil.clone()));
+    let reads: [fn(&Files); 2] =
+        [|files| drop(files.slice("key", 0, 2).unwrap()), |files| drop(files.read_text("key").unwrap())];
+    for read in reads {
+        read(&files);
+        let found = veil.take_found();
+        assert_eq!(found.iter().map(|found| &*found.kind).collect::<Vec<_>>(), ["private-key"]);
+        assert_eq!(veil.take_found(), []);
+    }
+}
+
+/// A line that is taken out as a whole costs what it took to read it.
+#[test]
+fn a_key_without_end_is_not_read_without_end() {
+    let ground = Ground::new();
+    ground.put("ws/key", with_a_key(&body(1, 100_000)));
+    let files = ground.files_with(|grants| grants.caps.scan_bytes = 50_000);
+    let files = files.veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    let found = files.grep("x", "key", GrepOptions::default());
+    refused(found, "HELPER_RUNTIME grep file-too-large");
+    let hits = files.search_in_files(".", "*", "x", SearchOptions::default());
+    refused(hits, "HELPER_RUNTIME searchInFiles scan-too-large");
+}
+
+#[test]
+fn what_is_written_holds_no_marks() {
+    let (ground, body) = (Ground::new(), body(6, 70));
+    let text = with_a_key(&body);
+    ground.put("ws/key", &text);
+    let files = ground.files().veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    files.copy("key", "copy").unwrap();
+    assert_eq!(ground.content("ws/copy"), text);
+    files.append_text("copy", "more\n").unwrap();
+    files.edit_text("copy", AROUND[0], "edited", Occurrences::Only).unwrap();
+    assert_eq!(ground.content("ws/copy"), format!("{}more\n", text.replace(AROUND[0], "edited")));
+}
+
+/// What a tool sends is judged on its way out, and must not be changed in secret before.
+#[test]
+fn a_whole_text_stays_exact_for_a_tool_that_sends() {
+    let (ground, body) = (Ground::new(), body(6, 70));
+    let text = with_a_key(&body);
+    ground.put("ws/key", &text);
+    let files = veiled(&ground, VeiledReads::Lines);
+    assert_eq!(files.read_text("key").unwrap(), text);
+    shows_none_of(&body, &format!("{:?}", files.slice("key", 3, 6).unwrap()));
+}

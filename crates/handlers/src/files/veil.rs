@@ -1,0 +1,136 @@
+//! Which secrets in a file are kept from a tool whose caller chooses what it shows?
+//!
+//! The filter at the end of a call sees what the tool returns, and no more. A caller who chooses lines leaves out those by which a
+//! secret is known: a key without its first line is a few lines of letters. So a text is looked through as a whole, before
+//! anything is chosen from it. Patterns are matched against what is left: whether one matches would tell the rest letter by letter.
+
+use std::{
+    borrow::Cow,
+    fs::File,
+    io::{self, Read},
+    mem,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use toolgate_secrets::{Detector, Finding, Stream, Tier};
+
+/// Takes secrets out of what is read. Clones gather what they found in one place.
+#[derive(Clone, Debug)]
+pub struct Veil {
+    detector: Arc<Detector>,
+    reads: VeiledReads,
+    found: Arc<Mutex<Vec<Finding>>>,
+}
+
+/// Which reads lack their secrets?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum VeiledReads {
+    /// Those that choose lines. A whole text stays as it is, for a tool that sends it: what leaves is judged on its way out, and
+    /// refused rather than changed.
+    Lines,
+    All,
+}
+
+impl Veil {
+    pub fn new(detector: &Arc<Detector>, reads: VeiledReads) -> Self {
+        Self { detector: Arc::clone(detector), reads, found: Arc::default() }
+    }
+
+    /// What was taken out so far. Once: what is taken is not told again.
+    pub fn take_found(&self) -> Vec<Finding> {
+        mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn over_text(&self, text: String) -> String {
+        if self.reads == VeiledReads::Lines {
+            return text;
+        }
+        let redacted = self.detector.redact(&text, TAKEN_OUT);
+        self.note(redacted.findings);
+        let changed = match redacted.text {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(changed) => Some(changed),
+        };
+        changed.unwrap_or(text)
+    }
+
+    /// No more than `most` bytes of the file are read, and one that shows that there are more.
+    pub(super) fn over_file(&self, file: File, most: usize) -> VeiledFile {
+        let most = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+        VeiledFile {
+            veil: self.clone(),
+            file: file.take(most),
+            stream: Some(self.detector.stream(TAKEN_OUT)),
+            ready: Vec::new(),
+            given: 0,
+            unpaid: 0,
+        }
+    }
+
+    fn note(&self, found: Vec<Finding>) {
+        let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MOST_FOUND.saturating_sub(all.len());
+        all.extend(found.into_iter().take(room));
+    }
+}
+
+/// A file as it reads without its secrets; it has as many lines.
+pub(super) struct VeiledFile {
+    veil: Veil,
+    file: io::Take<File>,
+    /// `None` once the file has come to its end.
+    stream: Option<Stream>,
+    ready: Vec<u8>,
+    /// How much of `ready` was given back.
+    given: usize,
+    unpaid: usize,
+}
+
+impl VeiledFile {
+    /// How much of the file was read since the last time: what was taken out had to be read all the same.
+    pub fn take_unpaid(&mut self) -> usize {
+        mem::take(&mut self.unpaid)
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        let mut piece = Vec::new();
+        self.file.by_ref().take(PIECE).read_to_end(&mut piece)?;
+        self.unpaid += piece.len();
+        self.given = 0;
+        if let Some(stream) = self.stream.as_mut().filter(|_| !piece.is_empty()) {
+            self.ready = stream.push(&piece);
+        } else if let Some(stream) = self.stream.take() {
+            let (rest, found) = stream.finish();
+            self.veil.note(found);
+            self.ready = rest;
+        }
+        Ok(())
+    }
+}
+
+impl Read for VeiledFile {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.ready.len() && self.stream.is_some() {
+            self.refill()?;
+        }
+        let mut rest = self.ready.get(self.given..).unwrap_or_default();
+        let many = rest.read(out)?;
+        self.given += many;
+        Ok(many)
+    }
+}
+
+impl Drop for VeiledFile {
+    /// Whoever has seen enough does not read to the end.
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            self.veil.note(stream.findings().to_vec());
+        }
+    }
+}
+
+/// As for what a tool returns.
+const TAKEN_OUT: Tier = Tier::Probable;
+const PIECE: u64 = 64 * 1024;
+/// What is found after that is taken out all the same; only the list ends.
+const MOST_FOUND: usize = 10_000;
