@@ -174,7 +174,7 @@ impl JsRunner {
         let (records, withheld) = (running.effects.take_records(), running.effects.take_found());
         let report = report::make(outcome, records, &bound.mask, tool);
         // The worker also of a call in which it died: an alarm names the worker alone.
-        JsReport { worker, withheld, ..report }
+        JsReport { withheld, worker, ..report }
     }
 }
 

@@ -178,7 +178,16 @@ fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
 
 /// Everything that is told of a call, as it stands there: what is written for debugging would escape quotes once more.
 fn texts(report: &JsReport) -> Vec<String> {
-    let JsReport { outcome, console, console_dropped: _, effects, usage: _, strength: _, worker: _ } = report;
+    let JsReport {
+        outcome,
+        console,
+        console_dropped: _,
+        effects,
+        usage: _,
+        strength: _,
+        withheld: _,
+        worker: _,
+    } = report;
     let mut texts = Vec::new();
     match outcome {
         Ok(Returned::Value(value)) => gather(value, &mut texts),
