@@ -109,7 +109,7 @@ fn bodies_that_are_kept_are_memory_of_the_tool() {
     // Neither do the two fit together that would fit alone.
     let fill = "try { return new Uint8Array(12 << 20).length } catch { return 'refused' }";
     assert_eq!(run(0, fill).ending, Ending::Value((12 << 20).to_string()));
-    assert_eq!(run(4, fill).ending, Ending::Value("\"refused\"".to_owned()));
+    assert_eq!(run(3, fill).ending, Ending::Value("\"refused\"".to_owned()));
 }
 
 /// Time is a limit like any other, also where it runs out while somebody else works for the tool.
