@@ -61,6 +61,8 @@ impl Veil {
             veil: self.clone(),
             file: file.take(most),
             stream: Some(self.detector.stream(TAKEN_OUT)),
+            is_begun: false,
+            wrong_byte: None,
             ready: Vec::new(),
             given: 0,
             unpaid: 0,
@@ -80,6 +82,9 @@ pub(super) struct VeiledFile {
     file: io::Take<File>,
     /// `None` once the file has come to its end.
     stream: Option<Stream>,
+    is_begun: bool,
+    /// Where the file turned out not to be text; it is given back at the end, and nothing behind it is read.
+    wrong_byte: Option<u8>,
     ready: Vec<u8>,
     /// How much of `ready` was given back.
     given: usize,
@@ -95,6 +100,9 @@ impl VeiledFile {
     fn refill(&mut self) -> io::Result<()> {
         let mut piece = Vec::new();
         self.file.by_ref().take(PIECE).read_to_end(&mut piece)?;
+        if !mem::replace(&mut self.is_begun, true) {
+            self.end_where_text_ends(&mut piece);
+        }
         self.unpaid += piece.len();
         self.given = 0;
         if let Some(stream) = self.stream.as_mut().filter(|_| !piece.is_empty()) {
@@ -103,8 +111,24 @@ impl VeiledFile {
             let (rest, found) = stream.finish();
             self.veil.note(found);
             self.ready = rest;
+            self.ready.extend(self.wrong_byte.take());
         }
         Ok(())
+    }
+
+    /// A search passes over what is not text, and must not pay for the whole of it. The line with the wrong byte is refused, so
+    /// what follows is never shown. The byte does not pass through the detector, which could take it out with a secret before it.
+    fn end_where_text_ends(&mut self, piece: &mut Vec<u8>) {
+        // A character that is merely cut by the end of the piece has no error length.
+        if let Err(error) = str::from_utf8(piece)
+            && error.error_len().is_some()
+        {
+            let text = error.valid_up_to();
+            self.wrong_byte = piece.get(text).copied();
+            self.unpaid += 1;
+            piece.truncate(text);
+            self.file.set_limit(0);
+        }
     }
 }
 

@@ -123,6 +123,50 @@ fn a_key_without_end_is_not_read_without_end() {
     refused(hits, "HELPER_RUNTIME searchInFiles scan-too-large");
 }
 
+/// Pictures and archives beside a text cost what it took to see that they are none.
+#[test]
+fn what_is_not_text_is_passed_over_at_once() {
+    let ground = Ground::new();
+    for number in 0..300 {
+        ground.put(&format!("ws/pictures/{number}"), [b"\x89PNG\r\n".as_slice(), &[0xff; 2000]].concat());
+    }
+    ground.put("ws/text", "a needle\n");
+    let files = ground.files_with(|grants| grants.caps.scan_bytes = 50_000);
+    let files = files.veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    let hits = files.search_in_files(".", "*", "needle", SearchOptions::default()).unwrap();
+    assert_eq!(hits.iter().map(|hit| hit.file.as_str()).collect::<Vec<_>>(), ["text"]);
+}
+
+/// Lines before the wrong byte lack their secrets, and the line with it is refused even where a secret ends right there.
+#[test]
+fn a_text_that_turns_out_to_be_none_is_veiled_up_to_there() {
+    let (ground, body) = (Ground::new(), body(6, 70));
+    let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let text = with_a_key(&body);
+    let cut = text.find(&body[4]).unwrap() + 30;
+    ground.put("ws/whole", [text.as_bytes(), token.as_bytes(), b"\x80 more\n"].concat());
+    ground.put("ws/cut", [&text.as_bytes()[..cut], b"\xc3(", &text.as_bytes()[cut..]].concat());
+    let files = veiled(&ground, VeiledReads::All);
+    for (path, good) in [("whole", 10), ("cut", 6)] {
+        let shown = files.slice(path, 0, good).unwrap();
+        assert_eq!(shown[0], AROUND[0]);
+        shows_none_of(&body, &format!("{shown:?}"));
+        refused(files.slice(path, 0, good + 1), "HELPER_RUNTIME slice io");
+        refused(files.grep("more", path, GrepOptions::default()), "HELPER_RUNTIME grep io");
+        let hits = files.search_in_files(".", path, ".", SearchOptions::default()).unwrap();
+        assert_eq!(hits, [], "{path}");
+    }
+}
+
+/// A character that is cut in two by the end of what is read at once is no wrong byte.
+#[test]
+fn a_character_across_two_pieces_is_text() {
+    let ground = Ground::new();
+    ground.put("ws/f", format!("{}ä\nend\n", "x".repeat(64 * 1024 - 1)));
+    let files = veiled(&ground, VeiledReads::All);
+    assert_eq!(files.slice("f", 1, 2).unwrap(), ["end"]);
+}
+
 #[test]
 fn what_is_written_holds_no_marks() {
     let (ground, body) = (Ground::new(), body(6, 70));
