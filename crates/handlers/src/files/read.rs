@@ -22,10 +22,10 @@ impl Files {
     pub(super) fn text_of(&self, asked: &str) -> Result<String, Fault> {
         let found = self.must_look(asked)?;
         let text = kernel::text(self.read_whole(&found, asked, self.caps.read_bytes)?, asked)?;
-        Ok(match &self.veil {
-            Some(veil) => veil.over_text(text),
-            None => text,
-        })
+        match &self.veil {
+            Some(veil) => veil.over_text(text, || self.go_on()),
+            None => Ok(text),
+        }
     }
 
     pub(super) fn entries_of(&self, asked: &str) -> Result<Vec<String>, Fault> {

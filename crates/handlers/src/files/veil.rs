@@ -5,7 +5,6 @@
 //! anything is chosen from it. Patterns are matched against what is left: whether one matches would tell the rest letter by letter.
 
 use std::{
-    borrow::Cow,
     fs::File,
     io::{self, Read},
     mem,
@@ -13,6 +12,8 @@ use std::{
 };
 
 use toolgate_secrets::{Detector, Finding, Stream, Tier};
+
+use super::error::Fault;
 
 /// Takes secrets out of what is read. Clones gather what they found in one place.
 #[derive(Clone, Debug)]
@@ -41,17 +42,28 @@ impl Veil {
         mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn over_text(&self, text: String) -> String {
+    /// In pieces, and asks before each whether to go on.
+    pub(super) fn over_text(
+        &self,
+        text: String,
+        go_on: impl Fn() -> Result<(), Fault>,
+    ) -> Result<String, Fault> {
         if self.reads == VeiledReads::Lines {
-            return text;
+            return Ok(text);
         }
-        let redacted = self.detector.redact(&text, TAKEN_OUT);
-        self.note(redacted.findings);
-        let changed = match redacted.text {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(changed) => Some(changed),
-        };
-        changed.unwrap_or(text)
+        let mut stream = self.detector.stream(TAKEN_OUT);
+        let mut shown = Vec::with_capacity(text.len());
+        for piece in text.as_bytes().chunks(TEXT_PIECE) {
+            go_on()?;
+            shown.extend(stream.push(piece));
+        }
+        go_on()?;
+        let (rest, found) = stream.finish();
+        shown.extend(rest);
+        self.note(found);
+        // Of UTF-8 the stream gives back UTF-8.
+        Ok(String::from_utf8(shown)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// No more than `most` bytes of the file are read, and one that shows that there are more.
@@ -156,5 +168,6 @@ impl Drop for VeiledFile {
 /// As for what a tool returns.
 const TAKEN_OUT: Tier = Tier::Probable;
 const PIECE: u64 = 64 * 1024;
+const TEXT_PIECE: usize = 64 * 1024;
 /// What is found after that is taken out all the same; only the list ends.
 const MOST_FOUND: usize = 10_000;

@@ -123,6 +123,20 @@ fn a_key_without_end_is_not_read_without_end() {
     refused(hits, "HELPER_RUNTIME searchInFiles scan-too-large");
 }
 
+/// Looking through a long text takes a while, and nobody waits for it any more.
+#[test]
+fn a_call_that_is_over_stops_in_the_middle_of_a_text() {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    let ground = Ground::new();
+    ground.put("ws/long", "nothing to see here\n".repeat(100_000));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asks = Arc::clone(&asked);
+    let files = Files::open(&ground.grants(), move || asks.fetch_add(1, Relaxed) >= 10).unwrap();
+    let files = files.veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    refused(files.read_text("long"), "HELPER_RUNTIME readText interrupted");
+    assert_eq!(asked.load(Relaxed), 11);
+}
+
 /// Pictures and archives beside a text cost what it took to see that they are none.
 #[test]
 fn what_is_not_text_is_passed_over_at_once() {
