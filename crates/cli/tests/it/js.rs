@@ -366,6 +366,30 @@ fn a_path_that_leads_elsewhere_since_it_was_looked_at_is_not_used() {
     assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "b\n");
 }
 
+/// Workspaces of several packages are full of them. What they lead to was not judged; that they are there is no secret.
+#[test]
+fn links_out_of_a_listed_folder_are_listed_as_links() {
+    let gateway = Gateway::new();
+    let document: Value =
+        serde_json::from_str(include_str!("../../../../catalog/tools/agent/list.json")).unwrap();
+    let tool = gateway.tool(&document);
+    let at = |path: &str| gateway.workspace().join(path);
+    std::fs::create_dir(at("linked")).unwrap();
+    std::fs::write(at("linked/a.md"), "a\n").unwrap();
+    std::fs::write(at("shared.md"), "shared\n").unwrap();
+    std::os::unix::fs::symlink("../shared.md", at("linked/shared.md")).unwrap();
+    let arguments = json!({ "path": "linked" });
+    let arguments = arguments.as_object().unwrap();
+    let survey = tool.survey(arguments).unwrap();
+    let run = gateway.runner.run(&tool, arguments, &survey, &NoSecrets, "x");
+    let report = gateway.runtime.block_on(run);
+    let expected = json!({ "path": "linked", "total": 2, "entries": [
+        { "name": "a.md", "kind": "file", "size": 2 },
+        { "name": "shared.md", "kind": "link", "size": null },
+    ] });
+    assert_eq!(report.outcome.unwrap(), Returned::Value(expected));
+}
+
 fn toolgate(args: &[&str]) -> (i32, String) {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let run = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))

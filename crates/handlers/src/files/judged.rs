@@ -61,14 +61,27 @@ impl Files {
         // What was said of the path itself counts more than what was said of a folder around it.
         let is_itself = |judged: &&Judged| judged.path == path;
         let mut about: Vec<&Judged> = self.judged.iter().filter(is_itself).collect();
-        if about.is_empty() {
+        let is_below = about.is_empty();
+        if is_below {
             about = self.judged.iter().filter(|judged| below(path, &judged.path).is_some()).collect();
         }
-        if about.is_empty() || about.into_iter().any(holds) {
+        if about.is_empty() || about.iter().any(|judged| holds(judged)) {
             return Ok(());
+        }
+        if is_below && about.iter().any(|judged| self.is_where_it_was(judged)) {
+            let message = format!(
+                "{} leads out of a folder that the arguments name; pass the path it leads to",
+                quoted(asked)
+            );
+            return Err(Fault::new(Reason::PathOutsideArgument, message));
         }
         let message =
             format!("{} leads elsewhere than when this call was checked; make the call again", quoted(asked));
         Err(Fault::new(Reason::PathChanged, message))
+    }
+
+    /// Then nothing was exchanged, and what leads out of it is a link in it.
+    fn is_where_it_was(&self, judged: &Judged) -> bool {
+        self.look(&judged.path).is_ok_and(|found| found.is_some())
     }
 }

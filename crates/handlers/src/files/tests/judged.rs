@@ -77,6 +77,33 @@ fn what_lies_below_a_judged_folder_lies_in_it() {
     assert!(!ground.path("ws/.github/d").exists());
 }
 
+/// Nothing has changed, so the message must not say so. A link to what is blocked is refused as that.
+#[test]
+fn a_link_out_of_a_judged_folder_is_told_as_one() {
+    let ground = Ground::new();
+    ground.put("ws/docs/a.md", "plain");
+    ground.put("ws/README.md", "shared");
+    ground.put("ws/lib/b.md", "shared");
+    ground.put("ws/.env", CANARY);
+    ground.link("ws/docs/README.md", "../README.md");
+    ground.link("ws/docs/lib", "../lib");
+    ground.link("ws/docs/inside.md", "a.md");
+    ground.link("ws/docs/env", "../.env");
+    let look = ground.files().locate("docs", Wanted::Read).unwrap();
+    let judged = [JudgedPath { asked: "docs".to_owned(), real: look.real }];
+    let files = ground.files_with(|grants| grants.blocked.push(pattern("$WORKSPACE/.env")));
+    let files = files.keep_to(&judged).unwrap();
+    refused(files.stat("docs/README.md"), "SECURITY stat path-outside-argument");
+    refused(files.read_text("docs/lib/b.md"), "SECURITY readText path-outside-argument");
+    refused(files.write_text("docs/lib/c.md", "x"), "SECURITY writeText path-outside-argument");
+    refused(files.write_text("docs/lib/new/c.md", "x"), "SECURITY writeText path-outside-argument");
+    refused(files.stat("docs/env"), "SECURITY stat path-blocked");
+    assert!(!ground.path("ws/lib/c.md").exists() && !ground.path("ws/lib/new").exists());
+    assert_eq!(files.read_text("docs/inside.md").unwrap(), "plain");
+    let files = self::judged(&ground, &[("docs", Wanted::Read), ("docs/README.md", Wanted::Read)]);
+    assert_eq!(files.read_text("docs/README.md").unwrap(), "shared", "named, it is judged by itself");
+}
+
 /// What leads where it led is used as ever, also when it is written anew, by this call or by another.
 #[test]
 fn what_leads_where_it_led_is_used() {
