@@ -41,7 +41,7 @@ impl Kind {
             Self::Doctype(text) | Self::Comment(text) => text.len(),
             Self::Text(text) => text.len(),
             Self::Element(_, attributes) => {
-                attributes.iter().map(|(name, value)| name.len() + value.len() + ATTRIBUTE_BYTES).sum()
+                attributes.iter().map(|(name, value)| attribute_bytes(name, value)).sum()
             }
         }
     }
@@ -247,6 +247,7 @@ impl TreeSink for Page {
         for (name, value) in attributes.into_iter().map(plain) {
             // Only `html` and `body` come here; the bound keeps a page of a thousand of them from being slow.
             if known.len() < MOST_MERGED && !known.iter().any(|(known, _)| *known == name) {
+                self.weigh(attribute_bytes(&name, &value));
                 known.push((name, value));
             }
         }
@@ -269,6 +270,10 @@ impl TreeSink for Page {
             parent.children.extend(moved);
         }
     }
+}
+
+fn attribute_bytes(name: &str, value: &str) -> usize {
+    name.len() + value.len() + ATTRIBUTE_BYTES
 }
 
 fn plain(attribute: Attribute) -> (String, StrTendril) {

@@ -118,6 +118,16 @@ fn a_page_that_outgrows_the_room_is_refused() {
     assert!(parse(&text, whole + (1 << 16)).is_ok());
 }
 
+/// The attributes of every further `body` go to the first one.
+#[test]
+fn attributes_that_come_later_are_weighed_too() {
+    let value = "x".repeat(2 << 10);
+    let bodies = (0..512).map(|number| format!("<body a{number}={value}>")).collect::<Vec<_>>().concat();
+    let (page, whole) = (format!("\n{bodies}"), 2 << 20);
+    assert!(parse(&page, whole - (1 << 10)).unwrap_err().message.contains("memory"));
+    assert!(parse(&page, whole + (1 << 16)).is_ok());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
