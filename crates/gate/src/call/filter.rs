@@ -60,8 +60,9 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
     let (value, redacted) = OutputPolicy::of(&tool.spec.governance).apply(returned);
     let mut findings = Vec::new();
     let value = if tool.policy.data.sanitize_output.value {
+        let shown = secrets::marked(&report.withheld, &value);
         let mut clean = secrets::sanitise(&gate.secrets, value);
-        clean.findings.extend(secrets::marked(&report.withheld, &clean.value));
+        clean.findings.extend(shown);
         gate.metrics.found_secrets(&clean.findings);
         if clean.still_leaks {
             let message =

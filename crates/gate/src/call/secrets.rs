@@ -33,15 +33,20 @@ pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
     Sanitised { value, findings, still_leaks }
 }
 
-/// Those of what was taken out earlier whose mark is in the result: of the others its reader was never told.
+/// Of what was taken out earlier as many as there are marks in the value, before anything is taken out of that: of the others its
+/// reader was never told. All secrets of a kind have one mark.
 pub fn marked(withheld: &[Finding], value: &Value) -> Vec<Finding> {
     if withheld.is_empty() {
         return Vec::new();
     }
     let json = value.to_string();
-    let mut marks: HashMap<String, bool> = HashMap::new();
+    let mut unclaimed: HashMap<String, usize> = HashMap::new();
     let mut is_shown = |finding: &Finding| {
-        *marks.entry(finding.mark()).or_insert_with_key(|mark| json.contains(mark.as_str()))
+        let marks =
+            unclaimed.entry(finding.mark()).or_insert_with_key(|mark| json.matches(mark.as_str()).count());
+        let is_left = *marks > 0;
+        *marks = marks.saturating_sub(1);
+        is_left
     };
     withheld.iter().filter(|finding| is_shown(finding)).cloned().collect()
 }
@@ -256,6 +261,19 @@ mod tests {
         assert_eq!(shown, taken.findings[..1]);
         assert_eq!(marked(&taken.findings, &json!("plain")), []);
         assert_eq!(marked(&[], &json!(first_line)), []);
+    }
+
+    /// A log of five thousand tokens, of which one line was asked for, is one secret and not five thousand.
+    #[test]
+    fn one_mark_tells_of_one_secret() {
+        let detector = Detector::shipped().unwrap();
+        let text = format!("one {}\ntwo {}\n", token(), token().replace("Ab3", "Cd4"));
+        let taken = detector.redact(&text, Tier::Probable);
+        assert_eq!(taken.findings.len(), 2, "{:?}", taken.findings);
+        let lines: Vec<&str> = taken.text.lines().collect();
+        assert_eq!(marked(&taken.findings, &json!(lines[1])).len(), 1);
+        assert_eq!(marked(&taken.findings, &json!(lines)).len(), 2);
+        assert_eq!(marked(&taken.findings, &json!([lines, lines])).len(), 2, "shown twice, it is one");
     }
 
     #[test]
