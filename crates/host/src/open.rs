@@ -189,14 +189,15 @@ impl Toolgate {
             let Ok(candidate) = &tool.candidate else { continue };
             let trial =
                 workshop.local_pass(&self.gate, candidate, SystemTime::now()).await.map_err(broken)?;
+            if trial.took_back {
+                self.note_publication("tool.unpublished", &candidate.tool, "library")?;
+            }
             if trial.has_passed() {
                 let passed = toolgate_gate::Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
                 if !trial.pass.is_published {
                     self.note_publication("tool.published", &candidate.tool, "library")?;
                 }
                 workshop.publish(&passed).map_err(broken)?;
-            } else if trial.took_back {
-                self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             trials.push(trial);
         }

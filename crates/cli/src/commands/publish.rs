@@ -137,12 +137,13 @@ async fn publish(
     let workshop = toolgate.workshop();
     let trial: Trial =
         workshop.local_pass(toolgate.gate(), candidate, SystemTime::now()).await.map_err(told)?;
+    // It is over already, so before anything else that may end the command, such as a person who is asked.
+    if trial.took_back {
+        note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
+    }
     let level = candidate.tool.level();
     let is_wanted =
         trial.has_passed() && (level <= RiskLevel::L3 || args.yes || confirmed(&name, level, terminal)?);
-    if trial.took_back && !is_wanted {
-        note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
-    }
     if !trial.has_passed() {
         writeln!(terminal, "FAIL       {name}")?;
         trial::print_failure(candidate, &trial, terminal)?;
