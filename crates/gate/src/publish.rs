@@ -57,13 +57,16 @@ pub enum Unfit {
     Unreadable(String),
 }
 
+/// Writes down that a tool is published. It is called before that holds: what cannot be written down is not published.
+type Note<'n> = &'n (dyn Fn() -> Result<(), String> + Send + Sync);
+
 /// What a passed test run does to the publication, whatever is known of it by then.
 #[derive(Clone, Copy)]
-enum Publication {
+enum Publication<'n> {
     /// It stays as it is for exactly this document under exactly this policy.
     Kept,
     /// The tool is published, unless it is one that was taken back.
-    Earned,
+    Earned(Note<'n>),
 }
 
 /// What came of a test run.
@@ -75,8 +78,6 @@ pub struct Trial {
     pub pass: StoredPass,
     /// The tool was published before, whatever it said then, and with this run it is not any more.
     pub took_back: bool,
-    /// With this run the tool is published, and was not before, or said something else.
-    pub newly_published: bool,
 }
 
 impl Trial {
@@ -130,14 +131,16 @@ impl Workshop {
     }
 
     /// The Local Pass of a tool that nobody has to publish: it is published by passing. One that was taken back, be it while
-    /// the run lasted, stays so.
+    /// the run lasted, stays so. `note` is called where it was not published before, or said something else, and must not use
+    /// the store of passes; where it fails, nothing is remembered of the run, and the tool can be tried again.
     pub async fn local_pass_and_publish(
         &self,
         gate: &Gate,
         candidate: &Candidate,
         now: SystemTime,
+        note: Note<'_>,
     ) -> Result<Trial, String> {
-        self.try_out(gate, candidate, now, Publication::Earned).await
+        self.try_out(gate, candidate, now, Publication::Earned(note)).await
     }
 
     async fn try_out(
@@ -145,7 +148,7 @@ impl Workshop {
         gate: &Gate,
         candidate: &Candidate,
         now: SystemTime,
-        publication: Publication,
+        publication: Publication<'_>,
     ) -> Result<Trial, String> {
         let tool = &candidate.tool;
         let call = Call {
@@ -174,7 +177,7 @@ impl Workshop {
             at: now,
             observed: report.as_ref().map(|report| Observed::of(report).to_json()).unwrap_or_default(),
         };
-        let (took_back, newly_published) = (Cell::new(false), Cell::new(false));
+        let took_back = Cell::new(false);
         if says_something(&outcome) {
             // By what is known now: somebody may have taken the tool back while it ran.
             let revised = self.passes.revise(tool.spec.id.as_str(), &|latest| {
@@ -182,13 +185,14 @@ impl Workshop {
                 let was_published = latest.as_ref().is_some_and(|pass| pass.is_published);
                 let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
                 took_back.set(was_published && !is_published);
-                newly_published.set(is_published && !was_this);
-                StoredPass { is_published, ..pass.clone() }
+                if is_published && !was_this {
+                    publication.note()?;
+                }
+                Ok(StoredPass { is_published, ..pass.clone() })
             });
             pass = revised?;
         }
-        let (took_back, newly_published) = (took_back.get(), newly_published.get());
-        Ok(Trial { outcome, report, pass, took_back, newly_published })
+        Ok(Trial { outcome, report, pass, took_back: took_back.get() })
     }
 
     /// Marks a tool that has passed as published.
@@ -205,19 +209,28 @@ impl Workshop {
     /// Takes the publication back; the pass stays known.
     pub fn unpublish(&self, id: &str, now: SystemTime) -> Result<(), String> {
         // Whatever document and policy the record is for: the tool is not to come back when an edit is undone.
-        let taken_back = self.passes.revise(id, &|latest| match latest {
-            Some(pass) => StoredPass { is_published: false, ..pass },
-            None => never_tested(now),
+        let taken_back = self.passes.revise(id, &|latest| {
+            Ok(match latest {
+                Some(pass) => StoredPass { is_published: false, ..pass },
+                None => never_tested(now),
+            })
         });
         taken_back.map(drop)
     }
 }
 
-impl Publication {
+impl Publication<'_> {
     fn after(self, latest: Option<&StoredPass>, tool: &LiveTool) -> bool {
         match self {
             Self::Kept => latest.is_some_and(|pass| pass.is_published && speaks_for(pass, tool)),
-            Self::Earned => latest.is_none_or(|pass| pass.is_published),
+            Self::Earned(_) => latest.is_none_or(|pass| pass.is_published),
+        }
+    }
+
+    fn note(self) -> Result<(), String> {
+        match self {
+            Self::Kept => Ok(()),
+            Self::Earned(note) => note(),
         }
     }
 }

@@ -121,8 +121,31 @@ async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
 
 async fn pass_and_publish(world: &World, document: &Value) -> bool {
     let candidate = world.workshop.assess(&checked(document)).unwrap();
-    let trial = world.workshop.local_pass_and_publish(&world.gate, &candidate, world.clock.now()).await;
+    let now = world.clock.now();
+    let trial = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &|| Ok(())).await;
     trial.unwrap().has_passed()
+}
+
+/// A journal that cannot be written keeps the tool from being served, and no longer than that.
+#[tokio::test]
+async fn a_tool_is_published_by_passing_only_with_its_record() {
+    let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
+    let world = World::new(Does::EchoesArguments, &[]);
+    for document in [&first, &edited] {
+        let candidate = world.workshop.assess(&checked(document)).unwrap();
+        let id = candidate.tool.spec().id.as_str();
+        let before = world.workshop.passes.latest(id).unwrap();
+        let full = || Err::<(), _>("the disk is full".to_owned());
+        let now = world.clock.now();
+        let refused = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
+        assert_eq!(refused.unwrap_err(), "the disk is full");
+        assert_eq!(world.workshop.passes.latest(id).unwrap(), before, "nothing has happened");
+        assert_eq!(state(&world, document), State::Draft);
+        assert!(pass_and_publish(&world, document).await);
+        assert_eq!(state(&world, document), State::Active, "nobody had taken it back");
+        let asked_again = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
+        assert!(asked_again.unwrap().has_passed(), "what is published already needs no second record");
+    }
 }
 
 #[tokio::test]
