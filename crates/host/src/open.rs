@@ -193,11 +193,16 @@ impl Toolgate {
                 self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             if trial.has_passed() {
-                let passed = toolgate_gate::Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
-                if !trial.pass.is_published {
-                    self.note_publication("tool.published", &candidate.tool, "library")?;
-                }
-                workshop.publish(&passed).map_err(broken)?;
+                let told = |problem: String| broken(format!("`{}`: {problem}", tool.name));
+                let passed = trial.publishable(candidate).map_err(told)?;
+                let note = || {
+                    if trial.pass.is_published {
+                        return Ok(());
+                    }
+                    let noted = self.note_publication("tool.published", &candidate.tool, "library");
+                    noted.map_err(|error| error.to_string())
+                };
+                workshop.publish(&passed, &note).map_err(told)?;
             }
             trials.push(trial);
         }

@@ -26,10 +26,6 @@ impl PassStore for State {
         self.shared.read(|connection| find(connection, tool_id)).map_err(|error| error.to_string())
     }
 
-    fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
-        self.shared.write(|transaction| put(transaction, tool_id, pass)).map_err(|error| error.to_string())
-    }
-
     fn revise(
         &self,
         tool_id: &str,

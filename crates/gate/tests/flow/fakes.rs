@@ -424,11 +424,6 @@ impl PassStore for MemoryPasses {
         Ok(self.0.lock().unwrap().get(tool_id).cloned())
     }
 
-    fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
-        self.0.lock().unwrap().insert(tool_id.to_owned(), pass.clone());
-        Ok(())
-    }
-
     fn revise(
         &self,
         tool_id: &str,

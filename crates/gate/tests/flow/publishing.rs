@@ -1,9 +1,11 @@
 //! A draft, its test run, and what puts it back.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_gate::{Clock, LiveSet, Observed, Outcome, Reason, Unfit, tightened, wider_than_used};
+use toolgate_gate::{
+    Candidate, Clock, LiveSet, Observed, Outcome, Reason, Trial, Unfit, tightened, wider_than_used,
+};
 use toolgate_policy::{PolicySet, State};
 
 use crate::fakes::{Does, World, checked, document};
@@ -18,7 +20,11 @@ async fn pass(world: &World, document: &Value) -> bool {
 }
 
 fn publish(world: &World, document: &Value) -> Result<(), String> {
-    world.workshop.publish(&world.workshop.assess(&checked(document)).unwrap())
+    world.workshop.publish(&world.workshop.assess(&checked(document)).unwrap(), &|| Ok(()))
+}
+
+async fn tried(world: &World, candidate: &Candidate) -> Trial {
+    world.workshop.local_pass(&world.gate, candidate, world.clock.now()).await.unwrap()
 }
 
 #[tokio::test]
@@ -116,6 +122,71 @@ async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
     assert!(pass(&world, &document).await);
     assert_eq!(state(&world, &document), State::Active, "a test run alone takes nothing back");
     assert!(Box::pin(taken_back_during(&world, &document, pass(&world, &document))).await);
+    assert_eq!(state(&world, &document), State::Draft);
+}
+
+/// Whoever publishes what they test does not overrule somebody who takes it back meanwhile.
+#[tokio::test]
+async fn what_is_taken_back_while_somebody_publishes_it_stays_so() {
+    const TAKEN_BACK: &str = "it was taken back meanwhile";
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    let candidate = world.workshop.assess(&checked(&document)).unwrap();
+    let id = candidate.tool.spec().id.as_str();
+    let never = || -> Result<(), String> { panic!("nothing is recorded that does not come to pass") };
+    // During the first test run, and the second time while the tool is published.
+    for _ in 0..2 {
+        let trial = Box::pin(taken_back_during(&world, &document, tried(&world, &candidate))).await;
+        assert!(trial.has_passed());
+        assert_eq!(trial.publishable(&candidate).unwrap_err(), TAKEN_BACK);
+        assert_eq!(state(&world, &document), State::Draft);
+        let again = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+        world.workshop.publish(&again, &|| Ok(())).unwrap();
+        assert_eq!(state(&world, &document), State::Active, "a person can publish it again");
+    }
+    // Behind the test run, while a person is asked.
+    let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+    world.workshop.unpublish(id, world.clock.now()).unwrap();
+    assert_eq!(world.workshop.publish(&passed, &never).unwrap_err(), TAKEN_BACK);
+    assert_eq!(state(&world, &document), State::Draft);
+}
+
+#[tokio::test]
+async fn a_pass_that_another_run_has_replaced_publishes_nothing() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
+    let candidate = world.workshop.assess(&checked(&first)).unwrap();
+    let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+    assert!(pass(&world, &edited).await);
+    let refused = world.workshop.publish(&passed, &|| Ok(())).unwrap_err();
+    assert_eq!(refused, "another test run of it has ended meanwhile, with another result");
+    assert_eq!((state(&world, &first), state(&world, &edited)), (State::Draft, State::Draft));
+}
+
+/// Two gateways on one state, started together, whose tools are published by the programs they are in.
+#[tokio::test]
+async fn two_who_publish_the_same_at_once_both_can() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
+    for document in [&first, &edited] {
+        let candidate = world.workshop.assess(&checked(document)).unwrap();
+        let one = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+        world.clock.advance(Duration::from_secs(1));
+        let other = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+        world.workshop.publish(&one, &|| Ok(())).unwrap();
+        world.workshop.publish(&other, &|| Ok(())).unwrap();
+        assert_eq!(state(&world, document), State::Active);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_published_only_with_its_record() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    let candidate = world.workshop.assess(&checked(&document)).unwrap();
+    let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+    let refused = world.workshop.publish(&passed, &|| Err("the disk is full".to_owned()));
+    assert_eq!(refused.unwrap_err(), "the disk is full");
     assert_eq!(state(&world, &document), State::Draft);
 }
 
