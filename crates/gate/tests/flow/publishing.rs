@@ -275,11 +275,15 @@ fn of_two_tools_with_one_name_neither_is_live() {
 #[test]
 fn nor_is_one_of_two_that_people_cannot_tell_apart() {
     let world = World::new(Does::EchoesArguments, &[]);
-    let tools = ["pay", "shout", "P\u{430}y"].map(|name| world.tool(&document(name, &json!({}))));
-    let (set, doubled) = LiveSet::new(tools);
-    assert_eq!(doubled, ["P\u{430}y", "pay"]);
-    assert_eq!(set.len(), 1);
-    assert!(set.get("shout").is_some());
+    for (one, other) in [("P\u{430}y", "pay"), ("maiI", "mail"), ("mai1", "mail"), ("maiI", "mai1")] {
+        let tools = [one, "shout", "mall", other].map(|name| world.tool(&document(name, &json!({}))));
+        let (set, doubled) = LiveSet::new(tools);
+        let mut alike = [one, other];
+        alike.sort_unstable();
+        assert_eq!(doubled, alike);
+        assert_eq!(set.len(), 2);
+        assert!(set.get("shout").is_some() && set.get("mall").is_some());
+    }
 }
 
 #[test]
