@@ -270,13 +270,12 @@ pub trait PassStore: Send + Sync {
     /// The latest record of this tool.
     fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String>;
 
-    fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String>;
-
     /// Puts what `change` makes of the latest record in its place, and returns it. Nobody, in whichever process, comes between.
+    /// Where `change` fails, everything stays as it was. It must not use the store itself, which is busy with it.
     fn revise(
         &self,
         tool_id: &str,
-        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+        change: &dyn Fn(Option<StoredPass>) -> Result<StoredPass, String>,
     ) -> Result<StoredPass, String>;
 
     fn forget(&self, tool_id: &str) -> Result<(), String>;

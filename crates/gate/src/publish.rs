@@ -57,13 +57,16 @@ pub enum Unfit {
     Unreadable(String),
 }
 
+/// Writes down that a tool is published. It is called before that holds: what cannot be written down is not published.
+type Note<'n> = &'n (dyn Fn() -> Result<(), String> + Send + Sync);
+
 /// What a passed test run does to the publication, whatever is known of it by then.
 #[derive(Clone, Copy)]
-enum Publication {
+enum Publication<'n> {
     /// It stays as it is for exactly this document under exactly this policy.
     Kept,
     /// The tool is published, unless it is one that was taken back.
-    Earned,
+    Earned(Note<'n>),
 }
 
 /// What came of a test run.
@@ -75,13 +78,22 @@ pub struct Trial {
     pub pass: StoredPass,
     /// The tool was published before, whatever it said then, and with this run it is not any more.
     pub took_back: bool,
-    /// With this run the tool is published, and was not before, or said something else.
-    pub newly_published: bool,
+    /// Somebody took the tool back while it was tested.
+    pub was_withdrawn: bool,
 }
 
 impl Trial {
     pub const fn has_passed(&self) -> bool {
         matches!(self.outcome, Outcome::Released(_))
+    }
+
+    /// The candidate with what came of this run, to be published. Not one that was taken back meanwhile: whoever did that did
+    /// not know of the run, and is not to be overruled by its end.
+    pub fn publishable(&self, candidate: &Candidate) -> Result<Candidate, String> {
+        if self.was_withdrawn {
+            return Err(TAKEN_BACK.to_owned());
+        }
+        Ok(Candidate { pass: Some(self.pass.clone()), ..candidate.clone() })
     }
 }
 
@@ -130,14 +142,16 @@ impl Workshop {
     }
 
     /// The Local Pass of a tool that nobody has to publish: it is published by passing. One that was taken back, be it while
-    /// the run lasted, stays so.
+    /// the run lasted, stays so. `note` is called where it was not published before, or said something else, and must not use
+    /// the store of passes; where it fails, nothing is remembered of the run, and the tool can be tried again.
     pub async fn local_pass_and_publish(
         &self,
         gate: &Gate,
         candidate: &Candidate,
         now: SystemTime,
+        note: Note<'_>,
     ) -> Result<Trial, String> {
-        self.try_out(gate, candidate, now, Publication::Earned).await
+        self.try_out(gate, candidate, now, Publication::Earned(note)).await
     }
 
     async fn try_out(
@@ -145,9 +159,10 @@ impl Workshop {
         gate: &Gate,
         candidate: &Candidate,
         now: SystemTime,
-        publication: Publication,
+        publication: Publication<'_>,
     ) -> Result<Trial, String> {
         let tool = &candidate.tool;
+        let before = self.passes.latest(tool.spec.id.as_str())?;
         let call = Call {
             tool: tool.wire_name.clone(),
             arguments: test_arguments(&tool.spec)?,
@@ -174,51 +189,86 @@ impl Workshop {
             at: now,
             observed: report.as_ref().map(|report| Observed::of(report).to_json()).unwrap_or_default(),
         };
-        let (took_back, newly_published) = (Cell::new(false), Cell::new(false));
+        let (took_back, was_withdrawn) = (Cell::new(false), Cell::new(false));
         if says_something(&outcome) {
             // By what is known now: somebody may have taken the tool back while it ran.
             let revised = self.passes.revise(tool.spec.id.as_str(), &|latest| {
+                was_withdrawn.set(is_taken_back(before.as_ref(), latest.as_ref()));
                 let is_published = has_passed && publication.after(latest.as_ref(), tool);
                 let was_published = latest.as_ref().is_some_and(|pass| pass.is_published);
                 let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
                 took_back.set(was_published && !is_published);
-                newly_published.set(is_published && !was_this);
-                StoredPass { is_published, ..pass.clone() }
+                if is_published && !was_this {
+                    publication.note()?;
+                }
+                Ok(StoredPass { is_published, ..pass.clone() })
             });
             pass = revised?;
         }
-        let (took_back, newly_published) = (took_back.get(), newly_published.get());
-        Ok(Trial { outcome, report, pass, took_back, newly_published })
+        let (took_back, was_withdrawn) = (took_back.get(), was_withdrawn.get());
+        Ok(Trial { outcome, report, pass, took_back, was_withdrawn })
     }
 
-    /// Marks a tool that has passed as published.
-    pub fn publish(&self, candidate: &Candidate) -> Result<(), String> {
-        match &candidate.pass {
-            Some(pass) if pass.record.outcome == PassOutcome::Passed => {
-                let published = StoredPass { is_published: true, ..pass.clone() };
-                self.passes.record(candidate.tool.spec.id.as_str(), &published)
+    /// Marks a tool that has passed as published, if its pass still holds. `note` is called before, and must not use the store
+    /// of passes; where it fails, the tool is not published.
+    pub fn publish(&self, candidate: &Candidate, note: Note<'_>) -> Result<(), String> {
+        let pass = candidate.pass.as_ref().filter(|pass| pass.record.outcome == PassOutcome::Passed);
+        let Some(pass) = pass else { return Err("it has not passed its test run".to_owned()) };
+        let published = self.passes.revise(candidate.tool.spec.id.as_str(), &|latest| {
+            // A later pass of the same document, by another process, says the same.
+            let Some(latest) = latest.filter(|latest| latest.record == pass.record) else {
+                return Err("another test run of it has ended meanwhile, with another result".to_owned());
+            };
+            if is_taken_back(Some(pass), Some(&latest)) {
+                return Err(TAKEN_BACK.to_owned());
             }
-            _ => Err("it has not passed its test run".to_owned()),
-        }
+            note()?;
+            Ok(StoredPass { is_published: true, ..latest })
+        });
+        published.map(drop)
     }
 
     /// Takes the publication back; the pass stays known.
     pub fn unpublish(&self, id: &str, now: SystemTime) -> Result<(), String> {
         // Whatever document and policy the record is for: the tool is not to come back when an edit is undone.
-        let taken_back = self.passes.revise(id, &|latest| match latest {
-            Some(pass) => StoredPass { is_published: false, ..pass },
-            None => never_tested(now),
+        let taken_back = self.passes.revise(id, &|latest| {
+            Ok(match latest {
+                Some(pass) => StoredPass { is_published: false, ..pass },
+                None => never_tested(now),
+            })
         });
         taken_back.map(drop)
     }
 }
 
-impl Publication {
+impl Publication<'_> {
     fn after(self, latest: Option<&StoredPass>, tool: &LiveTool) -> bool {
         match self {
             Self::Kept => latest.is_some_and(|pass| pass.is_published && speaks_for(pass, tool)),
-            Self::Earned => latest.is_none_or(|pass| pass.is_published),
+            Self::Earned(_) => latest.is_none_or(|pass| pass.is_published),
         }
+    }
+
+    fn note(self) -> Result<(), String> {
+        match self {
+            Self::Kept => Ok(()),
+            Self::Earned(note) => note(),
+        }
+    }
+}
+
+/// Did somebody take the tool back between these two? A passed run of the same document leaves the publication as it is,
+/// and one of another document brings its own digests.
+fn is_taken_back(before: Option<&StoredPass>, now: Option<&StoredPass>) -> bool {
+    match (before, now) {
+        (Some(before), Some(now)) => {
+            before.is_published
+                && !now.is_published
+                && before.record.document_digest == now.record.document_digest
+                && before.record.policy_digest == now.record.policy_digest
+        }
+        (None, Some(now)) => now.record.document_digest.is_empty(),
+        (_, None) => false,
     }
 }
 
@@ -291,6 +341,8 @@ impl std::fmt::Debug for Workshop {
         f.debug_struct("Workshop").finish_non_exhaustive()
     }
 }
+
+const TAKEN_BACK: &str = "it was taken back meanwhile";
 
 /// Whose call a test run is.
 const LOCAL_PASS: &str = "local-pass";

@@ -3,13 +3,13 @@
 mod audience;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, PoisonError},
 };
 
 use audience::Audience;
 use toolgate_policy::{Caller, CedarPolicies};
-use toolgate_spec::name_skeleton;
+use toolgate_spec::name_looks;
 
 use crate::{
     gate::{ApprovalSettings, ArgumentLimits},
@@ -64,16 +64,16 @@ impl LiveSet {
     /// Tools that would have one name on the wire, or names that people cannot tell apart, are a mistake or an attack; none of
     /// them is live.
     pub fn new(tools: impl IntoIterator<Item = Arc<LiveTool>>) -> (Self, Vec<String>) {
-        let tools: Vec<(String, Arc<LiveTool>)> =
-            tools.into_iter().map(|tool| (name_skeleton(tool.name()), tool)).collect();
+        let tools: Vec<(BTreeSet<String>, Arc<LiveTool>)> =
+            tools.into_iter().map(|tool| (name_looks(tool.name()), tool)).collect();
         let mut bearers: HashMap<&str, usize> = HashMap::new();
-        for (skeleton, _) in &tools {
-            *bearers.entry(skeleton.as_str()).or_default() += 1;
+        for look in tools.iter().flat_map(|(looks, _)| looks) {
+            *bearers.entry(look.as_str()).or_default() += 1;
         }
         let mut set = Self::default();
         let mut doubled = Vec::new();
-        for (skeleton, tool) in &tools {
-            if bearers.get(skeleton.as_str()) == Some(&1) {
+        for (looks, tool) in &tools {
+            if looks.iter().all(|look| bearers.get(look.as_str()) == Some(&1)) {
                 set.by_name.insert(tool.name().to_owned(), set.tools.len());
                 set.tools.push(Arc::clone(tool));
             } else {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use toolgate_spec::{Digest, Format, ToolCheck, check_text, digest, name_skeleton};
+use toolgate_spec::{Digest, Format, ToolCheck, check_text, digest, name_looks};
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
@@ -42,9 +42,11 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
 
 /// The shipped tool that a tool of this name would be taken for: in whatever letter case, and whichever letters look the same.
 pub fn reserved_by(name: &str) -> Option<&'static str> {
-    static SKELETONS: LazyLock<HashMap<String, &'static str>> =
-        LazyLock::new(|| TOOLS.iter().map(|(known, _)| (name_skeleton(known), *known)).collect());
-    SKELETONS.get(&name_skeleton(name)).copied()
+    static LOOKS: LazyLock<HashMap<String, &'static str>> = LazyLock::new(|| {
+        let looks = |known: &'static str| name_looks(known).into_iter().map(move |look| (look, known));
+        TOOLS.iter().flat_map(|&(known, _)| looks(known)).collect()
+    });
+    name_looks(name).iter().find_map(|look| LOOKS.get(look)).copied()
 }
 
 /// The digest that a tool of this name must have. `None` for a name that is not reserved, and for a shipped tool that is not in

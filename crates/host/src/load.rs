@@ -1,15 +1,11 @@
 //! What is there, what may be live, and what is wrong with the rest? Everything is read anew and swapped whole.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
 use toolgate_policy::{CedarError, CedarPolicies};
-use toolgate_spec::{ToolCheck, digest, is_deceptive, model::Body, name_skeleton};
+use toolgate_spec::{ToolCheck, digest, is_deceptive, model::Body, name_looks};
 
 use crate::{catalog, documents, exposure, policies};
 
@@ -123,21 +119,19 @@ fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str)>) -> Vec<Problem
     let mut known: HashMap<String, (&str, &str)> = HashMap::new();
     let mut problems = Vec::new();
     for (wire, name) in live {
-        match known.entry(name_skeleton(wire)) {
-            Entry::Vacant(free) => {
-                free.insert((wire, name));
-            }
-            Entry::Occupied(taken) => {
-                let (taken_wire, taken_name) = *taken.get();
-                problems.push(Problem {
-                    place: format!("tools `{taken_name}` and `{name}`"),
-                    what: if wire == taken_wire {
-                        format!("both have the name `{wire}` on the wire; rename one")
-                    } else {
-                        "one can be taken for the other, for their names look alike; rename one".to_owned()
-                    },
-                });
-            }
+        let looks = name_looks(wire);
+        if let Some((taken_wire, taken_name)) = looks.iter().find_map(|look| known.get(look)) {
+            problems.push(Problem {
+                place: format!("tools `{taken_name}` and `{name}`"),
+                what: if wire == *taken_wire {
+                    format!("both have the name `{wire}` on the wire; rename one")
+                } else {
+                    "one can be taken for the other, for their names look alike; rename one".to_owned()
+                },
+            });
+        }
+        for look in looks {
+            known.entry(look).or_insert((wire, name));
         }
     }
     problems
@@ -282,10 +276,11 @@ mod tests {
 
     #[test]
     fn so_are_tools_that_people_could_not_tell_apart() {
-        for newcomer in ["Pay", "p\u{430}y", "\u{ff50}ay", "p\u{e1}y"] {
-            let found = collisions([("pay", "pay"), ("repay", "repay"), (newcomer, newcomer)].into_iter());
+        for newcomer in ["Mail", "m\u{430}il", "\u{ff4d}ail", "m\u{e1}il", "mai1", "maiI"] {
+            let live = [("mail", "mail"), ("mall", "mall"), (newcomer, newcomer)];
+            let found = collisions(live.into_iter());
             let [found] = found.as_slice() else { panic!("one of them: {newcomer}") };
-            assert_eq!(found.place, format!("tools `pay` and `{newcomer}`"));
+            assert_eq!(found.place, format!("tools `mail` and `{newcomer}`"));
             assert!(found.what.ends_with("look alike; rename one"), "{}", found.what);
         }
     }

@@ -189,14 +189,20 @@ impl Toolgate {
             let Ok(candidate) = &tool.candidate else { continue };
             let trial =
                 workshop.local_pass(&self.gate, candidate, SystemTime::now()).await.map_err(broken)?;
-            if trial.has_passed() {
-                let passed = toolgate_gate::Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
-                if !trial.pass.is_published {
-                    self.note_publication("tool.published", &candidate.tool, "library")?;
-                }
-                workshop.publish(&passed).map_err(broken)?;
-            } else if trial.took_back {
+            if trial.took_back {
                 self.note_publication("tool.unpublished", &candidate.tool, "library")?;
+            }
+            if trial.has_passed() {
+                let told = |problem: String| broken(format!("`{}`: {problem}", tool.name));
+                let passed = trial.publishable(candidate).map_err(told)?;
+                let note = || {
+                    if trial.pass.is_published {
+                        return Ok(());
+                    }
+                    let noted = self.note_publication("tool.published", &candidate.tool, "library");
+                    noted.map_err(|error| error.to_string())
+                };
+                workshop.publish(&passed, &note).map_err(told)?;
             }
             trials.push(trial);
         }
@@ -278,14 +284,16 @@ impl Toolgate {
         for name in untried {
             let Some(tool) = catalog::shipped_tools().iter().find(|tool| tool.name == name) else { continue };
             let Ok(candidate) = bench.assess(&tool.check) else { continue };
-            let trial = bench.local_pass_and_publish(&self.gate, &candidate, SystemTime::now()).await;
-            let Ok(trial) = trial else { continue };
-            if trial.newly_published
-                && self.note_publication("tool.published", &candidate.tool, "catalog").is_err()
-            {
-                // Without its record it is not to be live, which the next load will show.
-                let _ = bench.unpublish(candidate.tool.spec().id.as_str(), SystemTime::now());
-            } else if trial.took_back {
+            let note = || {
+                let noted = self.note_publication("tool.published", &candidate.tool, "catalog");
+                noted.map_err(|error| error.to_string())
+            };
+            let now = SystemTime::now();
+            // Without its record it is not live, and the next start tries again.
+            let Ok(trial) = bench.local_pass_and_publish(&self.gate, &candidate, now, &note).await else {
+                continue;
+            };
+            if trial.took_back {
                 // It is over already; a journal that cannot be written is told of with the next record.
                 let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
             }

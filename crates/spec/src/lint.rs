@@ -16,7 +16,7 @@ mod test_value;
 mod trail;
 
 pub use helpers::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers};
-pub use poison::name_skeleton;
+pub use poison::name_looks;
 use serde_json::{Map, Value};
 
 use crate::{Finding, model::ToolSpec};

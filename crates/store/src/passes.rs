@@ -26,21 +26,19 @@ impl PassStore for State {
         self.shared.read(|connection| find(connection, tool_id)).map_err(|error| error.to_string())
     }
 
-    fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
-        self.shared.write(|transaction| put(transaction, tool_id, pass)).map_err(|error| error.to_string())
-    }
-
     fn revise(
         &self,
         tool_id: &str,
-        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+        change: &dyn Fn(Option<StoredPass>) -> Result<StoredPass, String>,
     ) -> Result<StoredPass, String> {
         let revised = self.shared.write(|transaction| {
             let revised = change(find(transaction, tool_id)?);
-            put(transaction, tool_id, &revised)?;
+            if let Ok(revised) = &revised {
+                put(transaction, tool_id, revised)?;
+            }
             Ok(revised)
         });
-        revised.map_err(|error| error.to_string())
+        revised.map_err(|error| error.to_string())?
     }
 
     fn forget(&self, tool_id: &str) -> Result<(), String> {

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use toolgate::{Loaded, Origin, Surveyed, Toolgate};
-use toolgate_gate::{Candidate, Trial};
+use toolgate_gate::Trial;
 use toolgate_policy::{RiskLevel, State};
 use toolgate_spec::model::ToolId;
 
@@ -137,12 +137,13 @@ async fn publish(
     let workshop = toolgate.workshop();
     let trial: Trial =
         workshop.local_pass(toolgate.gate(), candidate, SystemTime::now()).await.map_err(told)?;
+    // It is over already, so before anything else that may end the command, such as a person who is asked.
+    if trial.took_back {
+        note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
+    }
     let level = candidate.tool.level();
     let is_wanted =
         trial.has_passed() && (level <= RiskLevel::L3 || args.yes || confirmed(&name, level, terminal)?);
-    if trial.took_back && !is_wanted {
-        note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
-    }
     if !trial.has_passed() {
         writeln!(terminal, "FAIL       {name}")?;
         trial::print_failure(candidate, &trial, terminal)?;
@@ -152,12 +153,15 @@ async fn publish(
         writeln!(terminal, "not published  {name}: rated {}, and nobody confirmed it", level.name())?;
         return Ok(Ending::Findings);
     }
+    let passed = trial.publishable(candidate).map_err(told)?;
     if let Origin::File(file) = &tool.origin {
         draft::clear(file, &tool.name)?;
     }
-    let passed = Candidate { pass: Some(trial.pass.clone()), ..candidate.clone() };
-    note(toolgate, "tool.published", candidate.tool.name(), candidate.tool.digest())?;
-    workshop.publish(&passed).map_err(told)?;
+    let record = || {
+        let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
+        noted.map_err(|error| error.to_string())
+    };
+    workshop.publish(&passed, &record).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)

@@ -118,8 +118,16 @@ fn a_shipped_name_is_reserved() {
 /// Models and people choose by what they see.
 #[test]
 fn so_is_every_name_that_would_be_taken_for_a_shipped_one() {
-    for alike in ["Slugify", "slugify ", "slug\u{456}fy", "\u{ff53}lugify", "sl\u{fa}gify", "\u{1d4fc}lugify"]
-    {
+    for alike in [
+        "Slugify",
+        "slugify ",
+        "slug\u{456}fy",
+        "\u{ff53}lugify",
+        "sl\u{fa}gify",
+        "\u{1d4fc}lugify",
+        "s1ugify",
+        "sIugify",
+    ] {
         let place = Place::new();
         place.write_tool("mine", &json!({ "name": alike }));
         let said = place.fails(&["publish", "--yes", alike], 1);

@@ -118,6 +118,19 @@ fn what_is_published_and_taken_back_without_being_asked_for_is_recorded() {
     assert_eq!(publications(&place), [shipped, published, taken_back], "each once");
 }
 
+/// The test run of an edited document ends the publication, whatever becomes of the command after it.
+#[test]
+fn what_a_new_publication_takes_back_first_is_recorded_too() {
+    let place = Place::new();
+    place.write_tool("says", &json!({}));
+    place.ok(&["publish", "says"]);
+    place.write_tool("says", &json!({ "code": "return `${text}?`" }));
+    place.ok(&["publish", "says"]);
+    let told = publications(&place).into_iter().filter(|[_, name, _]| name == "says");
+    let kinds: Vec<String> = told.map(|[kind, ..]| kind).collect();
+    assert_eq!(kinds, ["tool.published", "tool.unpublished", "tool.published"]);
+}
+
 #[test]
 fn an_edited_journal_is_found() {
     let place = Place::new();

@@ -424,18 +424,13 @@ impl PassStore for MemoryPasses {
         Ok(self.0.lock().unwrap().get(tool_id).cloned())
     }
 
-    fn record(&self, tool_id: &str, pass: &StoredPass) -> Result<(), String> {
-        self.0.lock().unwrap().insert(tool_id.to_owned(), pass.clone());
-        Ok(())
-    }
-
     fn revise(
         &self,
         tool_id: &str,
-        change: &dyn Fn(Option<StoredPass>) -> StoredPass,
+        change: &dyn Fn(Option<StoredPass>) -> Result<StoredPass, String>,
     ) -> Result<StoredPass, String> {
         let mut passes = self.0.lock().unwrap();
-        let revised = change(passes.get(tool_id).cloned());
+        let revised = change(passes.get(tool_id).cloned())?;
         passes.insert(tool_id.to_owned(), revised.clone());
         Ok(revised)
     }

@@ -1,9 +1,11 @@
 //! A draft, its test run, and what puts it back.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_gate::{Clock, LiveSet, Observed, Outcome, Reason, Unfit, tightened, wider_than_used};
+use toolgate_gate::{
+    Candidate, Clock, LiveSet, Observed, Outcome, Reason, Trial, Unfit, tightened, wider_than_used,
+};
 use toolgate_policy::{PolicySet, State};
 
 use crate::fakes::{Does, World, checked, document};
@@ -18,7 +20,11 @@ async fn pass(world: &World, document: &Value) -> bool {
 }
 
 fn publish(world: &World, document: &Value) -> Result<(), String> {
-    world.workshop.publish(&world.workshop.assess(&checked(document)).unwrap())
+    world.workshop.publish(&world.workshop.assess(&checked(document)).unwrap(), &|| Ok(()))
+}
+
+async fn tried(world: &World, candidate: &Candidate) -> Trial {
+    world.workshop.local_pass(&world.gate, candidate, world.clock.now()).await.unwrap()
 }
 
 #[tokio::test]
@@ -119,10 +125,98 @@ async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
     assert_eq!(state(&world, &document), State::Draft);
 }
 
+/// Whoever publishes what they test does not overrule somebody who takes it back meanwhile.
+#[tokio::test]
+async fn what_is_taken_back_while_somebody_publishes_it_stays_so() {
+    const TAKEN_BACK: &str = "it was taken back meanwhile";
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    let candidate = world.workshop.assess(&checked(&document)).unwrap();
+    let id = candidate.tool.spec().id.as_str();
+    let never = || -> Result<(), String> { panic!("nothing is recorded that does not come to pass") };
+    // During the first test run, and the second time while the tool is published.
+    for _ in 0..2 {
+        let trial = Box::pin(taken_back_during(&world, &document, tried(&world, &candidate))).await;
+        assert!(trial.has_passed());
+        assert_eq!(trial.publishable(&candidate).unwrap_err(), TAKEN_BACK);
+        assert_eq!(state(&world, &document), State::Draft);
+        let again = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+        world.workshop.publish(&again, &|| Ok(())).unwrap();
+        assert_eq!(state(&world, &document), State::Active, "a person can publish it again");
+    }
+    // Behind the test run, while a person is asked.
+    let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+    world.workshop.unpublish(id, world.clock.now()).unwrap();
+    assert_eq!(world.workshop.publish(&passed, &never).unwrap_err(), TAKEN_BACK);
+    assert_eq!(state(&world, &document), State::Draft);
+}
+
+#[tokio::test]
+async fn a_pass_that_another_run_has_replaced_publishes_nothing() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
+    let candidate = world.workshop.assess(&checked(&first)).unwrap();
+    let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+    assert!(pass(&world, &edited).await);
+    let refused = world.workshop.publish(&passed, &|| Ok(())).unwrap_err();
+    assert_eq!(refused, "another test run of it has ended meanwhile, with another result");
+    assert_eq!((state(&world, &first), state(&world, &edited)), (State::Draft, State::Draft));
+}
+
+/// Two gateways on one state, started together, whose tools are published by the programs they are in.
+#[tokio::test]
+async fn two_who_publish_the_same_at_once_both_can() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
+    for document in [&first, &edited] {
+        let candidate = world.workshop.assess(&checked(document)).unwrap();
+        let one = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+        world.clock.advance(Duration::from_secs(1));
+        let other = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+        world.workshop.publish(&one, &|| Ok(())).unwrap();
+        world.workshop.publish(&other, &|| Ok(())).unwrap();
+        assert_eq!(state(&world, document), State::Active);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_published_only_with_its_record() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    let candidate = world.workshop.assess(&checked(&document)).unwrap();
+    let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
+    let refused = world.workshop.publish(&passed, &|| Err("the disk is full".to_owned()));
+    assert_eq!(refused.unwrap_err(), "the disk is full");
+    assert_eq!(state(&world, &document), State::Draft);
+}
+
 async fn pass_and_publish(world: &World, document: &Value) -> bool {
     let candidate = world.workshop.assess(&checked(document)).unwrap();
-    let trial = world.workshop.local_pass_and_publish(&world.gate, &candidate, world.clock.now()).await;
+    let now = world.clock.now();
+    let trial = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &|| Ok(())).await;
     trial.unwrap().has_passed()
+}
+
+/// A journal that cannot be written keeps the tool from being served, and no longer than that.
+#[tokio::test]
+async fn a_tool_is_published_by_passing_only_with_its_record() {
+    let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
+    let world = World::new(Does::EchoesArguments, &[]);
+    for document in [&first, &edited] {
+        let candidate = world.workshop.assess(&checked(document)).unwrap();
+        let id = candidate.tool.spec().id.as_str();
+        let before = world.workshop.passes.latest(id).unwrap();
+        let full = || Err::<(), _>("the disk is full".to_owned());
+        let now = world.clock.now();
+        let refused = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
+        assert_eq!(refused.unwrap_err(), "the disk is full");
+        assert_eq!(world.workshop.passes.latest(id).unwrap(), before, "nothing has happened");
+        assert_eq!(state(&world, document), State::Draft);
+        assert!(pass_and_publish(&world, document).await);
+        assert_eq!(state(&world, document), State::Active, "nobody had taken it back");
+        let asked_again = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
+        assert!(asked_again.unwrap().has_passed(), "what is published already needs no second record");
+    }
 }
 
 #[tokio::test]
@@ -181,11 +275,15 @@ fn of_two_tools_with_one_name_neither_is_live() {
 #[test]
 fn nor_is_one_of_two_that_people_cannot_tell_apart() {
     let world = World::new(Does::EchoesArguments, &[]);
-    let tools = ["pay", "shout", "P\u{430}y"].map(|name| world.tool(&document(name, &json!({}))));
-    let (set, doubled) = LiveSet::new(tools);
-    assert_eq!(doubled, ["P\u{430}y", "pay"]);
-    assert_eq!(set.len(), 1);
-    assert!(set.get("shout").is_some());
+    for (one, other) in [("P\u{430}y", "pay"), ("maiI", "mail"), ("mai1", "mail"), ("maiI", "mai1")] {
+        let tools = [one, "shout", "mall", other].map(|name| world.tool(&document(name, &json!({}))));
+        let (set, doubled) = LiveSet::new(tools);
+        let mut alike = [one, other];
+        alike.sort_unstable();
+        assert_eq!(doubled, alike);
+        assert_eq!(set.len(), 2);
+        assert!(set.get("shout").is_some() && set.get("mall").is_some());
+    }
 }
 
 #[test]

@@ -93,6 +93,7 @@ async fn a_yes_is_for_what_was_shown_also_while_the_call_waits() {
         world.fake.survey_with(touching("/srv/a/b.yml"));
         let waiting = waits(&world, of("ann", "hi"), 1).await;
         let is_same = now.as_ref().is_ok_and(|now| now.touches[0].target == "/srv/a/b.yml");
+        let is_blocked = now.is_err();
         world.fake.survey_with(now);
         decide(&world, &world.queue.only().id, ApprovalState::Approved);
         let outcome = shown(&waiting.await.unwrap());
@@ -100,8 +101,17 @@ async fn a_yes_is_for_what_was_shown_also_while_the_call_waits() {
             assert_eq!(outcome, r#"released: {"text":"hi"}"#);
         } else {
             assert!(outcome.starts_with("decide.approval_invalid: what the arguments lead to"), "{outcome}");
+            assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is not used up");
+            let told = world.journal.last()["message"].as_str().unwrap().to_owned();
+            assert_eq!(told.contains("it is blocked"), is_blocked, "{told}");
+            assert_eq!(world.fake.runs(), 0);
+            // Where it leads to what was shown again, the yes counts, and once.
+            world.fake.survey_with(touching("/srv/a/b.yml"));
+            let again = world.gate.handle(of("ann", "hi")).await;
+            assert_eq!(shown(&again), r#"released: {"text":"hi"}"#);
         }
-        assert_eq!(world.fake.runs(), usize::from(is_same));
+        assert_eq!(world.queue.only().state, ApprovalState::Used);
+        assert_eq!(world.fake.runs(), 1);
     }
 }
 

@@ -30,6 +30,20 @@ fn every_tool_is_shipped() {
 }
 
 #[test]
+fn a_shipped_name_is_reserved_however_it_is_drawn() {
+    for (known, _) in TOOLS {
+        assert_eq!(reserved_by(known), Some(*known), "no shipped tool looks like another");
+    }
+    for alike in ["read_fiIe", "read_fi1e", "Read_fi|e", "READ_FILE", "READ_FI1E"] {
+        assert_eq!(reserved_by(alike), Some("read_file"), "{alike}");
+    }
+    assert_eq!(reserved_by("s1ugify"), Some("slugify"));
+    for own in ["read_files", "read_fire", "slugify2", "bash1"] {
+        assert_eq!(reserved_by(own), None, "{own}");
+    }
+}
+
+#[test]
 fn presets_name_tools_that_exist_and_everything_is_everything() {
     for (name, preset) in presets() {
         for tool in &preset.tools {

@@ -9,7 +9,7 @@ pub(super) mod decode;
 mod phrases;
 mod reading;
 
-pub use reading::name_skeleton;
+pub use reading::name_looks;
 use serde_json::{Map, Value};
 
 use super::{

@@ -22,6 +22,10 @@ fn pass(digest: &str, outcome: PassOutcome, observed: Value) -> StoredPass {
     }
 }
 
+fn put(state: &State, tool_id: &str, pass: &StoredPass) {
+    state.revise(tool_id, &|_| Ok(pass.clone())).unwrap();
+}
+
 #[test]
 fn the_latest_pass_of_each_tool_is_kept_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
@@ -33,12 +37,12 @@ fn the_latest_pass_of_each_tool_is_kept_as_it_was() {
         pass("1", PassOutcome::Failed { error: "it's '\"; --\nbroken".to_owned() }, json!({"hosts": []}));
     let mut passed =
         pass("2", PassOutcome::Passed, json!({"hosts": ["ünï.example"], "memory": 1.5e3, "z": null}));
-    state.record("b", &failed).unwrap();
-    state.record("a", &failed).unwrap();
-    state.record("a", &passed).unwrap();
+    put(&state, "b", &failed);
+    put(&state, "a", &failed);
+    put(&state, "a", &passed);
     assert_eq!(state.latest("a").unwrap().as_ref(), Some(&passed));
     (passed.is_published, passed.name) = (true, None);
-    state.record("a", &passed).unwrap();
+    put(&state, "a", &passed);
     drop(state);
 
     let state = State::open(&path, limits).unwrap();
@@ -60,15 +64,20 @@ fn a_record_is_revised_as_it_stands_by_then() {
     let first = StoredPass { is_published: true, ..pass("1", PassOutcome::Passed, json!({})) };
     let made = here.revise("a", &|latest| {
         assert_eq!(latest, None);
-        first.clone()
+        Ok(first.clone())
     });
     assert_eq!(made.as_ref(), Ok(&first));
-    let taken_back = elsewhere.revise("a", &|latest| StoredPass { is_published: false, ..latest.unwrap() });
+    let taken_back =
+        elsewhere.revise("a", &|latest| Ok(StoredPass { is_published: false, ..latest.unwrap() }));
     let second = pass("2", PassOutcome::Passed, json!({}));
     let kept = here.revise("a", &|latest| {
         assert_eq!(latest.as_ref(), taken_back.as_ref().ok());
-        StoredPass { is_published: latest.unwrap().is_published, ..second.clone() }
+        Ok(StoredPass { is_published: latest.unwrap().is_published, ..second.clone() })
     });
     assert_eq!(kept.as_ref(), Ok(&second));
-    assert_eq!(elsewhere.latest("a"), Ok(Some(second)));
+    let not_made = here.revise("a", &|_| Err("the disk is full".to_owned()));
+    assert_eq!(not_made, Err("the disk is full".to_owned()));
+    assert_eq!(elsewhere.latest("a"), Ok(Some(second)), "it stays as it was");
+    assert!(here.revise("b", &|_| Err(String::new())).is_err());
+    assert_eq!(here.latest("b"), Ok(None), "and nothing is made of nothing");
 }

@@ -86,12 +86,13 @@ fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
 /// The yes is for what was shown. A link may have been set elsewhere while the person thought.
 fn leads_where_it_led(checked: &Checked) -> Result<(), Stop> {
     let bound = &checked.bound;
-    let now = bound.admitted.tool.runnable.survey(&bound.arguments);
-    if now.is_ok_and(|now| now.touches == checked.survey.touches) {
-        return Ok(());
-    }
     let message = "what the arguments lead to has changed since the question was asked; the call was not run";
-    Err(Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again"))
+    let changed = || Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again");
+    match bound.admitted.tool.runnable.survey(&bound.arguments) {
+        Ok(now) if now.touches == checked.survey.touches => Ok(()),
+        Ok(_) => Err(changed()),
+        Err(refusal) => Err(changed().for_operator(format!("{message}: {}", refusal.message))),
+    }
 }
 
 /// The call is made again, and somebody has approved it meanwhile. `None`: nobody has.
@@ -112,11 +113,13 @@ async fn given_earlier(
 }
 
 /// Taken before an approval is spent, and kept until the run has ended. The last look at the caller, too: a person may have
-/// thought for minutes, and a yes for somebody who is no longer let in runs nothing.
+/// thought for minutes, and a yes for somebody who is no longer let in runs nothing. And the first of two looks at where the
+/// arguments lead: a link that is elsewhere for a moment must not cost the person a second answer.
 async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Place, Stop> {
     let admitted = &checked.bound.admitted;
     let place = execute::make_place(gate, admitted).await?;
     standing::still_let_in(&admitted.call).await?;
+    leads_where_it_led(checked)?;
     Ok(place)
 }
 

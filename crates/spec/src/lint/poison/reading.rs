@@ -1,5 +1,7 @@
 //! In which ways can a text be read? As it is displayed, folded, joined and decoded; each reading is lower case.
 
+use std::collections::BTreeSet;
+
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use super::{
@@ -155,9 +157,26 @@ fn folded(flat: &str) -> String {
     flat.chars().map(|character| lookalike(character).unwrap_or(character)).collect()
 }
 
-/// What a person takes a name for: two names with one skeleton cannot be told apart by eye. Letter case, accents, look-alike
-/// letters and dashes, wide and styled forms, and what is not seen at all make no difference.
-pub fn name_skeleton(name: &str) -> String {
+/// What a person may take a name for: two names that have one of these in common cannot be told apart by eye.
+pub fn name_looks(name: &str) -> BTreeSet<String> {
+    [name_skeleton(name), name_skeleton(&in_plain_strokes(name))].into()
+}
+
+/// `I`, `1` and `|` as the `l` that many fonts draw the same, and `0` as `o`. The skeleton itself does not do this, for it knows
+/// no case, and `mail` is not `mall`. Among nothing but capitals an `I` is plain to see.
+fn in_plain_strokes(name: &str) -> String {
+    let has_small = name.chars().any(char::is_lowercase);
+    let plain = |character: char| match std::iter::once(character).nfkc().next() {
+        Some('1' | '|') => 'l',
+        Some('I' | '\u{399}' | '\u{406}') if has_small => 'l',
+        Some('0') => 'o',
+        _ => character,
+    };
+    name.chars().map(plain).collect()
+}
+
+/// Letter case, accents, look-alike letters and dashes, wide and styled forms, and what is not seen at all make no difference.
+fn name_skeleton(name: &str) -> String {
     // Look-alikes come first too: some are capitals whose small letters look like nothing else.
     let skeleton = folded(&normal(&folded(name)));
     let skeleton: String = skeleton.trim().chars().map(plain_dash).collect();
@@ -418,6 +437,44 @@ mod tests {
             ("\u{c77d}\u{ae30}", "\u{c4f0}\u{ae30}"),
         ] {
             assert_ne!(name_skeleton(one), name_skeleton(other));
+        }
+    }
+
+    #[test]
+    fn names_that_only_a_font_tells_apart_have_a_look_in_common() {
+        for (one, other) in [
+            ("read_file", "read_fiIe"),
+            ("read_file", "read_fi1e"),
+            ("read_file", "Read_fi|e"),
+            ("read_file", "READ_FI1E"),
+            ("read_file", "r\u{435}ad_fiI\u{435}"),
+            ("read_file", "read_fi\u{406}e"),
+            ("read_file", "read_fi\u{ff29}e"),
+            ("READ_FILE", "read_fiIe"),
+            ("slugify", "s1ugify"),
+            ("tool", "t0ol"),
+            ("v1", "vl"),
+            ("sha1", "shaI"),
+        ] {
+            assert!(!name_looks(one).is_disjoint(&name_looks(other)), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn names_that_everybody_can_read_have_none_in_common() {
+        for (one, other) in [
+            ("mail", "mall"),
+            ("Mail", "Mall"),
+            ("MAIL", "MALL"),
+            ("GET_ID", "get_ld"),
+            ("v1", "v2"),
+            ("v1", "vi"),
+            ("step_1", "step_10"),
+            ("sha1", "sha256"),
+            ("base32", "base64"),
+            ("getItem", "getltems"),
+        ] {
+            assert!(name_looks(one).is_disjoint(&name_looks(other)), "{one} {other}");
         }
     }
 
