@@ -37,12 +37,24 @@ pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> Judged {
         return Judged::Refuted;
     }
     let rest = hay.get(beginning.start..).unwrap_or_default();
-    let prefix = prefix_of_lines(hay, beginning.start, rest);
-    let run = lines_run(rest, prefix);
-    if key_characters(rest.get(..run).unwrap_or_default(), prefix) < MIN_BODY {
+    // Little was read to find out that it is none: there may be one at every turn.
+    let first = line_length(rest);
+    if first < MIN_BODY {
         return Judged::Refuted;
     }
-    Judged::Extends(beginning.start..beginning.start + run, End::Closed)
+    let prefix = prefix_of_lines(hay, beginning.start, rest.get(first..).unwrap_or_default());
+    Judged::Extends(beginning.start..beginning.start + lines_run(rest, prefix), End::Closed)
+}
+
+/// Until where another beginning has nothing to add to a body that was found without its header.
+pub(crate) fn covered_until(hay: &[u8], body: &Range<usize>) -> usize {
+    if body.len() > MAX_BODY {
+        // It may have been cut off, and a key that begins a little later goes on behind it.
+        return body.start + MAX_BODY - LONGEST_KEY;
+    }
+    // The last line may be the first one of a key whose other lines stand without what is before this one.
+    let text = hay.get(body.clone()).unwrap_or_default();
+    memchr::memrchr(b'\n', text).map_or(body.end, |end| body.start + end + 1)
 }
 
 /// Within a run of base64 the letters of a beginning are chance.
@@ -104,12 +116,15 @@ fn lines_run(text: &[u8], prefix: &[u8]) -> usize {
     let mut line = line_length(text);
     let (mut end, mut characters) = (line, line);
     loop {
+        if line < SHORTEST_LINE || characters > MAX_BODY {
+            return end;
+        }
         let rest = text.get(end..).unwrap_or_default();
         let between = gap(rest, prefix);
         let next = rest.get(between..).unwrap_or_default();
         let length = line_length(next);
         let is_prose = length < SHORTEST_LINE && next.get(length) == Some(&b' ');
-        if line < SHORTEST_LINE || between == 0 || length == 0 || is_prose || characters > MAX_BODY {
+        if between == 0 || length == 0 || is_prose {
             return end;
         }
         (line, end, characters) = (length, end + between + length, characters + length);
@@ -136,7 +151,7 @@ fn gap(text: &[u8], prefix: &[u8]) -> usize {
 }
 
 /// What stands before a key on its line, if it stands before the next line too: a search prints a name and a number there, a log
-/// the time. Empty where it does not.
+/// the time. Empty where it does not. `rest` is what stands behind the first line of the key.
 fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
     let before = hay.get(at.saturating_sub(MAX_PREFIX)..at).unwrap_or_default();
     let prefix = match memchr::memrchr(b'\n', before) {
@@ -149,7 +164,8 @@ fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
     if !prefix.iter().any(u8::is_ascii_alphanumeric) {
         return b"";
     }
-    let next = memchr::memchr(b'\n', rest).and_then(|end| rest.get(end + 1..));
+    let near = rest.get(..rest.len().min(MAX_GAP)).unwrap_or_default();
+    let next = memchr::memchr(b'\n', near).and_then(|end| rest.get(end + 1..));
     if next.is_some_and(|line| prefix_length(line, prefix) > 0) { prefix } else { b"" }
 }
 
@@ -223,8 +239,10 @@ const DASHES: &[u8] = b"-----";
 const CLOSING: &[u8] = b"-----END";
 /// Nothing that can be used as a key is shorter.
 const MIN_BODY: usize = 32;
-/// A key of 8,192 bits has less. A text of nothing but beginnings must not be read anew from each to its end.
+/// A text of nothing but beginnings must not be read anew from each to its end.
 const MAX_BODY: usize = 8 * 1024;
+/// A key of 8,192 bits has less.
+const LONGEST_KEY: usize = 6_400;
 /// Keys on one line have spaces where their line ends were.
 const SHORTEST_LINE: usize = 40;
 const MAX_NAME: usize = 80;
