@@ -80,7 +80,7 @@ pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
 }
 
 /// How far a text looks like the body of a block. Two words on a line, the first of them short, are prose.
-fn body_run(text: &[u8], prefix: &[u8]) -> usize {
+fn body_run<'h>(text: &'h [u8], mut prefix: &'h [u8]) -> usize {
     // Where a word begins, and the same with the prefix of its line.
     let (mut word, mut start) = (0, 0);
     let mut at = 0;
@@ -100,15 +100,57 @@ fn body_run(text: &[u8], prefix: &[u8]) -> usize {
         at += 1;
         start = at;
         if *byte == b'\n' && !prefix.is_empty() {
-            match prefix_length(text.get(at..).unwrap_or_default(), prefix) {
-                // A line of something else.
-                0 => return at,
-                length => at += length,
-            }
+            let rest = text.get(at..).unwrap_or_default();
+            let Some((length, own)) = before_line(rest, prefix).or_else(|| resumed(rest, prefix)) else {
+                return at;
+            };
+            (at, prefix) = (at + length, own);
         }
         word = at;
     }
     text.len()
+}
+
+/// How much stands before a body on its next line, and what that is. From an empty line a log may have trimmed the blanks.
+fn before_line<'h>(line: &[u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
+    let length = prefix_length(line, prefix);
+    if length > 0 {
+        return Some((length, prefix));
+    }
+    let trimmed = prefix_length(line, prefix.trim_ascii_end());
+    let is_empty = matches!(line.get(trimmed..), None | Some([] | [b'\r' | b'\n', ..]));
+    (trimmed > 0 && is_empty).then_some((trimmed, prefix))
+}
+
+/// The same where the next line is of something else, for others write into the same log. If none of the next few lines has
+/// the prefix, one that ends like the line of a body goes on with its own.
+fn resumed<'h>(text: &'h [u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
+    let mut at = 0;
+    let mut other = None;
+    for line in text.split(|byte| *byte == b'\n').take(MAX_BETWEEN + 1) {
+        let length = prefix_length(line, prefix);
+        if length > 0 && line_length(line.get(length..).unwrap_or_default()) >= SHORTEST_LINE {
+            return Some((at + length, prefix));
+        }
+        if other.is_none() {
+            other = prefix_of_full_line(line).map(|own| (at + own.len(), own));
+        }
+        at += line.len() + 1;
+    }
+    other
+}
+
+/// What stands before the base64 with which a line ends, if that is of full length and no digest or path.
+fn prefix_of_full_line(line: &[u8]) -> Option<&[u8]> {
+    let line = line.trim_ascii_end();
+    let length = line.iter().rev().take_while(|byte| is_base64(**byte)).count();
+    let (prefix, body) = line.split_at_checked(line.len() - length)?;
+    let has = |class: fn(&u8) -> bool| body.iter().any(class);
+    let is_full = length >= SHORTEST_LINE
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_digit);
+    is_full.then_some(prefix)
 }
 
 /// How far the lines of a body go. All but the last are of full length.
@@ -248,5 +290,7 @@ const SHORTEST_LINE: usize = 40;
 const MAX_NAME: usize = 80;
 /// The longest path, a number and two signs.
 const MAX_PREFIX: usize = 4096 + 16;
+/// So many lines of others stand between two of a key.
+const MAX_BETWEEN: usize = 4;
 /// Deeper than anybody indents.
 const MAX_GAP: usize = 256;
