@@ -17,7 +17,7 @@ mod bech32;
 mod checksum;
 mod pem;
 
-pub(crate) use pem::body_end;
+pub(crate) use pem::{body_end, covered_until};
 
 /// What a rule may ask for by name.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    check::body_end,
+    check::{body_end, covered_until},
     coded,
     finding::{Encoding, Tier},
     join::join,
@@ -125,13 +125,20 @@ impl Looker {
 
     fn look_plain(&self, hay: &[u8], layer: Layer, scratch: &mut Scratch, found: &mut Vec<Candidate>) {
         let mut decoded = DecodedUntil::default();
+        // By rule, for one may be surer than another.
+        let mut bodies_until: HashMap<usize, usize> = HashMap::new();
         self.literals.each(hay, |at, needle| match needle.meaning {
             Meaning::Rule(index) => {
                 let Some(rule) = self.rules.get(index) else { return };
-                if layer.scope == Scope::StandingAlone && !rule.stands_alone() {
+                let is_covered = || bodies_until.get(&index).is_some_and(|until| at < *until);
+                let is_left_out = layer.scope == Scope::StandingAlone && !rule.stands_alone();
+                if is_left_out || (rule.is_key_body() && is_covered()) {
                     return;
                 }
                 rule.matches(hay, at..at + needle.text.len(), &self.markers, |matched| {
+                    if rule.is_key_body() {
+                        bodies_until.insert(index, covered_until(hay, &matched.span));
+                    }
                     found.push(Candidate {
                         rule: index,
                         tier: matched.tier,

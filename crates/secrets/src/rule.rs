@@ -186,6 +186,11 @@ impl Rule {
         self.case == Case::Exact && self.context.is_none() && self.tier >= Tier::Probable
     }
 
+    /// Whether it finds the body of a key that has no header, which may hold ever so many beginnings of one.
+    pub(crate) fn is_key_body(&self) -> bool {
+        self.check == Some(Check::KeyBody)
+    }
+
     /// Whether a hit on one of its words begins or contains the secret, so that the word is disguised with it.
     pub(crate) fn word_is_inside(&self) -> bool {
         !matches!(self.place, Place::After { .. })

@@ -73,6 +73,44 @@ fn beginnings_without_ends() {
     }
 }
 
+/// Each of them may begin a key that has no header, and all that stands before it on its line may be what a log writes
+/// before each line of one.
+#[test]
+fn lines_of_nothing_but_beginnings() {
+    let beginning = format!("{}EEI{}", "MHcCAQ", "abcdefghijklmnopqrstuvwxyz01234");
+    let signs = format!("{}EEI{}", "MHcCAQ", "+".repeat(31));
+    for piece in [
+        format!("{}\n", format!("{beginning},").repeat(100)),
+        format!("{}\n", format!("{beginning};").repeat(100)),
+        format!("{}\n", format!("{signs},").repeat(100)),
+        format!("{beginning};"),
+        format!("{beginning}\n"),
+    ] {
+        let text = piece.repeat(1_000_000 / piece.len());
+        let redacted = DETECTOR.redact(&text, Tier::Possible);
+        assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
+        assert!(!redacted.text.contains(&beginning), "{piece:?}");
+    }
+}
+
+/// What begins within a finding is not looked at again; where it goes on behind the finding it has to be.
+#[test]
+fn keys_that_begin_within_what_was_found() {
+    let first = format!("{}EEI{}", "MHcCAQ", "Ab3".repeat(18));
+    let line = "Ab3x".repeat(16);
+    let lines = |count: usize| format!("{line}\n").repeat(count);
+    for text in [
+        // Two keys, both of which are whole lines only.
+        format!("{first}\n{}{first}\n{}", lines(60), lines(90)),
+        format!("{first}\n{}{first}\n{}", lines(20), lines(96)),
+        // The second has its lines without what stands before its first.
+        format!("key: {first}\nkey: {first}\n{}", lines(5)),
+    ] {
+        let redacted = DETECTOR.redact(&text, Tier::Definite);
+        assert!(!redacted.text.contains("Ab3"), "{}", redacted.text);
+    }
+}
+
 #[test]
 fn a_line_of_ten_megabytes() {
     let mut text = "abcdefgh ".repeat(600_000);

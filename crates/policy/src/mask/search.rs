@@ -8,7 +8,15 @@ use super::{SHORTEST, view};
 
 pub(super) struct Search {
     finder: AhoCorasick,
+    patterns: Sorted,
+    /// Those of them of which few bytes are a good part.
+    short_patterns: Sorted,
+}
+
+/// In order, so that what begins alike stands together.
+struct Sorted {
     patterns: Vec<Vec<u8>>,
+    longest: usize,
 }
 
 /// What the end of a text is.
@@ -28,7 +36,8 @@ impl Search {
         let sought = iter::once(CUT_MARK.as_bytes()).chain(patterns.iter().map(Vec::as_slice));
         // Secrets may overlap each other in a text, and each of them has to go as a whole.
         let finder = AhoCorasick::builder().match_kind(MatchKind::Standard).kind(kind).build(sought).ok()?;
-        Some(Self { finder, patterns })
+        let short = patterns.iter().filter(|pattern| pattern.len() < 2 * SHORTEST_OF_LONG).cloned().collect();
+        Some(Self { finder, patterns: Sorted::new(patterns), short_patterns: Sorted::new(short) })
     }
 
     /// The ranges that are not to be shown, in order and apart from each other.
@@ -54,7 +63,9 @@ impl Search {
         for hit in self.finder.find_overlapping_iter(bytes) {
             if hit.pattern() == PATTERN_OF_CUT_MARK {
                 let piece = bytes.get(piece_start..hit.start()).unwrap_or_default();
-                if let Some(begun) = self.begun(piece) {
+                // A mark that is the last of a text which was cut off stands where it was.
+                let at = if hit.end() == bytes.len() { end } else { End::Whole };
+                if let Some(begun) = self.begun(piece, at) {
                     add(&mut found, hit.start() - begun..hit.end());
                 }
                 piece_start = hit.end();
@@ -64,7 +75,7 @@ impl Search {
         }
         if let End::Cut = end {
             let piece = bytes.get(piece_start..).unwrap_or_default();
-            if let Some(begun) = self.begun(piece) {
+            if let Some(begun) = self.begun(piece, end) {
                 add(&mut found, bytes.len() - begun..bytes.len());
             }
         }
@@ -72,33 +83,57 @@ impl Search {
     }
 
     /// How many bytes at the end of a piece may be the beginning of a secret, if enough of it is there to tell.
-    fn begun(&self, piece: &[u8]) -> Option<usize> {
-        ends_before_cut(piece)
-            .filter_map(|kept| {
-                let length =
-                    self.patterns.iter().filter_map(|pattern| beginning_at_end(pattern, kept)).max()?;
-                Some(length + piece.len() - kept.len())
-            })
-            .max()
+    fn begun(&self, piece: &[u8], end: End) -> Option<usize> {
+        let ends: Vec<usize> = ends_before_cut(piece).collect();
+        let start = match end {
+            End::Cut => self.patterns.begun_at(piece, &ends, SHORTEST),
+            // Anybody may write a mark behind a word with which a long secret happens to begin, such as `https://`.
+            End::Whole => {
+                let long = self.patterns.begun_at(piece, &ends, SHORTEST_OF_LONG);
+                let short = self.short_patterns.begun_at(piece, &ends, SHORTEST);
+                long.into_iter().chain(short).min()
+            }
+        };
+        start.map(|start| piece.len() - start)
     }
 }
 
-/// The longest beginning of the pattern, but not all of it, with which a text ends.
-fn beginning_at_end(pattern: &[u8], text: &[u8]) -> Option<usize> {
-    let last = text.last()?;
-    let most = text.len().min(pattern.len().saturating_sub(1));
-    (SHORTEST..=most).rev().find(|length| {
-        let beginning = pattern.get(..*length).unwrap_or_default();
-        beginning.last() == Some(last) && text.ends_with(beginning)
-    })
+impl Sorted {
+    fn new(mut patterns: Vec<Vec<u8>>) -> Self {
+        patterns.sort_unstable();
+        patterns.dedup();
+        let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
+        Self { patterns, longest }
+    }
+
+    /// The first place from which a piece, up to one of the ends, is the beginning of a pattern but not all of it.
+    fn begun_at(&self, piece: &[u8], ends: &[usize], least: usize) -> Option<usize> {
+        let from = piece.len().saturating_sub(self.longest + LONGEST_BROKEN_ESCAPE);
+        (from..piece.len()).find(|start| {
+            let rest = piece.get(*start..).unwrap_or_default();
+            // If any pattern goes on where the rest is cut, one of the two does between which the rest would stand.
+            let behind = self.patterns.partition_point(|pattern| pattern.as_slice() <= rest);
+            let before = behind.checked_sub(1).and_then(|before| self.patterns.get(before));
+            let near = before.into_iter().chain(self.patterns.get(behind));
+            let begins =
+                |pattern: &&Vec<u8>| rest.get(..least).is_some_and(|first| pattern.starts_with(first));
+            near.filter(begins).any(|pattern| {
+                ends.iter().any(|end| {
+                    let length = end.saturating_sub(*start);
+                    let beginning = rest.get(..length).unwrap_or_default();
+                    (least..pattern.len()).contains(&length) && pattern.starts_with(beginning)
+                })
+            })
+        })
+    }
 }
 
 /// The cut may have gone through an escape or a character: then a secret ends before the rest of that.
-fn ends_before_cut(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn ends_before_cut(piece: &[u8]) -> impl Iterator<Item = usize> {
     let near = piece.len().saturating_sub(LONGEST_BROKEN_ESCAPE);
     let begins_escape = |byte: u8| matches!(byte, b'%' | b'\\' | FIRST_OF_REPLACEMENT_CHARACTER);
     let ends = (near..piece.len()).filter(move |at| piece.get(*at).is_some_and(|byte| begins_escape(*byte)));
-    ends.chain(iter::once(piece.len())).filter_map(move |end| piece.get(..end))
+    ends.chain(iter::once(piece.len()))
 }
 
 /// Adds a range that begins or ends no earlier than all that were added, and joins it with those that it overlaps.
@@ -116,10 +151,14 @@ const PATTERN_OF_CUT_MARK: PatternID = PatternID::ZERO;
 const LONGEST_BROKEN_ESCAPE: usize = 11;
 /// U+FFFD stands for the bytes of a character that was cut in two.
 const FIRST_OF_REPLACEMENT_CHARACTER: u8 = 0xef;
+/// Longer than `https://`. Of a secret that is not twice as long, fewer bytes count.
+const SHORTEST_OF_LONG: usize = 9;
 const MOST_BYTES_TO_BE_FAST: usize = 8 * 1_024;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn search(patterns: &[&str]) -> Search {
@@ -144,6 +183,51 @@ mod tests {
         check(&search, "abcde abcde… abc… abcde", End::Whole, &[(6, 14)]);
         check(&search, "abcde abcde… abc… abcde", End::Cut, &[(6, 14), (22, 27)]);
         check(&search, "abcdefgh…", End::Whole, &[(0, 8)]);
+    }
+
+    /// Of a long one a few bytes are no more than a word; where the text itself was cut off, they may be all there is of it.
+    #[test]
+    fn the_beginning_of_a_long_secret_takes_more_bytes_before_a_mark() {
+        let search = search(&["https://hooks.example/T0/B0/x", "https-only"]);
+        check(&search, "https://… https://h…", End::Whole, &[(12, 24)]);
+        check(&search, "https://…", End::Cut, &[(0, 11)]);
+        check(&search, "https://… https:/", End::Cut, &[(12, 19)]);
+        check(&search, "https… https-on…", End::Whole, &[(0, 8), (9, 20)]);
+    }
+
+    /// One pattern that is the beginning of another hides neither.
+    #[test]
+    fn patterns_that_begin_alike_are_told_apart() {
+        let search = search(&["abcdef", "abcdefgh", "abcdzz"]);
+        check(&search, "abcdefg…", End::Whole, &[(0, 10)]);
+        check(&search, "abcdef…", End::Whole, &[(0, 9)]);
+        check(&search, "abcdefgh…", End::Whole, &[(0, 8)]);
+        check(&search, "abcd%2…", End::Whole, &[(0, 9)]);
+    }
+
+    fn walked(patterns: &[String], piece: &str, ends: &[usize], least: usize) -> Option<usize> {
+        let mut starts = Vec::new();
+        for pattern in patterns {
+            for end in ends {
+                let lengths = (least..pattern.len()).filter(|n| piece[..*end].ends_with(&pattern[..*n]));
+                starts.extend(lengths.map(|length| end - length));
+            }
+        }
+        starts.into_iter().min()
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_beginning_is_the_one_that_a_walk_over_all_patterns_finds(
+            patterns in prop::collection::vec("[ab%]{4,12}", 1..8),
+            piece in "[ab%]{0,24}",
+            least in 1_usize..7,
+        ) {
+            let ends: Vec<usize> = ends_before_cut(piece.as_bytes()).collect();
+            let expect = walked(&patterns, &piece, &ends, least);
+            let sorted = Sorted::new(patterns.iter().map(|pattern| pattern.as_bytes().to_vec()).collect());
+            prop_assert_eq!(sorted.begun_at(piece.as_bytes(), &ends, least), expect);
+        }
     }
 
     #[test]

@@ -37,12 +37,24 @@ pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> Judged {
         return Judged::Refuted;
     }
     let rest = hay.get(beginning.start..).unwrap_or_default();
-    let prefix = prefix_of_lines(hay, beginning.start, rest);
-    let run = lines_run(rest, prefix);
-    if key_characters(rest.get(..run).unwrap_or_default(), prefix) < MIN_BODY {
+    // Little was read to find out that it is none: there may be one at every turn.
+    let first = line_length(rest);
+    if first < MIN_BODY {
         return Judged::Refuted;
     }
-    Judged::Extends(beginning.start..beginning.start + run, End::Closed)
+    let prefix = prefix_of_lines(hay, beginning.start, rest.get(first..).unwrap_or_default());
+    Judged::Extends(beginning.start..beginning.start + lines_run(rest, prefix), End::Closed)
+}
+
+/// Until where another beginning has nothing to add to a body that was found without its header.
+pub(crate) fn covered_until(hay: &[u8], body: &Range<usize>) -> usize {
+    if body.len() > MAX_BODY {
+        // It may have been cut off, and a key that begins a little later goes on behind it.
+        return body.start + MAX_BODY - LONGEST_KEY;
+    }
+    // The last line may be the first one of a key whose other lines stand without what is before this one.
+    let text = hay.get(body.clone()).unwrap_or_default();
+    memchr::memrchr(b'\n', text).map_or(body.end, |end| body.start + end + 1)
 }
 
 /// Within a run of base64 the letters of a beginning are chance.
@@ -68,7 +80,7 @@ pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
 }
 
 /// How far a text looks like the body of a block. Two words on a line, the first of them short, are prose.
-fn body_run(text: &[u8], prefix: &[u8]) -> usize {
+fn body_run<'h>(text: &'h [u8], mut prefix: &'h [u8]) -> usize {
     // Where a word begins, and the same with the prefix of its line.
     let (mut word, mut start) = (0, 0);
     let mut at = 0;
@@ -88,15 +100,57 @@ fn body_run(text: &[u8], prefix: &[u8]) -> usize {
         at += 1;
         start = at;
         if *byte == b'\n' && !prefix.is_empty() {
-            match prefix_length(text.get(at..).unwrap_or_default(), prefix) {
-                // A line of something else.
-                0 => return at,
-                length => at += length,
-            }
+            let rest = text.get(at..).unwrap_or_default();
+            let Some((length, own)) = before_line(rest, prefix).or_else(|| resumed(rest, prefix)) else {
+                return at;
+            };
+            (at, prefix) = (at + length, own);
         }
         word = at;
     }
     text.len()
+}
+
+/// How much stands before a body on its next line, and what that is. From an empty line a log may have trimmed the blanks.
+fn before_line<'h>(line: &[u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
+    let length = prefix_length(line, prefix);
+    if length > 0 {
+        return Some((length, prefix));
+    }
+    let trimmed = prefix_length(line, prefix.trim_ascii_end());
+    let is_empty = matches!(line.get(trimmed..), None | Some([] | [b'\r' | b'\n', ..]));
+    (trimmed > 0 && is_empty).then_some((trimmed, prefix))
+}
+
+/// The same where the next line is of something else, for others write into the same log. If none of the next few lines has
+/// the prefix, one that ends like the line of a body goes on with its own.
+fn resumed<'h>(text: &'h [u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
+    let mut at = 0;
+    let mut other = None;
+    for line in text.split(|byte| *byte == b'\n').take(MAX_BETWEEN + 1) {
+        let length = prefix_length(line, prefix);
+        if length > 0 && line_length(line.get(length..).unwrap_or_default()) >= SHORTEST_LINE {
+            return Some((at + length, prefix));
+        }
+        if other.is_none() {
+            other = prefix_of_full_line(line).map(|own| (at + own.len(), own));
+        }
+        at += line.len() + 1;
+    }
+    other
+}
+
+/// What stands before the base64 with which a line ends, if that is of full length and no digest or path.
+fn prefix_of_full_line(line: &[u8]) -> Option<&[u8]> {
+    let line = line.trim_ascii_end();
+    let length = line.iter().rev().take_while(|byte| is_base64(**byte)).count();
+    let (prefix, body) = line.split_at_checked(line.len() - length)?;
+    let has = |class: fn(&u8) -> bool| body.iter().any(class);
+    let is_full = length >= SHORTEST_LINE
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_digit);
+    is_full.then_some(prefix)
 }
 
 /// How far the lines of a body go. All but the last are of full length.
@@ -104,12 +158,15 @@ fn lines_run(text: &[u8], prefix: &[u8]) -> usize {
     let mut line = line_length(text);
     let (mut end, mut characters) = (line, line);
     loop {
+        if line < SHORTEST_LINE || characters > MAX_BODY {
+            return end;
+        }
         let rest = text.get(end..).unwrap_or_default();
         let between = gap(rest, prefix);
         let next = rest.get(between..).unwrap_or_default();
         let length = line_length(next);
         let is_prose = length < SHORTEST_LINE && next.get(length) == Some(&b' ');
-        if line < SHORTEST_LINE || between == 0 || length == 0 || is_prose || characters > MAX_BODY {
+        if between == 0 || length == 0 || is_prose {
             return end;
         }
         (line, end, characters) = (length, end + between + length, characters + length);
@@ -136,7 +193,7 @@ fn gap(text: &[u8], prefix: &[u8]) -> usize {
 }
 
 /// What stands before a key on its line, if it stands before the next line too: a search prints a name and a number there, a log
-/// the time. Empty where it does not.
+/// the time. Empty where it does not. `rest` is what stands behind the first line of the key.
 fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
     let before = hay.get(at.saturating_sub(MAX_PREFIX)..at).unwrap_or_default();
     let prefix = match memchr::memrchr(b'\n', before) {
@@ -149,7 +206,8 @@ fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
     if !prefix.iter().any(u8::is_ascii_alphanumeric) {
         return b"";
     }
-    let next = memchr::memchr(b'\n', rest).and_then(|end| rest.get(end + 1..));
+    let near = rest.get(..rest.len().min(MAX_GAP)).unwrap_or_default();
+    let next = memchr::memchr(b'\n', near).and_then(|end| rest.get(end + 1..));
     if next.is_some_and(|line| prefix_length(line, prefix) > 0) { prefix } else { b"" }
 }
 
@@ -223,12 +281,16 @@ const DASHES: &[u8] = b"-----";
 const CLOSING: &[u8] = b"-----END";
 /// Nothing that can be used as a key is shorter.
 const MIN_BODY: usize = 32;
-/// A key of 8,192 bits has less. A text of nothing but beginnings must not be read anew from each to its end.
+/// A text of nothing but beginnings must not be read anew from each to its end.
 const MAX_BODY: usize = 8 * 1024;
+/// A key of 8,192 bits has less.
+const LONGEST_KEY: usize = 6_400;
 /// Keys on one line have spaces where their line ends were.
 const SHORTEST_LINE: usize = 40;
 const MAX_NAME: usize = 80;
 /// The longest path, a number and two signs.
 const MAX_PREFIX: usize = 4096 + 16;
+/// So many lines of others stand between two of a key.
+const MAX_BETWEEN: usize = 4;
 /// Deeper than anybody indents.
 const MAX_GAP: usize = 256;

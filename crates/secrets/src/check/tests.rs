@@ -119,6 +119,46 @@ fn keys_in_logs() {
     }
 }
 
+/// Others write into the same log, and a key that was cut off has no last line to look for.
+#[test]
+fn keys_in_logs_of_several() {
+    let line = "Ab3".repeat(22);
+    let header = format!("-----BEGIN RSA PRIVATE {}-----", "KEY");
+    for others in ["db: ready", "db: it is not ready yet!", "x\ny\nz\n3 requests in 7 ms"] {
+        let body = format!("web: {line}\n").repeat(5);
+        let block = format!("{header}\nweb: {line}\n{others}\n{body}web: Ab3=");
+        check_key(Check::Pem, &format!("web: |{block}\ndb: that was it"), Some(&block));
+        check_key(Check::Pem, &format!("web: |{block}\nweb: that was it"), Some(&block));
+    }
+    // What stands before the lines changes, or ceases.
+    for (second, third) in [("b: ", "b: "), ("b: ", "c.d/e: "), ("", "")] {
+        let block = format!("{header}\na: {line}\n{second}{line}\n{third}{line}\n{third}Ab3=");
+        check_key(Check::Pem, &format!("a: |{block}"), Some(&block));
+    }
+    // Too far away, a path or a digest: something else.
+    let block = format!("{header}\nweb: {line}");
+    for others in [
+        format!("{}web: {line}", "a line of the database!\n".repeat(5)),
+        format!("db: {}", "0123abcd".repeat(8)),
+        format!("db: /srv/{}", "folder/".repeat(8)),
+    ] {
+        check_key(Check::Pem, &format!("web: |{block}\n{others}\n"), Some(&block));
+    }
+}
+
+/// Behind the headers of an encrypted key stands an empty line.
+#[test]
+fn encrypted_keys_in_a_log_that_trims_blanks() {
+    let line = "Ab3".repeat(22);
+    let header = format!("-----BEGIN RSA PRIVATE {}-----", "KEY");
+    let body = format!("k: {line}\nk: {line}\nk: Ab3=");
+    let info = "k: Proc-Type: 4,ENCRYPTED\nk: DEK-Info: AES-256-CBC,0123456789ABCDEF";
+    for empty in ["k:", "k: ", "k:\r"] {
+        let block = format!("{header}\n{info}\n{empty}\n{body}");
+        check_key(Check::Pem, &format!("k: |{block}\nk: that was it"), Some(&block));
+    }
+}
+
 #[test]
 fn keys_without_their_header() {
     let line = "Ab3".repeat(22);
