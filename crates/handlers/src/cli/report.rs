@@ -37,7 +37,13 @@ impl Problem {
     }
 
     fn masked(self, mask: &Mask) -> RunFailure {
-        RunFailure { reason: self.reason, message: mask.text(&self.message), stack: Vec::new(), helper: None }
+        RunFailure {
+            reason: self.reason,
+            message: mask.text(&self.message),
+            stack: Vec::new(),
+            helper: None,
+            heard: None,
+        }
     }
 }
 
@@ -75,7 +81,9 @@ pub fn make(
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
     let dropped = lines.count().saturating_sub(console.len());
     RunReport {
-        outcome: outcome.map_err(|problem| problem.masked(mask)),
+        // Somebody may have asked to be told of the very text that is taken out.
+        outcome: outcome
+            .map_err(|problem| RunFailure { heard: Some(stderr.clone()), ..problem.masked(mask) }),
         console,
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),
         usage: RunUsage {

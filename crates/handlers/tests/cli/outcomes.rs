@@ -122,9 +122,13 @@ fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
         let failed = ended(Ending::Exited(1), "", &complaint);
         let (tool, _) = world.recorded(&manifest("echo", "'{text}'"), failed);
         let report = call(&tool, &json!({ "text": "x" })).unwrap();
-        let message = report.outcome.unwrap_err().message;
+        let failure = report.outcome.unwrap_err();
+        let shown = format!("{failure:?}");
+        let (message, heard) = (failure.message, failure.heard.unwrap());
         assert!(message.contains("[REDACTED:"), "{message}");
         for piece in pieces {
+            // For whoever asked to be told of it, and for nobody else.
+            assert!(heard.contains(piece) && !shown.contains(piece), "{shown}");
             assert!(!message.contains(piece), "{message}");
             assert!(report.console.iter().all(|(_, line)| !line.contains(piece)), "{:?}", report.console);
         }
