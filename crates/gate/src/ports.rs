@@ -181,7 +181,7 @@ pub struct RunReport {
     pub worker: Option<u64>,
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq)]
 pub struct RunFailure {
     pub reason: Reason,
     pub message: String,
@@ -189,6 +189,19 @@ pub struct RunFailure {
     pub stack: Vec<String>,
     /// Which helper refused what: class, name, reason.
     pub helper: Option<[String; 3]>,
+    /// What the tool said in failing, where the message has it without its secrets. Searched for alarming texts, and never shown.
+    pub heard: Option<String>,
+}
+
+impl fmt::Debug for RunFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunFailure")
+            .field("reason", &self.reason)
+            .field("message", &self.message)
+            .field("stack", &self.stack)
+            .field("helper", &self.helper)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Something that the run asked the gateway to do.

@@ -67,15 +67,21 @@ pub fn files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
         (false, true) => FileRights::Write,
         (false, false) => return None,
     };
-    with_rights(rights, policy, places)
+    with_rights(rights, folder(&policy.files.base_path.value, places)?, policy, places)
 }
 
-/// What is blocked, for a tool that is granted no file. Nothing is opened with it.
+/// What is blocked, for a tool that is granted no file. Nothing is opened with it, so that its folder need not mean anything. `None`
+/// where one of the gateway's own files cannot be blocked by name.
 pub fn blocked_files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
-    with_rights(FileRights::Read, policy, places)
+    with_rights(FileRights::Read, places.workspace.clone(), policy, places)
 }
 
-fn with_rights(rights: FileRights, policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
+fn with_rights(
+    rights: FileRights,
+    workspace: PathBuf,
+    policy: &EffectivePolicy,
+    places: &Places,
+) -> Option<FileGrants> {
     let reads_secrets = policy.data.can_read_secrets.value;
     let policy = &policy.files;
     let mut blocked: Vec<PathPattern> = policy.blocked_paths.values().cloned().collect();
@@ -92,7 +98,7 @@ fn with_rights(rights: FileRights, policy: &EffectivePolicy, places: &Places) ->
         guarded.push(real);
     }
     Some(FileGrants {
-        workspace: folder(&policy.base_path.value, places)?,
+        workspace,
         read_roots: policy
             .allowed_paths
             .values()

@@ -75,12 +75,14 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
         // The author of a draft reads all of it.
         Purpose::LocalPass => Vec::new(),
     };
+    let heard = report.outcome.as_mut().err().and_then(|failure| failure.heard.take());
     match &report.outcome {
         Ok(_) => Ok(Executed { decided, report, alerts, _sealed: () }),
         Err(failure) => {
             // What a tool says in failing is output like any other, and in the same order.
             let message = secrets::without_secrets(&gate.secrets, &failure.message);
-            alerts.extend(bound.admitted.tool.alarms_in([failure.message.as_str()]));
+            let said = [failure.message.as_str()].into_iter().chain(heard.as_deref());
+            alerts.extend(bound.admitted.tool.alarms_in(said));
             Err(Stop::new(failure.reason, neutral(&message)).with_alerts(alerts).with_report(report))
         }
     }

@@ -29,6 +29,8 @@ pub enum Does {
     Returns(Value),
     EchoesArguments,
     Fails(Reason, &'static str),
+    /// Says in failing what its message does not repeat.
+    FailsHeard(&'static str),
     NeverEnds,
 }
 
@@ -93,6 +95,7 @@ fn busy() -> RunFailure {
         message: "every worker is busy".to_owned(),
         stack: Vec::new(),
         helper: None,
+        heard: None,
     }
 }
 
@@ -125,6 +128,14 @@ impl Runnable for FakeTool {
                     message: (*message).to_owned(),
                     stack: Vec::new(),
                     helper: None,
+                    heard: None,
+                }),
+                Does::FailsHeard(heard) => Err(RunFailure {
+                    reason: Reason::CommandFailed,
+                    message: "it failed".to_owned(),
+                    stack: Vec::new(),
+                    helper: None,
+                    heard: Some((*heard).to_owned()),
                 }),
                 Does::NeverEnds => {
                     let _leaving = Leaving { effects: &self.effects, left: &request.survey.left };

@@ -237,6 +237,19 @@ async fn whoever_approves_is_shown_no_secret_and_the_queue_keeps_none() {
     }
 }
 
+/// What a command said is taken out of its message before anybody looks for alarms there.
+#[tokio::test]
+async fn alarming_texts_in_what_a_failure_does_not_repeat_are_told_and_shown_to_nobody() {
+    let change = capability(&json!({ "audit": { "alertOn": ["xoxb-"] } }));
+    let heard: &'static str = format!("cannot log in with {}", token()).leak();
+    let world = World::new(Does::FailsHeard(heard), &[document("say", &change)]);
+    let outcome = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(world.journal.last()["alerts"], json!(["xoxb-"]));
+    assert_eq!(world.gate.metrics().alerts(), 1);
+    let seen = format!("{outcome:?} {:?}", world.journal.records());
+    assert!(!seen.contains(&token()), "{seen}");
+}
+
 /// A text that JSON writes otherwise is told too, and so is one in a call that is refused.
 #[tokio::test]
 async fn alarms_are_raised_for_each_text_and_for_refused_calls() {

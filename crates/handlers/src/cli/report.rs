@@ -6,7 +6,7 @@ use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::model::SandboxKind;
 
 use super::{
-    launch::{Ended, Ending, Refused},
+    launch::{Ended, Ending, Refused, Usage},
     made::Swept,
     missed::missed,
     plain::plain,
@@ -37,7 +37,13 @@ impl Problem {
     }
 
     fn masked(self, mask: &Mask) -> RunFailure {
-        RunFailure { reason: self.reason, message: mask.text(&self.message), stack: Vec::new(), helper: None }
+        RunFailure {
+            reason: self.reason,
+            message: mask.text(&self.message),
+            stack: Vec::new(),
+            helper: None,
+            heard: None,
+        }
     }
 }
 
@@ -75,17 +81,12 @@ pub fn make(
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
     let dropped = lines.count().saturating_sub(console.len());
     RunReport {
-        outcome: outcome.map_err(|problem| problem.masked(mask)),
+        // Somebody may have asked to be told of the very text that is taken out.
+        outcome: outcome
+            .map_err(|problem| RunFailure { heard: Some(stderr.clone()), ..problem.masked(mask) }),
         console,
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),
-        usage: RunUsage {
-            statements: 0,
-            memory_bytes: ended.usage.memory_bytes,
-            host_calls: u32::try_from(ended.effects.len()).unwrap_or(u32::MAX),
-            host_bytes: ended.effects.iter().map(|effect| effect.bytes).sum(),
-            elapsed_us: u64::try_from(ended.usage.elapsed.as_micros()).unwrap_or(u64::MAX),
-            helpers: Vec::new(),
-        },
+        usage: usage_of(&ended.usage, &ended.effects),
         effects: ended.effects.into_iter().map(|effect| masked(effect, mask)).collect(),
         walls: ended.walls,
         refused: ended.refused.iter().map(|refused| mask.text(&refused.describe())).collect(),
@@ -108,10 +109,23 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
     }
 }
 
-/// Something ran, and what came of it cannot be told.
-pub fn lost() -> RunReport {
-    let problem = Problem::jail("what came of the command was lost".to_owned());
-    without_a_run(problem, &Mask::new(&[]))
+/// Something ran and did this, and what came of it cannot be told. All of it is masked.
+pub fn lost(effects: Vec<EffectEntry>, refused: Vec<String>) -> RunReport {
+    let message = "what came of the command was lost".to_owned();
+    let problem = Problem { reason: Reason::CommandFailed, message };
+    let usage = usage_of(&Usage::default(), &effects);
+    RunReport { effects, refused, usage, ..without_a_run(problem, &Mask::new(&[])) }
+}
+
+fn usage_of(usage: &Usage, effects: &[EffectEntry]) -> RunUsage {
+    RunUsage {
+        statements: 0,
+        memory_bytes: usage.memory_bytes,
+        host_calls: u32::try_from(effects.len()).unwrap_or(u32::MAX),
+        host_bytes: effects.iter().map(|effect| effect.bytes).sum(),
+        elapsed_us: u64::try_from(usage.elapsed.as_micros()).unwrap_or(u64::MAX),
+        helpers: Vec::new(),
+    }
 }
 
 /// Whatever else a command did: what it made although it is blocked, or that nobody can tell, is the answer.

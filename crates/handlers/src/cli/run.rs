@@ -6,7 +6,9 @@ use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, s
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::BodyGuard;
-use toolgate_gate::{Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
+use toolgate_gate::{
+    EffectEntry, Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, Survey,
+};
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
@@ -106,7 +108,8 @@ impl Runnable for Prepared {
                     let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                     // What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere.
                     let told = move || report::make(ended, made, &tool, &unseen, &mask, &detector);
-                    let report = tokio::task::spawn_blocking(told).await.unwrap_or_else(|_| report::lost());
+                    let told = tokio::task::spawn_blocking(told).await;
+                    let report = told.unwrap_or_else(|_| leaving.without_its_end());
                     leaving.so_far = None;
                     report
                 }
@@ -135,15 +138,29 @@ impl Leaving<'_> {
             so_far.told_by(move || (effects.clone(), refused.clone()));
         }
     }
+
+    /// The report of a command that has ended, and of whose end nothing can be told.
+    fn without_its_end(&self) -> RunReport {
+        let (effects, refused) = self.so_far.as_deref().map(|so_far| self.masked(so_far)).unwrap_or_default();
+        report::lost(effects, refused)
+    }
+
+    fn masked(&self, so_far: &SoFar) -> (Vec<EffectEntry>, Vec<String>) {
+        let (effects, refused) = so_far.tell();
+        let told = refused.iter().filter(|refused| !matches!(refused, Refused::Lack(_)));
+        (
+            effects.into_iter().map(|effect| report::masked(effect, &self.mask)).collect(),
+            told.map(|refused| self.mask.text(&refused.describe())).collect(),
+        )
+    }
 }
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let Some(so_far) = &self.so_far else { return };
-        let (effects, refused) = so_far.tell();
-        self.left.leave(effects.into_iter().map(|effect| report::masked(effect, &self.mask)).collect());
-        let told = refused.iter().filter(|refused| !matches!(refused, Refused::Lack(_)));
-        self.left.leave_refused(told.map(|refused| self.mask.text(&refused.describe())).collect());
+        let (effects, refused) = self.masked(so_far);
+        self.left.leave(effects);
+        self.left.leave_refused(refused);
     }
 }
 
@@ -230,5 +247,39 @@ impl fmt::Debug for CliHandlers {
 impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared").field("tool", &self.tool.spec.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_gate::EffectKind;
+
+    use super::*;
+
+    /// It ran, and what it reached belongs in the journal.
+    #[test]
+    fn a_report_that_cannot_be_made_still_says_what_the_command_did() {
+        let so_far = SoFar::default();
+        so_far.told_by(|| {
+            let effect = EffectEntry {
+                kind: EffectKind::Fetch,
+                what: "connect".to_owned(),
+                target: "s3cr3t-value.example.com:443".to_owned(),
+                to: None,
+                outcome: "ok".to_owned(),
+                bytes: 7,
+                elapsed: Duration::ZERO,
+            };
+            (vec![effect], vec![Refused::Host("s3cr3t-value.test:443".to_owned())])
+        });
+        let left = LeftEffects::default();
+        let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));
+        let leaving = Leaving { so_far: Some(Arc::new(so_far)), mask, left: &left };
+        let report = leaving.without_its_end();
+        assert_eq!(report.outcome.unwrap_err().reason, Reason::CommandFailed);
+        let targets: Vec<&str> = report.effects.iter().map(|effect| effect.target.as_str()).collect();
+        assert_eq!(targets, ["***.example.com:443"]);
+        assert_eq!(report.refused, ["reaching `***.test:443`"]);
+        assert_eq!((report.usage.host_calls, report.usage.host_bytes), (1, 7));
     }
 }

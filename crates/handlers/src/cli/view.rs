@@ -9,11 +9,13 @@
 //! | no | no | everything below `allowedPaths` |
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use toolgate_policy::EffectivePolicy;
+use toolgate_spec::model::SandboxKind;
 
 use super::{
     environment::HOME,
@@ -37,6 +39,7 @@ pub struct ViewPlan {
     names_paths: NamesPaths,
     access: Access,
     blocked: Arc<Blocked>,
+    sandbox: SandboxKind,
 }
 
 /// Do arguments of the tool name paths?
@@ -76,10 +79,24 @@ impl ViewPlan {
                 "its working folder `{text}` is out of its sight; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
             ));
         }
-        // Whoever is granted no file sees the system's all the same.
-        let unread = if files.is_none() { grants::blocked_files(policy, places) } else { None };
-        let blocked = Arc::new(Blocked::new(files.as_ref().or(unread.as_ref()), &places.guarded)?);
-        Ok(Self { files: files.map(Arc::new), cwd: folder, names_paths, access, blocked })
+        let blocked = match &files {
+            Some(files) => Blocked::new(Some(files), &places.guarded)?,
+            // Whoever is granted no file sees the system's all the same.
+            None => {
+                let unread = grants::blocked_files(policy, places).ok_or(
+                    "what is blocked cannot be told: a file or folder of the gateway has a name that is not UTF-8, or is not there and is named by way of `..`; rename it",
+                )?;
+                Blocked::new(Some(&unread), &places.guarded)?
+            }
+        };
+        Ok(Self {
+            files: files.map(Arc::new),
+            cwd: folder,
+            names_paths,
+            access,
+            blocked: Arc::new(blocked),
+            sandbox: policy.execution.sandbox.value,
+        })
     }
 
     /// Looks at the tree as it is now; blocks, but no longer than somebody waits.
@@ -124,8 +141,17 @@ impl ViewPlan {
         if stop.is_asked() {
             return Err(NOBODY_WAITS.to_owned());
         }
-        let hidden = self.blocked.hidden(&found, self.blocked.in_system(stop)?)?;
-        let hidden_large = self.blocked.large_of(&hidden);
+        let in_system = match self.sandbox {
+            // Its system is the image's.
+            SandboxKind::Container => BTreeSet::new(),
+            SandboxKind::Process | SandboxKind::None => self.blocked.in_system(stop)?,
+        };
+        // Which of it is in sight under other names has been looked for, and its folders are large.
+        let in_binds: BTreeSet<PathBuf> = found.blocked.iter().cloned().collect();
+        let system_only: Vec<PathBuf> = in_system.difference(&in_binds).cloned().collect();
+        let hidden = self.blocked.hidden(&found, in_system)?;
+        let mut hidden_large = self.blocked.large_of(&hidden);
+        hidden_large.extend(system_only);
         Ok(View { hidden, hidden_large, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
     }
 

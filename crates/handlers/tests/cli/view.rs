@@ -2,9 +2,11 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs,
-    os::unix::fs::MetadataExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::{Value, json};
@@ -162,7 +164,7 @@ fn what_is_blocked_in_a_folder_of_the_system_is_hidden_and_the_folder_stays() {
     let world = World::new();
     let programs = fs::canonicalize("/bin").unwrap();
     let blocked = format!(
-        "blockedPaths: [/usr/local/etc/db.key, '/usr/bin/ca*', '/usr/no/such/**/*.key', /etc/ssl/certs/own.pem, {}, /etc/ssl, '/**/*.pem']",
+        "blockedPaths: [/usr/local/etc/db.key, '/usr/bin/ca*', '/usr/no/such/**/*.key', /etc/ssl/certs/own.pem, /etc/ssl/openssl.cnf, /etc/localtime, {}, /etc/ssl, '/**/*.pem']",
         programs.display()
     );
     let without_files = format!(
@@ -176,7 +178,13 @@ capability: {{execution: {{sandbox: process, {blocked}}}}}
     );
     for tool in [manifest("", "", "", &format!(", {blocked}"), "read"), without_files] {
         let hidden = world.order(&tool, &json!({})).hidden;
-        for path in ["/usr/local/etc/db.key", "/usr/bin/cat", "/etc/ssl/certs/own.pem"] {
+        for path in [
+            "/usr/local/etc/db.key",
+            "/usr/bin/cat",
+            "/etc/ssl/certs/own.pem",
+            "/etc/ssl/openssl.cnf",
+            "/etc/localtime",
+        ] {
             assert!(hidden.contains(&path.into()), "{path}: {hidden:?}");
         }
         for path in
@@ -194,6 +202,50 @@ fn a_pattern_that_begins_in_a_folder_of_the_system_counts_outside_what_is_shown(
     let tool = manifest(PATH, PATH_ARG, "", ", blockedPaths: ['/usr/bin/**/ca*']", "read");
     let hidden = world.order(&tool, &json!({ "path": "docs" })).hidden;
     assert!(hidden.contains(&"/usr/bin/cat".into()), "{hidden:?}");
+}
+
+/// They may hold more names than can be looked at before every call.
+#[test]
+fn a_blocked_folder_of_the_system_may_be_large() {
+    let world = World::new();
+    let tool = manifest("", "", "", ", blockedPaths: [/usr/share, $WORKSPACE/docs]", "read");
+    let order = world.order(&tool, &json!({}));
+    for (path, is_large) in [(PathBuf::from("/usr/share"), true), (world.at("docs").into(), false)] {
+        assert!(order.hidden.contains(&path), "{:?}", order.hidden);
+        assert_eq!(order.hidden_large.contains(&path), is_large, "{:?}", order.hidden_large);
+    }
+}
+
+/// A container has the folders of its image.
+#[test]
+fn the_hosts_system_is_not_searched_for_a_container() {
+    let world = World::new();
+    let tool = manifest("", "", "", ", blockedPaths: ['/usr/bin/ca*', $WORKSPACE/docs]", "read")
+        .replace("sandbox: process", "sandbox: container");
+    let hidden = world.order(&tool, &json!({})).hidden;
+    assert!(hidden.contains(&world.at("docs").into()), "{hidden:?}");
+    assert!(!hidden.iter().any(|path| path.starts_with("/usr")), "{hidden:?}");
+}
+
+/// A tool whose folder means nothing here is granted no file; it sees the system's all the same, without what is blocked.
+#[test]
+fn what_is_blocked_stays_blocked_where_the_base_folder_has_no_meaning() {
+    let world = World::new();
+    let text = manifest("", "", "", ", blockedPaths: [/usr/local/etc/db.key]", "read");
+    let (spec, mut policy) = resolve(&text);
+    policy.files.base_path.value = "$HOME/x".into();
+    let mut host = world.host();
+    host.places.home = None;
+    let tool = CliTool::new(Arc::clone(&spec), &policy, &host).unwrap();
+    let (_, recorder) = world.recorded(&text, said(""));
+    call(&world.handlers(recorder.clone()).runnable(tool), &json!({})).unwrap();
+    let order = recorder.last();
+    assert!(order.binds.is_empty(), "{:?}", order.binds);
+    assert!(order.hidden.contains(&"/usr/local/etc/db.key".into()), "{:?}", order.hidden);
+    // Where it cannot even be told, nothing is loaded.
+    host.places.guarded.push(PathBuf::from(OsStr::from_bytes(b"/srv/\xff")));
+    let why = CliTool::new(spec, &policy, &host).unwrap_err();
+    assert!(why.contains("what is blocked cannot be told"), "{why}");
 }
 
 /// A link that a command made and the gateway set aside hides nothing: a command could else take any folder from the next.

@@ -58,6 +58,8 @@ pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
         hidden.carve(opened, &real, access.into(), &apart, &mut grants)?;
         refuse_too_many(&grants)?;
     }
+    // Nothing can be made there, so that what is not there takes nothing apart.
+    hidden.paths.retain(|path| fs::symlink_metadata(path).is_ok());
     hidden.carve_system(&mut grants)?;
     Ok(grants)
 }
@@ -92,7 +94,10 @@ impl Hidden {
             return Ok(());
         }
         if !exceptions.any(|exception| exception.starts_with(path)) {
-            into.push((opened, grant));
+            // A rule is about a file under all of its names. In a bind, another one was refused before.
+            if !self.aliased.contains(&id(&rustix::fs::fstat(&opened)?)) {
+                into.push((opened, grant));
+            }
             return Ok(());
         }
         let folder = rustix::fs::openat(&opened, ".", LISTED, Mode::empty())?;
@@ -116,8 +121,8 @@ impl Hidden {
         Ok(())
     }
 
-    /// The folders of programs and libraries, and the settings. Nobody searches them for other names of hidden files: they
-    /// are too large, and only root puts names there.
+    /// The folders of programs and libraries, and the settings. What is granted as a whole is not searched for other names of
+    /// hidden files: it is too large, and only root puts names there.
     fn carve_system(&self, into: &mut Vec<(OwnedFd, Grant)>) -> io::Result<()> {
         let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run));
         let settings = view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read));

@@ -80,7 +80,7 @@ impl Running {
             }
             is_late
         };
-        let account = account.unwrap_or_else(|| Account::failed("the jail does not end"));
+        let account = account.unwrap_or_else(|| leash.broken("the jail does not end"));
         let ending = match account.ending {
             _ if out.is_over => Ending::OutputTooLarge,
             _ if is_late => Ending::TimedOut,
@@ -105,24 +105,13 @@ impl ProxySockets {
     }
 }
 
-impl Account {
-    fn failed(why: &str) -> Self {
-        Self {
-            ending: Ending::JailFailed(why.to_owned()),
-            usage: CommandUsage::default(),
-            refused: Vec::new(),
-            refused_beyond: 0,
-        }
-    }
-}
-
 /// The conversation with a supervisor, and the means to end what it supervises.
 #[derive(Debug)]
 pub(crate) struct Leash {
     control: UnixStream,
     /// The first process of the command's own process namespace: with it everything in there dies.
     handle: Option<OwnedFd>,
-    /// As they were told. The report has them again.
+    /// As they were told. The account has them again, and is made of them where there is none.
     refused: Arc<Mutex<Vec<Refused>>>,
     /// The jailer must outlive its supervisors.
     _jailer: mpsc::Sender<OwnedFd>,
@@ -186,10 +175,24 @@ impl Leash {
                     self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(refused);
                 }
                 Ok(Word::Report(account)) => return account,
-                Ok(_) => return Account::failed("the supervisor spoke out of turn"),
-                Err(error) => return Account::failed(&format!("the supervisor is gone: {error}")),
+                Ok(_) => return self.broken("the supervisor spoke out of turn"),
+                Err(error) => return self.broken(&format!("the supervisor is gone: {error}")),
             }
         }
+    }
+
+    /// The account of a command whose supervisor gives none: what it told until then.
+    fn broken(&self, why: &str) -> Account {
+        Account {
+            ending: Ending::JailFailed(why.to_owned()),
+            usage: CommandUsage::default(),
+            refused: self.told(),
+            refused_beyond: 0,
+        }
+    }
+
+    fn told(&self) -> Vec<Refused> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends everything; the supervisor still reports.
@@ -254,3 +257,29 @@ const PIECE: usize = 16 * 1024;
 
 /// How long a killed jail may take to report. Guards against hanging.
 const LAST_BREATH: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A supervisor that dies, or says what makes no sense, has told the truth until then.
+    #[test]
+    fn what_was_refused_is_told_although_the_supervisor_gives_no_account() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let refused = Refused::Address { address: "192.0.2.1:80".to_owned() };
+        for last in [None, Some(Word::Sockets)] {
+            let account = runtime.block_on(async {
+                let (control, mut supervisor) = UnixStream::pair().unwrap();
+                let (jailer, _kept) = mpsc::channel();
+                let leash = Leash::new(control, jailer);
+                for word in [Word::Refused(refused.clone())].iter().chain(&last) {
+                    supervisor.write_all(&word.to_frame().unwrap()).await.unwrap();
+                }
+                drop(supervisor);
+                leash.account().await
+            });
+            assert!(matches!(account.ending, Ending::JailFailed(_)), "{:?}", account.ending);
+            assert_eq!(account.refused, std::slice::from_ref(&refused));
+        }
+    }
+}

@@ -32,6 +32,8 @@ pub fn all() -> Vec<Case> {
         add("writing_needs_a_bind_for_writing", files::writing);
         add("what_is_hidden_stays_hidden", files::hidden);
         add("what_is_hidden_in_a_folder_of_the_system_stays_hidden", files::hidden_in_system);
+        add("what_is_not_there_takes_no_folder_of_the_system_apart", files::absent_in_system);
+        add("another_name_in_the_system_does_not_open_what_is_hidden", files::hard_links_in_system);
         add("another_name_of_a_hidden_file_is_hidden_too", files::hard_links);
         add("a_deadline_ends_it", running::deadline);
         add("too_much_output_ends_it", running::output_cap);

@@ -300,6 +300,7 @@ async fn outcome(does: &Does, arguments: &Map<String, Value>) -> Result<Option<V
             message: (*message).to_owned(),
             stack: Vec::new(),
             helper: None,
+            heard: None,
         }),
         Does::Logs(_) => Ok(Some(Value::String("logged".to_owned()))),
         Does::Panics => panic!("on purpose"),

@@ -1,5 +1,5 @@
 //! What is blocked in the folders that every command sees? They are no grant of the tool's, and a block in them counts all
-//! the same. The folders themselves stay, since nothing runs without them.
+//! the same. The folders of programs themselves stay, since nothing runs without them.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ impl Blocked {
             for start in pattern.starts.iter().filter(|start| lies_in(start, &seen)) {
                 if pattern.has_wildcard {
                     self.search(start, &[pattern], None, &mut budget, &mut found);
-                } else if !seen.contains(start) {
+                } else if !kept.contains(start) {
                     found.blocked.push(start.clone());
                 }
             }

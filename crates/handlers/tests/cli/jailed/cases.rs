@@ -4,23 +4,26 @@ use std::{
     env, fs,
     io::{Read as _, Write as _},
     net::TcpListener,
+    pin::Pin,
     sync::{Arc, LazyLock},
     thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
-use toolgate_gate::{Reason, Refusal, RunReport};
-use toolgate_handlers::{CliTool, JailedLauncher, Launch};
+use toolgate_gate::{Purpose, Reason, Refusal, RunReport, RunRequest};
+use toolgate_handlers::{CliTool, Ended, JailedLauncher, Launch, Order};
 use toolgate_sandbox::{CommandRequired, Jailer};
 
 use crate::{
     catalog::{git, manifest, repository},
     client,
-    world::{World, call, resolve, with_command},
+    world::{World, call, resolve, runtime, with_command},
 };
 
-pub const ALL: [(&str, fn()); 16] = [
+pub const ALL: [(&str, fn()); 17] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
@@ -30,6 +33,7 @@ pub const ALL: [(&str, fn()); 16] = [
     ("writing_is_for_those_who_say_so", writing_is_for_those_who_say_so),
     ("time_and_output_end", time_and_output_end),
     ("refusals_are_told", refusals_are_told),
+    ("refusals_of_a_dropped_call_are_left", refusals_of_a_dropped_call_are_left),
     ("attributes_of_a_repository_run_nothing", attributes_of_a_repository_run_nothing),
     ("a_repository_elsewhere_is_not_reached", a_repository_elsewhere_is_not_reached),
     ("what_the_rules_allow_is_reached", what_the_rules_allow_is_reached),
@@ -250,6 +254,62 @@ fn refusals_are_told() {
         assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
         assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);
     }
+}
+
+/// The real jail, and word of when it has told that something was refused.
+struct Watched {
+    jailed: Arc<dyn Launch>,
+    path: String,
+    is_told: Arc<Notify>,
+}
+
+impl Launch for Watched {
+    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        let (so_far, path, is_told) =
+            (Arc::clone(&order.so_far), self.path.clone(), Arc::clone(&self.is_told));
+        let run = self.jailed.launch(order);
+        Box::pin(async move {
+            let watching = async {
+                while !so_far.tell().1.iter().any(|refused| refused.describe().contains(&path)) {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                is_told.notify_one();
+                std::future::pending::<Ended>().await
+            };
+            tokio::select! {
+                ended = run => ended,
+                ended = watching => ended,
+            }
+        })
+    }
+}
+
+/// Whoever goes away before the command ends; it would never.
+fn refusals_of_a_dropped_call_are_left() {
+    let world = World::new();
+    let secret = world.root().join("outside/passwd").display().to_string();
+    let cli = format!("command: wc, args: ['-l', {secret}, /dev/zero], timeout: 20000");
+    let manifest = tried("classification: read", &cli, "timeout: 20000");
+    let is_told = Arc::new(Notify::new());
+    let watched = Watched { jailed: launcher(), path: secret.clone(), is_told: Arc::clone(&is_told) };
+    let tool = world.handlers(Arc::new(watched)).runnable(world.load(&manifest).unwrap());
+    let arguments = serde_json::Map::new();
+    let survey = tool.survey(&arguments).unwrap();
+    let request = RunRequest {
+        arguments: &arguments,
+        survey: &survey,
+        caller: "tester",
+        purpose: Purpose::Call,
+        room: None,
+    };
+    runtime().block_on(async {
+        tokio::select! {
+            report = tool.run(request) => panic!("it ended: {report:?}"),
+            () = is_told.notified() => {}
+        }
+    });
+    let left = format!("{:?}", survey.left);
+    assert!(left.contains(&format!("reading `{secret}`")), "{left}");
 }
 
 /// A filter that only `.git/info/attributes` names, and that needs nothing but a shell, which every jail has.

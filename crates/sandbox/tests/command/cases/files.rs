@@ -1,10 +1,11 @@
 //! Which files does a command see, and what may it do with them?
 
 use std::{
+    collections::BTreeMap,
     fs,
     os::fd::OwnedFd,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use toolgate_sandbox::{Access, Attempt, Bind, Ending, Refused, Source, SpawnError};
@@ -98,6 +99,51 @@ pub fn hidden_in_system(tier: Tier) {
         let report = finish(order);
         assert_eq!(text(&report), said, "{report:?}");
     }
+}
+
+/// What is not there need not be hidden, and takes nothing apart.
+pub fn absent_in_system(tier: Tier) {
+    let mut order = shell(tier, "ls /usr > /dev/null && ls /usr/bin > /dev/null && echo listed");
+    order.view.hidden = vec!["/usr/bin/no-such-program".into(), "/usr/no/such/folder".into()];
+    let report = finish(order);
+    assert_eq!(text(&report), "listed\n", "{report:?}");
+}
+
+/// A file of the system with two names, hidden by one of them: the other must not open it.
+pub fn hard_links_in_system(tier: Tier) {
+    let Some((hidden, other)) = two_names_in_system() else {
+        println!("no program here has two names: not tried");
+        return;
+    };
+    let first_byte = |path: &Path, hidden: &[&Path]| {
+        let mut order = jail(tier, "/usr/bin/head", &["-c", "1", path.to_str().unwrap()]);
+        order.view.hidden = hidden.iter().map(|&path| path.into()).collect();
+        finish(order).stdout.len()
+    };
+    assert_eq!(first_byte(&hidden, &[]), 1, "{}", hidden.display());
+    assert_eq!(first_byte(&hidden, &[&hidden]), 0, "{}", hidden.display());
+    // In a view names are covered, and the other one is root's to take away.
+    if tier == Tier::Landlock {
+        assert_eq!(first_byte(&other, &[&hidden]), 0, "{}", other.display());
+    }
+}
+
+/// Found, not made: nobody writes to `/usr` for a test. Never what the case itself runs.
+fn two_names_in_system() -> Option<(PathBuf, PathBuf)> {
+    let runs = [fs::metadata("/usr/bin/head").unwrap().ino(), fs::metadata("/bin/sh").unwrap().ino()];
+    let mut known = BTreeMap::new();
+    for entry in fs::read_dir("/usr/bin").unwrap() {
+        let path = entry.unwrap().path();
+        let about = fs::symlink_metadata(&path).unwrap();
+        let is_plain = about.is_file() && about.nlink() > 1 && about.mode() & 0o004 != 0 && about.size() > 0;
+        if !is_plain || runs.contains(&about.ino()) {
+            continue;
+        }
+        if let Some(other) = known.insert(about.ino(), path.clone()) {
+            return Some((path, other));
+        }
+    }
+    None
 }
 
 pub fn hard_links(tier: Tier) {
