@@ -20,7 +20,7 @@ test: setup lint ## everything that must hold before a change lands
 
 bench: setup ## ratios measured side by side in one run
 	@scripts/bench-peers
-	$(CARGO) bench --workspace --locked
+	$(CARGO) bench --workspace --locked --bench '*'
 
 lint: setup ## formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check

@@ -79,15 +79,14 @@ impl ViewPlan {
                 "its working folder `{text}` is out of its sight; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
             ));
         }
-        let blocked = match &files {
-            Some(files) => Blocked::new(Some(files), &places.guarded)?,
+        let blocked = if let Some(files) = &files {
+            Blocked::new(Some(files), &places.guarded)?
+        } else {
             // Whoever is granted no file sees the system's all the same.
-            None => {
-                let unread = grants::blocked_files(policy, places).ok_or(
-                    "what is blocked cannot be told: a file or folder of the gateway has a name that is not UTF-8, or is not there and is named by way of `..`; rename it",
-                )?;
-                Blocked::new(Some(&unread), &places.guarded)?
-            }
+            let unread = grants::blocked_files(policy, places).ok_or(
+                "what is blocked cannot be told: a file or folder of the gateway has a name that is not UTF-8, or is not there and is named by way of `..`; rename it",
+            )?;
+            Blocked::new(Some(&unread), &places.guarded)?
         };
         Ok(Self {
             files: files.map(Arc::new),
