@@ -170,16 +170,27 @@ const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'st
     Dialect { names, code, plain, operands: Operands::Data, runs_operands: |_| false }
 }
 
-/// `perl -n` and its like open their operands by perl's old rules, by which `id|` is a program to run; so does `<>` in code.
-/// `-a` and `-F` imply `-n`. `<<>>` opens files only.
+/// `perl -n` and its like open their operands by perl's old rules, by which `id|` is a program to run; so does code that reads
+/// them itself. `-a` and `-F` imply `-n`.
 fn opens_by_old_rules(text: &str) -> bool {
-    let Some(letters) = text.strip_prefix('-') else {
-        return text.replace("<<>>", "").contains("<>") || text.contains("<ARGV>");
-    };
     // What follows one of these is its value.
-    let flags = letters.split(|letter| "CDEIMVdeimx".contains(letter)).next().unwrap_or_default();
-    flags.contains(['F', 'a', 'n', 'p'])
+    let flags = text.strip_prefix('-').and_then(|letters| letters.split(PERL_VALUES).next());
+    flags.is_some_and(|flags| flags.contains(['F', 'a', 'n', 'p'])) || reads_operands(text)
 }
+
+/// Code that reads through the handle of perl's operands, under its name or under none. `<<>>` opens files only, and of
+/// `@ARGV` and `$ARGV[0]` it is only told their names.
+fn reads_operands(code: &str) -> bool {
+    let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_reader =
+        ["<>", "eof()", "readline"].iter().any(|reader| code.replace("<<>>", "").contains(reader));
+    is_reader
+        || code
+            .match_indices("ARGV")
+            .any(|(at, _)| !code.get(..at).unwrap_or_default().ends_with(['$', '@', '#']))
+}
+
+const PERL_VALUES: [char; 11] = ['C', 'D', 'E', 'I', 'M', 'V', 'e', 'i', 'm', 'x', ':'];
 
 /// To these everything that follows is one more file to run.
 fn runs_tests(text: &str) -> bool {
@@ -304,6 +315,15 @@ mod tests {
             &["-p", "--", "tool.pl"],
             &["-e", "print while <>"],
             &["-e", "print while <ARGV>"],
+            &["-e", "print readline"],
+            &["-e", "print readline(*ARGV)"],
+            &["-e", "print ARGV->getline"],
+            &["-e", "my $f = \\*ARGV; print <$f>"],
+            &["-e", "print 1 unless eof ( )"],
+            &["-eprint<>", "a"],
+            &["-i", "-pe", "s/a/b/"],
+            &["-pi.bak", "-e", "s/a/b/"],
+            &["-dne", "print"],
         ] {
             check("perl", &[flags, &["{x}"]].concat(), false);
             check("perl", &[flags, &["fixed.txt", "{x}"]].concat(), false);
@@ -311,6 +331,9 @@ mod tests {
         }
         check("perl", &["-MPOSIX::pan", "-e", "print 1", "{x}"], true);
         check("perl", &["-e", "while (<<>>) {{ print }}", "{x}"], true);
+        check("perl", &["-e", "print while <STDIN>", "{x}"], true);
+        check("perl", &["-e", "print $ARGV[0], $#ARGV, @ARGV", "{x}"], true);
+        check("perl", &["-d:Trace", "-e", "print 1", "{x}"], true);
         check("ruby", &["-ne", "print", "{x}"], true);
     }
 
