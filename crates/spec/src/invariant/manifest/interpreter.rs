@@ -4,13 +4,14 @@
 //! caller fills in comes after that. Where it is uncertain whether a word is a script or the value of an option,
 //! it is taken for the value, and the search goes on.
 
-use super::report::Report;
+use super::{command, report::Report};
 use crate::{
     Pointer,
     arg_template::ArgPart,
     model::{Argument, ArgumentGroup},
 };
 
+#[derive(Clone, Copy)]
 pub(super) struct Interpreter {
     dialect: &'static Dialect,
     program: Program,
@@ -58,6 +59,8 @@ enum Operands {
     Permuted,
     /// They are read for commands too, and so is standard input.
     Code,
+    /// They are those of the program that was named, which may be an interpreter itself.
+    Inner,
 }
 
 impl Interpreter {
@@ -72,15 +75,21 @@ impl Interpreter {
             ArgumentGroup::One(one) => self.argument(one, &report.text_of(at), report),
             ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
                 // What may be absent does not settle which program runs.
-                let program = self.program;
+                let earlier = *self;
                 for (index, one) in args.iter().enumerate() {
                     let at = report.text_of(&at.key("args").index(index));
                     self.argument(one, &at, report);
                 }
-                self.program = program;
-                self.before = Before::Nothing;
+                self.unsettle(earlier);
             }
         }
+    }
+
+    /// Back to what was known of the program before words that may be absent.
+    pub fn unsettle(&mut self, earlier: Self) {
+        self.dialect = earlier.dialect;
+        self.program = earlier.program;
+        self.before = Before::Nothing;
     }
 
     pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
@@ -89,14 +98,14 @@ impl Interpreter {
         }
     }
 
-    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
+    pub fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
         if self.program == Program::Named && !self.runs_operands {
             return;
         }
         let before = std::mem::replace(&mut self.before, Before::Nothing);
         match argument.template.parts() {
             [] => {}
-            [ArgPart::Literal(text)] => self.literal(text, before),
+            [ArgPart::Literal(text)] => self.literal(text, before, at, report),
             [first, ..] => {
                 let is_option = argument.may_be_option
                     || matches!(first, ArgPart::Literal(start) if start.starts_with('-'));
@@ -110,7 +119,7 @@ impl Interpreter {
         }
     }
 
-    fn literal(&mut self, text: &str, before: Before) {
+    fn literal(&mut self, text: &str, before: Before, at: &Pointer, report: &mut Report<'_>) {
         if self.program == Program::Named {
             return;
         }
@@ -124,7 +133,26 @@ impl Interpreter {
             _ if SUBCOMMANDS.contains(&text) => {}
             _ if matches!(text, "--" | "-m") || self.is_plain_flag(text) => {}
             _ if text.starts_with('-') && text.contains('=') => {}
+            _ if self.dialect.operands == Operands::Inner && RUNNER_SWITCHES.contains(&text) => {}
             _ if text.starts_with('-') => self.before = Before::Option,
+            _ if self.dialect.operands == Operands::Inner => self.name_inner(text, at, report),
+            _ => self.name(),
+        }
+    }
+
+    /// A runner is told here what it runs: `tsx@4`, `python==3.12`, `@scope/tool`.
+    fn name_inner(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
+        let name = text.rsplit('/').next().unwrap_or_default();
+        let program = name.split(['@', '=', '<', '>', '~', '!', '[']).next().unwrap_or_default();
+        if command::starts_others(program) {
+            report.say(
+                at,
+                format!("`{program}` starts other programs: it would run what the agent writes"),
+                "name the program itself",
+            );
+        }
+        match Self::of_family(&command::family(program)) {
+            Some(inner) if self.program == Program::Open => self.dialect = inner.dialect,
             _ => self.name(),
         }
     }
@@ -132,7 +160,7 @@ impl Interpreter {
     /// A word that is no option was read: the program itself, or something after literal code.
     fn name(&mut self) {
         self.program = match self.dialect.operands {
-            Operands::Data => Program::Named,
+            Operands::Data | Operands::Inner => Program::Named,
             Operands::Permuted => Program::Code,
             Operands::Code => Program::Open,
         };
@@ -150,7 +178,7 @@ impl Interpreter {
         let remedy = match self.dialect.operands {
             Operands::Code => "write the arguments out: this program reads commands in all of them",
             _ if self.runs_operands => "pass it on `stdin`, or to a script that opens it itself",
-            Operands::Data | Operands::Permuted => {
+            Operands::Data | Operands::Permuted | Operands::Inner => {
                 "name a script first, and pass parameters to it after its name"
             }
         };
@@ -165,6 +193,27 @@ impl Interpreter {
 
 /// Words that are followed by the script, not the script.
 const SUBCOMMANDS: [&str; 9] = ["bench", "exec", "repl", "run", "serve", "test", "tool", "watch", "x"];
+
+/// Options of runners that take no value, so that the next word is the program.
+const RUNNER_SWITCHES: [&str; 17] = [
+    "--active",
+    "--bun",
+    "--exact",
+    "--frozen",
+    "--isolated",
+    "--locked",
+    "--no-cache",
+    "--no-config",
+    "--no-dev",
+    "--no-install",
+    "--no-progress",
+    "--no-project",
+    "--no-sync",
+    "--offline",
+    "--quiet",
+    "--verbose",
+    "--yes",
+];
 
 const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'static str) -> Dialect {
     Dialect { names, code, plain, operands: Operands::Data, runs_operands: |_| false }
@@ -200,7 +249,7 @@ fn runs_tests(text: &str) -> bool {
 /// By family, so `sqlite3` is `sqlite`. Of editors, of clients of databases and of others that read commands from any file
 /// or from standard input there is no place where a caller's word is only data. `lua -e` and `guile -e` run a script besides
 /// the code, so there the code settles nothing.
-const DIALECTS: [Dialect; 12] = [
+const DIALECTS: [Dialect; 13] = [
     dialect(&["pypy", "python", "pythonw"], "c", "BEIOPSbdiqsuvx"),
     Dialect { runs_operands: opens_by_old_rules, ..dialect(&["perl"], "eE", "aclnpstTuUwWX") },
     dialect(&["ruby", "jruby"], "e", "alnpsSvwy"),
@@ -209,12 +258,17 @@ const DIALECTS: [Dialect; 12] = [
     dialect(&["guile"], "c", ""),
     Dialect {
         runs_operands: runs_tests,
-        ..dialect(&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
+        ..dialect(&["deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
     },
+    // It runs what packages bring along, too.
+    Dialect { runs_operands: runs_tests, operands: Operands::Inner, ..dialect(&["bun"], "ep", "i") },
     dialect(&["awk", "gawk", "mawk", "nawk", "original-awk"], "", ""),
     dialect(&["elixir", "groovy", "julia", "osascript", "rscript", "tclsh"], "eE", ""),
     // The package is the program.
-    dialect(&["bunx", "npx", "pipx", "pnpx", "uv", "uvx"], "c", "qy"),
+    Dialect {
+        operands: Operands::Inner,
+        ..dialect(&["bunx", "npx", "pipx", "pnpx", "uv", "uvx"], "c", "qy")
+    },
     Dialect { operands: Operands::Permuted, ..dialect(&["sed", "gsed"], "e", "Einrsuz") },
     Dialect {
         operands: Operands::Code,
@@ -346,6 +400,35 @@ mod tests {
         check("npx", &["-y", "{x}"], false);
         check("uv", &["tool", "run", "{x}"], false);
         check("tsx", &["watch", "{x}"], false);
+    }
+
+    #[test]
+    fn an_interpreter_that_a_runner_starts_is_one() {
+        for (command, args) in [
+            ("uv", &["run", "python", "-c"][..]),
+            ("uv", &["run", "--with", "a", "--isolated", "python3.12", "-c"]),
+            ("uv", &["run", "--isolated", "node", "--test", "a.js", "b.js"]),
+            ("uv", &["run", "--no-group", "dev", "perl", "-e"]),
+            ("uvx", &["python", "-c"]),
+            ("uvx", &["python@3.12", "-c"]),
+            ("npx", &["-y", "tsx"]),
+            ("npx", &["--yes", "tsx@4.1"]),
+            ("npx", &["-p", "tsx", "tsx"]),
+            ("bun", &["x", "tsx"]),
+            ("bun", &["run", "ts-node", "-e"]),
+            ("uv", &["run", "npx", "tsx"]),
+            ("uv", &["run", "bash", "-c"]),
+            ("uv", &["run", "/usr/bin/env", "a=b"]),
+            ("uvx", &["litecli", "a.db"]),
+        ] {
+            check(command, &[args, &["{x}"]].concat(), false);
+        }
+        check("uv", &["run", "python", "tool.py", "{x}"], true);
+        check("uv", &["run", "--python", "python3.12", "tool.py", "{x}"], true);
+        check("uv", &["run", "tool.py", "-c", "{x}"], true);
+        check("uvx", &["ruff@0.5", "check", "{x}"], true);
+        check("npx", &["--yes", "tsx", "tool.ts", "{x}"], true);
+        check("bun", &["run", "tool.ts", "{x}"], true);
     }
 
     #[test]
