@@ -18,12 +18,16 @@ pub(super) struct Interpreter {
     before: Before,
     /// Whatever is named after the program is run as well, or opened in a way that can run it.
     runs_operands: bool,
+    /// Standard input is read for a program, whatever else is run: `-`, or `-i`.
+    runs_stdin: bool,
 }
 
 /// What is known of the program so far.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Program {
     Open,
+    /// Literal code was given, and a script that follows is run as well.
+    Besides,
     /// Given as literal code; options may still follow.
     Code,
     /// Named; all that follows are arguments to it.
@@ -55,6 +59,8 @@ struct Dialect {
 enum Operands {
     /// They are the program's, also those that look like options.
     Data,
+    /// They are the script's, also where code was given before it.
+    AfterScript,
     /// They are data, but options are looked for among them.
     Permuted,
     /// They are read for commands too, and so is standard input.
@@ -67,7 +73,13 @@ impl Interpreter {
     /// By family: `python3.12` is a `python`.
     pub fn of_family(family: &str) -> Option<Self> {
         let dialect = DIALECTS.iter().find(|dialect| dialect.names.contains(&family))?;
-        Some(Self { dialect, program: Program::Open, before: Before::Nothing, runs_operands: false })
+        Some(Self {
+            dialect,
+            program: Program::Open,
+            before: Before::Nothing,
+            runs_operands: false,
+            runs_stdin: false,
+        })
     }
 
     pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
@@ -93,7 +105,8 @@ impl Interpreter {
     }
 
     pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
-        if self.program == Program::Open || self.dialect.operands == Operands::Code {
+        let is_open = self.program == Program::Open || self.dialect.operands == Operands::Code;
+        if is_open || self.runs_stdin {
             self.refuse(at, report);
         }
     }
@@ -109,8 +122,7 @@ impl Interpreter {
             [first, ..] => {
                 let is_option = argument.may_be_option
                     || matches!(first, ArgPart::Literal(start) if start.starts_with('-'));
-                let is_run = self.program == Program::Open || self.runs_operands;
-                if is_run || before != Before::Nothing || is_option {
+                if self.awaits_script() || self.runs_operands || before != Before::Nothing || is_option {
                     self.refuse(at, report);
                 } else {
                     self.name();
@@ -124,11 +136,19 @@ impl Interpreter {
             return;
         }
         self.runs_operands |= (self.dialect.runs_operands)(text);
+        self.runs_stdin |= self.is_interactive(text);
         match before {
+            Before::CodeFlag if self.dialect.operands == Operands::AfterScript => {
+                self.program = Program::Besides;
+            }
             Before::CodeFlag if self.dialect.operands != Operands::Code => self.program = Program::Code,
             Before::Option if !text.starts_with('-') => {}
             _ if text == "eval" || text == "--eval" || text == "--print" || self.is_code_flag(text) => {
                 self.before = Before::CodeFlag;
+            }
+            _ if text == "-" && self.awaits_script() => {
+                self.runs_stdin = true;
+                self.name();
             }
             _ if SUBCOMMANDS.contains(&text) => {}
             _ if matches!(text, "--" | "-m") || self.is_plain_flag(text) => {}
@@ -160,10 +180,23 @@ impl Interpreter {
     /// A word that is no option was read: the program itself, or something after literal code.
     fn name(&mut self) {
         self.program = match self.dialect.operands {
-            Operands::Data | Operands::Inner => Program::Named,
+            Operands::Data | Operands::AfterScript | Operands::Inner => Program::Named,
             Operands::Permuted => Program::Code,
             Operands::Code => Program::Open,
         };
+    }
+
+    /// Would the next word that is no option be run?
+    fn awaits_script(&self) -> bool {
+        matches!(self.program, Program::Open | Program::Besides)
+    }
+
+    /// `-i`, after which commands are read. To `sed` it is something else.
+    fn is_interactive(&self, text: &str) -> bool {
+        let Dialect { code, plain, operands, .. } = self.dialect;
+        let letters = text.strip_prefix('-').unwrap_or_default();
+        let are_known = letters.chars().all(|letter| plain.contains(letter) || code.contains(letter));
+        *operands != Operands::Permuted && ((are_known && letters.contains('i')) || text == "--interactive")
     }
 
     /// `-c`, `-e`, and clusters such as `-ne`.
@@ -178,7 +211,7 @@ impl Interpreter {
         let remedy = match self.dialect.operands {
             Operands::Code => "write the arguments out: this program reads commands in all of them",
             _ if self.runs_operands => "pass it on `stdin`, or to a script that opens it itself",
-            Operands::Data | Operands::Permuted | Operands::Inner => {
+            Operands::Data | Operands::AfterScript | Operands::Permuted | Operands::Inner => {
                 "name a script first, and pass parameters to it after its name"
             }
         };
@@ -247,14 +280,14 @@ fn runs_tests(text: &str) -> bool {
 }
 
 /// By family, so `sqlite3` is `sqlite`. Of editors, of clients of databases and of others that read commands from any file
-/// or from standard input there is no place where a caller's word is only data. `lua -e` and `guile -e` run a script besides
-/// the code, so there the code settles nothing.
+/// or from standard input there is no place where a caller's word is only data. `guile -e` only names what is run of the script
+/// that follows, and settles nothing.
 const DIALECTS: [Dialect; 13] = [
     dialect(&["pypy", "python", "pythonw"], "c", "BEIOPSbdiqsuvx"),
     Dialect { runs_operands: opens_by_old_rules, ..dialect(&["perl"], "eE", "aclnpstTuUwWX") },
     dialect(&["ruby", "jruby"], "e", "alnpsSvwy"),
     dialect(&["php"], "rRBE", "nqs"),
-    dialect(&["lua", "luajit"], "", "EivW"),
+    Dialect { operands: Operands::AfterScript, ..dialect(&["lua", "luajit"], "e", "EivW") },
     dialect(&["guile"], "c", ""),
     Dialect {
         runs_operands: runs_tests,
@@ -325,20 +358,31 @@ const DIALECTS: [Dialect; 13] = [
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[track_caller]
     fn check(command: &str, args: &[&str], is_sound: bool) {
+        check_cli(&json!({ "command": command, "args": args }), is_sound);
+    }
+
+    /// A caller's text on standard input.
+    #[track_caller]
+    fn check_stdin(command: &str, args: &[&str], is_sound: bool) {
+        check_cli(&json!({ "command": command, "args": args, "stdin": "{x}" }), is_sound);
+    }
+
+    #[track_caller]
+    fn check_cli(cli: &Value, is_sound: bool) {
         let document = json!({
             "name": "x",
             "classification": "read",
             "params": [{ "name": "x", "type": "STRING", "required": true, "testValue": "a" }],
-            "handler": { "cli": { "command": command, "args": args } },
+            "handler": { "cli": cli },
         });
         let file = crate::check_text(&document.to_string(), crate::Format::Json);
         let errors: Vec<_> =
             file.tools.iter().flat_map(|tool| &tool.findings).filter(|f| f.is_error()).collect();
-        assert_eq!(errors.is_empty(), is_sound, "{command} {args:?} {errors:?}");
+        assert_eq!(errors.is_empty(), is_sound, "{cli} {errors:?}");
     }
 
     #[test]
@@ -400,6 +444,33 @@ mod tests {
         check("npx", &["-y", "{x}"], false);
         check("uv", &["tool", "run", "{x}"], false);
         check("tsx", &["watch", "{x}"], false);
+    }
+
+    #[test]
+    fn standard_input_is_data_where_the_program_is_settled() {
+        check_stdin("python3", &["tool.py"], true);
+        check_stdin("python3", &["-c", "print(1)"], true);
+        check_stdin("lua", &["-e", "print(#io.read('a'))"], true);
+        check_stdin("sed", &["-n", "p", "-"], true);
+        check_stdin("sed", &["-i", "p", "notes.txt"], true);
+        check_stdin("uv", &["run", "tool.py"], true);
+        for (command, args) in [
+            ("python3", &[][..]),
+            ("python3", &["-"]),
+            ("python3", &["-", "a", "b"]),
+            ("python3", &["-i", "tool.py"]),
+            ("python3", &["-ic", "print(1)"]),
+            ("node", &["--interactive", "-e", "1"]),
+            ("uv", &["run", "-"]),
+            ("uv", &["run", "python"]),
+            ("lua", &["-i", "-e", "n = 1"]),
+            ("lua", &["-e", "n = 1", "-"]),
+            ("lua", &["-l", "a"]),
+            ("guile", &["-e", "main"]),
+        ] {
+            check_stdin(command, args, false);
+        }
+        check("lua", &["-e", "n = 1", "-e", "{x}"], false);
     }
 
     #[test]
