@@ -488,8 +488,12 @@ static PROGRAMS: [Known; 35] = [
         Marks::Leading { signs: "+", why: "which to this command is a command of its own" },
     ),
     with_marks(
-        &["tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "lualatex"],
-        Marks::Leading { signs: "\\&*", why: "which to this command is code or a format" },
+        &[
+            "tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "luahbtex", "lualatex",
+            "etex", "ptex", "platex", "eptex", "uptex", "uplatex", "euptex",
+        ],
+        // All arguments together are the first line of the document.
+        Marks::AllBut { signs: "/._-+,", why: "which in a line of this command's can begin code" },
     ),
     with_marks(
         &["openssl"],

@@ -125,6 +125,19 @@ fn an_operand_of_awk_sets_no_variable() {
 #[test]
 fn commands_and_code_among_files_are_refused() {
     assert!(of("less").refuses("+!id", "").is_some() && of("less").refuses("a+b", "").is_none());
-    assert!(of("pdflatex").refuses("\\input{/etc/passwd}", "").is_some());
-    assert!(of("pdflatex").refuses("paper.tex", "").is_none());
+    let code = [
+        "\\input{/etc/passwd}",
+        "null \\input{/etc/passwd}",
+        " \\input{x}",
+        "null ^^5cinput{x}",
+        "&x",
+        "a b",
+    ];
+    for name in ["tex", "pdflatex", "luahbtex", "platex", "uplatex"] {
+        for value in code {
+            assert!(of(name).refuses(value, "").is_some(), "{name} {value}");
+            assert!(of(name).refuses(value, "-jobname=").is_some(), "{name} {value}");
+        }
+        assert_eq!(of(name).refuses("/work/a-b_1/paper.v2.tex", ""), None, "{name}");
+    }
 }
