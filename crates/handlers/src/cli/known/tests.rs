@@ -114,12 +114,14 @@ fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
 
 #[test]
 fn an_operand_of_awk_sets_no_variable() {
-    for operand in ["FS=,", "x=1", "_a9=", "=x", "awk::NR=1", "a=/b"] {
+    for operand in ["FS=,", "x=1", "_a9=", "awk::NR=1", "a=/b"] {
         assert!(of("mawk").refuses_operand(operand).is_some(), "{operand}");
     }
-    for operand in ["a.txt", "./a=b", "/w/a=b", "a b=c", "a.b=c"] {
+    for operand in ["a.txt", "./a=b", "/w/a=b", "a b=c", "a.b=c", "=x", "9a=x", ":x=1"] {
         assert_eq!(of("awk").refuses_operand(operand), None, "{operand}");
     }
+    // A separator is none, whatever it is.
+    assert!(of("awk").takes_next("-F") && !of("awk").takes_next("-v"));
 }
 
 #[test]
