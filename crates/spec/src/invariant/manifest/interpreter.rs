@@ -455,8 +455,8 @@ mod tests {
         check_stdin("sed", &["-i", "p", "notes.txt"], true);
         check_stdin("uv", &["run", "tool.py"], true);
         for (command, args) in [
-            ("python3", &[][..]),
-            ("python3", &["-"]),
+            ("python3", &["-"][..]),
+            ("python3", &[]),
             ("python3", &["-", "a", "b"]),
             ("python3", &["-i", "tool.py"]),
             ("python3", &["-ic", "print(1)"]),
