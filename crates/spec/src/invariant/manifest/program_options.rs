@@ -15,6 +15,10 @@ pub(super) struct ProgramOptions {
     is_early: bool,
     /// The value of an option that names no program.
     is_folder: bool,
+    /// Nothing has been read yet.
+    is_first: bool,
+    /// An option among letters that began the command line without a dash. Any of the words that follow may be its value.
+    leading: Option<&'static str>,
     /// As the author wrote it; `None` while it is to come, and where callers choose it.
     subcommand: Option<String>,
     /// The interpreter that an option starts, until its command line ends.
@@ -30,6 +34,8 @@ struct Takers {
     late: &'static [(&'static str, &'static str)],
     /// Letters without a value, which others may follow in the same word: `-aze`.
     switches: &'static str,
+    /// The first word is read as letters even without a dash: `tar xIf`.
+    leads_with_letters: bool,
     /// An option with settings of which these are only data.
     data: (&'static str, &'static [&'static str]),
     /// Where the options take a whole command line: the words that end it.
@@ -39,19 +45,29 @@ struct Takers {
 impl ProgramOptions {
     pub fn of_family(family: &str) -> Option<Self> {
         let takers = TAKERS.iter().find(|takers| takers.names.contains(&family))?;
-        Some(Self { takers, value_of: None, is_early: true, is_folder: false, subcommand: None, inner: None })
+        Some(Self {
+            takers,
+            value_of: None,
+            is_early: true,
+            is_folder: false,
+            is_first: true,
+            leading: None,
+            subcommand: None,
+            inner: None,
+        })
     }
 
     pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
         match group {
             ArgumentGroup::One(one) => self.argument(one, &report.text_of(at), report),
             ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
-                let earlier = self.inner;
+                let (earlier, is_first) = (self.inner, self.is_first);
                 for (index, one) in args.iter().enumerate() {
                     let at = report.text_of(&at.key("args").index(index));
                     self.argument(one, &at, report);
                 }
-                // What may be absent neither settles which program runs nor ends its command line.
+                // What may be absent is not the first word, and neither settles which program runs nor ends its command line.
+                self.is_first = is_first;
                 if let Some(earlier) = earlier {
                     self.inner.get_or_insert(earlier).unsettle(earlier);
                 }
@@ -70,13 +86,18 @@ impl ProgramOptions {
             return;
         }
         let value_of = self.value_of.take();
+        let is_first = std::mem::replace(&mut self.is_first, false);
         match parts {
             [] => {}
             [ArgPart::Literal(text)] if value_of.is_some() => self.program(text, at, report),
-            [ArgPart::Literal(text)] => self.literal(text, at, report),
+            [ArgPart::Literal(text)] => {
+                self.leading = self.leading.or(self.among_letters(text).filter(|_| is_first));
+                self.literal(text, at, report);
+            }
             [first, ..] => {
                 let start = if let ArgPart::Literal(text) = first { text.as_str() } else { "" };
-                let chosen = value_of.map(|option| (option, start)).or_else(|| self.taken(start));
+                let chosen =
+                    value_of.or(self.leading).map(|option| (option, start)).or_else(|| self.taken(start));
                 if chosen.is_some_and(|(option, start)| !self.is_data(option, start)) {
                     refuse(at, report);
                 }
@@ -137,6 +158,15 @@ impl ProgramOptions {
         before.chars().all(|switch| self.takers.switches.contains(switch)).then_some(value)
     }
 
+    fn among_letters(&self, text: &str) -> Option<&'static str> {
+        let are_letters =
+            self.takers.leads_with_letters && text.chars().all(|letter| letter.is_ascii_alphabetic());
+        self.options().find(|option| {
+            let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
+            are_letters && letter.is_some_and(|letter| text.contains(letter))
+        })
+    }
+
     fn is_data(&self, option: &str, start: &str) -> bool {
         let (of_data, settings) = self.takers.data;
         option == of_data && settings.iter().any(|setting| setting.eq_ignore_ascii_case(start))
@@ -152,7 +182,16 @@ fn refuse(at: &Pointer, report: &mut Report<'_>) {
 }
 
 const fn takers(names: &'static [&'static str], options: &'static [&'static str]) -> Takers {
-    Takers { names, options, early: &[], late: &[], switches: "", data: ("", &[]), line_ends: &[] }
+    Takers {
+        names,
+        options,
+        early: &[],
+        late: &[],
+        switches: "",
+        leads_with_letters: false,
+        data: ("", &[]),
+        line_ends: &[],
+    }
 }
 
 /// Options of git's own that take the next word for their value.
@@ -167,6 +206,7 @@ const TAKERS: [Takers; 17] = [
     },
     Takers {
         switches: "ABEGJMOPRSUWZacdehijklmnopqrstuvwxyz",
+        leads_with_letters: true,
         ..takers(
             &["bsdtar", "gtar", "tar"],
             &[
@@ -294,6 +334,12 @@ mod tests {
         check("wget", &["-qe", "{x}", "http://a"], false);
         check("fd", &["-Hx", "{x}"], false);
         check("git", &["rebase", "-ix", "{x}"], false);
+        check("tar", &["xIf", "{x}", "a.tar"], false);
+        check("tar", &["xfI", "a.tar", "{x}"], false);
+        let maybe = json!({ "when": "x", "args": ["-v"] });
+        check_groups("tar", &json!([maybe, "xIf", "{x}", "a.tar"]), false);
+        check("tar", &["xzf", "{x}"], true);
+        check("tar", &["-xf", "INDEX", "{x}"], true);
         check("rsync", &["-az", "{x}", "b"], true);
         check("tar", &["-xzf", "{x}"], true);
         check("ssh", &["-lmarco", "{x}", "uptime"], true);
