@@ -44,8 +44,8 @@ impl Arg {
     /// A value glued to its option: `--max-count=`, or a letter that the command is known to take a value with, such as `-m` of
     /// `grep`. After another letter only digits pass, unless `with_dashes` says that the letter takes a value.
     pub fn option_value<'v>(option: &'static str, value: impl Into<Option<&'v Value>>) -> Self {
-        // What is missing or no plain value is empty, and refused as such.
-        let text = value.into().and_then(text_of).unwrap_or_default();
+        // What is missing or has no text is empty, and refused as such.
+        let text = value.into().and_then(|value| text_of(value).ok()).unwrap_or_default();
         let name = option.trim_start_matches('-').trim_end_matches('=');
         let name = if name.is_empty() { "a value" } else { name };
         Self::of(
@@ -75,7 +75,7 @@ impl Arg {
                 ArgText::Caller { name, text: value } => {
                     if value.is_empty() {
                         return Err(refused(
-                            format!("`{name}` is empty, or no plain value"),
+                            format!("`{name}` is empty, no plain value, or too large a number"),
                             "give it a value",
                         ));
                     }
@@ -177,20 +177,30 @@ impl fmt::Display for Arg {
     }
 }
 
-/// A plain value as text; `None` for nothing, lists and objects.
-pub(super) fn text_of(value: &Value) -> Option<String> {
+/// A plain value as text, or why it has none, and what to give instead.
+pub(super) fn text_of(value: &Value) -> Result<String, (&'static str, &'static str)> {
     match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(is_true) => Some(is_true.to_string()),
-        Value::Number(number) => Some(match number.as_f64() {
-            // `5.0` is an integer to a schema and no number to most programs. Nor is `1e300`, which glued to a letter is the
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(is_true) => Ok(is_true.to_string()),
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            // Was it written as an integer, it has been rounded to another one since.
+            Some(float) if float <= LEAST_WHOLE || float >= BEYOND_WHOLE => {
+                Err(("is a number of more than 64 bits, which would be rounded", "give a smaller number"))
+            }
+            // `5.0` is an integer to a schema and no number to most programs. Nor is `1e16`, which glued to a letter is the
             // option `-e` besides: written out, a number has no letter in it.
-            Some(float) if number.is_f64() => float.to_string(),
-            _ => number.to_string(),
-        }),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+            Some(float) => Ok(float.to_string()),
+            None => Ok(number.to_string()),
+        },
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(("is no plain value", "give a text, number or boolean"))
+        }
     }
 }
+
+/// -2^63 and 2^64. An integer in between is kept as it was written; a float of these values may be a rounded one.
+const LEAST_WHOLE: f64 = -9_223_372_036_854_775_808.0;
+const BEYOND_WHOLE: f64 = 18_446_744_073_709_551_616.0;
 
 /// A value that comes to stand in a command line.
 fn check_value(name: &str, value: &str) -> Result<(), Refusal> {

@@ -222,10 +222,12 @@ fn refuses_url(operand: &str) -> Option<String> {
     }
 }
 
-/// `FS=x`, also in a namespace: `awk::FS=x`.
+/// `FS=x`, also in a namespace: `awk::FS=x`. What begins otherwise (`9a=x`, `=x`) is a file.
 fn sets_variable(operand: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
-    operand.split_once('=').is_some_and(|(name, _)| name.chars().all(is_of_name))
+    operand.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_of_name)
+    })
 }
 
 /// `[::1]`, with or without a port.
@@ -481,6 +483,8 @@ static PROGRAMS: [Known; 35] = [
     Known { lines: Lines::Many, ..with_marks(&["bash"], Marks::None) },
     Known {
         operands: Operands::FilesOrSettings,
+        // Not `v`: what a caller writes after it would be a setting.
+        letters: "F",
         ..with_marks(&["awk", "gawk", "mawk", "nawk", "original-awk"], Marks::None)
     },
     with_marks(
@@ -488,8 +492,12 @@ static PROGRAMS: [Known; 35] = [
         Marks::Leading { signs: "+", why: "which to this command is a command of its own" },
     ),
     with_marks(
-        &["tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "lualatex"],
-        Marks::Leading { signs: "\\&*", why: "which to this command is code or a format" },
+        &[
+            "tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "luahbtex", "lualatex",
+            "etex", "ptex", "platex", "eptex", "uptex", "uplatex", "euptex",
+        ],
+        // All arguments together are the first line of the document.
+        Marks::AllBut { signs: "/._-+,", why: "which in a line of this command's can begin code" },
     ),
     with_marks(
         &["openssl"],

@@ -71,9 +71,7 @@ impl<'c> Values<'c> {
 
     /// A value as it comes to stand in a text.
     fn text(&self, name: &str, value: &Value) -> Result<String, Refusal> {
-        let text = text_of(value).ok_or_else(|| {
-            refused(format!("`{name}` is no plain value"), "give a text, number or boolean")
-        })?;
+        let text = text_of(value).map_err(|(why, remedy)| refused(format!("`{name}` {why}"), remedy))?;
         if !self.paths.contains(name) || self.statics.contains_key(name) {
             return Ok(text);
         }

@@ -90,7 +90,6 @@ fn groups_are_there_when_they_are_asked_for() {
 #[test]
 fn numbers_are_written_as_programs_read_them() {
     let args = "'--n={count}'";
-    let huge = format!("1{}", "0".repeat(300));
     for (count, text) in [
         (json!(5), "5"),
         (json!(5.0), "5"),
@@ -99,13 +98,24 @@ fn numbers_are_written_as_programs_read_them() {
         (json!(u64::MAX), "18446744073709551615"),
         (json!(1e16), "10000000000000000"),
         (json!(-1e-7), "-0.0000001"),
-        (json!(1e300), huge.as_str()),
+        (json!(1e19), "10000000000000000000"),
+        (json!(i64::MIN), "-9223372036854775808"),
     ] {
         if !text.starts_with('-') {
             check("echo", args, &json!({ "count": count }), &["echo", &format!("--n={text}")]);
         }
-        // Glued to a letter, a letter in it would be an option: `-v1e300` is `-e 300`.
+        // Glued to a letter, a letter in it would be an option: `-v1e16` is `-e 16`.
         check("echo", "'-v{count}'", &json!({ "count": count }), &["echo", &format!("-v{text}")]);
+    }
+}
+
+#[test]
+fn a_number_that_was_rounded_is_refused() {
+    // Read from a text, as a call is: the first is another number by then.
+    for count in ["36893488147419103233", "18446744073709551616", "-9223372036854775809", "1e300", "-1e300"] {
+        let arguments: Value = serde_json::from_str(&format!("{{\"count\": {count}}}")).unwrap();
+        refuses("echo", "'--n={count}'", &arguments, "more than 64 bits");
+        refuses("echo", "'-v{count}'", &arguments, "more than 64 bits");
     }
 }
 

@@ -149,7 +149,10 @@ unharmed! {
     ssh_host: tried("ssh", "'{x}', uptime", ""), "x", json!({ "x": "harmless" }), |element| !is_plain(element);
     ssh_argument: tried("ssh", "host, ls, '{x}'", ""), "x", json!({ "x": "harmless" }), |element| !is_plain(element);
     awk_file: tried("awk", "'$1 == 2', '{x}'", ""), "x", json!({ "x": "harmless" }), |element| {
-        element.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+        let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        element.split_once('=').is_some_and(|(name, _)| {
+            is_name(name) && name.starts_with(|c: char| !c.is_ascii_digit())
+        })
     };
     unknown_command: tried("'true'", "sub, '{x}', end", ""), "x", json!({ "x": "harmless" });
 }

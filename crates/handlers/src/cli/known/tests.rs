@@ -114,17 +114,32 @@ fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
 
 #[test]
 fn an_operand_of_awk_sets_no_variable() {
-    for operand in ["FS=,", "x=1", "_a9=", "=x", "awk::NR=1", "a=/b"] {
+    for operand in ["FS=,", "x=1", "_a9=", "awk::NR=1", "a=/b"] {
         assert!(of("mawk").refuses_operand(operand).is_some(), "{operand}");
     }
-    for operand in ["a.txt", "./a=b", "/w/a=b", "a b=c", "a.b=c"] {
+    for operand in ["a.txt", "./a=b", "/w/a=b", "a b=c", "a.b=c", "=x", "9a=x", ":x=1"] {
         assert_eq!(of("awk").refuses_operand(operand), None, "{operand}");
     }
+    // A separator is none, whatever it is.
+    assert!(of("awk").takes_next("-F") && !of("awk").takes_next("-v"));
 }
 
 #[test]
 fn commands_and_code_among_files_are_refused() {
     assert!(of("less").refuses("+!id", "").is_some() && of("less").refuses("a+b", "").is_none());
-    assert!(of("pdflatex").refuses("\\input{/etc/passwd}", "").is_some());
-    assert!(of("pdflatex").refuses("paper.tex", "").is_none());
+    let code = [
+        "\\input{/etc/passwd}",
+        "null \\input{/etc/passwd}",
+        " \\input{x}",
+        "null ^^5cinput{x}",
+        "&x",
+        "a b",
+    ];
+    for name in ["tex", "pdflatex", "luahbtex", "platex", "uplatex"] {
+        for value in code {
+            assert!(of(name).refuses(value, "").is_some(), "{name} {value}");
+            assert!(of(name).refuses(value, "-jobname=").is_some(), "{name} {value}");
+        }
+        assert_eq!(of(name).refuses("/work/a-b_1/paper.v2.tex", ""), None, "{name}");
+    }
 }

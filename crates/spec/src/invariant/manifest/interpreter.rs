@@ -4,25 +4,30 @@
 //! caller fills in comes after that. Where it is uncertain whether a word is a script or the value of an option,
 //! it is taken for the value, and the search goes on.
 
-use super::report::Report;
+use super::{command, report::Report};
 use crate::{
     Pointer,
     arg_template::ArgPart,
     model::{Argument, ArgumentGroup},
 };
 
+#[derive(Clone, Copy)]
 pub(super) struct Interpreter {
     dialect: &'static Dialect,
     program: Program,
     before: Before,
     /// Whatever is named after the program is run as well, or opened in a way that can run it.
     runs_operands: bool,
+    /// Standard input is read for a program, whatever else is run: `-`, or `-i`.
+    runs_stdin: bool,
 }
 
 /// What is known of the program so far.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Program {
     Open,
+    /// Literal code was given, and a script that follows is run as well.
+    Besides,
     /// Given as literal code; options may still follow.
     Code,
     /// Named; all that follows are arguments to it.
@@ -54,17 +59,27 @@ struct Dialect {
 enum Operands {
     /// They are the program's, also those that look like options.
     Data,
+    /// They are the script's, also where code was given before it.
+    AfterScript,
     /// They are data, but options are looked for among them.
     Permuted,
     /// They are read for commands too, and so is standard input.
     Code,
+    /// They are those of the program that was named, which may be an interpreter itself.
+    Inner,
 }
 
 impl Interpreter {
     /// By family: `python3.12` is a `python`.
     pub fn of_family(family: &str) -> Option<Self> {
         let dialect = DIALECTS.iter().find(|dialect| dialect.names.contains(&family))?;
-        Some(Self { dialect, program: Program::Open, before: Before::Nothing, runs_operands: false })
+        Some(Self {
+            dialect,
+            program: Program::Open,
+            before: Before::Nothing,
+            runs_operands: false,
+            runs_stdin: false,
+        })
     }
 
     pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
@@ -72,36 +87,42 @@ impl Interpreter {
             ArgumentGroup::One(one) => self.argument(one, &report.text_of(at), report),
             ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
                 // What may be absent does not settle which program runs.
-                let program = self.program;
+                let earlier = *self;
                 for (index, one) in args.iter().enumerate() {
                     let at = report.text_of(&at.key("args").index(index));
                     self.argument(one, &at, report);
                 }
-                self.program = program;
-                self.before = Before::Nothing;
+                self.unsettle(earlier);
             }
         }
     }
 
+    /// Back to what was known of the program before words that may be absent.
+    pub fn unsettle(&mut self, earlier: Self) {
+        self.dialect = earlier.dialect;
+        self.program = earlier.program;
+        self.before = Before::Nothing;
+    }
+
     pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
-        if self.program == Program::Open || self.dialect.operands == Operands::Code {
+        let is_open = self.program == Program::Open || self.dialect.operands == Operands::Code;
+        if is_open || self.runs_stdin {
             self.refuse(at, report);
         }
     }
 
-    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
+    pub fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
         if self.program == Program::Named && !self.runs_operands {
             return;
         }
         let before = std::mem::replace(&mut self.before, Before::Nothing);
         match argument.template.parts() {
             [] => {}
-            [ArgPart::Literal(text)] => self.literal(text, before),
+            [ArgPart::Literal(text)] => self.literal(text, before, at, report),
             [first, ..] => {
                 let is_option = argument.may_be_option
                     || matches!(first, ArgPart::Literal(start) if start.starts_with('-'));
-                let is_run = self.program == Program::Open || self.runs_operands;
-                if is_run || before != Before::Nothing || is_option {
+                if self.awaits_script() || self.runs_operands || before != Before::Nothing || is_option {
                     self.refuse(at, report);
                 } else {
                     self.name();
@@ -110,21 +131,48 @@ impl Interpreter {
         }
     }
 
-    fn literal(&mut self, text: &str, before: Before) {
+    fn literal(&mut self, text: &str, before: Before, at: &Pointer, report: &mut Report<'_>) {
         if self.program == Program::Named {
             return;
         }
         self.runs_operands |= (self.dialect.runs_operands)(text);
+        self.runs_stdin |= self.is_interactive(text);
         match before {
+            Before::CodeFlag if self.dialect.operands == Operands::AfterScript => {
+                self.program = Program::Besides;
+            }
             Before::CodeFlag if self.dialect.operands != Operands::Code => self.program = Program::Code,
             Before::Option if !text.starts_with('-') => {}
             _ if text == "eval" || text == "--eval" || text == "--print" || self.is_code_flag(text) => {
                 self.before = Before::CodeFlag;
             }
+            _ if text == "-" && self.awaits_script() => {
+                self.runs_stdin = true;
+                self.name();
+            }
             _ if SUBCOMMANDS.contains(&text) => {}
             _ if matches!(text, "--" | "-m") || self.is_plain_flag(text) => {}
             _ if text.starts_with('-') && text.contains('=') => {}
+            _ if self.dialect.operands == Operands::Inner && RUNNER_SWITCHES.contains(&text) => {}
             _ if text.starts_with('-') => self.before = Before::Option,
+            _ if self.dialect.operands == Operands::Inner => self.name_inner(text, at, report),
+            _ => self.name(),
+        }
+    }
+
+    /// A runner is told here what it runs: `tsx@4`, `python==3.12`, `@scope/tool`.
+    fn name_inner(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
+        let name = text.rsplit('/').next().unwrap_or_default();
+        let program = name.split(['@', '=', '<', '>', '~', '!', '[']).next().unwrap_or_default();
+        if command::starts_others(program) {
+            report.say(
+                at,
+                format!("`{program}` starts other programs: it would run what the agent writes"),
+                "name the program itself",
+            );
+        }
+        match Self::of_family(&command::family(program)) {
+            Some(inner) if self.program == Program::Open => self.dialect = inner.dialect,
             _ => self.name(),
         }
     }
@@ -132,10 +180,23 @@ impl Interpreter {
     /// A word that is no option was read: the program itself, or something after literal code.
     fn name(&mut self) {
         self.program = match self.dialect.operands {
-            Operands::Data => Program::Named,
+            Operands::Data | Operands::AfterScript | Operands::Inner => Program::Named,
             Operands::Permuted => Program::Code,
             Operands::Code => Program::Open,
         };
+    }
+
+    /// Would the next word that is no option be run?
+    fn awaits_script(&self) -> bool {
+        matches!(self.program, Program::Open | Program::Besides)
+    }
+
+    /// `-i`, after which commands are read. To `sed` it is something else.
+    fn is_interactive(&self, text: &str) -> bool {
+        let Dialect { code, plain, operands, .. } = self.dialect;
+        let letters = text.strip_prefix('-').unwrap_or_default();
+        let are_known = letters.chars().all(|letter| plain.contains(letter) || code.contains(letter));
+        *operands != Operands::Permuted && ((are_known && letters.contains('i')) || text == "--interactive")
     }
 
     /// `-c`, `-e`, and clusters such as `-ne`.
@@ -150,7 +211,7 @@ impl Interpreter {
         let remedy = match self.dialect.operands {
             Operands::Code => "write the arguments out: this program reads commands in all of them",
             _ if self.runs_operands => "pass it on `stdin`, or to a script that opens it itself",
-            Operands::Data | Operands::Permuted => {
+            Operands::Data | Operands::AfterScript | Operands::Permuted | Operands::Inner => {
                 "name a script first, and pass parameters to it after its name"
             }
         };
@@ -166,20 +227,52 @@ impl Interpreter {
 /// Words that are followed by the script, not the script.
 const SUBCOMMANDS: [&str; 9] = ["bench", "exec", "repl", "run", "serve", "test", "tool", "watch", "x"];
 
+/// Options of runners that take no value, so that the next word is the program.
+const RUNNER_SWITCHES: [&str; 17] = [
+    "--active",
+    "--bun",
+    "--exact",
+    "--frozen",
+    "--isolated",
+    "--locked",
+    "--no-cache",
+    "--no-config",
+    "--no-dev",
+    "--no-install",
+    "--no-progress",
+    "--no-project",
+    "--no-sync",
+    "--offline",
+    "--quiet",
+    "--verbose",
+    "--yes",
+];
+
 const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'static str) -> Dialect {
     Dialect { names, code, plain, operands: Operands::Data, runs_operands: |_| false }
 }
 
-/// `perl -n` and its like open their operands by perl's old rules, by which `id|` is a program to run; so does `<>` in code.
-/// `-a` and `-F` imply `-n`. `<<>>` opens files only.
+/// `perl -n` and its like open their operands by perl's old rules, by which `id|` is a program to run; so does code that reads
+/// them itself. `-a` and `-F` imply `-n`.
 fn opens_by_old_rules(text: &str) -> bool {
-    let Some(letters) = text.strip_prefix('-') else {
-        return text.replace("<<>>", "").contains("<>") || text.contains("<ARGV>");
-    };
     // What follows one of these is its value.
-    let flags = letters.split(|letter| "CDEIMVdeimx".contains(letter)).next().unwrap_or_default();
-    flags.contains(['F', 'a', 'n', 'p'])
+    let flags = text.strip_prefix('-').and_then(|letters| letters.split(PERL_VALUES).next());
+    flags.is_some_and(|flags| flags.contains(['F', 'a', 'n', 'p'])) || reads_operands(text)
 }
+
+/// Code that reads through the handle of perl's operands, under its name or under none. `<<>>` opens files only, and of
+/// `@ARGV` and `$ARGV[0]` it is only told their names.
+fn reads_operands(code: &str) -> bool {
+    let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_reader =
+        ["<>", "eof()", "readline"].iter().any(|reader| code.replace("<<>>", "").contains(reader));
+    is_reader
+        || code
+            .match_indices("ARGV")
+            .any(|(at, _)| !code.get(..at).unwrap_or_default().ends_with(['$', '@', '#']))
+}
+
+const PERL_VALUES: [char; 11] = ['C', 'D', 'E', 'I', 'M', 'V', 'e', 'i', 'm', 'x', ':'];
 
 /// To these everything that follows is one more file to run.
 fn runs_tests(text: &str) -> bool {
@@ -187,23 +280,28 @@ fn runs_tests(text: &str) -> bool {
 }
 
 /// By family, so `sqlite3` is `sqlite`. Of editors, of clients of databases and of others that read commands from any file
-/// or from standard input there is no place where a caller's word is only data. `lua -e` and `guile -e` run a script besides
-/// the code, so there the code settles nothing.
-const DIALECTS: [Dialect; 12] = [
+/// or from standard input there is no place where a caller's word is only data. `guile -e` only names what is run of the script
+/// that follows, and settles nothing.
+const DIALECTS: [Dialect; 13] = [
     dialect(&["pypy", "python", "pythonw"], "c", "BEIOPSbdiqsuvx"),
     Dialect { runs_operands: opens_by_old_rules, ..dialect(&["perl"], "eE", "aclnpstTuUwWX") },
     dialect(&["ruby", "jruby"], "e", "alnpsSvwy"),
     dialect(&["php"], "rRBE", "nqs"),
-    dialect(&["lua", "luajit"], "", "EivW"),
+    Dialect { operands: Operands::AfterScript, ..dialect(&["lua", "luajit"], "e", "EivW") },
     dialect(&["guile"], "c", ""),
     Dialect {
         runs_operands: runs_tests,
-        ..dialect(&["bun", "deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
+        ..dialect(&["deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
     },
+    // It runs what packages bring along, too.
+    Dialect { runs_operands: runs_tests, operands: Operands::Inner, ..dialect(&["bun"], "ep", "i") },
     dialect(&["awk", "gawk", "mawk", "nawk", "original-awk"], "", ""),
     dialect(&["elixir", "groovy", "julia", "osascript", "rscript", "tclsh"], "eE", ""),
     // The package is the program.
-    dialect(&["bunx", "npx", "pipx", "pnpx", "uv", "uvx"], "c", "qy"),
+    Dialect {
+        operands: Operands::Inner,
+        ..dialect(&["bunx", "npx", "pipx", "pnpx", "uv", "uvx"], "c", "qy")
+    },
     Dialect { operands: Operands::Permuted, ..dialect(&["sed", "gsed"], "e", "Einrsuz") },
     Dialect {
         operands: Operands::Code,
@@ -260,20 +358,31 @@ const DIALECTS: [Dialect; 12] = [
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[track_caller]
     fn check(command: &str, args: &[&str], is_sound: bool) {
+        check_cli(&json!({ "command": command, "args": args }), is_sound);
+    }
+
+    /// A caller's text on standard input.
+    #[track_caller]
+    fn check_stdin(command: &str, args: &[&str], is_sound: bool) {
+        check_cli(&json!({ "command": command, "args": args, "stdin": "{x}" }), is_sound);
+    }
+
+    #[track_caller]
+    fn check_cli(cli: &Value, is_sound: bool) {
         let document = json!({
             "name": "x",
             "classification": "read",
             "params": [{ "name": "x", "type": "STRING", "required": true, "testValue": "a" }],
-            "handler": { "cli": { "command": command, "args": args } },
+            "handler": { "cli": cli },
         });
         let file = crate::check_text(&document.to_string(), crate::Format::Json);
         let errors: Vec<_> =
             file.tools.iter().flat_map(|tool| &tool.findings).filter(|f| f.is_error()).collect();
-        assert_eq!(errors.is_empty(), is_sound, "{command} {args:?} {errors:?}");
+        assert_eq!(errors.is_empty(), is_sound, "{cli} {errors:?}");
     }
 
     #[test]
@@ -304,6 +413,15 @@ mod tests {
             &["-p", "--", "tool.pl"],
             &["-e", "print while <>"],
             &["-e", "print while <ARGV>"],
+            &["-e", "print readline"],
+            &["-e", "print readline(*ARGV)"],
+            &["-e", "print ARGV->getline"],
+            &["-e", "my $f = \\*ARGV; print <$f>"],
+            &["-e", "print 1 unless eof ( )"],
+            &["-eprint<>", "a"],
+            &["-i", "-pe", "s/a/b/"],
+            &["-pi.bak", "-e", "s/a/b/"],
+            &["-dne", "print"],
         ] {
             check("perl", &[flags, &["{x}"]].concat(), false);
             check("perl", &[flags, &["fixed.txt", "{x}"]].concat(), false);
@@ -311,6 +429,9 @@ mod tests {
         }
         check("perl", &["-MPOSIX::pan", "-e", "print 1", "{x}"], true);
         check("perl", &["-e", "while (<<>>) {{ print }}", "{x}"], true);
+        check("perl", &["-e", "print while <STDIN>", "{x}"], true);
+        check("perl", &["-e", "print $ARGV[0], $#ARGV, @ARGV", "{x}"], true);
+        check("perl", &["-d:Trace", "-e", "print 1", "{x}"], true);
         check("ruby", &["-ne", "print", "{x}"], true);
     }
 
@@ -323,6 +444,62 @@ mod tests {
         check("npx", &["-y", "{x}"], false);
         check("uv", &["tool", "run", "{x}"], false);
         check("tsx", &["watch", "{x}"], false);
+    }
+
+    #[test]
+    fn standard_input_is_data_where_the_program_is_settled() {
+        check_stdin("python3", &["tool.py"], true);
+        check_stdin("python3", &["-c", "print(1)"], true);
+        check_stdin("lua", &["-e", "print(#io.read('a'))"], true);
+        check_stdin("sed", &["-n", "p", "-"], true);
+        check_stdin("sed", &["-i", "p", "notes.txt"], true);
+        check_stdin("uv", &["run", "tool.py"], true);
+        for (command, args) in [
+            ("python3", &["-"][..]),
+            ("python3", &[]),
+            ("python3", &["-", "a", "b"]),
+            ("python3", &["-i", "tool.py"]),
+            ("python3", &["-ic", "print(1)"]),
+            ("node", &["--interactive", "-e", "1"]),
+            ("uv", &["run", "-"]),
+            ("uv", &["run", "python"]),
+            ("lua", &["-i", "-e", "n = 1"]),
+            ("lua", &["-e", "n = 1", "-"]),
+            ("lua", &["-l", "a"]),
+            ("guile", &["-e", "main"]),
+        ] {
+            check_stdin(command, args, false);
+        }
+        check("lua", &["-e", "n = 1", "-e", "{x}"], false);
+    }
+
+    #[test]
+    fn an_interpreter_that_a_runner_starts_is_one() {
+        for (command, args) in [
+            ("uv", &["run", "python", "-c"][..]),
+            ("uv", &["run", "--with", "a", "--isolated", "python3.12", "-c"]),
+            ("uv", &["run", "--isolated", "node", "--test", "a.js", "b.js"]),
+            ("uv", &["run", "--no-group", "dev", "perl", "-e"]),
+            ("uvx", &["python", "-c"]),
+            ("uvx", &["python@3.12", "-c"]),
+            ("npx", &["-y", "tsx"]),
+            ("npx", &["--yes", "tsx@4.1"]),
+            ("npx", &["-p", "tsx", "tsx"]),
+            ("bun", &["x", "tsx"]),
+            ("bun", &["run", "ts-node", "-e"]),
+            ("uv", &["run", "npx", "tsx"]),
+            ("uv", &["run", "bash", "-c"]),
+            ("uv", &["run", "/usr/bin/env", "a=b"]),
+            ("uvx", &["litecli", "a.db"]),
+        ] {
+            check(command, &[args, &["{x}"]].concat(), false);
+        }
+        check("uv", &["run", "python", "tool.py", "{x}"], true);
+        check("uv", &["run", "--python", "python3.12", "tool.py", "{x}"], true);
+        check("uv", &["run", "tool.py", "-c", "{x}"], true);
+        check("uvx", &["ruff@0.5", "check", "{x}"], true);
+        check("npx", &["--yes", "tsx", "tool.ts", "{x}"], true);
+        check("bun", &["run", "tool.ts", "{x}"], true);
     }
 
     #[test]

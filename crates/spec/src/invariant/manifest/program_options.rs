@@ -1,6 +1,6 @@
 //! Which options of ordinary programs name another program to run? What a caller fills in must not stand there, nor a shell.
 
-use super::{command, report::Report};
+use super::{command, interpreter::Interpreter, report::Report};
 use crate::{
     Pointer,
     arg_template::ArgPart,
@@ -9,12 +9,20 @@ use crate::{
 
 pub(super) struct ProgramOptions {
     takers: &'static Takers,
-    /// The argument just before was such an option; this one is its value.
-    is_value: bool,
+    /// The argument just before was this option; this one is its value.
+    value_of: Option<&'static str>,
     /// No word has been read yet that is neither an option nor the value of one: the subcommand is still to come.
     is_early: bool,
     /// The value of an option that names no program.
     is_folder: bool,
+    /// Nothing has been read yet.
+    is_first: bool,
+    /// An option among letters that began the command line without a dash. Any of the words that follow may be its value.
+    leading: Option<&'static str>,
+    /// As the author wrote it; `None` while it is to come, and where callers choose it.
+    subcommand: Option<String>,
+    /// The interpreter that an option starts, until its command line ends.
+    inner: Option<Interpreter>,
 }
 
 struct Takers {
@@ -22,60 +30,146 @@ struct Takers {
     options: &'static [&'static str],
     /// Those that mean it before the subcommand only.
     early: &'static [&'static str],
+    /// Those that mean it with one subcommand only, which stands before them.
+    late: &'static [(&'static str, &'static str)],
+    /// Letters without a value, which others may follow in the same word: `-aze`.
+    switches: &'static str,
+    /// The first word is read as letters even without a dash: `tar xIf`.
+    leads_with_letters: bool,
+    /// An option with settings of which these are only data.
+    data: (&'static str, &'static [&'static str]),
+    /// Where the options take a whole command line: the words that end it.
+    line_ends: &'static [&'static str],
 }
 
 impl ProgramOptions {
     pub fn of_family(family: &str) -> Option<Self> {
         let takers = TAKERS.iter().find(|takers| takers.names.contains(&family))?;
-        Some(Self { takers, is_value: false, is_early: true, is_folder: false })
+        Some(Self {
+            takers,
+            value_of: None,
+            is_early: true,
+            is_folder: false,
+            is_first: true,
+            leading: None,
+            subcommand: None,
+            inner: None,
+        })
     }
 
     pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
         match group {
             ArgumentGroup::One(one) => self.argument(one, &report.text_of(at), report),
             ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
+                let (earlier, is_first) = (self.inner, self.is_first);
                 for (index, one) in args.iter().enumerate() {
                     let at = report.text_of(&at.key("args").index(index));
                     self.argument(one, &at, report);
+                }
+                // What may be absent is not the first word, and neither settles which program runs nor ends its command line.
+                self.is_first = is_first;
+                if let Some(earlier) = earlier {
+                    self.inner.get_or_insert(earlier).unsettle(earlier);
                 }
             }
         }
     }
 
     fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
-        let is_value = std::mem::replace(&mut self.is_value, false);
-        match argument.template.parts() {
-            [] => {}
-            [ArgPart::Literal(text)] if is_value => {
-                if command::starts_others(text) {
-                    refuse(at, report);
-                }
+        let parts = argument.template.parts();
+        if let Some(inner) = &mut self.inner {
+            if matches!(parts, [ArgPart::Literal(text)] if self.takers.line_ends.contains(&text.as_str())) {
+                self.inner = None;
+            } else {
+                inner.argument(argument, at, report);
             }
+            return;
+        }
+        let value_of = self.value_of.take();
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        match parts {
+            [] => {}
+            [ArgPart::Literal(text)] if value_of.is_some() => self.program(text, at, report),
             [ArgPart::Literal(text)] => {
-                self.is_value = self.options().any(|option| option == text);
-                self.is_early &= self.is_folder || text.starts_with('-');
-                self.is_folder = self.is_early && OF_GIT.contains(&text.as_str());
+                self.leading = self.leading.or(self.among_letters(text).filter(|_| is_first));
+                self.literal(text, at, report);
             }
             [first, ..] => {
-                let is_glued = matches!(first, ArgPart::Literal(start) if self.is_glued(start));
-                if is_value || is_glued {
+                let start = if let ArgPart::Literal(text) = first { text.as_str() } else { "" };
+                let chosen =
+                    value_of.or(self.leading).map(|option| (option, start)).or_else(|| self.taken(start));
+                if chosen.is_some_and(|(option, start)| !self.is_data(option, start)) {
                     refuse(at, report);
                 }
+                let is_option = argument.may_be_option || start.starts_with('-');
+                self.is_early &= value_of.is_some() || self.is_folder || is_option;
+                self.is_folder = false;
             }
         }
     }
 
-    fn options(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let early = if self.is_early { self.takers.early } else { &[] };
-        self.takers.options.iter().chain(early).copied()
+    /// What the author has an option start.
+    fn program(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
+        if command::starts_others(text) {
+            refuse(at, report);
+        }
+        if !self.takers.line_ends.is_empty() {
+            self.inner = Interpreter::of_family(&command::family(text));
+        }
     }
 
-    /// `--rsh=…`, and `-e…` where the letter stands alone.
-    fn is_glued(&self, start: &str) -> bool {
-        self.options().any(|option| {
-            let rest = start.strip_prefix(option);
-            rest.is_some_and(|rest| rest.starts_with('=') || (option.len() == 2 && !option.starts_with("--")))
+    fn literal(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
+        match self.taken(text) {
+            Some((option, "")) => self.value_of = Some(option),
+            Some((_, value)) => self.program(value, at, report),
+            None => {}
+        }
+        if self.is_early && !self.is_folder && !text.starts_with('-') {
+            self.is_early = false;
+            self.subcommand = Some(text.to_owned());
+        }
+        self.is_folder = self.is_early && OF_GIT.contains(&text);
+    }
+
+    fn options(&self) -> impl Iterator<Item = &'static str> {
+        let early = if self.is_early { self.takers.early } else { &[] };
+        let is_meant = move |of: &str| self.subcommand.as_deref().is_none_or(|given| given == of);
+        let late = self.takers.late.iter().filter(move |(of, _)| is_meant(of)).map(|(_, option)| option);
+        self.takers.options.iter().chain(early).chain(late).copied()
+    }
+
+    /// The option in a word, and what of its value stands in the same one: `--rsh=…`, `-e…`, `-aze…`.
+    fn taken<'t>(&self, text: &'t str) -> Option<(&'static str, &'t str)> {
+        self.options().find_map(|option| {
+            let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
+            let value = match letter {
+                Some(letter) => self.after_letter(text, letter)?,
+                None => match text.strip_prefix(option)? {
+                    "" => "",
+                    rest => rest.strip_prefix('=')?,
+                },
+            };
+            Some((option, value))
         })
+    }
+
+    fn after_letter<'t>(&self, text: &'t str, letter: &str) -> Option<&'t str> {
+        let (before, value) = text.strip_prefix('-')?.split_once(letter)?;
+        before.chars().all(|switch| self.takers.switches.contains(switch)).then_some(value)
+    }
+
+    fn among_letters(&self, text: &str) -> Option<&'static str> {
+        let are_letters =
+            self.takers.leads_with_letters && text.chars().all(|letter| letter.is_ascii_alphabetic());
+        self.options().find(|option| {
+            let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
+            are_letters && letter.is_some_and(|letter| text.contains(letter))
+        })
+    }
+
+    fn is_data(&self, option: &str, start: &str) -> bool {
+        let (of_data, settings) = self.takers.data;
+        option == of_data && settings.iter().any(|setting| setting.eq_ignore_ascii_case(start))
     }
 }
 
@@ -88,35 +182,62 @@ fn refuse(at: &Pointer, report: &mut Report<'_>) {
 }
 
 const fn takers(names: &'static [&'static str], options: &'static [&'static str]) -> Takers {
-    Takers { names, options, early: &[] }
+    Takers {
+        names,
+        options,
+        early: &[],
+        late: &[],
+        switches: "",
+        leads_with_letters: false,
+        data: ("", &[]),
+        line_ends: &[],
+    }
 }
 
 /// Options of git's own that take the next word for their value.
 const OF_GIT: [&str; 4] = ["-C", "--git-dir", "--namespace", "--work-tree"];
 
 const TAKERS: [Takers; 17] = [
-    takers(&["find", "gfind"], &["-exec", "-execdir", "-ok", "-okdir"]),
-    takers(&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
-    takers(
-        &["bsdtar", "gtar", "tar"],
-        &[
-            "-F",
-            "-I",
-            "--checkpoint-action",
-            "--info-script",
-            "--new-volume-script",
-            "--rmt-command",
-            "--rsh-command",
-            "--to-command",
-            "--use-compress-program",
-        ],
-    ),
+    Takers { line_ends: &[";", "+"], ..takers(&["find", "gfind"], &["-exec", "-execdir", "-ok", "-okdir"]) },
+    Takers {
+        switches: "01FHILagilpqsu",
+        line_ends: &[";"],
+        ..takers(&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"])
+    },
+    Takers {
+        switches: "ABEGJMOPRSUWZacdehijklmnopqrstuvwxyz",
+        leads_with_letters: true,
+        ..takers(
+            &["bsdtar", "gtar", "tar"],
+            &[
+                "-F",
+                "-I",
+                "--checkpoint-action",
+                "--info-script",
+                "--new-volume-script",
+                "--rmt-command",
+                "--rsh-command",
+                "--to-command",
+                "--use-compress-program",
+            ],
+        )
+    },
     takers(&["sort"], &["--compress-program"]),
     takers(&["split"], &["--filter"]),
-    takers(&["rsync"], &["-e", "--rsh", "--rsync-path"]),
-    takers(&["scp", "sftp", "slogin", "ssh"], &["-F", "-S", "-o"]),
+    Takers {
+        switches: "0468ACDEFHIJKLNOPRSUWXabcdghiklmnopqrstuvwxyz",
+        ..takers(&["rsync"], &["-e", "--rsh", "--rsync-path"])
+    },
+    Takers {
+        switches: "346ABCGKMNOTVXYafgknpqrstvxy",
+        data: ("-o", &["ConnectTimeout=", "Port=", "ServerAliveInterval="]),
+        ..takers(&["scp", "sftp", "slogin", "ssh"], &["-F", "-S", "-o"])
+    },
     Takers {
         early: &["-c", "--config-env"],
+        late: &[("clone", "-u"), ("difftool", "-x"), ("grep", "-O"), ("rebase", "-x")],
+        switches: "EFGHILPWacdefghiklnopqrstvwyz",
+        data: ("-c", &["user.email=", "user.name="]),
         ..takers(
             &["git"],
             &[
@@ -131,21 +252,29 @@ const TAKERS: [Takers; 17] = [
     },
     takers(&["rg"], &["--hostname-bin", "--pre"]),
     takers(&["zip"], &["-TT", "--unzip-command"]),
-    takers(&["man"], &["-H", "-P", "--html", "--pager"]),
-    takers(&["wget"], &["-e", "--execute", "--use-askpass"]),
-    takers(&["gmake", "make"], &["-E", "--eval"]),
+    Takers { switches: "7DKadfkuw", ..takers(&["man"], &["-H", "-P", "--html", "--pager"]) },
+    Takers { switches: "46EFHKLNSbcdhkmnpqrvx", ..takers(&["wget"], &["-e", "--execute", "--use-askpass"]) },
+    Takers { switches: "BLRSbeikmnpqrstvw", ..takers(&["gmake", "make"], &["-E", "--eval"]) },
     takers(&["c++", "cc", "clang", "clang++", "g++", "gcc"], &["-B", "-fplugin", "-specs", "-wrapper"]),
-    takers(&["nc", "ncat", "netcat"], &["-c", "-e", "--exec", "--lua-exec", "--sh-exec"]),
+    Takers {
+        switches: "46CDFLNSUdhklnrtuvz",
+        ..takers(&["nc", "ncat", "netcat"], &["-c", "-e", "--exec", "--lua-exec", "--sh-exec"])
+    },
     takers(&["kubectl"], &["--kubeconfig"]),
     takers(&["helm"], &["--kubeconfig", "--post-renderer"]),
 ];
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[track_caller]
     fn check(command: &str, args: &[&str], is_sound: bool) {
+        check_groups(command, &json!(args), is_sound);
+    }
+
+    #[track_caller]
+    fn check_groups(command: &str, args: &Value, is_sound: bool) {
         let document = json!({
             "name": "x",
             "classification": "read",
@@ -155,7 +284,7 @@ mod tests {
         let file = crate::check_text(&document.to_string(), crate::Format::Json);
         let errors: Vec<_> =
             file.tools.iter().flat_map(|tool| &tool.findings).filter(|f| f.is_error()).collect();
-        assert_eq!(errors.is_empty(), is_sound, "{command} {args:?} {errors:?}");
+        assert_eq!(errors.is_empty(), is_sound, "{command} {args} {errors:?}");
     }
 
     #[test]
@@ -173,6 +302,74 @@ mod tests {
         check("git", &["-C", "folder", "-c", "{x}", "log"], false);
         check("git", &["fetch", "--upload-pack={x}", "a"], false);
         check("git", &["--no-pager", "-c", "core.pager={x}", "log"], false);
+    }
+
+    #[test]
+    fn an_interpreter_that_an_option_starts_is_one() {
+        check("find", &[".", "-exec", "python3", "-c", "{x}", ";"], false);
+        check("find", &[".", "-exec", "perl", "-e", "{x}", ";"], false);
+        check("find", &[".", "-exec", "perl", "-ne", "print", "{x}", ";"], false);
+        check("find", &[".", "-exec", "uv", "run", "python", "-c", "{x}", "+"], false);
+        check("find", &[".", "-exec", "cat", ";", "-exec", "node", "-e", "{x}", ";"], false);
+        check("fd", &["a", "-x", "python3", "-c", "{x}"], false);
+        check("fd", &["a", "--exec-batch=python3", "-c", "{x}"], false);
+        let start = [json!("."), json!("-exec"), json!("perl")];
+        let maybe = json!({ "when": "x", "args": ["-n"] });
+        let end = [json!("-e"), json!("print"), json!("{x}"), json!(";")];
+        check_groups("find", &Value::from([&start[..], &[maybe], &end].concat()), false);
+        let ends_or_not = json!({ "when": "x", "args": [";"] });
+        check_groups("find", &Value::from([&start[..], &[ends_or_not], &[json!("{x}")]].concat()), false);
+        check("find", &[".", "-exec", "python3", "tool.py", "{x}", ";"], true);
+        check("find", &[".", "-exec", "python3", "tool.py", ";", "-name", "{x}"], true);
+        check("find", &[".", "-exec", "python3", "-I", ";", "-name", "{x}"], true);
+    }
+
+    #[test]
+    fn letters_in_one_word_are_options_each() {
+        check("rsync", &["-aze", "{x}", "a", "b"], false);
+        check("tar", &["-xvI", "{x}", "a"], false);
+        check("ssh", &["-4o", "{x}", "host"], false);
+        check("nc", &["-lve", "{x}", "1234"], false);
+        check("make", &["-sE", "{x}"], false);
+        check("wget", &["-qe", "{x}", "http://a"], false);
+        check("fd", &["-Hx", "{x}"], false);
+        check("git", &["rebase", "-ix", "{x}"], false);
+        check("tar", &["xIf", "{x}", "a.tar"], false);
+        check("tar", &["xfI", "a.tar", "{x}"], false);
+        let maybe = json!({ "when": "x", "args": ["-v"] });
+        check_groups("tar", &json!([maybe, "xIf", "{x}", "a.tar"]), false);
+        check("tar", &["xzf", "{x}"], true);
+        check("tar", &["-xf", "INDEX", "{x}"], true);
+        check("rsync", &["-az", "{x}", "b"], true);
+        check("tar", &["-xzf", "{x}"], true);
+        check("ssh", &["-lmarco", "{x}", "uptime"], true);
+        check("wget", &["-Opage", "{x}"], true);
+    }
+
+    #[test]
+    fn the_subcommand_of_git_decides_what_a_letter_means() {
+        check("git", &["rebase", "-x", "{x}"], false);
+        check("git", &["difftool", "-x", "{x}"], false);
+        check("git", &["clone", "-u", "{x}", "a"], false);
+        check("git", &["-C", "{x}", "clone", "-u", "{x}", "a"], false);
+        check("git", &["grep", "-O{x}", "a"], false);
+        check("git", &["-C", "{x}", "-c", "{x}", "log"], false);
+        check("git", &["--git-dir={x}", "-c", "{x}", "log"], false);
+        check("git", &["-C", "{x}", "switch", "-c", "{x}"], true);
+        check("git", &["cherry-pick", "-x", "{x}"], true);
+        check("git", &["push", "-u", "origin", "{x}"], true);
+    }
+
+    #[test]
+    fn settings_that_start_nothing_may_be_filled_in() {
+        check("ssh", &["-o", "ConnectTimeout={x}", "host", "uptime"], true);
+        check("ssh", &["-o", "port={x}", "host", "uptime"], true);
+        check("git", &["-c", "user.name={x}", "-c", "user.email={x}", "commit"], true);
+        check("ssh", &["-o", "ProxyCommand={x}", "host"], false);
+        check("ssh", &["-o", "Port{x}", "host"], false);
+        check("ssh", &["-F", "Port={x}", "host"], false);
+        check("git", &["-c", "alias.user.name={x}", "log"], false);
+        check("git", &["fetch", "--upload-pack", "user.name={x}", "a"], false);
     }
 
     #[test]
