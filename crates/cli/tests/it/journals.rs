@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    path::PathBuf,
 };
 
 use serde_json::{Value, json};
@@ -28,6 +29,12 @@ fn a_gateway_that_is_killed_leaves_a_sound_journal() {
     assert_eq!(place.journal("journal").iter().filter(|record| record["kind"] == "call.closed").count(), 6);
 }
 
+fn records_of(place: &Place, journal: &str) -> PathBuf {
+    let files = fs::read_dir(place.path().join(".toolgate").join(journal)).unwrap();
+    let is_records = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl");
+    files.map(|entry| entry.unwrap().path()).find(is_records).unwrap()
+}
+
 /// Whoever can write to the folder takes the end away that no checkpoint covers: the check cannot find it, but says so.
 #[test]
 fn what_a_killed_gateway_did_not_sign_is_told() {
@@ -38,12 +45,7 @@ fn what_a_killed_gateway_did_not_sign_is_told() {
     serving.call(&token, "word_count", &json!({ "text": "to be" }));
     serving.child.kill().unwrap();
     serving.child.wait().unwrap();
-    let folder = place.path().join(".toolgate/journal");
-    let file = fs::read_dir(&folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .unwrap();
+    let file = records_of(&place, "journal");
     let text = fs::read_to_string(&file).unwrap();
     let kept = text.trim_end().rfind('\n').unwrap() + 1;
     fs::write(&file, &text[..kept]).unwrap();
@@ -136,12 +138,7 @@ fn an_edited_journal_is_found() {
     let place = Place::new();
     place.ok(&["publish"]);
     place.ok(&["call", "word_count", "text=hi"]);
-    let folder = place.path().join(".toolgate/journal-commands");
-    let file = fs::read_dir(&folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .unwrap();
+    let file = records_of(&place, "journal-commands");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replacen("ALLOWED", "DENIED ", 1)).unwrap();
     assert!(place.fails(&["audit", "verify"], 1).contains("CHANGED"));

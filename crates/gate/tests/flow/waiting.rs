@@ -206,21 +206,29 @@ async fn a_yes_is_not_spent_where_no_worker_is_free() {
     world.assert_paired();
 }
 
+/// Sixteen calls may run at once, and a person has said yes to one.
+async fn with_a_yes_for_sixteen() -> Arc<World> {
+    let calls = CallLimits { calls: 16, calls_per_caller: 16, ..Settings::default().calls };
+    let world = world(Does::EchoesArguments, calls);
+    assert!(matches!(world.gate.handle(call("say", json!({ "text": "hi" }))).await, Outcome::Pending(_)));
+    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    world
+}
+
+fn sixteen(world: &Arc<World>) -> Vec<JoinHandle<Outcome>> {
+    let one = |_| {
+        let (world, call) = (Arc::clone(world), call("say", json!({ "text": "hi" })));
+        tokio::spawn(async move { world.gate.handle(call).await })
+    };
+    (0..16).map(one).collect()
+}
+
 /// Whoever is refused for want of a worker has spent nothing that somebody else could spend again.
 #[tokio::test]
 async fn of_several_calls_and_one_worker_one_spends_the_yes() {
-    let calls = CallLimits { calls: 16, calls_per_caller: 16, ..Settings::default().calls };
-    let world = world(Does::EchoesArguments, calls);
-    let hi = || call("say", json!({ "text": "hi" }));
-    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
-    decide(&world, &world.queue.only().id, ApprovalState::Approved);
+    let world = with_a_yes_for_sixteen().await;
     let _others = Arc::clone(&world.fake.workers).try_acquire_many_owned(WORKERS - 1).unwrap();
-    let all: Vec<JoinHandle<Outcome>> = (0..16)
-        .map(|_| {
-            let (world, call) = (Arc::clone(&world), hi());
-            tokio::spawn(async move { world.gate.handle(call).await })
-        })
-        .collect();
+    let all = sixteen(&world);
     let mut released = 0;
     for one in all {
         let outcome = one.await.unwrap();
@@ -251,17 +259,8 @@ async fn a_no_is_told_as_a_no_by_a_busy_gateway() {
 /// The place is taken before the yes is spent, so several calls may hold one each; the yes is good for one of them.
 #[tokio::test]
 async fn of_several_calls_with_a_place_each_one_spends_the_yes() {
-    let calls = CallLimits { calls: 16, calls_per_caller: 16, ..Settings::default().calls };
-    let world = world(Does::EchoesArguments, calls);
-    let hi = || call("say", json!({ "text": "hi" }));
-    assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
-    decide(&world, &world.queue.only().id, ApprovalState::Approved);
-    let all: Vec<JoinHandle<Outcome>> = (0..16)
-        .map(|_| {
-            let (world, call) = (Arc::clone(&world), hi());
-            tokio::spawn(async move { world.gate.handle(call).await })
-        })
-        .collect();
+    let world = with_a_yes_for_sixteen().await;
+    let all = sixteen(&world);
     let mut released = 0;
     for one in all {
         match one.await.unwrap() {
