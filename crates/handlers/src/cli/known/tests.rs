@@ -140,6 +140,6 @@ fn commands_and_code_among_files_are_refused() {
             assert!(of(name).refuses(value, "").is_some(), "{name} {value}");
             assert!(of(name).refuses(value, "-jobname=").is_some(), "{name} {value}");
         }
-        assert_eq!(of(name).refuses("/work/a-b_1/paper.v2.tex", ""), None, "{name}");
+        assert_eq!(of(name).refuses("/srv/papers/a-b_1/paper.v2.tex", ""), None, "{name}");
     }
 }
