@@ -13,10 +13,10 @@ use std::{
 
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::json;
-use toolgate_gate::{Purpose, Reason, RunReport, RunRequest};
+use toolgate_gate::{Reason, RunReport};
 use toolgate_handlers::{Ended, Launch, Order};
 
-use crate::world::{World, call, nest_too_deep, runtime, said};
+use crate::world::{World, call, nest_too_deep, request, runtime, said};
 
 /// Does this in the folder that the command may write to, in place of a command.
 struct Making(fn(&Path));
@@ -361,15 +361,8 @@ fn cancelling_the_call_does_not_keep_it() {
     let tool = world.handlers(Arc::new(Endless)).runnable(world.load(&manifest(ENV)).unwrap());
     let arguments = serde_json::Map::new();
     let survey = tool.survey(&arguments).unwrap();
-    let request = RunRequest {
-        arguments: &arguments,
-        survey: &survey,
-        caller: "tester",
-        purpose: Purpose::Call,
-        room: None,
-    };
     runtime().block_on(async {
-        let run = tool.run(request);
+        let run = tool.run(request(&arguments, &survey));
         let made = async {
             while !Path::new(&world.at("docs/.env")).exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;

@@ -4,12 +4,12 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::json;
 use tokio::sync::Notify;
-use toolgate_gate::{EffectEntry, EffectKind, Purpose, Reason, RunRequest};
+use toolgate_gate::{EffectEntry, EffectKind, Reason};
 use toolgate_handlers::{Access, Ended, Ending, Launch, Order, Refused};
 
 use crate::{
     argv::manifest,
-    world::{World, call, ended, runtime, said},
+    world::{World, call, ended, request, runtime, said},
 };
 
 #[track_caller]
@@ -86,11 +86,9 @@ fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
     let arguments = json!({ "text": "x" });
     let arguments = arguments.as_object().unwrap();
     let survey = tool.survey(arguments).unwrap();
-    let request =
-        RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call, room: None };
     runtime().block_on(async {
         tokio::select! {
-            report = tool.run(request) => panic!("it ended: {report:?}"),
+            report = tool.run(request(arguments, &survey)) => panic!("it ended: {report:?}"),
             () = begun.notified() => {}
         }
     });

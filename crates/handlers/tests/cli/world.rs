@@ -12,9 +12,9 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
-use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable};
+use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
     Places, SecretSource, Usage,
@@ -166,9 +166,12 @@ pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
 pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Refusal> {
     let arguments = arguments.as_object().unwrap();
     let survey = tool.survey(arguments)?;
-    let request =
-        RunRequest { arguments, survey: &survey, caller: "tester", purpose: Purpose::Call, room: None };
-    Ok(runtime().block_on(tool.run(request)))
+    Ok(runtime().block_on(tool.run(request(arguments, &survey))))
+}
+
+/// A call of these arguments, as the gate asks for it.
+pub fn request<'r>(arguments: &'r Map<String, Value>, survey: &'r Survey) -> RunRequest<'r> {
+    RunRequest { arguments, survey, caller: "tester", purpose: Purpose::Call, room: None }
 }
 
 /// Folders in folders, until no path is long enough to name the innermost.

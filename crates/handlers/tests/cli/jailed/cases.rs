@@ -13,14 +13,14 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
-use toolgate_gate::{Purpose, Reason, Refusal, RunReport, RunRequest};
+use toolgate_gate::{Reason, Refusal, RunReport};
 use toolgate_handlers::{CliTool, Ended, JailedLauncher, Launch, Order};
 use toolgate_sandbox::{CommandRequired, Jailer};
 
 use crate::{
     catalog::{git, manifest, repository},
     client,
-    world::{World, call, resolve, runtime, with_command},
+    world::{World, call, request, resolve, runtime, with_command},
 };
 
 pub const ALL: [(&str, fn()); 17] = [
@@ -295,16 +295,9 @@ fn refusals_of_a_dropped_call_are_left() {
     let tool = world.handlers(Arc::new(watched)).runnable(world.load(&manifest).unwrap());
     let arguments = serde_json::Map::new();
     let survey = tool.survey(&arguments).unwrap();
-    let request = RunRequest {
-        arguments: &arguments,
-        survey: &survey,
-        caller: "tester",
-        purpose: Purpose::Call,
-        room: None,
-    };
     runtime().block_on(async {
         tokio::select! {
-            report = tool.run(request) => panic!("it ended: {report:?}"),
+            report = tool.run(request(&arguments, &survey)) => panic!("it ended: {report:?}"),
             () = is_told.notified() => {}
         }
     });
