@@ -81,17 +81,17 @@ impl Literals {
     /// Tells every place where a word stands, from the beginning to the end.
     pub(crate) fn each(&self, hay: &[u8], mut found: impl FnMut(usize, &Needle)) {
         for (at, four) in hay.array_windows::<4>().enumerate() {
-            if self.may_begin(u32::from_le_bytes(*four)) == 1 {
+            if self.may_begin(u32::from_le_bytes(*four)) {
                 self.confirm(hay, at, &mut found);
             }
         }
     }
 
-    /// One if a word may begin so.
+    /// Whether a word may begin so.
     #[inline]
-    fn may_begin(&self, quad: u32) -> u32 {
+    fn may_begin(&self, quad: u32) -> bool {
         let (word, bit) = filter_place(hash(quad));
-        self.filter.get(word).map_or(0, |word| (word >> bit & 1) as u32)
+        self.filter.get(word).is_some_and(|word| word >> bit & 1 == 1)
     }
 
     #[inline(never)]
