@@ -91,13 +91,7 @@ fn patched_sources(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
 
 /// Where Cargo keeps the sources of a dependency, as the lock file pins it.
 fn crate_folder(name: &str) -> Result<PathBuf, Box<dyn Error>> {
-    let metadata = Command::new(env::var("CARGO")?)
-        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
-        .output()?;
-    if !metadata.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr)).into());
-    }
-    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
+    let metadata = metadata()?;
     let packages = metadata.get("packages").and_then(|packages| packages.as_array());
     let manifest = packages
         .and_then(|packages| packages.iter().find(|package| package.get("name").is_some_and(|is| is == name)))
@@ -105,6 +99,25 @@ fn crate_folder(name: &str) -> Result<PathBuf, Box<dyn Error>> {
         .and_then(|path| path.as_str())
         .ok_or_else(|| format!("cargo metadata does not name `{name}`"))?;
     Ok(Path::new(manifest).parent().ok_or("a manifest has a folder")?.to_path_buf())
+}
+
+/// What Cargo knows of the workspace's packages. It answers only with all of them at hand, those for tests and benches too, and a
+/// build on a fresh machine has downloaded only what it compiles itself: then Cargo may get the others.
+fn metadata() -> Result<serde_json::Value, Box<dyn Error>> {
+    let cargo = env::var("CARGO")?;
+    let host = env::var("HOST")?;
+    let mut said = Vec::new();
+    for network in [Some("--offline"), None] {
+        let asked = Command::new(&cargo)
+            .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &host])
+            .args(network)
+            .output()?;
+        if asked.status.success() {
+            return Ok(serde_json::from_slice(&asked.stdout)?);
+        }
+        said = asked.stderr;
+    }
+    Err(format!("cargo metadata: {}", String::from_utf8_lossy(&said)).into())
 }
 
 /// The newest clang that can compile to WebAssembly.
