@@ -52,6 +52,8 @@ pub(crate) enum Check {
     Pem,
     /// A macaroon for PyPI.
     PypiMacaroon,
+    /// Kinds of characters as a random key has them, and not one over and over.
+    Varied,
     /// A value in an address: anything but a placeholder.
     Written,
 }
@@ -91,6 +93,7 @@ impl Check {
             Self::Jwt => is_jwt(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
             Self::PypiMacaroon => is_pypi(secret),
+            Self::Varied => is_varied(hay, span),
         };
         if is_sound { Judged::Sound } else { Judged::Unsound }
     }
@@ -132,7 +135,8 @@ fn is_jwt(token: &[u8]) -> bool {
 
 /// The account is in the id's bits since 2019; ids from before then begin with `I` or `J` after their prefix.
 fn names_an_account(id: &[u8]) -> bool {
-    let Some(body) = id.get(4..).filter(|body| body.len() == 16) else { return false };
+    let is_base32 = |body: &&[u8]| body.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7'));
+    let Some(body) = id.get(4..).filter(|body| body.len() == 16).filter(is_base32) else { return false };
     if matches!(body.first(), Some(b'I' | b'J')) {
         return true;
     }
@@ -162,6 +166,34 @@ fn is_discord(token: &[u8]) -> bool {
 fn is_mixed(text: &[u8]) -> bool {
     let has = |test: fn(&u8) -> bool| text.iter().any(test);
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && entropy(text) > 2.5
+}
+
+/// A name made of words, as in `sk-learn-and-others`, has small letters and hyphens; a digest behind `task-` has no
+/// capitals. So two kinds of characters are enough only where neither a hyphen nor a letter before it lets it be one.
+fn is_varied(hay: &[u8], span: &Range<usize>) -> bool {
+    let secret = hay.get(span.clone()).unwrap_or_default();
+    let body = without_first_words(secret);
+    // The letter of a `\n` touches nothing.
+    let touches = match hay.get(..span.start).unwrap_or_default() {
+        [.., b'\\', _] | [] => false,
+        [.., before] => before.is_ascii_alphabetic(),
+    };
+    let has_words = body.iter().any(|byte| matches!(byte, b'-' | b'_'));
+    let has = |kind: fn(&u8) -> bool| usize::from(body.iter().any(kind));
+    let kinds = has(u8::is_ascii_uppercase) + has(u8::is_ascii_lowercase) + has(u8::is_ascii_digit);
+    let needed = if touches || has_words { 3 } else { 2 };
+    kinds >= needed && entropy(body) > 2.5
+}
+
+/// What is left behind `sk-`, `sk-proj-` and the like.
+fn without_first_words(text: &[u8]) -> &[u8] {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| !byte.is_ascii_lowercase())
+        && let [b'-', behind @ ..] = rest.get(at..).unwrap_or_default()
+    {
+        rest = behind;
+    }
+    rest
 }
 
 fn judge_loose(hay: &[u8], span: &Range<usize>) -> Judged {

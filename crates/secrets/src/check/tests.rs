@@ -34,8 +34,30 @@ fn ids_that_name_an_account() {
     check(
         Check::AwsKeyId,
         &[concat!("AKIA", "IOSFODNN7EXAMPLE"), concat!("AKIA", "QYLPMN5HHHFPZAM2")],
-        &["AKIA", concat!("AKIA", "7777777777777777"), "AKIAQ1"],
+        &["AKIA", concat!("AKIA", "7777777777777777"), concat!("AKIA", "IOSFODNN8EXAMPLE"), "AKIAQ1"],
     );
+}
+
+/// Names made of words and digests behind a word are no keys; the letter of an escape is no word.
+#[test]
+fn keys_without_a_structure() {
+    let (key, small) = ("sk-aB3dE6gH9jK2mN5pQ8", "sk-ab3de6gh9jk2mn5pq8");
+    check(
+        Check::Varied,
+        &[key, small, "sk-ABcdEFghIJklMN", "sk-proj-aB3d-E6gH_9jK2mN"],
+        &["sk-xxxxxxxxxxxx", "sk-abcdefghijkl", "sk-proj-my-name-of-2026-x", "sk-aaaaAAAA1111", "sk-", ""],
+    );
+    for (before, text, expected) in [
+        ("ta", key, true),
+        ("ta", small, false),
+        ("a ", small, true),
+        ("_", small, true),
+        ("a\\n", small, true),
+    ] {
+        let hay = format!("{before}{text}");
+        let judged = Check::Varied.judge(hay.as_bytes(), &(before.len()..hay.len()));
+        assert_eq!(matches!(judged, Judged::Sound), expected, "{hay}");
+    }
 }
 
 #[test]
