@@ -120,13 +120,13 @@ impl Gate {
         after: Option<&str>,
         limit: usize,
     ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
-        self.0.live().page(caller, after, limit)
+        self.0.live().page(caller, after, limit, self.0.policy.as_ref())
     }
 
     /// The tool of this name, where the caller may know of it.
     pub fn find(&self, caller: &Caller, name: &str) -> Option<Arc<LiveTool>> {
         let live = self.0.live();
-        live.get(name).filter(|tool| live.shows(tool, caller))
+        live.get(name).filter(|tool| live.shows(tool, caller, self.0.policy.as_ref()))
     }
 
     /// Puts another set of tools in force. Calls that run go on with the tool they began with.

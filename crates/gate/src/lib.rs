@@ -39,5 +39,5 @@ pub use ports::{
 pub use publish::{
     Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,
 };
-pub use reason::{End, Reason, Retry, Stage};
+pub use reason::{AUTH, End, Reason, Retry, Stage};
 pub use registry::LiveSet;

@@ -40,6 +40,9 @@ impl Stage {
     }
 }
 
+/// The server's door in the other vocabulary. It stands before the six stages: who is not let in makes no call.
+pub const AUTH: &str = "AUTH";
+
 /// Who said no?
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum End {

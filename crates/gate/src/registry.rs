@@ -8,10 +8,12 @@ use std::{
 };
 
 use audience::Audience;
-use toolgate_policy::{Caller, CedarPolicies};
+use serde_json::Value;
+use toolgate_policy::{Caller, CedarPolicies, ToolPolicy};
 use toolgate_spec::name_looks;
 
 use crate::{
+    call::Shared,
     gate::{ApprovalSettings, ArgumentLimits},
     live::LiveTool,
 };
@@ -32,6 +34,8 @@ pub struct LiveSet {
     by_name: HashMap<String, usize>,
     /// The operator's policies, where there are any; swapped together with the tools that they were checked against.
     cedar: Option<Arc<CedarPolicies>>,
+    /// Their digest, ready for every record.
+    cedar_digest: Option<Shared>,
     /// Part of the set, so that another set or other policies know nothing of it.
     audience: Audience,
 }
@@ -39,6 +43,7 @@ pub struct LiveSet {
 impl LiveSet {
     #[must_use]
     pub fn with_policies(mut self, cedar: Option<CedarPolicies>) -> Self {
+        self.cedar_digest = cedar.as_ref().map(|cedar| Shared::from(Value::from(cedar.digest())));
         self.cedar = cedar.map(Arc::new);
         self.audience = Audience::default();
         self
@@ -48,15 +53,25 @@ impl LiveSet {
         self.cedar.as_deref()
     }
 
+    /// Of the operator's policies, as it stands in the journal.
+    pub fn policies_digest(&self) -> Option<&Shared> {
+        self.cedar_digest.as_ref()
+    }
+
     /// The same set without the tools that are not wanted any more.
     pub(crate) fn only(&self, wanted: impl Fn(&LiveTool) -> bool) -> Self {
         let kept: Vec<Arc<LiveTool>> = self.tools.iter().filter(|tool| wanted(tool)).cloned().collect();
         let (set, _) = Self::new(kept);
-        Self { cedar: self.cedar.clone(), ..set }
+        Self { cedar: self.cedar.clone(), cedar_digest: self.cedar_digest.clone(), ..set }
     }
 
-    /// May this caller know of the tool? Not where no call of it could ever succeed.
-    pub(crate) fn shows(&self, tool: &LiveTool, caller: &Caller) -> bool {
+    /// May this caller know of the tool? Not where no call of it could ever succeed. `policy` is the one in code.
+    pub(crate) fn shows(&self, tool: &LiveTool, caller: &Caller, policy: &dyn ToolPolicy) -> bool {
+        self.is_open_to(tool, caller) && policy.could_allow(caller, &tool.wire_name)
+    }
+
+    /// The part of it that stays the same as long as the set is in force.
+    fn is_open_to(&self, tool: &LiveTool, caller: &Caller) -> bool {
         tool.permissions.missing_always(&caller.permissions).is_empty()
             && self.cedar.as_ref().is_none_or(|cedar| cedar.could_permit(caller, &tool.wire_name))
     }
@@ -109,17 +124,33 @@ impl LiveSet {
         caller: &Caller,
         after: Option<&str>,
         limit: usize,
+        policy: &dyn ToolPolicy,
     ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
         let start = match after {
             None => 0,
             Some(name) => self.by_name.get(name)? + 1,
         };
         let shown = self.audience.shown_to(caller);
-        let judge = |place: usize| self.tools.get(place).map(|tool| self.shows(tool, caller));
-        let (places, has_more) =
-            shown.lock().unwrap_or_else(PoisonError::into_inner).page(start, limit, judge);
-        let page: Vec<Arc<LiveTool>> =
-            places.into_iter().filter_map(|place| self.tools.get(place)).cloned().collect();
+        let judge = |place: usize| self.tools.get(place).map(|tool| self.is_open_to(tool, caller));
+        let could_allow = |tool: &&Arc<LiveTool>| policy.could_allow(caller, &tool.wire_name);
+        let mut page: Vec<Arc<LiveTool>> = Vec::new();
+        let mut from = start;
+        // What a policy in code says is never remembered, for it may change its mind; nor is it asked under the lock, for it
+        // may list tools itself. One more than the page holds says whether this page is the last.
+        while page.len() <= limit {
+            let wanted = limit.saturating_add(1).saturating_sub(page.len());
+            let (places, has_more) =
+                shown.lock().unwrap_or_else(PoisonError::into_inner).page(from, wanted, judge);
+            let Some(last) = places.last() else { break };
+            from = last + 1;
+            let tools = places.into_iter().filter_map(|place| self.tools.get(place));
+            page.extend(tools.filter(could_allow).cloned());
+            if !has_more {
+                break;
+            }
+        }
+        let has_more = page.len() > limit;
+        page.truncate(limit);
         let last = page.last().filter(|_| has_more).map(|tool| tool.name().to_owned());
         Some((page, last))
     }

@@ -59,7 +59,7 @@ impl Builder {
         self
     }
 
-    /// A policy in code; asked at every call, beside everything else.
+    /// A policy in code; asked at every call, beside everything else, and about every tool that is listed.
     #[must_use]
     pub fn policy(mut self, policy: impl ToolPolicy + 'static) -> Self {
         self.extras.policy = Arc::new(policy);

@@ -323,7 +323,10 @@ impl Toolgate {
         // Of two tools with one name on the wire neither is live at the start; loading has told of them.
         let (set, _) = LiveSet::new(live);
         let set = set.with_policies(cedar);
-        let entry = json!({ "kind": "tools.loaded", "live": set.len(), "found": loaded.tools.len() });
+        let (found, policies) = (loaded.tools.len(), set.policies_digest());
+        let entry = json!({
+            "kind": "tools.loaded", "live": set.len(), "found": found, "policiesVersion": policies,
+        });
         let approvals = approval_settings(&config.approvals);
         self.gate.replace_with_settings(set, approvals, argument_limits(config));
         let loaded = Arc::new(loaded);

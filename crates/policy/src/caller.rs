@@ -33,7 +33,7 @@ impl Arguments {
 
     pub fn from_value(value: Value) -> Result<Self, BadArguments> {
         match value {
-            Value::Object(members) => Ok(Self(members)),
+            Value::Object(members) => Ok(members.into()),
             _ => Err(BadArguments("the arguments are not a JSON object".into())),
         }
     }
@@ -44,6 +44,18 @@ impl Arguments {
 
     pub const fn members(&self) -> &Map<String, Value> {
         &self.0
+    }
+}
+
+impl From<Arguments> for Value {
+    fn from(arguments: Arguments) -> Self {
+        Self::Object(arguments.0)
+    }
+}
+
+impl From<Map<String, Value>> for Arguments {
+    fn from(members: Map<String, Value>) -> Self {
+        Self(members)
     }
 }
 

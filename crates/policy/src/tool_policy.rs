@@ -9,6 +9,13 @@ use crate::caller::{Arguments, Caller};
 pub trait ToolPolicy: Send + Sync {
     fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling;
 
+    /// Could any call of this tool by this caller be allowed? False hides the tool from the caller: it is not listed, and a
+    /// call of it is answered like one of a tool that does not exist. So say false only where `check` denies whatever the
+    /// arguments; what cannot be told without them could be. Asked anew at every listing and every call, so be quick.
+    fn could_allow(&self, _caller: &Caller, _tool: &str) -> bool {
+        true
+    }
+
     /// Both must allow. The first denial ends it, so put the cheap rule first.
     fn and<P: ToolPolicy>(self, other: P) -> And<Self, P>
     where
@@ -96,6 +103,10 @@ impl ToolPolicy for DenyAll {
     fn check(&self, _: &Caller, tool: &str, _: &Arguments) -> Ruling {
         Ruling::Deny { reason: format!("`{tool}` is denied, as every tool is") }
     }
+
+    fn could_allow(&self, _: &Caller, _: &str) -> bool {
+        false
+    }
 }
 
 impl ToolPolicy for AllowList {
@@ -106,6 +117,10 @@ impl ToolPolicy for AllowList {
             Ruling::Deny { reason: format!("`{tool}` is not on the allow list") }
         }
     }
+
+    fn could_allow(&self, _: &Caller, tool: &str) -> bool {
+        self.0.contains(tool)
+    }
 }
 
 impl ToolPolicy for DenyList {
@@ -115,6 +130,10 @@ impl ToolPolicy for DenyList {
         } else {
             Ruling::Allow
         }
+    }
+
+    fn could_allow(&self, _: &Caller, tool: &str) -> bool {
+        !self.0.contains(tool)
     }
 }
 
@@ -144,11 +163,19 @@ impl<A: ToolPolicy, B: ToolPolicy> ToolPolicy for And<A, B> {
             denied @ Ruling::Deny { .. } => denied,
         }
     }
+
+    fn could_allow(&self, caller: &Caller, tool: &str) -> bool {
+        self.first.could_allow(caller, tool) && self.second.could_allow(caller, tool)
+    }
 }
 
 impl<P: ToolPolicy + ?Sized> ToolPolicy for Box<P> {
     fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling {
         (**self).check(caller, tool, args)
+    }
+
+    fn could_allow(&self, caller: &Caller, tool: &str) -> bool {
+        (**self).could_allow(caller, tool)
     }
 }
 
@@ -224,6 +251,33 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), 0);
         check(&counting().and(DENY_ALL).and(counting()), "x", "{}", "`x` is denied, as every tool is");
         assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
+
+    /// What could never be called is hidden; where the arguments decide, nothing is.
+    #[test]
+    fn what_no_arguments_would_open_can_be_told_without_them() {
+        let ann = Caller::new("ann", ["reader"]);
+        let never = || when(|_, _, _| false, "no");
+        let boxed: Box<dyn ToolPolicy> = Box::new(deny_list(["x"]));
+        let rows: [(&dyn ToolPolicy, bool, bool); 10] = [
+            (&ALLOW_ALL, true, true),
+            (&DENY_ALL, false, false),
+            (&allow_list(["x"]), true, false),
+            (&deny_list(["x"]), false, true),
+            (&never(), true, true),
+            (&deny_list(["x"]).and(never()), false, true),
+            (&never().and(deny_list(["x"])), false, true),
+            (&allow_list(["x", "y"]).and(deny_list(["y"])), true, false),
+            (&ALLOW_ALL.and(DENY_ALL), false, false),
+            (&boxed, false, true),
+        ];
+        for (row, (policy, x, y)) in rows.into_iter().enumerate() {
+            for (tool, expect) in [("x", x), ("y", y)] {
+                assert_eq!(policy.could_allow(&ann, tool), expect, "row {row}, `{tool}`");
+                let is_allowed = policy.check_text(&ann, tool, "{}").is_allowed();
+                assert!(expect || !is_allowed, "row {row}: `{tool}` is hidden and allowed");
+            }
+        }
     }
 
     #[test]

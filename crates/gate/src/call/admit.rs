@@ -49,7 +49,7 @@ pub fn admit(gate: &Inner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<A
             missing.join("`, `")
         )));
     }
-    if !set.shows(&tool, &call.caller) {
+    if !set.shows(&tool, &call.caller, gate.policy.as_ref()) {
         return Err(unknown(format!(
             "no policy could ever permit `{}` to call it, so that it is hidden",
             shown(&call.caller.subject)

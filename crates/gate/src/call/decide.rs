@@ -2,6 +2,7 @@
 
 mod ask;
 
+use serde_json::Value;
 use toolgate_policy::{Arguments, Ruling, Verdict};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
@@ -75,17 +76,16 @@ async fn weigh(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Result<
 fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
     let admitted = &checked.bound.admitted;
     let (tool, caller) = (&admitted.tool, &admitted.call.caller);
-    let arguments = serde_json::Value::Object(checked.bound.arguments.clone());
-    let missing = tool.permissions.missing(&caller.permissions, &arguments);
+    let arguments = Arguments::from(checked.bound.arguments.clone());
+    let ruling = gate.policy.check(caller, &tool.wire_name, &arguments);
+    let missing = tool.permissions.missing(&caller.permissions, &Value::from(arguments));
     let mut opinions = vec![if missing.is_empty() {
         Opinion { source: "permissions", verdict: Verdict::Permit, why: "all held".to_owned() }
     } else {
         let why = format!("missing `{}`", missing.join("`, `"));
         Opinion { source: "permissions", verdict: Verdict::Forbid, why }
     }];
-    if let Ok(arguments) = Arguments::from_value(arguments)
-        && let Ruling::Deny { reason } = gate.policy.check(caller, &tool.wire_name, &arguments)
-    {
+    if let Ruling::Deny { reason } = ruling {
         opinions.push(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason });
     }
     if let Some(cedar) = admitted.in_force.set.policies() {

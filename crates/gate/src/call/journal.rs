@@ -210,7 +210,7 @@ impl Noted for Admitted {
     const STAGE: Stage = Stage::Admit;
 
     fn note(&self, record: &mut CallRecord, _: &Writing) {
-        record.admitted(&self.tool);
+        record.admitted(&self.tool, self.in_force.set.policies_digest());
     }
 }
 

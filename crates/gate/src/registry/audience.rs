@@ -1,4 +1,5 @@
-//! Which tools may a caller know of? Policies are asked once about each, as long as the set is in force.
+//! Which tools may a caller know of? The operator's policies are asked once about each, as long as the set is in force. A
+//! policy in code is asked every time, elsewhere.
 //!
 //! INVARIANT: whether a tool is shown depends on the tool, the policies and the whole `Caller`, and on nothing else: no
 //! clock, no approval, no arguments. So what is remembered is looked up by the whole caller, and dropped with the set.

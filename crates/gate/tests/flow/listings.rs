@@ -1,10 +1,15 @@
 //! Who is shown what: remembered for each caller, and only as long as tools and policies stay as they are.
 
-use serde_json::json;
-use toolgate_gate::LiveSet;
-use toolgate_policy::{Caller, CedarPolicies};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
-use crate::fakes::{Does, World, document};
+use serde_json::json;
+use toolgate_gate::{LiveSet, Outcome, Reason};
+use toolgate_policy::{Arguments, Caller, CedarPolicies, Ruling, ToolPolicy, allow_list, deny_list, when};
+
+use crate::fakes::{Does, Settings, World, document};
 
 fn put_in_force(world: &World, names: &[&str], rules: &str) {
     let tools: Vec<_> = names.iter().map(|name| world.tool(&document(name, &json!({})))).collect();
@@ -52,4 +57,118 @@ async fn what_was_shown_is_forgotten_with_the_tools_and_policies_it_was_shown_by
     assert!(names(&world, &ann).is_empty());
     put_in_force(&world, &all, "permit(principal, action, resource);");
     assert_eq!(names(&world, &ann), all);
+}
+
+fn with_policy(policy: impl ToolPolicy + 'static, names: &[&str]) -> World {
+    let documents: Vec<_> = names.iter().map(|name| document(name, &json!({}))).collect();
+    let settings = Settings { policy: Arc::new(policy), ..Settings::default() };
+    World::with(Does::EchoesArguments, &documents, settings)
+}
+
+/// The answer to a call, with the tool's name taken out.
+async fn answer(world: &World, tool: &str) -> String {
+    let outcome = world.call(tool, json!({ "text": "hi" })).await;
+    let Outcome::Refused(end) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(end.reason, Reason::UnknownTool);
+    format!("{} {:?}", end.to_caller, end.remedy).replace(tool, "TOOL")
+}
+
+#[tokio::test]
+async fn what_a_policy_in_code_always_denies_does_not_exist_for_the_caller() {
+    let ann = Caller::new("ann", ["reader"]);
+    let (deny, allow) = (deny_list(["rule"]), allow_list(["say", "end"]));
+    let both: [Box<dyn ToolPolicy>; 2] = [Box::new(deny), Box::new(allow.and(when(|_, _, _| true, "never")))];
+    for policy in both {
+        let world = with_policy(policy, &["say", "rule", "end"]);
+        for _ in 0..2 {
+            assert_eq!(names(&world, &ann), ["say", "end"]);
+        }
+        assert!(world.gate.find(&ann, "rule").is_none());
+        assert!(world.gate.find(&ann, "say").is_some());
+        assert_eq!(answer(&world, "rule").await, answer(&world, "none").await);
+        assert!(matches!(world.call("say", json!({ "text": "hi" })).await, Outcome::Released(_)));
+        assert_eq!(world.fake.runs(), 1);
+    }
+}
+
+/// A page is full as long as there are tools for it, and the last one says that it is.
+#[tokio::test]
+async fn pages_pass_over_what_a_policy_in_code_hides() {
+    let ann = Caller::new("ann", ["reader"]);
+    let all = ["a1", "b1", "b2", "b3", "a2", "b4", "a3", "b5"];
+    let world = with_policy(allow_list(["a1", "a2", "a3"]), &all);
+    let page = |after: Option<&str>, limit: usize| {
+        let (tools, next) = world.gate.page(&ann, after, limit).unwrap();
+        (tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>().join(" "), next)
+    };
+    for _ in 0..2 {
+        assert_eq!(page(None, 1), ("a1".to_owned(), Some("a1".to_owned())));
+        assert_eq!(page(Some("a1"), 1), ("a2".to_owned(), Some("a2".to_owned())));
+        assert_eq!(page(Some("a2"), 1), ("a3".to_owned(), None));
+        assert_eq!(page(None, 2), ("a1 a2".to_owned(), Some("a2".to_owned())));
+        assert_eq!(page(None, 3), ("a1 a2 a3".to_owned(), None));
+        assert_eq!(page(None, usize::MAX), ("a1 a2 a3".to_owned(), None));
+        assert_eq!(page(Some("b5"), 2), (String::new(), None));
+    }
+}
+
+/// A policy of an embedder that takes tools away while the gateway runs.
+#[derive(Clone, Default)]
+struct TakenAway(Arc<Mutex<BTreeSet<String>>>);
+
+impl ToolPolicy for TakenAway {
+    fn check(&self, caller: &Caller, tool: &str, _: &Arguments) -> Ruling {
+        if self.could_allow(caller, tool) {
+            Ruling::Allow
+        } else {
+            Ruling::Deny { reason: "taken away".to_owned() }
+        }
+    }
+
+    fn could_allow(&self, caller: &Caller, tool: &str) -> bool {
+        caller.subject == "root" || !self.0.lock().unwrap().contains(tool)
+    }
+}
+
+#[tokio::test]
+async fn a_policy_in_code_that_changes_its_mind_is_asked_again() {
+    let policy = TakenAway::default();
+    let world = with_policy(policy.clone(), &["say", "rule"]);
+    let (ann, root) = (Caller::new("ann", ["reader"]), Caller::new("root", ["reader"]));
+    assert_eq!(names(&world, &ann), ["say", "rule"]);
+    policy.0.lock().unwrap().insert("say".to_owned());
+    assert_eq!(names(&world, &ann), ["rule"], "nothing is remembered");
+    assert_eq!(names(&world, &root), ["say", "rule"]);
+    assert_eq!(answer(&world, "say").await, answer(&world, "none").await);
+    policy.0.lock().unwrap().clear();
+    assert_eq!(names(&world, &ann), ["say", "rule"]);
+}
+
+/// Clients decide by these whether to ask their person: they follow from what the tool may do, whatever its author says.
+#[tokio::test]
+async fn annotations_follow_from_the_posture() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let network = json!({ "networkMode": "strict" });
+    let (read, write, worst) = (json!({}), json!({ "fileWrite": true }), json!({ "destructive": true }));
+    let rows = [
+        ("reads", read, json!({ "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false })),
+        ("fetches", network, json!({ "readOnlyHint": true, "idempotentHint": true, "openWorldHint": true })),
+        ("writes", write, json!({ "readOnlyHint": false, "destructiveHint": false, "openWorldHint": false })),
+        (
+            "destroys",
+            worst,
+            json!({ "readOnlyHint": false, "destructiveHint": true, "openWorldHint": false }),
+        ),
+        (
+            "destroys_elsewhere",
+            json!({ "destructive": true, "networkMode": "strict" }),
+            json!({ "readOnlyHint": false, "destructiveHint": true, "openWorldHint": true }),
+        ),
+    ];
+    for (name, overrides, expect) in rows {
+        // What a document claims is not what clients are told.
+        let claims = json!({ "readOnlyHint": true, "destructiveHint": false, "openWorldHint": false });
+        let change = json!({ "sandboxOverrides": overrides, "annotations": claims });
+        assert_eq!(world.tool(&document(name, &change)).listing()["annotations"], expect, "{name}");
+    }
 }

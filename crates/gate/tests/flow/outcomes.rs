@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::{Value, json};
 use toolgate_gate::{CallLimits, OnJournalFailure, Outcome, Reason, Shows};
-use toolgate_policy::{Caller, deny_list};
+use toolgate_policy::{Caller, when};
 
 use crate::fakes::{Does, Settings, World, call, document, shown};
 
@@ -197,14 +197,13 @@ async fn elevated_permissions_count_where_their_condition_holds() {
 
 #[tokio::test]
 async fn a_policy_in_code_can_forbid() {
-    let settings = Settings { policy: Arc::new(deny_list(["say"])), ..Settings::default() };
+    let no_greetings = when(|_, _, args| args.get("text") != Some(&json!("hi")), "no greetings");
+    let settings = Settings { policy: Arc::new(no_greetings), ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
     let outcome = world.call("say", json!({ "text": "hi" })).await;
-    assert_eq!(
-        shown(&outcome),
-        "decide.policy_forbids: a policy forbids this call: `say` is on the deny list"
-    );
+    assert_eq!(shown(&outcome), "decide.policy_forbids: a policy forbids this call: no greetings");
     assert_eq!(world.fake.runs(), 0);
+    assert!(matches!(world.call("say", json!({ "text": "ho" })).await, Outcome::Released(_)));
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_gate::{Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, Reason};
-use toolgate_policy::deny_list;
+use toolgate_gate::{Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, LiveSet, Reason};
+use toolgate_policy::{CedarPolicies, when};
 
 use crate::fakes::{Does, Says, Settings, Silence, World, call, document};
 
@@ -41,12 +41,12 @@ fn assert_asked(world: &World, state: &str, by: Option<&str>) {
 
 #[tokio::test]
 async fn a_forbidden_call_is_written_down_with_its_voices() {
-    let settings = Settings { policy: Arc::new(deny_list(["say"])), ..Settings::default() };
+    let settings = Settings { policy: Arc::new(when(|_, _, _| false, "not today")), ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
     let outcome = world.call("say", json!({ "text": "hi" })).await;
     assert_eq!(outcome.reason(), Some(Reason::PolicyForbids));
     assert_eq!(voices(&world), ["permissions: permit", "policy: forbid"]);
-    assert_eq!(world.journal.last()["opinions"][1]["why"], "`say` is on the deny list");
+    assert_eq!(world.journal.last()["opinions"][1]["why"], "not today");
     assert_eq!(world.journal.last().get("approval"), None);
 }
 
@@ -120,4 +120,46 @@ async fn a_question_that_nobody_answered_is_named() {
     asked.ask = Some(Arc::new(Silence));
     assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalTimeout));
     assert_asked(&world, "pending", None);
+}
+
+fn policies(world: &World, rules: &str) -> CedarPolicies {
+    let tool = world.tool(&document("say", &json!({})));
+    let sources = [("rules.cedar".to_owned(), rules.to_owned())];
+    CedarPolicies::new(&sources, [tool.for_policies()]).unwrap()
+}
+
+/// Which rules were in force can be told from the call's own records, whatever they said.
+#[tokio::test]
+async fn the_policies_that_decided_a_call_are_named_by_their_digest() {
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(world.journal.last().get("policiesVersion"), None, "there are none");
+    let of_the_tool = world.journal.last()["policyVersion"].clone();
+    let mut seen = Vec::new();
+    let rules = "permit(principal, action, resource);";
+    for (rules, decision) in [
+        (rules.to_owned(), "ALLOWED"),
+        (
+            format!(
+                "{rules} forbid(principal, action == Action::\"say\", resource)
+                when {{ context.input.text == \"hi\" }};"
+            ),
+            "DENIED",
+        ),
+    ] {
+        let cedar = policies(&world, &rules);
+        let digest = cedar.digest().to_owned();
+        let tool = world.tool(&document("say", &json!({})));
+        world.gate.replace(LiveSet::new([tool]).0.with_policies(Some(cedar)));
+        let _ = world.call("say", json!({ "text": "hi" })).await;
+        let record = world.journal.last();
+        assert_eq!((&record["decision"], &record["policiesVersion"]), (&json!(decision), &json!(digest)));
+        assert_eq!(record["policyVersion"], of_the_tool, "the tool's own has not changed");
+        seen.push(digest);
+    }
+    assert_ne!(seen[0], seen[1]);
+    // A set that shrinks keeps its policies.
+    world.gate.retain(|_| true);
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(world.journal.last()["policiesVersion"], json!(seen[1]));
 }

@@ -82,6 +82,8 @@ pub struct CallRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub policies_version: Option<Shared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<Shared>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<Value>,
@@ -150,6 +152,7 @@ impl CallRecord {
             request,
             tool_safety: None,
             policy_version: None,
+            policies_version: None,
             labels: None,
             touches: Vec::new(),
             dangers: Vec::new(),
@@ -175,8 +178,10 @@ impl CallRecord {
         self.request.get("argsHash").and_then(Value::as_str).unwrap_or_default()
     }
 
-    pub fn admitted(&mut self, tool: &LiveTool) {
+    /// `policies`: the digest of the operator's policies, which have no say in a test run.
+    pub fn admitted(&mut self, tool: &LiveTool, policies: Option<&Shared>) {
         self.stage = Some(Stage::Admit.name());
+        self.policies_version = policies.filter(|_| self.purpose == Purpose::Call).cloned();
         self.tool = tool.recorded.tool.clone();
         self.policy_version = Some(tool.policy_digest.clone());
         self.tool_safety = Some(tool.recorded.safety.clone());
