@@ -1,4 +1,14 @@
 // `console`: lines for the author. Each one is stringified here and kept by the host, up to its limits.
+// How much of the first line is not the author's; set when a tool is loaded.
+let wrapperColumns = 0;
+
+// A stack in the author's columns, as reports have it; frames of the prelude and of the engine are nobody's business.
+function authorsFrames(stack) {
+  const frames = `${stack}`.split("\n").filter((frame) => !/\((?:prelude\.js:\d+:\d+|native)\)$/.test(frame));
+  const inColumns = (_, column) => `(tool.js:1:${Maths.max(column - wrapperColumns, 1)})`;
+  return frames.map((frame) => frame.replace(/\(tool\.js:1:(\d+)\)$/, inColumns)).join("\n");
+}
+
 function shown(value, depth, seen) {
   switch (typeof value) {
     case "string": return depth === 0 ? value : stringify(value);
@@ -7,7 +17,7 @@ function shown(value, depth, seen) {
     case "function": return `[function ${value.name || "anonymous"}]`;
   }
   if (value === null) return "null";
-  if (value instanceof BaseError) return value.stack ? `${value.name}: ${value.message}\n${value.stack}`.trimEnd() : StringOf(value);
+  if (value instanceof BaseError) return value.stack ? `${value.name}: ${value.message}\n${authorsFrames(value.stack)}`.trimEnd() : StringOf(value);
   if (seen.includes(value)) return "[circular]";
   if (depth > 4) return ArrayOf.isArray(value) ? "[…]" : "{…}";
   const inner = [...seen, value];

@@ -28,7 +28,12 @@ class Headers {
   }
   getSetCookie() { return this.#list.filter(([own]) => own === "set-cookie").map(([, value]) => value); }
   has(name) { const key = Headers.#name(name); return this.#list.some(([own]) => own === key); }
-  set(name, value) { this.delete(name); this.append(name, value); }
+  set(name, value) {
+    // Judged before anything is removed.
+    const pair = [Headers.#name(name), Headers.#value(value)];
+    this.delete(name);
+    this.#list.push(pair);
+  }
   #sorted() {
     const names = [...new Set(this.#list.map(([name]) => name))].sort();
     return names.flatMap((name) => name === "set-cookie" ? this.getSetCookie().map((value) => [name, value]) : [[name, this.get(name)]]);
@@ -83,46 +88,98 @@ class Response {
   arrayBuffer() { this.#used = true; return awaitable(host(OP.FETCHED_BYTES, this.#body).buffer); }
 }
 
+// The clock of the call, in milliseconds. A time that is set counts from then on, whatever the code does meanwhile.
+const { now: elapsed } = globalThis.performance;
+const MAX_WAIT = 2 ** 31 - 1;
+
+// Named as browsers name it, and a helper's error like every other.
+function abortError(name, message) {
+  const error = new ToolError("HELPER_RUNTIME", "fetch", "aborted", message);
+  defineProperty(error, "name", { value: name, writable: true, configurable: true, enumerable: false });
+  return error;
+}
+
 class AbortSignal {
-  aborted = false;
-  reason = undefined;
-  #timeout = 0;
+  #ended = false;
+  #reason = undefined;
+  #deadline = Infinity;
   #listeners = [];
+  // Of a signal that `any` made: those it waits for, none of which waits for others. And the way back.
+  #sources = [];
+  #followers = [];
   static timeout(milliseconds) {
-    const signal = new AbortSignal();
     const wait = NumberOf(milliseconds);
     if (!(wait >= 0)) throw new WrongType("AbortSignal.timeout needs milliseconds");
-    signal.#timeout = Maths.min(Maths.max(Maths.ceil(wait), 1), 2 ** 31 - 1);
+    const signal = new AbortSignal();
+    signal.#deadline = elapsed() + Maths.min(Maths.ceil(wait), MAX_WAIT);
     return signal;
   }
-  static abort(reason) { const signal = new AbortSignal(); AbortSignal.end(signal, reason); return signal; }
+  static abort(reason) { const signal = new AbortSignal(); endSignal(signal, reason); return signal; }
   static any(signals) {
-    const all = [...signals];
     const signal = new AbortSignal();
-    const ended = all.find((one) => one.aborted);
-    if (ended) AbortSignal.end(signal, ended.reason);
-    const waits = all.map((one) => one.#timeout).filter((wait) => wait > 0);
-    if (waits.length) signal.#timeout = Maths.min(...waits);
+    for (const one of signals) {
+      for (const source of one.#ended || !one.#sources.length ? [one] : one.#sources) {
+        signal.#sources.push(source);
+        source.#followers.push(signal);
+      }
+    }
+    signal.#look();
     return signal;
   }
   static end(signal, reason) {
-    if (signal.aborted) return;
-    signal.aborted = true;
-    signal.reason = reason === undefined ? new DOMException("the operation was aborted", "AbortError") : reason;
-    for (const listener of signal.#listeners) apply(listener, signal, [{ type: "abort", target: signal }]);
+    if (signal.#ended) return;
+    signal.#ended = true;
+    signal.#reason = reason === undefined ? abortError("AbortError", "the operation was aborted") : reason;
+    for (const listener of signal.#listeners) {
+      try {
+        apply(listener, signal, [{ type: "abort", target: signal }]);
+      } catch (error) {
+        host(OP.CONSOLE, `eerror in a listener: ${textOf(error, 1000)}`);
+      }
+    }
+    for (const follower of signal.#followers) endSignal(follower, signal.#reason);
   }
-  static wait(signal) { return signal.#timeout; }
-  throwIfAborted() { if (this.aborted) throw this.reason; }
-  addEventListener(type, listener) { if (type === "abort") this.#listeners.push(listener); }
+  // The milliseconds that are left, at least one; zero where there is no end.
+  static wait(signal) {
+    let deadline = signal.#deadline;
+    for (const source of signal.#sources) deadline = Maths.min(deadline, source.#deadline);
+    return deadline === Infinity ? 0 : Maths.max(Maths.ceil(deadline - elapsed()), 1);
+  }
+  // What the gateway found out first: the reason for which a request was given up.
+  static timedOut(signal) {
+    if (!signal.#look()) endSignal(signal, AbortSignal.#over());
+    return signal.#reason;
+  }
+  static #over() { return abortError("TimeoutError", "the time that the signal allows is over"); }
+  // Nothing interrupts the code, so that a time is over when somebody looks.
+  #look() {
+    if (this.#ended) return true;
+    for (const source of this.#sources) if (source.#look()) endSignal(this, source.#reason);
+    if (elapsed() >= this.#deadline) endSignal(this, AbortSignal.#over());
+    return this.#ended;
+  }
+  get aborted() { return this.#look(); }
+  get reason() { this.#look(); return this.#reason; }
+  throwIfAborted() { if (this.#look()) throw this.#reason; }
+  addEventListener(type, listener) {
+    if (type !== "abort" || this.#listeners.includes(listener)) return;
+    if (typeof listener !== "function") throw new WrongType("a listener is a function");
+    this.#listeners.push(listener);
+    // Who listens is told without looking, as by any other timer.
+    const left = signalWait(this);
+    if (left && !this.#ended) addTimer(() => { this.#look(); }, left, []);
+  }
   removeEventListener(type, listener) { this.#listeners = this.#listeners.filter((own) => own !== listener); }
+  get [SymbolOf.toStringTag]() { return "AbortSignal"; }
 }
-const { wait: signalWait, end: endSignal } = AbortSignal;
-delete AbortSignal.wait;
-delete AbortSignal.end;
+const { wait: signalWait, end: endSignal, timedOut } = AbortSignal;
+for (const name of ["wait", "end", "timedOut"]) delete AbortSignal[name];
 
 class AbortController {
-  signal = new AbortSignal();
-  abort(reason) { endSignal(this.signal, reason); }
+  #signal = new AbortSignal();
+  get signal() { return this.#signal; }
+  abort(reason) { endSignal(this.#signal, reason); }
+  get [SymbolOf.toStringTag]() { return "AbortController"; }
 }
 
 // Text as UTF-8; bytes in any of their shapes; a form as what a form sends. Anything else is refused, not dropped.
@@ -130,9 +187,9 @@ function bodyOf(body, headers) {
   if (body === undefined || body === null) return undefined;
   const form = typeof URLSearchParams === "function" && body instanceof URLSearchParams;
   if (form && !headers.has("content-type")) headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
-  if (typeof body === "string" || form) return host(OP.UTF8_ENCODE, `${body}`);
-  if (body instanceof ArrayBuffer) return new Bytes(body);
-  if (ArrayBuffer.isView(body)) return new Bytes(body.buffer, body.byteOffset, body.byteLength);
+  if (typeof body === "string" || form) return utf8(wellFormed(body));
+  const bytes = bytesOf(body);
+  if (bytes !== undefined) return bytes;
   if (ArrayOf.isArray(body)) return Bytes.from(body);
   throw invalidInput("fetch", "unsupported-body", "a body is text, bytes or URLSearchParams; use JSON.stringify for data");
 }
@@ -142,6 +199,14 @@ function count(value, name) {
   const number = NumberOf(value);
   if (!NumberOf.isSafeInteger(number) || number < 0) throw invalidInput("fetch", "invalid-option", `\`${name}\` is a whole number of bytes`);
   return number;
+}
+
+function send(wish, body, signal) {
+  try {
+    return host(OP.FETCH, stringify(wish), body);
+  } catch (error) {
+    throw signal && error instanceof ToolError && error.reason === "aborted" ? timedOut(signal) : error;
+  }
 }
 
 function fetch(input, options) {
@@ -164,7 +229,7 @@ function fetch(input, options) {
     url: `${input}`, headers: headerPairs(headers), hasBody: body !== undefined, redirect: `${given.redirect ?? "follow"}`,
     timeoutMs: signal ? signalWait(signal) : 0, startIndex, maxLength,
   };
-  const meta = host(OP.FETCH, stringify(wish), body ?? new Bytes(0));
+  const meta = send(wish, body ?? new Bytes(0), signal);
   const end = startIndex + meta.length;
   meta.nextStartIndex = end < meta.fullLength ? end : null;
   return awaitable(new Response(meta));

@@ -1,7 +1,7 @@
 //! Every script below `tests/scripts/` is a tool body, run by the real engine. Its first line says what to expect:
-//! `// expect: JSON`, `// throws: text in the error`, or nothing for `true`.
+//! `// expect: JSON`, `// throws: text in the error`, or nothing for `true`. Those in `fetch` have an echo for a gateway.
 
-#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails loudly")]
 
 use std::{
     fs,
@@ -10,7 +10,8 @@ use std::{
 };
 
 use toolgate_sandbox::wire::{
-    Done, Effect, EffectAnswer, EffectError, Ending, FetchAnswer, Load, OUT_OF_TIME, Run, RunLimits,
+    Done, Effect, EffectAnswer, EffectError, Ending, FetchAnswer, FetchCall, Load, OUT_OF_TIME, Run,
+    RunLimits,
 };
 use toolgate_worker::{EffectPort, LinkLost, Machine};
 
@@ -21,13 +22,17 @@ fn scripts_return_what_they_promise() {
     let mut count = 0;
     let filter = std::env::var("SCRIPT").unwrap_or_default();
     for folder in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")).unwrap() {
-        for file in fs::read_dir(folder.unwrap().path()).unwrap() {
+        let folder = folder.unwrap();
+        let port = || -> Box<dyn EffectPort> {
+            if folder.file_name() == "fetch" { Box::new(Echo) } else { Box::new(Nobody) }
+        };
+        for file in fs::read_dir(folder.path()).unwrap() {
             let path = file.unwrap().path();
             if !path.to_string_lossy().contains(&filter) || path.extension().is_none_or(|kind| kind != "js") {
                 continue;
             }
             count += 1;
-            if let Err(complaint) = check(&machine, &fs::read_to_string(&path).unwrap()) {
+            if let Err(complaint) = check(&machine, &fs::read_to_string(&path).unwrap(), port()) {
                 failures.push(format!("{}: {complaint}", path.display()));
             }
         }
@@ -39,9 +44,9 @@ fn scripts_return_what_they_promise() {
 /// A process has one, as a worker does.
 static MACHINE: LazyLock<Mutex<Machine>> = LazyLock::new(|| Mutex::new(Machine::new().unwrap()));
 
-fn check(machine: &Machine, body: &str) -> Result<(), String> {
+fn check(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Result<(), String> {
     let first = body.lines().next().unwrap_or_default();
-    let ending = run(machine, body);
+    let ending = run_with(machine, body, port);
     if let Some(text) = first.strip_prefix("// throws: ") {
         return match ending {
             Ending::Threw(error) | Ending::NotData(error) if error.contains(text) => Ok(()),
@@ -59,10 +64,6 @@ fn check(machine: &Machine, body: &str) -> Result<(), String> {
         }
         other => Err(format!("expected {expected}, got {other:?}")),
     }
-}
-
-fn run(machine: &Machine, body: &str) -> Ending {
-    run_with(machine, body, Box::new(Nobody))
 }
 
 fn run_with(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Ending {
@@ -164,6 +165,28 @@ fn json_of_a_response_is_data_and_can_be_awaited() {
     }
 }
 
+/// As the report of a failed call has them: in the author's columns, without frames of the prelude or the engine.
+#[test]
+fn errors_in_the_console_show_the_authors_lines() {
+    let machine = MACHINE.lock().unwrap();
+    let body = "console.log(new Error('first'));\n\
+        function inner() {\n\
+        \x20 atob('*');\n\
+        }\n\
+        try { [1].forEach(inner) } catch (error) { console.log(error) }\n\
+        const own = new Error('own');\n\
+        own.stack = 'said (prelude.js)\\nby me';\n\
+        console.log(own);";
+    let done = run_within(&machine, body, Box::new(Nobody), LIMITS);
+    let lines: Vec<&str> = done.console.iter().map(|(_, line)| line.as_str()).collect();
+    let [first, inside, own] = lines.as_slice() else { panic!("{done:?}") };
+    assert_eq!(*first, "Error: first\n    at <anonymous> (tool.js:1:17)");
+    assert!(inside.starts_with("ToolError: "), "{inside}");
+    let frames: Vec<&str> = inside.lines().skip(1).collect();
+    assert_eq!(frames, ["    at inner (tool.js:3:3)", "    at <anonymous> (tool.js:5:19)"]);
+    assert_eq!(*own, "Error: own\nsaid (prelude.js)\nby me");
+}
+
 /// Of two in one place, the end of the first would take the right to run from the second.
 #[test]
 fn a_process_has_one_machine() {
@@ -180,6 +203,59 @@ fn a_body_of_which_one_byte_is_asked_for_counts_whole() {
         "for (let i = 0; i < 20; i++) { try { fetch('https://example.com/', { maxLength: 1 }) } catch {} }";
     let done = run_within(&machine, body, Box::new(Large { handed: 1 }), limits);
     assert_eq!((done.ending, done.usage.host_calls), (Ending::HostBytes, 10));
+}
+
+/// Answers with what it was asked, or as the path says.
+struct Echo;
+
+impl EffectPort for Echo {
+    fn ask(&mut self, effect: Effect) -> Result<EffectAnswer, LinkLost> {
+        let Effect::Fetch(call) = effect else { return Nobody.ask(effect) };
+        let path = call.url.strip_prefix("https://example.com/").unwrap_or_default().to_owned();
+        if path == "silent" && call.timeout_ms > 0 {
+            return Ok(refused("HELPER_RUNTIME", "fetch".to_owned(), "aborted"));
+        }
+        let status = path.strip_prefix("status/").map_or(200, |status| status.parse().unwrap());
+        let whole = match path.as_str() {
+            "nonsense" => b"no {json".to_vec(),
+            "digits" => b"0123456789".to_vec(),
+            _ => asked(&call).to_string().into_bytes(),
+        };
+        // Of the digits a page, as the gateway cuts it.
+        let (from, most) = if path == "digits" { (call.start_index, call.max_length) } else { (0, 0) };
+        let rest = whole.iter().skip(usize::try_from(from).unwrap());
+        let most = if most == 0 { usize::MAX } else { usize::try_from(most).unwrap() };
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let mut headers = vec![
+            header("x-many", "a"),
+            header("set-cookie", "a=1; Path=/"),
+            header("x-many", "b"),
+            header("set-cookie", "b=2"),
+        ];
+        headers.extend((path != "plain").then(|| header("content-type", "application/json")));
+        let redirected = path == "redirects";
+        Ok(EffectAnswer::Fetched(FetchAnswer {
+            status,
+            url: if redirected { "https://example.com/elsewhere".to_owned() } else { call.url },
+            redirected,
+            headers,
+            full_length: whole.len() as u64,
+            body: rest.take(most).copied().collect(),
+        }))
+    }
+}
+
+fn asked(call: &FetchCall) -> serde_json::Value {
+    serde_json::json!({
+        "body": call.body,
+        "headers": call.headers,
+        "maxLength": call.max_length,
+        "method": call.method,
+        "redirect": format!("{:?}", call.redirect),
+        "startIndex": call.start_index,
+        "timeoutMs": call.timeout_ms,
+        "url": call.url,
+    })
 }
 
 struct Says(&'static str);
@@ -218,13 +294,7 @@ struct TooLate;
 
 impl EffectPort for TooLate {
     fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
-        Ok(EffectAnswer::Refused(EffectError {
-            kind: "HELPER_RUNTIME".to_owned(),
-            helper: "host".to_owned(),
-            reason: OUT_OF_TIME.to_owned(),
-            message: "the call's time is over".to_owned(),
-            moved: 0,
-        }))
+        Ok(refused("HELPER_RUNTIME", "host".to_owned(), OUT_OF_TIME))
     }
 }
 
@@ -232,15 +302,20 @@ struct Nobody;
 
 impl EffectPort for Nobody {
     fn ask(&mut self, effect: Effect) -> Result<EffectAnswer, LinkLost> {
-        Ok(EffectAnswer::Refused(EffectError {
-            kind: "SECURITY".to_owned(),
-            helper: match effect {
-                Effect::Fetch(_) => "fetch".to_owned(),
-                Effect::File(call) => format!("safety.fs.{}", call.function),
-            },
-            reason: "nobody-home".to_owned(),
-            message: "no gateway in this test".to_owned(),
-            moved: 0,
-        }))
+        let helper = match effect {
+            Effect::Fetch(_) => "fetch".to_owned(),
+            Effect::File(call) => format!("safety.fs.{}", call.function),
+        };
+        Ok(refused("SECURITY", helper, "nobody-home"))
     }
+}
+
+fn refused(kind: &str, helper: String, reason: &str) -> EffectAnswer {
+    EffectAnswer::Refused(EffectError {
+        kind: kind.to_owned(),
+        helper,
+        reason: reason.to_owned(),
+        message: "as this test has it".to_owned(),
+        moved: 0,
+    })
 }
