@@ -84,7 +84,8 @@ impl Egress {
             if !redirect::is_redirect(answer.status, &answer.headers)
                 || request.redirects == Redirects::Manual
             {
-                return Ok(Response::of(answer, target.url().to_string()));
+                let cap = self.limits.response_header_bytes;
+                return Response::of(answer, target.url().to_string(), cap);
             }
             if request.redirects == Redirects::Error {
                 let message = format!("{} redirects, which was not asked for", quoted(&target.authority()));

@@ -8,7 +8,10 @@ use http::{
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE},
 };
 
-use crate::exchange::Answer;
+use crate::{
+    error::{EgressError, Reason},
+    exchange::Answer,
+};
 
 /// An answer, whole and unpacked.
 #[derive(Clone, Eq, PartialEq)]
@@ -39,9 +42,15 @@ pub struct Hop {
 }
 
 impl Response {
-    pub(crate) fn of(answer: Answer, url: String) -> Self {
+    /// With at most `cap` bytes of headers as text: a byte beyond ASCII, one of those that came, is two of them.
+    pub(crate) fn of(answer: Answer, url: String, cap: usize) -> Result<Self, EgressError> {
         let headers = listed(&answer.headers, answer.unpacked);
-        Self { status: answer.status.as_u16(), url, headers, body: answer.body, hops: Vec::new() }
+        let bytes = headers.iter().map(|(name, value)| name.len().saturating_add(value.len()));
+        if bytes.fold(0, usize::saturating_add) > cap {
+            let message = format!("the headers of the answer are larger than {cap} bytes as text");
+            return Err(EgressError::new(Reason::ResponseHeadersTooLarge, message));
+        }
+        Ok(Self { status: answer.status.as_u16(), url, headers, body: answer.body, hops: Vec::new() })
     }
 
     pub fn content_type(&self) -> Option<&str> {

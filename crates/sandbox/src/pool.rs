@@ -91,7 +91,7 @@ pub enum RunFailure {
     Died(Death),
     /// The worker said what no worker says. It was killed.
     Nonsense(String),
-    /// The arguments do not fit into a frame.
+    /// The arguments, or the code, do not fit into a frame.
     TooLarge,
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for RunFailure {
             Self::Unavailable(why) => write!(formatter, "no worker can be started: {why}"),
             Self::Died(death) => write!(formatter, "the worker died: {death}"),
             Self::Nonsense(what) => write!(formatter, "the worker was stopped: {what}"),
-            Self::TooLarge => formatter.write_str("the arguments are too large"),
+            Self::TooLarge => formatter.write_str("the arguments or the code are too large"),
         }
     }
 }

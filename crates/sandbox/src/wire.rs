@@ -18,6 +18,11 @@ pub use helper::Helper;
 /// The most that one frame may carry, in either direction.
 pub const MAX_FRAME: usize = 48 << 20;
 
+/// The most that the description of an error takes. The prelude cuts name, message and stack to 4,000 characters, kind,
+/// helper and reason to 200, and puts a `…` behind what was cut; in JSON each takes six bytes at most (`\u0001`). That is
+/// (3 × 4,001 + 3 × 201) × 6 = 75,636 bytes, and the names of the six fields.
+pub const MAX_ERROR: usize = 128 << 10;
+
 /// Length and kind.
 pub const HEADER: usize = 5;
 

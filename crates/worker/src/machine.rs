@@ -10,8 +10,8 @@ pub use call::{Call, EffectPort, LinkLost};
 pub use image::Image;
 use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits, Usage};
 use wasmtime::{
-    Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory, PoolingAllocationConfig,
-    Store, Trap, TypedFunc,
+    Enabled, Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory,
+    PoolingAllocationConfig, Store, Trap, TypedFunc,
 };
 
 use self::{call::Stop, ticker::Ticker};
@@ -44,6 +44,8 @@ impl Machine {
         pool.max_memory_size(toolgate_engine::MAX_LINEAR_MEMORY).table_elements(TABLE_ELEMENTS);
         // The whole image stays resident and is copied back over; giving pages back to the kernel costs more.
         pool.linear_memory_keep_resident(toolgate_engine::snapshot_bytes()).table_keep_resident(1 << 16);
+        // It would ask the kernel which pages were written, through a file and a call that the jail has not.
+        pool.pagemap_scan(Enabled::No);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         let engine = Engine::new(&config)?;
         let module = toolgate_engine::load(&engine).map_err(wasmtime::Error::new)?;

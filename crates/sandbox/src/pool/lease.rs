@@ -14,8 +14,8 @@ use super::{
 use crate::{
     strength::Strength,
     wire::{
-        Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, OUT_OF_TIME, Run, RunLimits,
-        ToWorker, Usage,
+        Done, Effect, EffectAnswer, EffectError, Ending, FromWorker, Load, MAX_ERROR, OUT_OF_TIME, Run,
+        RunLimits, ToWorker, Usage,
     },
 };
 
@@ -59,13 +59,18 @@ impl Lease {
         run: Run,
         effects: &mut dyn Effects,
     ) -> Result<Report, RunFailure> {
+        // Looked at first: what no worker reads costs none.
+        if !load.fits() {
+            return Err(RunFailure::TooLarge);
+        }
+        let limits = run.limits;
+        let Ok(frame) = ToWorker::Run(run).encode() else { return Err(RunFailure::TooLarge) };
         let Some(mut worker) = self.worker.take() else { return Err(RunFailure::Busy) };
         worker.claim(self.key.take());
         let number = worker.number();
         let begun = Instant::now();
-        let deadline = begun + Duration::from_millis(u64::from(run.limits.timeout_ms));
-        let mut counted = Counted { limits: run.limits, effects: 0, bytes: 0 };
-        let Ok(frame) = ToWorker::Run(run).encode() else { return Err(RunFailure::TooLarge) };
+        let deadline = begun + Duration::from_millis(u64::from(limits.timeout_ms));
+        let mut counted = Counted { limits, effects: 0, bytes: 0 };
         let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
         let outcome = timeout_at(deadline + GRACE, exchange).await;
         match outcome {
@@ -189,10 +194,8 @@ impl Counted {
     }
 }
 
-/// The prelude cuts name, message and stack; in JSON each character may take six.
-const MAX_ERROR: usize = 128 << 10;
-
-/// The frame and the bytes that count. An answer that no frame holds is a failure of the helper, not of the worker.
+/// The frame and the bytes that count. An answer that no frame holds, or of which the worker would not read a part, is a
+/// failure of the helper, not of the worker.
 fn fitting(answer: EffectAnswer) -> Result<(Vec<u8>, u64), Lost> {
     let payload = answer.payload();
     if let Ok(frame) = ToWorker::Answer(answer).encode() {
@@ -219,3 +222,6 @@ fn interrupted() -> EffectAnswer {
         moved: 0,
     })
 }
+
+#[cfg(test)]
+mod tests;

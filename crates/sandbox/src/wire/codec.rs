@@ -4,32 +4,36 @@ use std::fmt;
 
 /// Appends fields to a frame; the header is filled in last.
 #[derive(Debug)]
-pub struct Writer(Vec<u8>);
+pub struct Writer {
+    frame: Vec<u8>,
+    /// The first field that is longer than the other end reads.
+    too_long: Option<usize>,
+}
 
 impl Writer {
     pub fn new(kind: u8) -> Self {
-        Self(vec![0, 0, 0, 0, kind])
+        Self { frame: vec![0, 0, 0, 0, kind], too_long: None }
     }
 
     pub fn u8(&mut self, value: u8) -> &mut Self {
-        self.0.push(value);
+        self.frame.push(value);
         self
     }
 
     pub fn u32(&mut self, value: u32) -> &mut Self {
-        self.0.extend(value.to_le_bytes());
+        self.frame.extend(value.to_le_bytes());
         self
     }
 
     pub fn u64(&mut self, value: u64) -> &mut Self {
-        self.0.extend(value.to_le_bytes());
+        self.frame.extend(value.to_le_bytes());
         self
     }
 
     pub fn bytes(&mut self, value: &[u8]) -> &mut Self {
         // A length that does not fit is written as the largest one, which no reader accepts.
         self.u32(u32::try_from(value.len()).unwrap_or(u32::MAX));
-        self.0.extend(value);
+        self.frame.extend(value);
         self
     }
 
@@ -37,22 +41,47 @@ impl Writer {
         self.bytes(value.as_bytes())
     }
 
+    /// As [`Reader::bytes`] takes them: with more there is no frame.
+    pub fn bytes_within(&mut self, value: &[u8], limit: usize) -> &mut Self {
+        self.hold(value.len(), limit).bytes(value)
+    }
+
+    /// As [`Reader::text`] takes it.
+    pub fn text_within(&mut self, value: &str, limit: usize) -> &mut Self {
+        self.bytes_within(value.as_bytes(), limit)
+    }
+
+    /// As [`Reader::count`] takes it.
+    pub fn count_within(&mut self, count: usize, limit: usize) -> &mut Self {
+        self.hold(count, limit).u32(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
     pub fn array<const N: usize>(&mut self, value: &[u8; N]) -> &mut Self {
-        self.0.extend(value);
+        self.frame.extend(value);
         self
     }
 
-    /// The whole frame. One that would be too long for the other end is refused here already.
+    /// The whole frame. One that would be too long for the other end, or has a field that is, is refused here already.
     pub fn finish(mut self) -> Result<Vec<u8>, WireError> {
-        let length = self.0.len().saturating_sub(super::HEADER);
+        let length = self.frame.len().saturating_sub(super::HEADER);
         if length > super::MAX_FRAME {
             return Err(WireError::TooLong(length));
         }
+        if let Some(length) = self.too_long {
+            return Err(WireError::TooLong(length));
+        }
         let announced = u32::try_from(length).map_err(|_| WireError::TooLong(length))?;
-        if let Some(place) = self.0.first_chunk_mut::<4>() {
+        if let Some(place) = self.frame.first_chunk_mut::<4>() {
             *place = announced.to_le_bytes();
         }
-        Ok(self.0)
+        Ok(self.frame)
+    }
+
+    fn hold(&mut self, length: usize, limit: usize) -> &mut Self {
+        if length > limit {
+            self.too_long.get_or_insert(length);
+        }
+        self
     }
 }
 

@@ -121,11 +121,11 @@ impl Effect {
     pub(super) fn write(&self, writer: &mut Writer) {
         match self {
             Self::Fetch(call) => {
-                writer.u8(0).text(&call.method).text(&call.url);
+                writer.u8(0).text_within(&call.method, MAX_NAME).text_within(&call.url, MAX_URL);
                 write_pairs(writer, &call.headers);
                 match &call.body {
                     None => writer.u8(0),
-                    Some(body) => writer.u8(1).bytes(body),
+                    Some(body) => writer.u8(1).bytes_within(body, MAX_CONTENT),
                 };
                 writer
                     .u8(call.redirect as u8)
@@ -134,10 +134,10 @@ impl Effect {
                     .u64(call.max_length);
             }
             Self::File(call) => {
-                writer.u8(1).text(&call.function);
-                writer.u32(u32::try_from(call.arguments.len()).unwrap_or(u32::MAX));
+                writer.u8(1).text_within(&call.function, MAX_NAME);
+                writer.count_within(call.arguments.len(), MAX_ARGUMENTS);
                 for argument in &call.arguments {
-                    writer.text(argument);
+                    writer.text_within(argument, MAX_CONTENT);
                 }
                 write_pairs(writer, &call.options);
             }
@@ -149,7 +149,7 @@ impl Effect {
             0 => Ok(Self::Fetch(FetchCall {
                 method: reader.text(MAX_NAME)?.to_owned(),
                 url: reader.text(MAX_URL)?.to_owned(),
-                headers: read_pairs(reader, MAX_HEADER)?,
+                headers: read_pairs(reader)?,
                 body: match reader.u8()? {
                     0 => None,
                     1 => Some(reader.bytes(MAX_CONTENT)?.to_vec()),
@@ -171,7 +171,7 @@ impl Effect {
                 let arguments = (0..count)
                     .map(|_| reader.text(MAX_CONTENT).map(str::to_owned))
                     .collect::<Result<_, _>>()?;
-                Ok(Self::File(FileCall { function, arguments, options: read_pairs(reader, MAX_HEADER)? }))
+                Ok(Self::File(FileCall { function, arguments, options: read_pairs(reader)? }))
             }
             other => Err(WireError::UnknownValue(other)),
         }
@@ -198,7 +198,8 @@ impl EffectAnswer {
     pub(super) fn write(&self, writer: &mut Writer) {
         match self {
             Self::Fetched(answer) => {
-                writer.u8(0).u32(u32::from(answer.status)).text(&answer.url).u8(u8::from(answer.redirected));
+                writer.u8(0).u32(u32::from(answer.status)).text_within(&answer.url, MAX_URL);
+                writer.u8(u8::from(answer.redirected));
                 write_pairs(writer, &answer.headers);
                 writer.u64(answer.full_length).bytes(&answer.body);
             }
@@ -206,7 +207,8 @@ impl EffectAnswer {
                 writer.u8(1).text(&answer.text).u64(answer.moved);
             }
             Self::Refused(error) => {
-                writer.u8(2).text(&error.kind).text(&error.helper).text(&error.reason).text(&error.message);
+                writer.u8(2).text_within(&error.kind, MAX_NAME).text_within(&error.helper, MAX_NAME);
+                writer.text_within(&error.reason, MAX_NAME).text_within(&error.message, MAX_HEADER);
                 writer.u64(error.moved);
             }
         }
@@ -218,7 +220,7 @@ impl EffectAnswer {
                 status: u16::try_from(reader.u32()?).map_err(|_| WireError::UnknownValue(0))?,
                 url: reader.text(MAX_URL)?.to_owned(),
                 redirected: reader.u8()? != 0,
-                headers: read_pairs(reader, MAX_HEADER)?,
+                headers: read_pairs(reader)?,
                 full_length: reader.u64()?,
                 body: reader.bytes(super::MAX_FRAME)?.to_vec(),
             })),
@@ -243,15 +245,16 @@ fn pairs_length(pairs: &[(String, String)]) -> usize {
 }
 
 fn write_pairs(writer: &mut Writer, pairs: &[(String, String)]) {
-    writer.u32(u32::try_from(pairs.len()).unwrap_or(u32::MAX));
+    writer.count_within(pairs.len(), MAX_PAIRS);
     for (name, value) in pairs {
-        writer.text(name).text(value);
+        writer.text_within(name, MAX_HEADER).text_within(value, MAX_HEADER);
     }
 }
 
-fn read_pairs(reader: &mut Reader<'_>, limit: usize) -> Result<Vec<(String, String)>, WireError> {
+fn read_pairs(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>, WireError> {
     let count = reader.count(MAX_PAIRS, 8)?;
-    (0..count).map(|_| Ok((reader.text(limit)?.to_owned(), reader.text(limit)?.to_owned()))).collect()
+    let mut text = || reader.text(MAX_HEADER).map(str::to_owned);
+    (0..count).map(|_| Ok((text()?, text()?))).collect()
 }
 
 const MAX_NAME: usize = 200;

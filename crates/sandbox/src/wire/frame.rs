@@ -114,7 +114,15 @@ pub struct Usage {
     pub helpers: u32,
 }
 
+impl Load {
+    /// Would the worker read this?
+    pub fn fits(&self) -> bool {
+        self.names.len() <= MAX_TEXT && self.source.len() <= MAX_TEXT
+    }
+}
+
 impl ToWorker {
+    /// An error where the worker would not read it: each field is held to the limit that `decode` has for it.
     pub fn encode(&self) -> Result<Vec<u8>, WireError> {
         let mut writer = Writer::new(match self {
             Self::Start(_) => 1,
@@ -127,7 +135,8 @@ impl ToWorker {
                 writer.u64(start.cpu_seconds).u8(u8::from(start.namespaces));
             }
             Self::Load(load) => {
-                writer.array(&load.key).u32(load.grants).text(&load.names).text(&load.source);
+                writer.array(&load.key).u32(load.grants);
+                writer.text_within(&load.names, MAX_TEXT).text_within(&load.source, MAX_TEXT);
             }
             Self::Run(run) => {
                 let limits = &run.limits;
@@ -212,9 +221,9 @@ impl FromWorker {
 impl Done {
     fn write(&self, writer: &mut Writer) {
         self.ending.write(writer);
-        writer.u32(u32::try_from(self.console.len()).unwrap_or(u32::MAX));
+        writer.count_within(self.console.len(), MAX_CONSOLE_LINES);
         for (level, line) in &self.console {
-            writer.u8(*level).text(line);
+            writer.u8(*level).text_within(line, MAX_TEXT);
         }
         let usage = &self.usage;
         writer.u32(self.console_dropped).u64(usage.fuel).u64(usage.memory_bytes);

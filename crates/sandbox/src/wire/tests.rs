@@ -128,8 +128,57 @@ fn what_fits_is_what_the_other_end_reads() {
         base,
     ] {
         let effect = Effect::Fetch(call);
-        let bytes = FromWorker::Effect(effect.clone()).encode().unwrap();
-        assert_eq!(effect.fits(), FromWorker::decode(bytes[4], &bytes[HEADER..]).is_ok());
+        let written = FromWorker::Effect(effect.clone()).encode();
+        assert_eq!(effect.fits(), written.is_ok());
+        if let Ok(bytes) = written {
+            assert_eq!(FromWorker::decode(bytes[4], &bytes[HEADER..]), Ok(FromWorker::Effect(effect)));
+        }
+    }
+}
+
+/// Every field that the worker holds to a length, as long as it may be and one longer.
+#[test]
+fn the_gateway_writes_nothing_that_the_worker_does_not_read() {
+    let fetched = |url: usize, headers: Vec<(String, String)>| {
+        let url = "u".repeat(url);
+        let answer =
+            FetchAnswer { status: 200, url, redirected: true, headers, full_length: 0, body: vec![] };
+        ToWorker::Answer(EffectAnswer::Fetched(answer))
+    };
+    let pair = |name: usize, value: usize| vec![("n".repeat(name), "v".repeat(value))];
+    let refused = |[kind, helper, reason, message]: [usize; 4]| {
+        let text = |length| "t".repeat(length);
+        ToWorker::Answer(EffectAnswer::Refused(EffectError {
+            kind: text(kind),
+            helper: text(helper),
+            reason: text(reason),
+            message: text(message),
+            moved: 0,
+        }))
+    };
+    let load = |names: usize, source: usize| {
+        ToWorker::Load(Load { key: [0; 32], grants: 0, names: "n".repeat(names), source: "s".repeat(source) })
+    };
+    let many = |count| vec![(String::new(), String::new()); count];
+    let (large, text) = (64 << 10, 4 << 20);
+    for (within, beyond) in [
+        (fetched(large, vec![]), fetched(large + 1, vec![])),
+        (fetched(0, pair(large, 0)), fetched(0, pair(large + 1, 0))),
+        (fetched(0, pair(0, large)), fetched(0, pair(0, large + 1))),
+        (fetched(0, many(1_000)), fetched(0, many(1_001))),
+        (refused([200, 0, 0, 0]), refused([201, 0, 0, 0])),
+        (refused([0, 200, 0, 0]), refused([0, 201, 0, 0])),
+        (refused([0, 0, 200, 0]), refused([0, 0, 201, 0])),
+        (refused([0, 0, 0, large]), refused([0, 0, 0, large + 1])),
+        (load(text, 0), load(text + 1, 0)),
+        (load(0, text), load(0, text + 1)),
+    ] {
+        let bytes = within.encode().unwrap();
+        assert_eq!(ToWorker::decode(bytes[4], &bytes[HEADER..]), Ok(within));
+        assert!(matches!(beyond.encode(), Err(WireError::TooLong(_))));
+        if let ToWorker::Load(load) = beyond {
+            assert!(!load.fits());
+        }
     }
 }
 

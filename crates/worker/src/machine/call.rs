@@ -235,7 +235,50 @@ impl ResourceLimiter for Call {
     }
 }
 
-/// What the guest calls text may hold surrogates in a UTF-8 of its own; they become U+FFFD.
-pub fn text_of(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+/// What the guest calls text may hold surrogates in a UTF-8 of its own, three bytes each; they become U+FFFD, which has
+/// three too. Whatever else is no UTF-8 becomes `?`, byte by byte. All of it in place, for only what the guest handed over
+/// was counted as its memory.
+pub fn text_of(mut bytes: Vec<u8>) -> String {
+    let mut clean = 0;
+    while let Some(Err(error)) = bytes.get(clean..).map(std::str::from_utf8) {
+        clean += error.valid_up_to();
+        clean += match bytes.get_mut(clean..).unwrap_or_default() {
+            [first @ 0xed, second @ 0xa0..=0xbf, third @ 0x80..=0xbf, ..] => {
+                [*first, *second, *third] = [0xef, 0xbf, 0xbd];
+                3
+            }
+            [broken, ..] => {
+                *broken = b'?';
+                1
+            }
+            [] => break,
+        };
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn surrogates_become_as_many_bytes_and_nothing_grows() {
+        for (bytes, text) in [
+            (&b"plain"[..], "plain"),
+            (b"", ""),
+            (b"a\xed\xa0\x80b", "a\u{fffd}b"),
+            (b"\xed\xb0\x80\xed\xa0\x80", "\u{fffd}\u{fffd}"),
+            ("\u{d7ff}\u{e000}\u{1f600}".as_bytes(), "\u{d7ff}\u{e000}\u{1f600}"),
+            // Nothing that the engine writes.
+            (b"\xff\xc3(\xed\xa0", "??(??"),
+            (b"\xf0\x9f\x98", "???"),
+        ] {
+            assert_eq!(text_of(bytes.to_vec()), text);
+        }
+        let surrogates = [0xed, 0xa0, 0x80].repeat(1 << 16);
+        let bytes = surrogates.len();
+        let text = text_of(surrogates);
+        assert_eq!((text.len(), text.capacity()), (bytes, bytes));
+        assert!(text.chars().all(|character| character == '\u{fffd}'));
+    }
 }

@@ -128,6 +128,19 @@ async fn a_flood_of_headers_is_refused() {
     assert_eq!(slug, "response-headers-too-large");
 }
 
+/// A byte beyond ASCII is one on the wire and two as text; the cap holds for what the caller is handed too.
+#[tokio::test]
+async fn headers_are_counted_again_as_text() {
+    let with = |bytes: usize| {
+        let head = [&b"HTTP/1.1 200 OK\r\nx: "[..], &vec![0xe9; bytes], b"\r\n\r\n"].concat();
+        fate(head)
+    };
+    let cap = limits().response_header_bytes;
+    assert_eq!(with(cap / 2 - 1).await, "answered");
+    assert_eq!(with(cap / 2).await, "response-headers-too-large");
+    assert_eq!(with(40_000).await, "response-headers-too-large");
+}
+
 #[tokio::test]
 async fn a_flood_of_interim_answers_ends() {
     let server = Server::speaking(|mut stream, _| async move {

@@ -1,0 +1,53 @@
+//! How long does the description of an error become? Never longer than the gateway takes, whatever a tool throws.
+
+#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
+
+use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, MAX_ERROR, Run, RunLimits};
+use toolgate_worker::{EffectPort, LinkLost, Machine};
+
+#[test]
+fn the_largest_description_of_an_error_is_one_that_the_gateway_takes() {
+    let machine = Machine::new().unwrap();
+    // Six bytes for each character in JSON, in every field that a description has.
+    let fill = "for (const name of ['name', 'message', 'stack', 'kind', 'helper', 'reason']) \
+                Object.defineProperty(error, name, { value: '\\u0001'.repeat(9000) }); throw error;";
+    for (made, fields) in [
+        ("const error = new Error(); ", 3),
+        ("let error; try { fetch('https://example.com/') } catch (thrown) { error = thrown } ", 6),
+    ] {
+        let source = format!("(async function(){{{{{made}{fill}\n}}}})");
+        let load = Load { key: [0; 32], grants: u32::MAX, names: "[]".to_owned(), source };
+        let run = Run { key: [0; 32], limits: LIMITS, seed: 1, arguments: "{}".to_owned() };
+        let ending = machine.evaluate(&load, &run, Box::new(Refusing)).unwrap().ending;
+        let Ending::Threw(text) = ending else { panic!("{ending:?}") };
+        let shown: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!(shown.len(), fields, "{:?}", shown.keys());
+        assert!(text.len() > 3 * 4_000 * 6, "{}", text.len());
+        assert!(text.len() <= MAX_ERROR, "{}", text.len());
+    }
+}
+
+struct Refusing;
+
+impl EffectPort for Refusing {
+    fn ask(&mut self, _effect: Effect) -> Result<EffectAnswer, LinkLost> {
+        Ok(EffectAnswer::Refused(EffectError {
+            kind: "SECURITY".to_owned(),
+            helper: "fetch".to_owned(),
+            reason: "no".to_owned(),
+            message: "No.".to_owned(),
+            moved: 0,
+        }))
+    }
+}
+
+const LIMITS: RunLimits = RunLimits {
+    timeout_ms: 60_000,
+    fuel: 1 << 40,
+    memory_bytes: 64 << 20,
+    console_lines: 0,
+    console_bytes: 0,
+    result_bytes: 4 << 20,
+    host_calls: 1,
+    host_bytes: 1 << 20,
+};
