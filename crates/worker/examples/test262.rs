@@ -1,6 +1,8 @@
 //! Which share of the language suite passes? Takes the folder of a checkout of test262, and below `test/` what to run.
 //!
 //! `cargo run --release --package toolgate-worker --example test262 -- ../test262 language`
+//!
+//! A test passes if it does in every mode that it is for: sloppy and strict, unless its flags say otherwise.
 #![allow(clippy::print_stdout, reason = "its output is the result")]
 
 use std::{
@@ -10,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Deserialize;
 use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, Run, RunLimits};
 use toolgate_worker::{EffectPort, LinkLost, Machine};
 
@@ -17,6 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let suite = PathBuf::from(arguments.next().ok_or("usage: test262 CHECKOUT [FOLDER BELOW test/]")?);
     let below = arguments.next().unwrap_or_else(|| "language".to_owned());
+    let harness = suite.join("harness");
     let machine = Machine::new()?;
     let mut tests = Vec::new();
     gather(&suite.join("test").join(below), &mut tests)?;
@@ -25,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut passed, mut run, mut skipped) = (0, 0, 0);
     for test in &tests {
         let text = fs::read_to_string(test)?;
-        let Some(is_pass) = judge(&machine, &suite, &text)? else {
+        let judged = judge(&machine, &harness, &text);
+        let Some(is_pass) = judged.map_err(|error| format!("{}: {error}", test.display()))? else {
             skipped += 1;
             continue;
         };
@@ -58,48 +63,132 @@ fn gather(folder: &Path, tests: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the test's header asks for; `None` for what a tool body can never be.
-fn judge(machine: &Machine, suite: &Path, text: &str) -> Result<Option<bool>, Box<dyn Error>> {
-    let header = text
-        .split_once("/*---")
-        .and_then(|(_, rest)| rest.split_once("---*/"))
-        .map_or("", |(header, _)| header);
-    let unsupported = ["module", "CanBlockIsTrue", "Atomics", "SharedArrayBuffer", "createRealm", "agent"];
-    if unsupported.iter().any(|word| header.contains(word) || text.contains("$262.")) {
-        return Ok(None);
-    }
-    let mut source = String::new();
-    if !header.contains("raw") {
-        let listed = header.split_once("includes:").map_or("", |(_, rest)| rest);
-        let includes = listed
-            .split(|character: char| "[],- \n".contains(character))
-            .filter(|word| Path::new(word).extension().is_some_and(|kind| kind == "js"));
-        for file in ["assert.js", "sta.js", "doneprintHandle.js"].into_iter().chain(includes) {
-            source.push_str(&fs::read_to_string(suite.join("harness").join(file))?);
-            source.push('\n');
-        }
-    }
-    let strict = if header.contains("onlyStrict") { "\"use strict\";\n" } else { "" };
-    let ending = evaluate(machine, &format!("{strict}{source}{text}"))?;
-    let negative =
-        header.split_once("negative:").and_then(|(_, rest)| rest.split_once("type:")).map(|(_, rest)| rest);
-    Ok(Some(match (negative.map(str::trim_start), ending) {
-        (Some(wanted), Ending::Threw(error)) => {
-            let name = wanted.split_whitespace().next().unwrap_or_default();
-            error.contains(&format!("\"name\":\"{name}\""))
-        }
-        (None, Ending::Value(text)) => text == "\"done\"",
-        _ => false,
-    }))
+/// What a test says of itself before its code, as far as it matters here.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Header {
+    flags: Vec<String>,
+    features: Vec<String>,
+    includes: Vec<String>,
+    negative: Option<Negative>,
 }
 
-/// As a script of its own, by an indirect eval; an asynchronous one says by `print` how it went.
-fn evaluate(machine: &Machine, script: &str) -> Result<Ending, Box<dyn Error>> {
-    let script = serde_json::to_string(script)?;
+#[derive(Deserialize)]
+struct Negative {
+    #[serde(rename = "type")]
+    name: String,
+}
+
+impl Header {
+    fn of(text: &str) -> Result<Self, Box<dyn Error>> {
+        let header = text.split_once("/*---").and_then(|(_, rest)| rest.split_once("---*/"));
+        match header {
+            Some((header, _)) => Ok(serde_saphyr::from_str(header)?),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|own| own == flag)
+    }
+
+    /// A tool body is no module, and has no second thread or realm.
+    fn is_beyond_a_body(&self) -> bool {
+        let features = ["Atomics", "SharedArrayBuffer", "cross-realm"];
+        self.has("module")
+            || self.has("CanBlockIsTrue")
+            || self.features.iter().any(|feature| features.contains(&feature.as_str()))
+    }
+
+    /// What to put before the test, once for each mode.
+    fn modes(&self) -> &'static [&'static str] {
+        const STRICT: &str = "\"use strict\";\n";
+        if self.has("raw") || self.has("noStrict") {
+            &[""]
+        } else if self.has("onlyStrict") {
+            &[STRICT]
+        } else {
+            &["", STRICT]
+        }
+    }
+}
+
+/// `None` for what a tool body can never be.
+fn judge(machine: &Machine, harness: &Path, text: &str) -> Result<Option<bool>, Box<dyn Error>> {
+    let header = Header::of(text)?;
+    let files = harness_of(&header, harness)?;
+    // What a host of tests would give them: realms, agents, a way to detach buffers.
+    let needs_host = files.iter().map(String::as_str).chain([text]).any(|script| script.contains("$262."));
+    if header.is_beyond_a_body() || needs_host {
+        return Ok(None);
+    }
+    for mode in header.modes() {
+        if !passes(machine, &header, &files, &format!("{mode}{text}"))? {
+            return Ok(Some(false));
+        }
+    }
+    Ok(Some(true))
+}
+
+fn harness_of(header: &Header, folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    if header.has("raw") {
+        return Ok(Vec::new());
+    }
+    let asynchronous = header.has("async").then_some("doneprintHandle.js");
+    let usual = ["assert.js", "sta.js"].into_iter().chain(asynchronous);
+    let read = |file: &str| fs::read_to_string(folder.join(file)).map_err(|error| format!("{file}: {error}"));
+    Ok(usual.chain(header.includes.iter().map(String::as_str)).map(read).collect::<Result<_, _>>()?)
+}
+
+/// What became of one run.
+#[derive(Deserialize)]
+struct Outcome {
+    /// The name of what was thrown.
+    threw: Option<String>,
+    /// What was printed; an asynchronous test says so how it went.
+    said: Vec<String>,
+}
+
+fn passes(machine: &Machine, header: &Header, files: &[String], test: &str) -> Result<bool, Box<dyn Error>> {
+    // Names that only a script as a whole would share are put into the test's own text.
+    let is_shared =
+        |file: &&String| !["class ", "const ", "let "].iter().any(|word| file.contains(&format!("\n{word}")));
+    let (shared, own): (Vec<&String>, Vec<&String>) = files.iter().partition(is_shared);
+    let own: String = own.into_iter().map(String::as_str).collect();
+    let test = match test.strip_prefix("\"use strict\";\n") {
+        Some(rest) => format!("\"use strict\";\n{own}{rest}"),
+        None => format!("{own}{test}"),
+    };
+    let Ending::Value(text) = evaluate(machine, &shared, &test, header.has("async"))? else {
+        return Ok(false);
+    };
+    let Ok(outcome) = serde_json::from_str::<Outcome>(&text) else { return Ok(false) };
+    Ok(match (&header.negative, outcome.threw) {
+        (Some(negative), threw) => threw.as_ref() == Some(&negative.name),
+        (None, Some(_)) => false,
+        // It is done when it says so, once; silence is no success.
+        (None, None) if header.has("async") => outcome.said == ["Test262:AsyncTestComplete"],
+        (None, None) => true,
+    })
+}
+
+/// Each as a script of its own, by an indirect eval. A test that never says that it is done leaves a promise unsettled.
+fn evaluate(
+    machine: &Machine,
+    shared: &[&String],
+    test: &str,
+    is_asynchronous: bool,
+) -> Result<Ending, Box<dyn Error>> {
+    let (shared, test) = (serde_json::to_string(shared)?, serde_json::to_string(test)?);
     let body = format!(
-        "const said = []; globalThis.print = (text) => said.push(`${{text}}`); (0, eval)({script}); \
-         await new Promise((resolve) => setTimeout(resolve, 1)); \
-         if (said.some((text) => text.includes('AsyncTestFailure'))) throw new Error(said.join()); return 'done';"
+        "const said = [], later = setTimeout, evaluate = eval, PromiseOf = Promise; let threw = null, heard; \
+         const answer = new PromiseOf((resolve) => {{ heard = resolve; }}); \
+         globalThis.print = (text) => {{ said[said.length] = `${{text}}`; heard(); }}; \
+         for (const file of {shared}) (0, evaluate)(file); \
+         try {{ (0, evaluate)({test}); }} catch (error) {{ threw = `${{error?.constructor?.name}}`; }} \
+         if ({is_asynchronous} && threw === null) await answer; \
+         await new PromiseOf((resolve) => later(resolve, 1)); \
+         return {{ threw, said }};"
     );
     let source = format!("(async function(){{{{{body}\n}}}})");
     let load = Load { key: [0; 32], grants: 0, names: "[]".to_owned(), source };
@@ -129,5 +218,74 @@ impl EffectPort for Nobody {
             message: nobody(),
             moved: 0,
         }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use super::*;
+
+    /// A harness of our own, so that nothing of the suite is needed.
+    fn verdicts(tests: &[(&str, Option<bool>)]) {
+        let machine = Machine::new().unwrap();
+        let harness = std::env::temp_dir().join(format!("toolgate-test262-{}", std::process::id()));
+        fs::create_dir_all(&harness).unwrap();
+        for (file, text) in [
+            ("assert.js", "function assert(held) { if (!held) throw new Test262Error('no'); }"),
+            ("sta.js", "function Test262Error(message) { this.message = message; }"),
+            ("doneprintHandle.js", DONE),
+            ("more.js", "\nconst more = 7;"),
+            ("host.js", "var host = () => $262.createRealm();"),
+        ] {
+            fs::write(harness.join(file), text).unwrap();
+        }
+        let judged: Vec<_> = tests
+            .iter()
+            .map(|(text, _)| judge(&machine, &harness, text).map_err(|error| error.to_string()))
+            .collect();
+        fs::remove_dir_all(&harness).unwrap();
+        for ((text, expected), judged) in tests.iter().zip(judged) {
+            assert_eq!(judged, Ok(*expected), "{text}");
+        }
+    }
+
+    const DONE: &str = "function $DONE(error) { print(error ? 'Test262:AsyncTestFailure:' + error : 'Test262:AsyncTestComplete'); }";
+
+    #[test]
+    fn a_test_is_judged_by_its_header() {
+        verdicts(&[
+            ("assert(true)", Some(true)),
+            ("assert(false)", Some(false)),
+            // Asynchronous: only what says that it is done is done.
+            ("/*---\nflags: [async]\n---*/ Promise.resolve().then(() => $DONE())", Some(true)),
+            ("/*---\nflags: [async]\n---*/ Promise.resolve().then(() => $DONE('no'))", Some(false)),
+            ("/*---\nflags: [async]\n---*/ $DONE(); Promise.resolve().then(() => $DONE('no'))", Some(false)),
+            ("/*---\nflags: [async]\n---*/ 1", Some(false)),
+            ("/*---\nflags: [async]\n---*/ throw 1", Some(false)),
+            // Both modes, unless it says otherwise.
+            ("assert((function () { return this })() !== undefined)", Some(false)),
+            ("assert((function () { return this })() === undefined)", Some(false)),
+            (
+                "/*---\nflags: [noStrict]\n---*/ assert((function () { return this })() !== undefined)",
+                Some(true),
+            ),
+            (
+                "/*---\nflags: [onlyStrict]\n---*/ assert((function () { return this })() === undefined)",
+                Some(true),
+            ),
+            ("/*---\nflags: [raw]\n---*/ if (typeof assert !== 'undefined') throw 1", Some(true)),
+            // Failures that are wanted.
+            ("/*---\nnegative:\n  phase: parse\n  type: SyntaxError\n---*/ a b", Some(true)),
+            ("/*---\nnegative:\n  phase: parse\n  type: SyntaxError\n---*/ 1", Some(false)),
+            ("/*---\nnegative:\n  phase: runtime\n  type: Test262Error\n---*/ assert(false)", Some(true)),
+            ("/*---\nnegative:\n  phase: runtime\n  type: RangeError\n---*/ assert(false)", Some(false)),
+            // Words of a description are no flags.
+            ("/*---\ndescription: a module of Atomics, raw\n---*/ assert(true)", Some(true)),
+            ("/*---\nflags: [module]\n---*/ 1", None),
+            ("/*---\nfeatures: [SharedArrayBuffer]\n---*/ 1", None),
+            ("/*---\nincludes: [more.js]\n---*/ assert(more === 7)", Some(true)),
+            ("/*---\nincludes: [host.js]\n---*/ 1", None),
+        ]);
     }
 }
