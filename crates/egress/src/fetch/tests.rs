@@ -1,4 +1,5 @@
 mod attacks;
+mod environment;
 mod tls;
 
 use super::*;
