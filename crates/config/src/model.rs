@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::{
     entry::Entry,
     quantity::{duration_of, size_of},
+    web::{WebAddress, is_loopback},
 };
 
 mod auth;
@@ -137,6 +138,17 @@ pub struct Server {
 }
 
 impl Server {
+    /// Where others than those on this machine can reach it, if they can: the address, or what `public_url` says.
+    pub fn beyond_loopback(&self) -> Option<String> {
+        if !is_loopback(self.listen.ip()) {
+            return Some(self.listen.to_string());
+        }
+        let public = self.public_url.as_deref()?;
+        // What cannot be read may be anywhere.
+        let is_here = WebAddress::parse(public).is_ok_and(|public| public.is_loopback());
+        (!is_here).then(|| public.to_owned())
+    }
+
     /// A quarter of all where nobody has said otherwise, and never fewer than one busy client of loopback uses.
     pub fn connections_per_address(&self) -> u32 {
         match self.max_connections_per_address {

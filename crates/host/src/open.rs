@@ -2,6 +2,8 @@
 
 mod reload;
 
+pub use self::reload::Watched;
+
 use std::{
     collections::BTreeMap,
     fmt, io,
@@ -138,7 +140,11 @@ impl Toolgate {
             }))?;
         }
         // What is sound is served from the start; what is not is told.
-        let loaded = toolgate.load_and_try().await;
+        let mut loaded = load::load(&toolgate.config(), &toolgate.workshop());
+        // Nothing looser is served meanwhile, and a client that lists at once sees all of them.
+        if toolgate.try_untried(&loaded).await {
+            loaded = load::load(&toolgate.config(), &toolgate.workshop());
+        }
         check_described(toolgate.handlers.cli.commands.keys(), &loaded)?;
         toolgate.put_in_force(loaded, &toolgate.config())?;
         Ok(toolgate)
@@ -264,23 +270,32 @@ impl Toolgate {
         Ok(self.journal.files.close()?)
     }
 
-    /// Shipped tools that were chosen take their test run here, in the sandbox that they will be served in, but on files of
-    /// our own: nobody who lists tools wants their notes rewritten.
-    async fn load_and_try(&self) -> Loaded {
-        let config = self.config();
+    /// Shipped tools that were chosen and have no pass take their test run here, in the sandbox that they will be served in,
+    /// but on files of our own: nobody who lists tools wants their notes rewritten. Those that pass are live after the next
+    /// load. Dropped, it leaves the rest untried.
+    pub async fn try_shipped(&self) {
+        self.try_untried(&self.loaded()).await;
+    }
+
+    /// Is there a shipped tool for `try_shipped`?
+    pub fn has_untried(&self) -> bool {
+        self.loaded().untried().any(|candidate| self.may_try(candidate))
+    }
+
+    /// Was there anything to try?
+    async fn try_untried(&self, loaded: &Loaded) -> bool {
         let workshop = self.workshop();
-        let loaded = load::load(&config, &workshop);
         let untried: Vec<&str> = loaded
             .untried()
             .filter(|candidate| self.may_try(candidate))
             .map(|candidate| candidate.tool.spec().name.as_str())
             .collect();
         if untried.is_empty() {
-            return loaded;
+            return false;
         }
         // Where there is no room for a scratch folder the tools stay untried, and are not live.
-        let Ok(scratch) = tempfile::tempdir() else { return loaded };
-        let Ok(bench) = self.workbench(&workshop, scratch.path()) else { return loaded };
+        let Ok(scratch) = tempfile::tempdir() else { return false };
+        let Ok(bench) = self.workbench(&workshop, scratch.path()) else { return false };
         for name in untried {
             let Some(tool) = catalog::shipped_tools().iter().find(|tool| tool.name == name) else { continue };
             let Ok(candidate) = bench.assess(&tool.check) else { continue };
@@ -298,7 +313,7 @@ impl Toolgate {
                 let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
             }
         }
-        load::load(&config, &workshop)
+        true
     }
 
     /// A command does not reach out for tools that somebody may want to serve.

@@ -31,8 +31,8 @@ pub use self::{
     fetch::Fetch,
     identity::{How, Identity, Role},
     settings::{
-        Algorithm, Anonymous, AuthSettings, AuthSettingsError, IssuerSettings, KeySettings, PemKey, Secret,
-        ThrottleSettings, issuer_name,
+        Algorithm, Anonymous, AuthSettings, AuthSettingsError, IssuerSettings, KeySettings, Local, PemKey,
+        Secret, ThrottleSettings, issuer_name,
     },
     standing::CallerStanding,
     tokens::{TokenIdentity, TokenVerifier},
@@ -43,15 +43,16 @@ pub(crate) use self::{metadata::ResourceMetadata, throttle::counted_as};
 pub struct Authenticator {
     tokens: Option<Arc<dyn TokenVerifier>>,
     jwt: JwtVerifier,
-    anonymous: Option<Identity>,
+    /// Whoever comes without a token.
+    tokenless: Option<Identity>,
     throttle: Throttle,
 }
 
 impl Authenticator {
     pub fn new(settings: AuthSettings) -> Result<Self, AuthSettingsError> {
         let jwt = JwtVerifier::new(settings.issuers, settings.fetch.as_ref())?;
-        let anonymous = settings.danger_anonymous.map(nobody_in_particular).transpose()?;
-        Ok(Self { tokens: settings.tokens, jwt, anonymous, throttle: Throttle::new(settings.throttle) })
+        let tokenless = tokenless(settings.danger_anonymous, settings.danger_local)?;
+        Ok(Self { tokens: settings.tokens, jwt, tokenless, throttle: Throttle::new(settings.throttle) })
     }
 
     /// What these headers prove. The query, the body and every other header count for nothing.
@@ -124,12 +125,30 @@ impl Authenticator {
     }
 
     fn without_token(&self) -> Result<Identity, Challenge> {
-        self.anonymous.clone().ok_or_else(|| {
+        self.tokenless.clone().ok_or_else(|| {
             Challenge::new(
                 DoorCode::TokenMissing,
                 "send `Authorization: Bearer` with a token of this gateway or its issuer",
             )
         })
+    }
+}
+
+/// One of the two at most: which of them a request without a token comes from must not be a matter of order.
+fn tokenless(
+    anonymous: Option<Anonymous>,
+    local: Option<Local>,
+) -> Result<Option<Identity>, AuthSettingsError> {
+    match (anonymous, local) {
+        (None, None) => Ok(None),
+        (Some(anonymous), None) => nobody_in_particular(anonymous).map(Some),
+        (None, Some(local)) if is_sound_subject(&local.name) => {
+            Ok(Some(Identity::local(&local.name, local.permissions, Role::Caller)))
+        }
+        (None, Some(_)) => Err(AuthSettingsError("the local caller needs a name that can be read".into())),
+        (Some(_), Some(_)) => Err(AuthSettingsError(
+            "who comes without a token cannot be both the local caller and the anonymous one".into(),
+        )),
     }
 }
 
@@ -147,7 +166,7 @@ impl fmt::Debug for Authenticator {
         f.debug_struct("Authenticator")
             .field("tokens", &self.tokens.is_some())
             .field("jwt", &self.jwt)
-            .field("anonymous", &self.anonymous)
+            .field("tokenless", &self.tokenless)
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ mod routes;
 pub use admin::{AdminIdentity, AllTools, admin_router, prometheus_text};
 pub use auth::{
     Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, CallerStanding, Challenge, Fetch,
-    How, Identity, IssuerSettings, KeySettings, PemKey, Role, Secret, ThrottleSettings, TokenIdentity,
+    How, Identity, IssuerSettings, KeySettings, Local, PemKey, Role, Secret, ThrottleSettings, TokenIdentity,
     TokenVerifier, issuer_name,
 };
 pub use http::{

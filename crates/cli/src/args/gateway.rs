@@ -36,7 +36,8 @@ pub struct ServeArgs {
     #[arg(long)]
     pub stdio: bool,
 
-    /// Nobody sits behind the clients: questions go to the queue only, whatever `approvals.client_may_answer` says
+    /// For agents that nobody sits behind: who comes without a token is the caller of `auth.local`, over HTTP only on a
+    /// loopback address, and questions go to the queue only, whatever `approvals.client_may_answer` says
     #[arg(long)]
     pub autonomous: bool,
 

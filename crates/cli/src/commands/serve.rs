@@ -2,15 +2,12 @@
 
 use std::{
     io::IsTerminal,
-    path::PathBuf,
     pin::pin,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -23,7 +20,7 @@ use toolgate_server::{
     McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, StdioError, admin_routes, mcp_routes,
     serve_stdio,
 };
-use toolgate_store::{NewToken, Watch, secret_bytes};
+use toolgate_store::{NewToken, secret_bytes};
 
 use crate::{
     Ending, Failure,
@@ -31,7 +28,8 @@ use crate::{
     commands::connect,
     gateway,
     serve::{
-        auth,
+        auth::{self, Tokenless},
+        freshness::{Watching, keep_fresh},
         input::InputEnd,
         log::Log,
         refusals::RefusalRecords,
@@ -52,6 +50,10 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
     let mut config = args.config.load(&overrides)?;
     if args.autonomous {
         config.approvals.client_may_answer = false;
+        // Before anything is opened.
+        if !args.stdio {
+            Tokenless::Local.check(&config)?;
+        }
     }
     gateway::wait(serve(config, args, overrides))
 }
@@ -59,7 +61,7 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
 async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
     let log = Log::new(&config.log);
     // Before anything is read, so that no edit falls between reading and watching.
-    let watching = Watching::start(watched(&config), log);
+    let watching = Watching::start(&config, log);
     let telemetry = telemetry::start(&config)?;
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
@@ -72,7 +74,8 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let outcome = if args.stdio {
         over_stdio(&toolgate, log, &mut signals, &stop).await
     } else {
-        over_http(&toolgate, log, &mut signals, &stop).await
+        let tokenless = if args.autonomous { Tokenless::Local } else { Tokenless::AsConfigured };
+        over_http(&toolgate, tokenless, log, &mut signals, &stop).await
     };
     toolgate.gate().begin_shutdown();
     stop.cancel();
@@ -130,6 +133,7 @@ async fn over_stdio(
 
 async fn over_http(
     toolgate: &Arc<Toolgate>,
+    tokenless: Tokenless,
     log: Log,
     signals: &mut StopSignals,
     stop: &CancellationToken,
@@ -141,11 +145,11 @@ async fn over_http(
             config.server.listen
         ))
     })?;
-    let authenticator = Authenticator::new(auth::settings(&config, toolgate)?)
+    let authenticator = Authenticator::new(auth::settings(&config, toolgate, tokenless)?)
         .map_err(|error| Failure::new(visible(&error.to_string())))?;
     let authenticator = Arc::new(authenticator);
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
-    let _token = greet(toolgate, &base, log)?;
+    let _token = greet(toolgate, &base, tokenless, log)?;
     let all: AllTools = {
         let toolgate = Arc::clone(toolgate);
         Arc::new(move || toolgate.gate().all())
@@ -210,9 +214,18 @@ impl Drop for SessionToken {
     }
 }
 
-fn greet(toolgate: &Arc<Toolgate>, base: &str, log: Log) -> Result<Option<SessionToken>, Failure> {
+fn greet(
+    toolgate: &Arc<Toolgate>,
+    base: &str,
+    tokenless: Tokenless,
+    log: Log,
+) -> Result<Option<SessionToken>, Failure> {
     let config = toolgate.config();
     log.info(&format!("serving MCP at {base}/mcp"));
+    if tokenless == Tokenless::Local {
+        log.warn("--autonomous is on: whoever reaches the port may call tools as the caller of auth.local");
+        return Ok(None);
+    }
     if !config.auth.tokens || !std::io::stderr().is_terminal() {
         log.info("callers need a token: `toolgate token create NAME`, or `toolgate connect CLIENT --transport http`");
         return Ok(None);
@@ -275,112 +288,6 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
             idle: config.server.request_timeout.max(Duration::from_mins(10)),
         },
     })
-}
-
-/// Reads everything anew when a file or a pass has changed, and signs the journal every minute.
-async fn keep_fresh(
-    toolgate: Arc<Toolgate>,
-    mut watching: Watching,
-    overrides: Overrides,
-    log: Log,
-    stop: CancellationToken,
-) {
-    let mut hangups = signal(SignalKind::hangup()).ok();
-    let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
-    // Nothing is known yet: what has changed since the start is seen at the first tick.
-    let mut passes = None;
-    let mut minute = tokio::time::interval(Duration::from_mins(1));
-    let mut second = tokio::time::interval(Duration::from_secs(1));
-    let mut told = None;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            Ok(()) = watching.changed.changed() => {}
-            Ok(()) = state.changed() => {
-                // Approvals and tokens live there too; only passes concern the tools.
-                if toolgate.state().all_passes().ok() == passes {
-                    continue;
-                }
-            }
-            () = hangup(&mut hangups) => {}
-            _ = second.tick() => {
-                let problem = toolgate.journal_problem();
-                if problem != told {
-                    match &problem {
-                        Some(problem) => log.error(&format!("calls are refused: the journal cannot be written: {problem}")),
-                        None => log.info("the journal can be written again"),
-                    }
-                    told = problem;
-                }
-                continue;
-            }
-            _ = minute.tick() => {
-                if let Err(error) = toolgate.checkpoint() {
-                    log.error(&error.to_string());
-                }
-                continue;
-            }
-        }
-        // Before everything is read, so that a change in the meantime is seen as one.
-        passes = toolgate.state().all_passes().ok();
-        reload(&toolgate, &overrides, log).await;
-        watching.follow(&toolgate.config(), log);
-    }
-}
-
-/// The files that are watched, which the configuration itself can change.
-struct Watching {
-    paths: Vec<PathBuf>,
-    changed: watch::Receiver<u64>,
-    _watch: Option<Watch>,
-}
-
-impl Watching {
-    fn start(paths: Vec<PathBuf>, log: Log) -> Self {
-        let (ticks, changed) = watch::channel(0);
-        let watch = Watch::start(paths.clone(), ticks)
-            .inspect_err(|error| log.warn(&format!("{error}; edits are live after a restart or SIGHUP")))
-            .ok();
-        Self { paths, changed, _watch: watch }
-    }
-
-    fn follow(&mut self, config: &Config, log: Log) {
-        let paths = watched(config);
-        if paths != self.paths {
-            *self = Self::start(paths, log);
-        }
-    }
-}
-
-async fn reload(toolgate: &Toolgate, overrides: &Overrides, log: Log) {
-    match toolgate.reload_with(overrides).await {
-        Ok(loaded) => {
-            log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
-            if !loaded.awaits_restart.is_empty() {
-                let keys = loaded.awaits_restart.join(", ");
-                log.warn(&format!("changed, and not in force before a restart: {keys}"));
-            }
-        }
-        Err(problems) => {
-            log.error("the change is not in force; what was in force before still is");
-            for problem in &problems {
-                log.error(&format!("{}: {}", problem.place, problem.what));
-            }
-        }
-    }
-}
-
-fn watched(config: &Config) -> Vec<PathBuf> {
-    let policy = &config.policy;
-    let files = [&config.file, &policy.baseline, &policy.profiles, &policy.overrides];
-    files.into_iter().flatten().chain(&config.tools).chain(&policy.cedar).cloned().collect()
-}
-
-async fn hangup(signals: &mut Option<tokio::signal::unix::Signal>) {
-    match signals {
-        Some(signals) => drop(signals.recv().await),
-        None => std::future::pending().await,
-    }
 }
 
 const SESSION_TOKEN: Duration = Duration::from_hours(24);

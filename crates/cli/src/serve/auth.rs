@@ -6,14 +6,46 @@ use toolgate::{Config, Toolgate};
 use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
 use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
 use toolgate_server::{
-    Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, PemKey, Role, Secret,
+    Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, Local, PemKey, Role, Secret,
     ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
 };
 use toolgate_store::State;
 
-use crate::Failure;
+use crate::{Failure, terminal::visible};
 
-pub fn settings(config: &Config, toolgate: &Toolgate) -> Result<AuthSettings, Failure> {
+/// Who is it that comes without a token?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Tokenless {
+    /// Nobody, or whom `auth.anonymous` takes them for.
+    AsConfigured,
+    /// With `--autonomous`: the caller of `auth.local`, as on stdio.
+    Local,
+}
+
+impl Tokenless {
+    /// Refused is what would let in whoever is not on this machine.
+    pub fn check(self, config: &Config) -> Result<(), Failure> {
+        if self == Self::AsConfigured {
+            return Ok(());
+        }
+        if config.auth.anonymous.is_some() {
+            return Err(Failure::new(
+                "--autonomous and `auth.anonymous` each say who comes without a token; remove one of them",
+            ));
+        }
+        match config.server.beyond_loopback() {
+            None => Ok(()),
+            Some(address) => Err(Failure::new(format!(
+                "--autonomous lets in whoever comes without a token, and `{}` is not on this machine alone; listen on \
+                 `127.0.0.1` without a `public_url`, or leave --autonomous out and hand out tokens",
+                visible(&address)
+            ))),
+        }
+    }
+}
+
+pub fn settings(config: &Config, toolgate: &Toolgate, tokenless: Tokenless) -> Result<AuthSettings, Failure> {
+    tokenless.check(config)?;
     let tokens = config
         .auth
         .tokens
@@ -23,11 +55,16 @@ pub fn settings(config: &Config, toolgate: &Toolgate) -> Result<AuthSettings, Fa
         name: "anybody".to_owned(),
         permissions: anonymous.permissions.iter().cloned().collect(),
     });
+    let danger_local = (tokenless == Tokenless::Local).then(|| Local {
+        name: config.auth.local.subject.clone(),
+        permissions: config.auth.local.permissions.iter().cloned().collect(),
+    });
     Ok(AuthSettings {
         tokens,
         issuers,
         fetch: Some(Arc::new(KeySets(toolgate.egress().clone()))),
         danger_anonymous,
+        danger_local,
         throttle: ThrottleSettings::default(),
     })
 }

@@ -77,9 +77,9 @@ fn the_readme_leads_to_every_page() {
 }
 
 #[test]
-fn every_code_setting_and_flag_is_documented() {
+fn every_code_and_setting_is_documented() {
     let page = |name: &str| fs::read_to_string(root().join("docs").join(name)).unwrap();
-    let (codes, settings, flags) = (page("spec.md") + &page("lints.md"), page("policy.md"), page("cli.md"));
+    let (codes, settings) = (page("spec.md") + &page("lints.md"), page("policy.md"));
     for code in toolgate_spec::Code::ALL {
         assert!(codes.contains(&format!("| `{}` |", code.name())), "{} is not documented", code.name());
     }
@@ -90,14 +90,70 @@ fn every_code_setting_and_flag_is_documented() {
         let name = setting["name"].as_str().unwrap();
         assert!(settings.contains(&format!("| `{name}` |")), "{name} is not documented");
     }
-    for command in ["check", "resolve", "diff", "new", "import", "export", "schema", "explain", "man"] {
-        let help = toolgate(&[command, "--help"]);
-        let words =
-            help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
-        for flag in words.filter(|word| word.starts_with("--")) {
-            assert!(flags.contains(flag), "{command} {flag} is not documented");
+}
+
+/// Under the command's own heading, or where what several have in common is told.
+#[test]
+fn every_flag_of_every_command_is_documented() {
+    let page = fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let common = section(&page, |heading| heading == "Everywhere")
+        + &section(&page, |heading| heading == "Commands around a gateway");
+    let mut left: Vec<Vec<String>> = subcommands(&[]);
+    let (mut commands, mut flags) = (0, 0);
+    while let Some(command) = left.pop() {
+        let names_it = |heading: &str| heading.split(' ').any(|word| word == command[0]);
+        let told = section(&page, names_it);
+        assert!(!told.is_empty(), "{command:?} has no heading");
+        let help = help(&command);
+        let options = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+        // `-o, --output <FILE>  What it is for`: words behind two blanks may name other flags.
+        let named = options.filter_map(|line| line.split("  ").next());
+        let words = named.flat_map(|named| named.split([' ', ',', '=']));
+        for flag in words.filter(|word| word.starts_with("--") && *word != "--help") {
+            let is_told =
+                |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == flag);
+            assert!(is_told(&told) || is_told(&common), "{command:?} {flag} is not documented");
+            flags += 1;
+        }
+        left.extend(subcommands(&command));
+        commands += 1;
+    }
+    assert!(commands >= 35 && flags >= 100, "{commands} commands and {flags} flags");
+}
+
+fn help(command: &[String]) -> String {
+    let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+    arguments.push("--help");
+    toolgate(&arguments)
+}
+
+/// What stands in the list of commands of this command's help.
+fn subcommands(command: &[String]) -> Vec<Vec<String>> {
+    let help = help(command);
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = list
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next());
+    names
+        .filter(|name| *name != "help")
+        .map(|name| command.iter().map(String::as_str).chain([name]).map(str::to_owned).collect())
+        .collect()
+}
+
+/// What stands below the headings that are meant, up to the next heading of any level.
+fn section(page: &str, is_meant: impl Fn(&str) -> bool) -> String {
+    let mut is_inside = false;
+    let mut text = String::new();
+    for line in page.lines() {
+        if line.starts_with("##") {
+            is_inside = is_meant(line.trim_start_matches('#').trim());
+        } else if is_inside {
+            text.push_str(line);
+            text.push('\n');
         }
     }
+    text
 }
 
 fn toolgate(args: &[&str]) -> String {

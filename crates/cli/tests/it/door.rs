@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Write},
     time::{Duration, Instant},
 };
 
@@ -434,44 +434,6 @@ fn a_tool_that_is_excluded_goes_at_once_whatever_else_is_wrong() {
     place.configure("catalog:\n  preset: none\nexposure:\n  excluded: [word_count]\n");
     until_listed(&serving, &token, &[]);
     serving.stop();
-}
-
-/// What a command prints, and what it shows on a terminal where somebody has typed this.
-fn on_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (String, String) {
-    use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let ours = openpt(flags).unwrap();
-    unlockpt(&ours).unwrap();
-    let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
-    let mut ours = fs::File::from(ours);
-    ours.write_all(typed.as_bytes()).unwrap();
-    let child = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args(arguments)
-        .current_dir(place.path())
-        .env_remove("TOOLGATE_CONFIG")
-        .stdin(theirs.try_clone().unwrap())
-        .stdout(std::process::Stdio::piped())
-        .stderr(theirs)
-        .spawn()
-        .unwrap();
-    let printed = child.wait_with_output().unwrap().stdout;
-    let mut shown = Vec::new();
-    // A terminal that nobody has open any more ends with an error, after all that was shown on it.
-    let _ = ours.read_to_end(&mut shown);
-    (String::from_utf8_lossy(&printed).into_owned(), String::from_utf8_lossy(&shown).into_owned())
-}
-
-#[test]
-fn an_answer_that_would_not_count_is_not_asked_for() {
-    let place = Place::new();
-    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
-    place.ok(&["publish", "say"]);
-    let (printed, shown) = on_a_terminal(&place, &["call", "say", "text=hi"], "y\n");
-    assert!(shown.contains("[y/N]") && printed == "hi!\n", "{shown}{printed}");
-    place.configure("catalog:\n  preset: none\napprovals:\n  client_may_answer: false\n");
-    let (printed, shown) = on_a_terminal(&place, &["call", "say", "text=hi"], "y\n");
-    assert!(!shown.contains("[y/N]"), "{shown}");
-    assert!(printed.contains("toolgate approvals approve apr_"), "{printed}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ impl Serving {
         Self::start_with(place, &[])
     }
 
-    fn start_with(place: &Place, more: &[&str]) -> Self {
+    pub fn start_with(place: &Place, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .arg("serve")
             .args(more)
@@ -143,16 +143,27 @@ impl Serving {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let (send, said) = mpsc::channel();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let stderr = child.stderr.take().unwrap();
+        Self::heard(child, stderr)
+    }
+
+    /// A gateway of which we hear what it says.
+    pub fn heard(child: Child, said: impl Read + Send + 'static) -> Self {
+        let (send, lines) = mpsc::channel();
         std::thread::spawn(move || {
-            stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line)));
+            BufReader::new(said).lines().map_while(Result::ok).for_each(|line| drop(send.send(line)));
         });
-        let mut serving = Self { child, address: String::new(), said: Mutex::new(said) };
+        let mut serving = Self { child, address: String::new(), said: Mutex::new(lines) };
         let line = serving.wait_for("serving MCP at http://");
         let (_, rest) = line.split_once("http://").unwrap();
-        rest.trim_end_matches("/mcp").clone_into(&mut serving.address);
+        rest.split("/mcp").next().unwrap().clone_into(&mut serving.address);
         serving
+    }
+
+    /// The next line that it says.
+    #[track_caller]
+    pub fn line(&self) -> String {
+        self.said.lock().unwrap().recv_timeout(PATIENCE).unwrap()
     }
 
     #[track_caller]
@@ -230,9 +241,15 @@ impl Serving {
     /// A request of the stateless protocol; its JSON answer.
     #[track_caller]
     pub fn modern(&self, token: &str, method: &str, params: Value) -> Value {
+        self.ask(Some(token), method, params).1
+    }
+
+    /// As `modern`, also without a token, and with the status.
+    #[track_caller]
+    pub fn ask(&self, token: Option<&str>, method: &str, params: Value) -> (u16, Value) {
         let message = stateless(method, params);
-        let (status, head, text) = self.post(Some(token), &message, &repeated(&message));
-        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}"))
+        let (status, head, text) = self.post(token, &message, &repeated(&message));
+        (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}")))
     }
 
     pub fn call(&self, token: &str, tool: &str, arguments: &Value) -> Value {

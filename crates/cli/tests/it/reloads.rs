@@ -1,4 +1,5 @@
-//! What happens while a call is running: an edit that goes live, of which its caller notices nothing; a client that goes away.
+//! What happens while a gateway runs: an edit that goes live, of which the caller of a running call notices nothing; an edit that
+//! was wrong at first; a client that goes away.
 
 use std::{
     fs, thread,
@@ -15,12 +16,7 @@ fn a_call_that_runs_across_a_reload_is_released_and_others_meet_the_edit() {
     let place = Place::new();
     // One waits, however few processors there are.
     place.configure("worker:\n  count: 4\n");
-    place.write_tool("waits", &json!({
-        "code": "while (text === 'wait' && !safety.fs.exists('go.txt')) await new Promise((done) => setTimeout(done, 100));\nreturn text",
-        "sandboxOverrides": { "fileRead": true },
-        "humanInTheLoop": { "mode": "DISABLED" },
-        "x-toolgate-capability": { "execution": { "timeout": 60_000 } },
-    }));
+    write_waiting_tool(&place);
     place.write_tool("say", &json!({}));
     place.ok(&["publish", "--yes"]);
     let token = token(&place, &[]);
@@ -75,6 +71,93 @@ fn what_a_tool_did_before_its_client_went_away_is_in_the_journal() {
     assert_eq!(closed["run"]["effects"][0]["what"], "safety.fs.writeText", "{closed}");
     assert_eq!(closed["run"]["effects"][0]["target"], "made.txt", "{closed}");
     serving.stop();
+}
+
+/// Nobody should have to touch the configuration again because a file that it names was wrong at first.
+#[test]
+fn a_newly_named_policy_file_that_is_mended_is_in_force() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let rules = place.path().join("new.cedar");
+    fs::write(&rules, "permit (principal, action ==").unwrap();
+    place.configure("policy:\n  cedar: [new.cedar]\n");
+    serving.wait_for("the change is not in force");
+    assert_eq!(serving.names(&token), ["say", "word_count"], "the last good set");
+    fs::write(&rules, r#"permit (principal, action == Action::"say", resource);"#).unwrap();
+    until("the mended file counts", || serving.names(&token) == ["say"]);
+    serving.stop();
+}
+
+#[test]
+fn a_newly_named_folder_that_is_mended_is_in_force() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let serving = Serving::start(&place);
+    let (more, name) = (place.path().join("more"), "two.json");
+    fs::create_dir(&more).unwrap();
+    fs::write(more.join(name), "{ \"name\": \"two\", \"code\": ").unwrap();
+    place.configure("tools: [tools, more]\n");
+    serving.wait_for("the change is not in force");
+    let sound = json!({
+        "name": "two", "description": "Is two, for tests.", "codeType": "Javascript", "code": "return 2", "params": [],
+    });
+    fs::write(more.join(name), sound.to_string()).unwrap();
+    serving.wait_for("reloaded: 1 tools are live");
+    // What is named no more is not served any more, and what is there again is.
+    place.configure("tools: [more]\n");
+    serving.wait_for("reloaded: 0 tools are live");
+    place.configure("tools: [tools]\n");
+    serving.wait_for("reloaded: 1 tools are live");
+    serving.stop();
+}
+
+/// The only worker is taken, so that the test run of the shipped tool waits for this test.
+#[test]
+fn a_tighter_baseline_does_not_wait_for_shipped_tools_to_be_tried() {
+    let place = Place::new();
+    let one_worker = "worker:\n  count: 1\n";
+    place.configure(one_worker);
+    write_waiting_tool(&place);
+    place.write_tool("say", &json!({}));
+    place.ok(&["publish", "--yes"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    assert_eq!(serving.names(&token), ["say", "waits", "word_count"]);
+    let answer = thread::scope(|scope| {
+        let running = scope.spawn(|| serving.call(&token, "waits", &json!({ "text": "wait" })));
+        until("the call begins", || kinds_of(&place, "waits") == ["call.opened"]);
+        let shipped = include_str!("../../../../profiles/baseline.yaml");
+        let tight = shipped.replace("memoryMib: 64", "memoryMib: 48");
+        assert_ne!(tight, shipped);
+        fs::write(place.path().join("tight.yaml"), tight).unwrap();
+        place.configure(&format!(
+            "{one_worker}policy:\n  baseline: tight.yaml\ncatalog:\n  include:\n    names: [{SHIPPED}]\n"
+        ));
+        until("the trial begins", || kinds_of(&place, SHIPPED) == ["call.opened"]);
+        let meanwhile = (serving.names(&token), kinds_of(&place, SHIPPED));
+        // Before anything can fail, or the call would be waited for.
+        fs::write(place.path().join("go.txt"), "go").unwrap();
+        assert_eq!(meanwhile, (Vec::new(), vec!["call.opened".to_owned()]), "drafts under the new baseline");
+        running.join().unwrap()
+    });
+    assert_ne!(answer["isError"], true, "{answer}");
+    until("the shipped tool is live", || serving.names(&token) == [SHIPPED]);
+    serving.stop();
+}
+
+const SHIPPED: &str = "gcd_lcm";
+
+/// Waits for the file `go.txt` where its text is `wait`.
+fn write_waiting_tool(place: &Place) {
+    place.write_tool("waits", &json!({
+        "code": "while (text === 'wait' && !safety.fs.exists('go.txt')) await new Promise((done) => setTimeout(done, 100));\nreturn text",
+        "sandboxOverrides": { "fileRead": true },
+        "humanInTheLoop": { "mode": "DISABLED" },
+        "x-toolgate-capability": { "execution": { "timeout": 60_000 } },
+    }));
 }
 
 /// Records of calls of this tool so far.

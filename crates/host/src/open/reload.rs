@@ -13,17 +13,38 @@ use toolgate_gate::LiveTool;
 use super::{OpenError, Toolgate, workshop};
 use crate::{
     exposure::is_exposed,
-    load::{Loaded, Problem},
+    load::{self, Loaded, Problem},
 };
+
+/// Was all that a configuration names watched before it was read?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Watched {
+    Already,
+    /// From now on: what was read before may be another thing by now.
+    FromNow,
+}
 
 impl Toolgate {
     /// Reads configuration, policies and documents anew. A mistake in any of them leaves everything as it was. Of the
-    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
-    pub async fn reload_with(&self, overrides: &Overrides) -> Result<Arc<Loaded>, Vec<Problem>> {
-        let broken = |error: OpenError| vec![Problem { place: error.part.to_owned(), what: error.problem }];
+    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart. `watch` is told of the configuration as it
+    /// was read, be it found wanting or not, before anything is read that it names: whoever mends that is heard.
+    ///
+    /// Nothing waits for test runs here, so that what is tighter is in force at once; shipped tools that have no pass under
+    /// the new policies are not live until `try_shipped` and the next reload.
+    pub async fn reload_with(
+        &self,
+        overrides: &Overrides,
+        mut watch: impl FnMut(&Config) -> Watched,
+    ) -> Result<Arc<Loaded>, Vec<Problem>> {
         let _alone = self.changing.lock().await;
-        let (config, awaits_restart) =
-            self.read_config(overrides).inspect_err(|_| self.drop_withdrawn(&self.config().exposure))?;
+        let (config, awaits_restart) = loop {
+            let read =
+                self.read_config(overrides).inspect_err(|_| self.drop_withdrawn(&self.config().exposure))?;
+            // The file itself may have been edited while the watch began. One that stands still names the same again.
+            if watch(&read.0) == Watched::Already {
+                break read;
+            }
+        };
         // What the configuration names anew is guarded anew.
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths());
         let exposure = config.exposure.clone();
@@ -31,19 +52,23 @@ impl Toolgate {
             self.drop_withdrawn(&exposure);
             broken(error)
         })?;
-        let before = (self.config.swap(Arc::new(config)), self.workshop.swap(Arc::new(workshop)));
-        let loaded = Loaded { awaits_restart, ..self.load_and_try().await };
+        let loaded = Loaded { awaits_restart, ..load::load(&config, &workshop) };
         if !loaded.problems.is_empty() {
-            self.config.store(before.0);
-            self.workshop.store(before.1);
             self.drop_withdrawn(&exposure);
-            let problems = loaded.problems.clone();
+            let problems = loaded.problems;
             let told: Vec<String> =
                 problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
             self.note(&json!({ "kind": "tools.rejected", "problems": told })).map_err(broken)?;
             return Err(problems);
         }
+        self.config.store(Arc::new(config));
+        self.workshop.store(Arc::new(workshop));
         self.put_in_force(loaded, &self.config()).map_err(broken)
+    }
+
+    /// What was taken back, or is not exposed any more, is not served: for whoever cannot reload just now.
+    pub fn drop_taken_back(&self) {
+        self.drop_withdrawn(&self.config().exposure);
     }
 
     /// A tool that was taken back goes at once, also where a mistake elsewhere keeps the rest as it was; and so does one that
@@ -84,6 +109,10 @@ impl Toolgate {
         (config.limits.arguments, config.limits.depth) = (read.limits.arguments, read.limits.depth);
         Ok((config, awaits_restart))
     }
+}
+
+fn broken(error: OpenError) -> Vec<Problem> {
+    vec![Problem { place: error.part.to_owned(), what: error.problem }]
 }
 
 /// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.

@@ -15,6 +15,9 @@ pub struct AuthSettings {
     pub fetch: Option<Arc<dyn Fetch>>,
     /// Whoever comes without a token is this caller. `None` is the rule.
     pub danger_anonymous: Option<Anonymous>,
+    /// Whoever comes without a token is the one who started this process. `None` is the rule, and beside `danger_anonymous` it
+    /// is refused.
+    pub danger_local: Option<Local>,
     pub throttle: ThrottleSettings,
 }
 
@@ -109,6 +112,13 @@ pub struct Anonymous {
     pub permissions: BTreeSet<String>,
 }
 
+/// The caller of a gateway whose agents run by themselves. Never an admin.
+#[derive(Clone, Debug)]
+pub struct Local {
+    pub name: String,
+    pub permissions: BTreeSet<String>,
+}
+
 /// How many wrong tokens an address may try.
 #[derive(Clone, Copy, Debug)]
 pub struct ThrottleSettings {
@@ -187,6 +197,7 @@ impl fmt::Debug for AuthSettings {
             .field("issuers", &self.issuers)
             .field("fetch", &self.fetch.is_some())
             .field("danger_anonymous", &self.danger_anonymous)
+            .field("danger_local", &self.danger_local)
             .field("throttle", &self.throttle)
             .finish()
     }

@@ -115,6 +115,24 @@ async fn anonymous_is_for_those_without_a_token_and_never_an_admin() {
 }
 
 #[tokio::test]
+async fn the_local_caller_is_whoever_comes_without_a_token_and_never_an_admin() {
+    let local =
+        |name: &str| Some(Local { name: name.into(), permissions: BTreeSet::from(["files.read".into()]) });
+    let open = || AuthSettings { danger_local: local("agent"), ..settings() };
+    let identity = ask(open(), &HeaderMap::new()).await.unwrap();
+    assert_eq!(identity.caller.subject, "local:agent");
+    assert!(identity.caller.permissions.contains("files.read"));
+    assert_eq!((identity.role, identity.how), (Role::Caller, How::Local));
+    assert_eq!(ask(open(), &bearer("tg_unknown")).await.unwrap_err().code, DoorCode::TokenInvalid);
+    assert!(Authenticator::new(AuthSettings { danger_local: local(" "), ..settings() }).is_err());
+    let both = AuthSettings {
+        danger_anonymous: Some(Anonymous { name: "anyone".into(), permissions: BTreeSet::new() }),
+        ..open()
+    };
+    assert!(Authenticator::new(both).is_err());
+}
+
+#[tokio::test]
 async fn an_address_that_guesses_is_told_to_wait_while_good_tokens_pass() {
     let gate = Authenticator::new(settings()).unwrap();
     assert!(gate.admit(PEER, &bearer("tg_ci"), UNIX_EPOCH).await.is_ok());

@@ -1,0 +1,189 @@
+//! How does a gateway stay what its files say? Everything is read anew when a file or a pass has changed; shipped tools are tried
+//! beside that, and the journal is signed every minute.
+
+use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+    time::Interval,
+};
+use tokio_util::sync::CancellationToken;
+use toolgate::{Config, Toolgate, Watched};
+use toolgate_config::Overrides;
+use toolgate_store::Watch;
+
+use super::log::Log;
+
+/// The files that are watched, which the configuration itself can change.
+pub struct Watching {
+    paths: Vec<PathBuf>,
+    changed: watch::Receiver<u64>,
+    _watch: Option<Watch>,
+}
+
+impl Watching {
+    /// To be started before anything is read, so that no edit falls between reading and watching.
+    pub fn start(config: &Config, log: Log) -> Self {
+        Self::of(named_by(config), log)
+    }
+
+    fn of(paths: Vec<PathBuf>, log: Log) -> Self {
+        let (ticks, changed) = watch::channel(0);
+        let watch = Watch::start(paths.clone(), ticks)
+            .inspect_err(|error| log.warn(&format!("{error}; edits are live after a restart or SIGHUP")))
+            .ok();
+        Self { paths, changed, _watch: watch }
+    }
+
+    /// Watches what is in force and what was read: a file that keeps the latter from being in force may be mended.
+    fn follow(&mut self, in_force: &Config, read: &Config, log: Log) -> Watched {
+        let mut paths = named_by(in_force);
+        paths.extend(named_by(read));
+        paths.sort_unstable();
+        paths.dedup();
+        if paths == self.paths {
+            return Watched::Already;
+        }
+        *self = Self::of(paths, log);
+        Watched::FromNow
+    }
+}
+
+/// In order, each once.
+fn named_by(config: &Config) -> Vec<PathBuf> {
+    let policy = &config.policy;
+    let files = [&config.file, &policy.baseline, &policy.profiles, &policy.overrides];
+    let named = files.into_iter().flatten().chain(&config.tools).chain(&policy.cedar);
+    let mut paths: Vec<PathBuf> = named.cloned().collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// Test runs of shipped tools, beside everything else: what is tighter does not wait for them, and they give way to it.
+type Trials = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Until `stop`.
+pub async fn keep_fresh(
+    toolgate: Arc<Toolgate>,
+    mut watching: Watching,
+    overrides: Overrides,
+    log: Log,
+    stop: CancellationToken,
+) {
+    let mut hangups = signal(SignalKind::hangup()).ok();
+    let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
+    // Nothing is known yet: what has changed since the start is seen at the first tick.
+    let mut passes = None;
+    let mut trials: Option<Trials> = None;
+    let mut upkeep = Upkeep::new();
+    loop {
+        let may_try = tokio::select! {
+            () = stop.cancelled() => return,
+            Ok(()) = watching.changed.changed() => true,
+            Ok(()) = state.changed() => {
+                // Trials write passes too, and end with a look at all of them; what somebody took back goes before that.
+                if trials.is_some() {
+                    toolgate.drop_taken_back();
+                    continue;
+                }
+                // Approvals and tokens live there too; only passes concern the tools.
+                if toolgate.state().all_passes().ok() == passes {
+                    continue;
+                }
+                true
+            }
+            () = hangup(&mut hangups) => true,
+            // What could not be tried now is not tried again before something changes.
+            () = ended(&mut trials) => false,
+            () = upkeep.due(&toolgate, log) => continue,
+        };
+        // They were for what was in force; what has passed is kept.
+        trials = None;
+        // Before everything is read, so that a change in the meantime is seen as one.
+        passes = toolgate.state().all_passes().ok();
+        reload(&toolgate, &mut watching, &overrides, log).await;
+        if may_try && toolgate.has_untried() {
+            let toolgate = Arc::clone(&toolgate);
+            trials = Some(Box::pin(async move { toolgate.try_shipped().await }));
+        }
+    }
+}
+
+/// What is done by the clock.
+struct Upkeep {
+    minute: Interval,
+    second: Interval,
+    /// What was last said of the journal.
+    told: Option<String>,
+}
+
+impl Upkeep {
+    fn new() -> Self {
+        Self {
+            minute: tokio::time::interval(Duration::from_mins(1)),
+            second: tokio::time::interval(Duration::from_secs(1)),
+            told: None,
+        }
+    }
+
+    /// Ends after each thing that was done.
+    async fn due(&mut self, toolgate: &Toolgate, log: Log) {
+        tokio::select! {
+            _ = self.second.tick() => self.watch_journal(toolgate, log),
+            _ = self.minute.tick() => {
+                if let Err(error) = toolgate.checkpoint() {
+                    log.error(&error.to_string());
+                }
+            }
+        }
+    }
+
+    fn watch_journal(&mut self, toolgate: &Toolgate, log: Log) {
+        let problem = toolgate.journal_problem();
+        if problem == self.told {
+            return;
+        }
+        match &problem {
+            Some(problem) => {
+                log.error(&format!("calls are refused: the journal cannot be written: {problem}"));
+            }
+            None => log.info("the journal can be written again"),
+        }
+        self.told = problem;
+    }
+}
+
+async fn reload(toolgate: &Toolgate, watching: &mut Watching, overrides: &Overrides, log: Log) {
+    let follow = |read: &Config| watching.follow(&toolgate.config(), read, log);
+    match toolgate.reload_with(overrides, follow).await {
+        Ok(loaded) => {
+            log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
+            if !loaded.awaits_restart.is_empty() {
+                let keys = loaded.awaits_restart.join(", ");
+                log.warn(&format!("changed, and not in force before a restart: {keys}"));
+            }
+        }
+        Err(problems) => {
+            log.error("the change is not in force; what was in force before still is");
+            for problem in &problems {
+                log.error(&format!("{}: {}", problem.place, problem.what));
+            }
+        }
+    }
+}
+
+async fn ended(trials: &mut Option<Trials>) {
+    match trials {
+        Some(running) => running.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn hangup(signals: &mut Option<Signal>) {
+    match signals {
+        Some(signals) => drop(signals.recv().await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,112 @@
+//! Where somebody sits at a terminal: what is shown there, and what is made of what they type.
+
+use std::{
+    fs::File,
+    io::{Read, Write},
+    os::fd::OwnedFd,
+    process::{Command, Stdio},
+};
+
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use serde_json::{Value, json};
+
+use crate::place::{Place, Serving};
+
+/// Our end of a terminal, and the other.
+fn terminal() -> (File, OwnedFd) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags).unwrap();
+    unlockpt(&ours).unwrap();
+    let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
+    (File::from(ours), theirs)
+}
+
+fn toolgate(place: &Place, arguments: &[&str], terminal: OwnedFd) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    command
+        .args(arguments)
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(terminal.try_clone().unwrap())
+        .stdout(Stdio::piped())
+        .stderr(terminal);
+    command
+}
+
+/// What a command prints, and what it shows on a terminal where somebody has typed this.
+fn on_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (String, String) {
+    let (mut ours, theirs) = terminal();
+    ours.write_all(typed.as_bytes()).unwrap();
+    let child = toolgate(place, arguments, theirs).spawn().unwrap();
+    let printed = child.wait_with_output().unwrap().stdout;
+    let mut shown = Vec::new();
+    // A terminal that nobody has open any more ends with an error, after all that was shown on it.
+    let _ = ours.read_to_end(&mut shown);
+    (String::from_utf8_lossy(&printed).into_owned(), String::from_utf8_lossy(&shown).into_owned())
+}
+
+/// The first JSON value among the lines to come.
+fn shown_json(serving: &Serving) -> Value {
+    let mut text = String::new();
+    loop {
+        text.push_str(serving.line().trim_end());
+        if let Ok(value) = serde_json::from_str(&text) {
+            return value;
+        }
+    }
+}
+
+#[test]
+fn a_gateway_shows_a_token_that_is_good_until_it_ends() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let (ours, theirs) = terminal();
+    let arguments = ["serve", "--listen", "127.0.0.1:0"];
+    let child = toolgate(&place, &arguments, theirs).stdout(Stdio::null()).spawn().unwrap();
+    let serving = Serving::heard(child, ours);
+    serving.wait_for("good until this process ends");
+    let server = shown_json(&serving)["mcpServers"]["toolgate"].take();
+    assert_eq!(server["type"], "http");
+    assert_eq!(server["url"], format!("http://{}/mcp", serving.address));
+    let token = server["headers"]["Authorization"].as_str().unwrap().strip_prefix("Bearer ").unwrap();
+    assert_eq!(serving.names(token), ["word_count"]);
+    let result = serving.call(token, "word_count", &json!({ "text": "to be" }));
+    assert_eq!(result["structuredContent"]["words"], 2, "{result}");
+    let own = format!("serve-{}", serving.child.id());
+    serving.stop();
+    let revoked: Vec<Value> = place.journal("journal");
+    let revoked: Vec<&Value> = revoked.iter().filter(|record| record["kind"] == "token.revoked").collect();
+    assert_eq!(revoked.len(), 1, "{revoked:?}");
+    assert!(revoked[0].to_string().contains(&own), "{revoked:?}");
+    let next = Serving::start(&place);
+    assert_eq!(next.ask(Some(token), "tools/list", json!({})).0, 401, "taken back when the process ended");
+    next.stop();
+}
+
+#[test]
+fn nothing_that_reaches_far_is_published_before_somebody_says_yes() {
+    let place = Place::new();
+    place.write_tool("writes", &json!({ "sandboxOverrides": { "fileWrite": true } }));
+    for no in ["n\n", "\n", "maybe\n", "\u{4}"] {
+        let (printed, shown) = on_a_terminal(&place, &["publish", "writes"], no);
+        assert!(shown.contains("`writes` is rated L4. Publish it? [y/N]"), "{no:?}: {shown}");
+        assert!(printed.contains("nobody confirmed it"), "{no:?}: {printed}");
+        assert!(!place.ok(&["list"]).contains("ACTIVE"), "{no:?}");
+    }
+    let (printed, shown) = on_a_terminal(&place, &["publish", "writes"], "y\n");
+    assert!(shown.contains("[y/N]") && printed.contains("published  writes (L4)"), "{shown}{printed}");
+    assert!(place.ok(&["list"]).contains("ACTIVE"));
+}
+
+#[test]
+fn an_answer_that_would_not_count_is_not_asked_for() {
+    let place = Place::new();
+    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    place.ok(&["publish", "say"]);
+    let (printed, shown) = on_a_terminal(&place, &["call", "say", "text=hi"], "y\n");
+    assert!(shown.contains("[y/N]") && printed == "hi!\n", "{shown}{printed}");
+    place.configure("catalog:\n  preset: none\napprovals:\n  client_may_answer: false\n");
+    let (printed, shown) = on_a_terminal(&place, &["call", "say", "text=hi"], "y\n");
+    assert!(!shown.contains("[y/N]"), "{shown}");
+    assert!(printed.contains("toolgate approvals approve apr_"), "{printed}");
+}
