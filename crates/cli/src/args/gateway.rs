@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum, ValueHint};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum, ValueHint, builder::PossibleValuesParser};
+use toolgate_gate::{AUTH, Stage};
 
 use super::{OutputFormat, help};
 
@@ -273,6 +274,10 @@ pub enum AuditCommand {
         #[arg(long, value_name = "WORD")]
         decision: Option<String>,
 
+        /// Only what came no further than this stage
+        #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(stage_words()))]
+        stage: Option<String>,
+
         /// Only with this reason, such as `decide.policy_forbids`
         #[arg(long, value_name = "CODE")]
         reason: Option<String>,
@@ -317,6 +322,14 @@ pub enum AuditCommand {
         #[arg(long, value_name = "KEY", requires = "check")]
         key: Option<String>,
     },
+}
+
+/// Both vocabularies of stages that the journal has, each in the order of a call.
+fn stage_words() -> Vec<&'static str> {
+    let denying = std::iter::once(AUTH).chain(Stage::ALL.into_iter().map(Stage::audit_name));
+    let mut words: Vec<&'static str> = Stage::ALL.into_iter().map(Stage::name).chain(denying).collect();
+    words.dedup();
+    words
 }
 
 /// Show the configuration in force

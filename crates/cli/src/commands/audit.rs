@@ -52,8 +52,8 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
             Ok(if is_good { Ending::Clean } else { Ending::Findings })
         }
         AuditCommand::Tail { lines } => tail(&folders, *lines, terminal),
-        AuditCommand::Query { tool, caller, decision, reason, call, from, to, format } => {
-            let wanted = Wanted { tool, caller, decision, reason, call };
+        AuditCommand::Query { tool, caller, decision, stage, reason, call, from, to, format } => {
+            let wanted = Wanted { tool, caller, decision, stage, reason, call };
             query(&folders, &wanted, days(from.as_deref(), to.as_deref())?, *format, terminal)
         }
         AuditCommand::Export { from, to } => {
@@ -210,22 +210,26 @@ struct Wanted<'a> {
     tool: &'a Option<String>,
     caller: &'a Option<String>,
     decision: &'a Option<String>,
+    stage: &'a Option<String>,
     reason: &'a Option<String>,
     call: &'a Option<String>,
 }
 
 impl Wanted<'_> {
     fn fits(&self, entry: &Value) -> bool {
-        let is = |wanted: &Option<String>, pointer: &str| {
-            wanted
-                .as_deref()
-                .is_none_or(|wanted| entry.pointer(pointer).and_then(Value::as_str) == Some(wanted))
+        let is = |wanted: &Option<String>, pointers: &[&str]| {
+            wanted.as_deref().is_none_or(|wanted| {
+                pointers.iter().any(|at| entry.pointer(at).and_then(Value::as_str) == Some(wanted))
+            })
         };
-        is(self.tool, "/tool/name")
-            && is(self.caller, "/caller/sub")
-            && is(self.decision, "/decision")
-            && is(self.reason, "/reason")
-            && is(self.call, "/callId")
+        is(self.tool, &["/tool/name"])
+            // Records of calls know more of their caller than the name.
+            && is(self.caller, &["/caller/sub", "/caller"])
+            && is(self.decision, &["/decision"])
+            // The two vocabularies have no word in common.
+            && is(self.stage, &["/stage", "/denial/stage"])
+            && is(self.reason, &["/reason"])
+            && is(self.call, &["/callId"])
     }
 }
 

@@ -87,6 +87,36 @@ fn every_field_of_the_journal_is_documented() {
     assert!(seen > 40, "{seen}");
 }
 
+/// Which rules a call was judged by can be told years later, and since when they were in force.
+#[test]
+fn the_policies_in_force_are_named_by_their_digest() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serve_once = || {
+        let serving = Serving::start(&place);
+        serving.call(&token, "word_count", &json!({ "text": "to be" }));
+        serving.stop();
+        let records = place.journal("journal");
+        let last = |kind: &str| records.iter().rfind(|record| record["kind"] == kind).unwrap().clone();
+        (last("tools.loaded"), last("call.closed"))
+    };
+    let (loaded, call) = serve_once();
+    assert_eq!(loaded, json!({ "kind": "tools.loaded", "live": 1, "found": 1, "policiesVersion": null }));
+    assert_eq!(call.get("policiesVersion"), None);
+    place.configure("policy:\n  cedar: [rules.cedar]\n");
+    let mut seen = Vec::new();
+    for rules in ["permit(principal, action, resource);", "// the same\npermit(principal, action, resource);"]
+    {
+        fs::write(place.path().join("rules.cedar"), rules).unwrap();
+        let (loaded, call) = serve_once();
+        assert_eq!(call["decision"], "ALLOWED");
+        assert_eq!(call["policiesVersion"], loaded["policiesVersion"]);
+        seen.push(loaded["policiesVersion"].as_str().unwrap().to_owned());
+    }
+    assert!(seen[0].starts_with("sha256:") && seen[0] != seen[1], "{seen:?}");
+}
+
 /// Kind, tool and author of every record that says what may be served.
 fn publications(place: &Place) -> Vec<[String; 3]> {
     let records = place.journal("journal-commands");

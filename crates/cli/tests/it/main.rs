@@ -12,6 +12,7 @@ mod alerts;
 mod approvals;
 mod architecture;
 mod attacks;
+mod audit;
 mod autonomous;
 mod bash_in_container;
 mod bench;

@@ -31,13 +31,22 @@ fn a_refusal_is_written_down_without_what_was_sent() {
     assert_eq!(reasons, BTreeSet::from(expected), "{records:?}");
     for record in &records {
         let who = if record["reason"] == expected[0] { json!("token:tests") } else { Value::Null };
-        let expected = json!({
+        let mut expected = json!({
             "kind": "door.refused", "reason": record["reason"], "peer": "127.0.0.1", "caller": who, "count": 1,
         });
+        if record["reason"].as_str().unwrap().starts_with("auth.") {
+            expected["decision"] = json!("DENIED");
+            expected["denial"] = json!({ "reason": record["reason"], "stage": "AUTH" });
+        }
         assert_eq!(record, &expected);
     }
     let found = place.ok(&["audit", "query", "--reason", "auth.token_missing"]);
     assert!(found.contains("door.refused"), "{found}");
+    for search in [["--decision", "DENIED"], ["--stage", "AUTH"]] {
+        let found = place.ok(&["audit", "query", search[0], search[1]]);
+        assert_eq!(found.matches("door.refused").count(), 3, "{search:?}: {found}");
+    }
+    assert_eq!(place.ok(&["audit", "query", "--caller", "token:tests"]).matches("door.refused").count(), 1);
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
 }
 

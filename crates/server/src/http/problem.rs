@@ -28,6 +28,11 @@ macro_rules! door_codes {
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)* }
             }
+
+            /// Was it who calls that was in question, and not how the request came?
+            pub fn is_about_the_caller(self) -> bool {
+                self.code().starts_with("auth.")
+            }
         }
     };
 }

@@ -119,13 +119,20 @@ impl DoorEvents for Refusals {
 impl Refusal {
     /// The journal's entry.
     pub fn entry(&self) -> Value {
-        json!({
+        let reason = self.code.code();
+        let mut entry = json!({
             "kind": "door.refused",
-            "reason": self.code.code(),
+            "reason": reason,
             "peer": self.peer,
             "caller": self.caller,
             "count": self.count,
-        })
+        });
+        // In the shape that records of calls have, so that one search finds both.
+        if let (true, Some(members)) = (self.code.is_about_the_caller(), entry.as_object_mut()) {
+            members.insert("decision".into(), "DENIED".into());
+            members.insert("denial".into(), json!({ "reason": reason, "stage": toolgate_gate::AUTH }));
+        }
+        entry
     }
 }
 
@@ -176,6 +183,7 @@ mod tests {
         assert_eq!(first.len(), 1);
         let expected = json!({
             "kind": "door.refused", "reason": "auth.token_missing", "peer": "192.0.2.1", "caller": null, "count": 1,
+            "decision": "DENIED", "denial": { "reason": "auth.token_missing", "stage": "AUTH" },
         });
         assert_eq!(first[0].entry(), expected);
         for _ in 0..1000 {
@@ -220,6 +228,20 @@ mod tests {
         let peer = Some("192.0.2.1".parse().unwrap());
         refusals.refused_caller(DoorCode::InsufficientScope, peer, "token:ann", "detail");
         assert_eq!(refusals.due(Instant::now())[0].entry()["caller"], "token:ann");
+    }
+
+    /// Searched like a call's denial. What is no request for anything yet is nobody's decision.
+    #[test]
+    fn whoever_could_not_prove_who_they_are_was_denied() {
+        for code in DoorCode::ALL {
+            let entry = Refusal { code: *code, peer: None, caller: None, count: 1 }.entry();
+            if code.code().starts_with("auth.") {
+                assert_eq!(entry["decision"], "DENIED", "{code:?}");
+                assert_eq!(entry["denial"], json!({ "reason": code.code(), "stage": "AUTH" }));
+            } else {
+                assert_eq!((entry.get("decision"), entry.get("denial")), (None, None), "{code:?}");
+            }
+        }
     }
 
     /// Whoever has many addresses gets no more records, and no more of our memory.

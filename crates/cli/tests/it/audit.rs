@@ -1,0 +1,124 @@
+//! What `toolgate audit` reads, writes and proves.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+/// A place whose journal has a call that was let through and three that were not, at a stage each.
+fn with_calls() -> Place {
+    let place = Place::new();
+    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    place.write_tool("throws", &json!({ "code": "if (text !== 'hi') throw new Error('no'); return text" }));
+    place.ok(&["publish"]);
+    place.ok(&["call", "word_count", "text=to be"]);
+    place.fails(&["call", "say", "text=hi"], 1);
+    place.fails(&["call", "throws", "text=ho"], 1);
+    place.fails(&["call", "word_count", "text:=[1]"], 1);
+    place
+}
+
+/// The tools whose closing records fit.
+fn found(place: &Place, search: &[&str]) -> Vec<String> {
+    let arguments = [&["audit", "query", "--format", "json"], search].concat();
+    let text = place.ok(&arguments);
+    let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take());
+    let closed = entries.filter(|entry| entry["kind"] == "call.closed" && entry["purpose"] == "call");
+    closed.map(|entry| entry["tool"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_query_takes_stages_in_either_vocabulary() {
+    let place = with_calls();
+    for (stage, expect) in [
+        ("admit", vec![]),
+        ("filter", vec!["word_count"]),
+        ("decide", vec!["say"]),
+        ("PERMISSION", vec!["say"]),
+        ("execute", vec!["throws"]),
+        ("EXECUTION", vec!["throws"]),
+        ("bind", vec!["word_count"]),
+        ("VALIDATION", vec!["word_count"]),
+        ("OUTPUT", vec![]),
+        ("AUTH", vec![]),
+    ] {
+        assert_eq!(found(&place, &["--stage", stage]), expect, "{stage}");
+    }
+    assert_eq!(found(&place, &["--stage", "PERMISSION", "--decision", "ALLOWED"]), Vec::<String>::new());
+    assert_eq!(found(&place, &["--stage", "decide", "--tool", "say"]), ["say"]);
+    let said = place.fails(&["audit", "query", "--stage", "permission"], 2);
+    let words = "admit, bind, check, decide, execute, filter, AUTH, REGISTRY, VALIDATION, PERMISSION, EXECUTION, OUTPUT";
+    assert!(said.contains(words), "{said}");
+}
+
+#[test]
+fn an_export_has_every_record_as_it_was_written() {
+    let place = with_calls();
+    let text = place.ok(&["audit", "export"]);
+    let exported: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let entries: Vec<Value> = exported.iter().map(|record| record["entry"].clone()).collect();
+    assert_eq!(entries, place.journal("journal-commands"));
+    for (number, record) in exported.iter().enumerate() {
+        assert_eq!(record["position"]["seq"], number + 1, "{record}");
+        assert!(record["position"]["hash"].as_str().unwrap().starts_with("sha256:"), "{record}");
+        assert!(record["time"].is_string(), "{record}");
+    }
+    assert_eq!(place.ok(&["audit", "export", "--to", "2001-01-01"]), "");
+    assert_eq!(place.ok(&["audit", "export", "--from", "2001-01-01"]), text);
+    let said = place.fails(&["audit", "export", "--from", "yesterday"], 2);
+    assert!(said.contains("`yesterday` is no day; write it as 2026-11-16"), "{said}");
+}
+
+/// A changed line ends an export with the exit code of a finding, and is not passed on.
+#[test]
+fn an_export_of_a_changed_journal_fails() {
+    let place = with_calls();
+    let folder = place.path().join(".toolgate/journal-commands");
+    let is_records = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.find(is_records).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("word_count"));
+    fs::write(&file, text.replace("word_count", "word_mount")).unwrap();
+    let said = place.fails(&["audit", "export"], 1);
+    assert!(!said.contains("\"word_mount\""), "{said}");
+}
+
+#[test]
+fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
+    let place = with_calls();
+    let records = place.journal("journal-commands");
+    let is_of_call = |record: &&Value| record["decision"] == "ALLOWED" && record["purpose"] == "call";
+    let call = records.iter().find(is_of_call).unwrap()["callId"].as_str().unwrap().to_owned();
+    let receipt = place.ok(&["audit", "receipt", &call]);
+    let key = fs::read_to_string(place.path().join(".toolgate/keys/journal.key.pub")).unwrap();
+    // A receipt is checked far from the gateway: no configuration, no journal.
+    let elsewhere = Place::new();
+    fs::remove_dir_all(elsewhere.path().join(".toolgate")).ok();
+    fs::remove_file(elsewhere.path().join("toolgate.yaml")).unwrap();
+    let file = elsewhere.path().join("receipt.json");
+    let check = |text: &str, key: &str, code: i32| {
+        fs::write(&file, text).unwrap();
+        elsewhere.fails(&["audit", "receipt", "--check", "receipt.json", "--key", key], code)
+    };
+    let shown = check(&receipt, key.trim(), 0);
+    assert!(shown.contains("call.opened") && shown.contains("call.closed"), "{shown}");
+    assert!(shown.contains(&call) && shown.contains("released"), "{shown}");
+
+    for (from, to) in [("ALLOWED", "DENIED"), ("word_count", "word_mount"), ("call.closed", "call.opened")] {
+        assert!(receipt.contains(from), "{from}: {receipt}");
+        let said = check(&receipt.replace(from, to), key.trim(), 1);
+        assert!(!said.contains("call.opened"), "nothing of it is shown as proven: {said}");
+    }
+    let other = toolgate_audit::Key::open_or_create(&elsewhere.path().join("keys/other.key")).unwrap();
+    let said = check(&receipt, &other.public().to_string(), 1);
+    assert!(!said.contains("call.opened"), "{said}");
+
+    assert!(check("{}", key.trim(), 2).contains("this is no receipt"));
+    check(&receipt, "ed25519:nonsense", 2);
+    fs::write(&file, &receipt).unwrap();
+    let said = elsewhere.fails(&["audit", "receipt", "--check", "receipt.json"], 2);
+    assert!(said.contains("say whose signature counts"), "{said}");
+    elsewhere.fails(&["audit", "receipt", "--check", "absent.json", "--key", key.trim()], 2);
+}
