@@ -17,25 +17,37 @@ use crate::place::{Place, Serving, token};
 fn the_public_conformance_suite_passes() {
     let Some(clients) = installed() else { return };
     let place = Place::new();
-    // The suite calls from its own origin, which is the server's, and sends no credentials.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let tools = root().join("tests/conformance/tools");
-    place.configure(&format!(
-        "tools: [{}]\nserver:\n  listen: 127.0.0.1:{port}\n  allowed_origins: ['http://127.0.0.1:{port}']\nauth:\n  anonymous: {{ permissions: [] }}\n",
-        tools.display()
-    ));
+    // The one that the instructions there name, elsewhere.
+    let config = fs::read_to_string(root().join("tests/conformance/toolgate.yaml")).unwrap();
+    let tools = format!("[{}]", root().join("tests/conformance/tools").display());
+    let changes = [
+        (":3000", format!(":{port}")),
+        ("[tools]", tools),
+        ("../../target/conformance/state", ".toolgate".into()),
+    ];
+    let config = changes.iter().fold(config, |config, (from, to)| {
+        assert!(config.contains(from), "{from}: {config}");
+        config.replace(from, to)
+    });
+    fs::write(place.path().join("toolgate.yaml"), config).unwrap();
     place.ok(&["publish", "--yes"]);
     let serving = Serving::start_as_configured(&place);
-    for revision in ["2025-11-25", "2026-07-28"] {
+    for what in [
+        ["--requirements", "2025-11-25"],
+        ["--requirements", "2026-07-28"],
+        ["--scenario", "json-schema-2020-12"],
+    ] {
         let output = Command::new(clients.node())
             .arg(clients.module("@modelcontextprotocol/conformance/dist/index.js"))
-            .args(["server", "--url", &format!("http://127.0.0.1:{port}/mcp"), "--requirements", revision])
+            .args(["server", "--url", &format!("http://127.0.0.1:{port}/mcp")])
+            .args(what)
             .arg("--expected-failures")
             .arg(root().join("tests/conformance/expected.yaml"))
             .current_dir(place.path())
             .output()
             .unwrap();
-        expect(&output, revision);
+        expect(&output, what[1]);
     }
     serving.stop();
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
