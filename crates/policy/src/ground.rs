@@ -1,6 +1,6 @@
 //! What a tool stands on before its own document speaks: the baseline, and each profile upon it.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, num::NonZeroU32, sync::Arc};
 
 use toolgate_spec::{HostPattern, PathPattern, model::NetworkMode};
 
@@ -26,6 +26,8 @@ pub(crate) struct Ground {
     pub max_statements: Setting<u64>,
     pub timeout_ms: Setting<u64>,
     pub memory_bytes: Setting<u64>,
+    /// Of a program that others wrote, which wants more than a script does.
+    pub command_memory_bytes: Setting<u64>,
 }
 
 impl Ground {
@@ -44,7 +46,11 @@ impl Ground {
             base_paths: Listing::of([file.fs_base_path.0.clone()], from()),
             max_statements: Setting::new(file.max_statements.0, from()),
             timeout_ms: Setting::new(file.timeout_ms.0, from()),
-            memory_bytes: Setting::new(u64::from(file.memory_mib.get()) * 1024 * 1024, from()),
+            memory_bytes: Setting::new(bytes(file.memory_mib), from()),
+            command_memory_bytes: Setting::new(
+                bytes(file.command_memory_mib.unwrap_or(file.memory_mib)),
+                from(),
+            ),
         }
     }
 
@@ -81,6 +87,10 @@ impl Ground {
     pub fn states_network(&self) -> bool {
         self.network.origin != Origin::Baseline
     }
+}
+
+fn bytes(mib: NonZeroU32) -> u64 {
+    u64::from(mib.get()) * 1024 * 1024
 }
 
 /// The entries that stand, letter for letter, in both lists.

@@ -14,7 +14,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-/// Complete: a baseline leaves nothing to guess.
+/// Complete: a baseline leaves nothing to guess, but for the memory of commands, which is what all others have where it is silent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct BaselineFile {
@@ -28,6 +28,7 @@ pub(crate) struct BaselineFile {
     pub max_statements: Statements,
     pub timeout_ms: Timeout,
     pub memory_mib: NonZeroU32,
+    pub command_memory_mib: Option<NonZeroU32>,
 }
 
 /// What is absent or null is inherited.

@@ -209,7 +209,7 @@ fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason
         because.push(Reason::new(
             "no-sandbox",
             RiskLevel::L5,
-            "runs without a sandbox",
+            "asks for no sandbox",
             "execution.sandbox",
             &execution.sandbox.origin,
         ));
@@ -218,7 +218,7 @@ fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason
         because.push(Reason::new(
             "env-inherit",
             RiskLevel::L4,
-            "sees the gateway's whole environment",
+            "sees the gateway's environment, but for what is known to be secret",
             "execution.env",
             &execution.env.origin,
         ));

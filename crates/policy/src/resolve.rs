@@ -203,7 +203,10 @@ fn execution(spec: &ToolSpec, ground: &Ground, layers: &Layers<'_>) -> Execution
             Setting::new(DEFAULT_OUTPUT_BYTES, Origin::Builtin),
         ),
         max_statements: ground.max_statements.clone(),
-        memory_bytes: ground.memory_bytes.clone(),
+        memory_bytes: match spec.body {
+            Body::JavaScript { .. } => ground.memory_bytes.clone(),
+            Body::Handler(_) => ground.command_memory_bytes.clone(),
+        },
         env: layers
             .setting(|patch| patch.execution.env, Setting::new(EnvironmentMode::Clean, Origin::Builtin)),
         allowed_env_vars: layers

@@ -257,7 +257,7 @@ impl Refused {
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Path { access: Access::Write, .. } => Some(
-                "a tool that writes says `classification: write` and lists the path in `execution.allowedPaths`",
+                "a tool that writes says `classification: write`, lists the path in `execution.allowedPaths`, and has it below `sandboxOverrides.fsBasePath`, which is the workspace where nothing else is said",
             ),
             Self::Path { .. } => Some("add the path to `execution.allowedPaths`"),
             Self::Host(_) => Some("add the host to `network.allowedHosts`"),

@@ -123,11 +123,9 @@ impl CliTool {
         let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
         let has_network = policy.network.mode.value != NetworkMode::Blocked;
         let shape = if spec.governance.output.is_some() { Shape::Object } else { Shape::Free };
-        let deadline = written
-            .timeout_ms
-            .unwrap_or(DEFAULT_TIMEOUT_MS)
-            .min(policy.execution.timeout_ms.value)
-            .min(MOST_TIMEOUT_MS);
+        // Where the handler is silent it is the policy's, whose default is the baseline's: what is shown is what is enforced.
+        let allowed = policy.execution.timeout_ms.value;
+        let deadline = written.timeout_ms.map_or(allowed, |own| own.min(allowed)).min(MOST_TIMEOUT_MS);
         Ok(Self {
             view: Arc::new(ViewPlan::new(policy, &host.places, written.cwd.as_deref(), names_paths)?),
             environment: environment::base(&policy.execution, &host.environment)?,
@@ -346,6 +344,5 @@ fn limits(policy: &EffectivePolicy, deadline_ms: u64) -> OrderLimits {
 
 /// Each is held open until the run, and handed to the jail.
 const MOST_PATHS: usize = 100;
-const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 /// A day: nobody waits longer, and clocks can be added up to it.
 const MOST_TIMEOUT_MS: u64 = 86_400_000;

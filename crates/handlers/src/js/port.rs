@@ -9,7 +9,7 @@ use toolgate_gate::{
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_sandbox::Lease;
-use toolgate_spec::model::ToolSpec;
+use toolgate_spec::model::{SandboxKind, ToolSpec};
 
 use super::{
     EffectRecord, Failure, JsReport, JsRunner, JsTool, Returned, SecretSource, missing_helpers, secrets,
@@ -29,6 +29,7 @@ impl Handlers for JsHandlers {
         if let Some(helper) = missing_helpers(spec).first() {
             return Err(format!("it asks for the helper `{helper}`, which is not offered here"));
         }
+        check_sandbox(policy)?;
         let tool = JsTool::new(Arc::clone(spec), policy, &self.places)
             .ok_or("it is no JavaScript; its handler is another one")?;
         Ok(Arc::new(Prepared {
@@ -70,6 +71,19 @@ impl Runnable for Prepared {
 
     fn mask(&self) -> Mask {
         secrets::mask_of(&self.spec, self.secrets.as_ref())
+    }
+}
+
+/// Whoever asks for a container would be shown one, and the tool would run in a worker like any other. `none` asks for no
+/// wall and gets the worker's, which are no less.
+fn check_sandbox(policy: &EffectivePolicy) -> Result<(), String> {
+    let sandbox = &policy.execution.sandbox;
+    match sandbox.value {
+        SandboxKind::Process | SandboxKind::None => Ok(()),
+        SandboxKind::Container => Err(format!(
+            "a container is for commands; JavaScript runs in a worker with a jail of its own, and `execution.sandbox` is `container` ({}); set it to `process`, or leave it out, and `worker.isolation: per-call` gives each call a worker of its own",
+            sandbox.origin
+        )),
     }
 }
 
@@ -143,8 +157,67 @@ const WRITING: &[&str] = &["writeText", "appendText", "editText", "copy", "move"
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use toolgate_policy::{PolicySet, UserOverrides};
+    use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+    use toolgate_secrets::Detector;
+    use toolgate_spec::Format;
+
     use super::*;
-    use crate::js::FailureCode;
+    use crate::js::{EnvironmentSecrets, FailureCode};
+
+    /// Makes ready a tool for which the operator has set `execution.sandbox`. No worker is started for that.
+    fn prepare(extends: Option<&str>, sandbox: Option<&str>) -> Result<(), String> {
+        let mut document = json!({
+            "name": "probe", "description": "Answers. Returns nothing.", "codeType": "Javascript",
+            "code": "return null", "params": [],
+        });
+        if let Some(extends) = extends {
+            document["x-toolgate-capability"] = json!({ "extends": extends });
+        }
+        let checked = toolgate_spec::check(document.to_string().as_bytes(), Format::Json);
+        let spec = checked.tools.into_iter().next().and_then(|tool| tool.spec).unwrap();
+        let user = sandbox.map(|kind| {
+            let capability = json!({ "execution": { "sandbox": kind } });
+            let text = json!({ "tools": { "probe": { "capability": capability } } }).to_string();
+            UserOverrides::parse(&text, Format::Json).unwrap()
+        });
+        let policy =
+            toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), user.as_ref()).unwrap();
+        let pool = PoolConfig {
+            program: "/bin/false".into(),
+            workers: 1,
+            spares: 0,
+            waiting: 1,
+            recycle_after: 1,
+            isolation: Isolation::Shared,
+            required: Required::MINIMUM,
+            namespaces: Namespaces::Enter,
+            cpu_seconds: 1,
+        };
+        let handlers = JsHandlers {
+            runner: JsRunner::new(Pool::new(pool).unwrap(), None, Detector::shipped().unwrap()),
+            places: Places { workspace: "/tmp".into(), home: None, guarded: Vec::new() },
+            secrets: Arc::new(EnvironmentSecrets),
+        };
+        handlers.prepare(&Arc::new(spec), &policy).map(|_| ())
+    }
+
+    /// Shown as `container` and run in a worker: whoever asked for the stronger wall would not know that it is not there.
+    #[test]
+    fn javascript_that_is_to_run_in_a_container_is_not_made_ready() {
+        for (extends, sandbox, origin) in
+            [(None, Some("container"), "user"), (Some("bash"), None, "defaults:bash")]
+        {
+            let why = prepare(extends, sandbox).unwrap_err();
+            assert!(why.starts_with("a container is for commands; JavaScript runs in a worker"), "{why}");
+            assert!(why.contains(&format!("`container` ({origin})")) && why.contains("`process`"), "{why}");
+        }
+        for sandbox in [None, Some("process"), Some("none")] {
+            assert_eq!(prepare(None, sandbox), Ok(()));
+        }
+        assert_eq!(prepare(Some("bash"), Some("process")), Ok(()));
+    }
 
     #[test]
     fn every_failure_has_a_reason_of_its_own() {

@@ -5,11 +5,13 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_gate::{EffectEntry, EffectKind, Reason};
-use toolgate_handlers::{Access, Ended, Ending, Launch, Order, Refused};
+use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Refused};
+use toolgate_policy::{PolicySet, UserOverrides};
+use toolgate_spec::Format;
 
 use crate::{
     argv::manifest,
-    world::{World, call, ended, request, runtime, said},
+    world::{World, call, ended, request, resolve, runtime, said},
 };
 
 #[track_caller]
@@ -41,7 +43,7 @@ fn every_bad_end_has_its_reason() {
     check("echo", with(Ending::Signalled(9)), Err((Reason::CommandFailed, "signal 9 (killed): line one")));
     check("echo", with(Ending::Signalled(24)), Err((Reason::Timeout, "processor time")));
     check("echo", with(Ending::TimedOut), Err((Reason::Timeout, "10000 ms")));
-    check("echo", with(Ending::OutOfMemory), Err((Reason::Memory, "67108864 bytes")));
+    check("echo", with(Ending::OutOfMemory), Err((Reason::Memory, "536870912 bytes")));
     check("echo", with(Ending::OutputTooLarge), Err((Reason::ResultTooLarge, "ask for less")));
     check("echo", with(Ending::NoJail("no walls".into())), Err((Reason::JailUnavailable, "no walls")));
 }
@@ -265,11 +267,54 @@ fn time_and_size_come_from_manifest_and_policy() {
     assert_eq!(order.limits.cpu_seconds, 11);
     assert_eq!(order.limits.stdout_bytes, 4_000_000);
     assert_eq!(order.limits.stderr_bytes, 64 << 10);
-    assert_eq!(order.limits.memory_bytes, 64 << 20);
+    assert_eq!(order.limits.memory_bytes, 512 << 20);
     let short = manifest("echo", "'{text}'").replace("    command:", "    timeout: 700\n    command:");
     let order = World::new().order(&short, &json!({ "text": "x" }));
     assert!((1..=700).contains(&order.deadline.as_millis()), "{:?}", order.deadline);
     assert_eq!(order.limits.cpu_seconds, 2);
+}
+
+/// A command was killed after 30 s where every page said 60 or 120.
+#[test]
+fn the_timeout_that_is_shown_is_the_one_that_is_enforced() {
+    let with = |capability: &str| {
+        let manifest = manifest("echo", "'{text}'");
+        assert!(manifest.contains("capability: {extends: read}"), "{manifest}");
+        manifest.replace("capability: {extends: read}", capability)
+    };
+    let own = |ms: u64, capability: &str| {
+        with(capability).replace("    command:", &format!("    timeout: {ms}\n    command:"))
+    };
+    let (allowed, silent) = (
+        "capability: {execution: {timeout: 120000, allowedPaths: [$WORKSPACE]}}",
+        "capability: {execution: {allowedPaths: [$WORKSPACE]}}",
+    );
+    let in_operators_words = |ms: u64| {
+        let text = format!("tools: {{tried: {{capability: {{execution: {{timeout: {ms}}}}}}}}}");
+        Some(UserOverrides::parse(&text, Format::Yaml).unwrap())
+    };
+    for (manifest, user, shown) in [
+        (with(silent), None, 30_000),
+        (with("capability: {extends: read}"), None, 10_000),
+        (with("policy: {approval: ask}"), None, 60_000),
+        (with(allowed), None, 120_000),
+        (with(silent), in_operators_words(120_000), 120_000),
+        (with(silent), in_operators_words(5_000), 5_000),
+        (own(700, silent), None, 700),
+        (own(45_000, silent), None, 45_000),
+        (own(45_000, silent), in_operators_words(120_000), 45_000),
+        (own(45_000, silent), in_operators_words(5_000), 5_000),
+        (own(700, allowed), None, 700),
+    ] {
+        let world = World::new();
+        let (spec, _) = resolve(&manifest);
+        let policy =
+            toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), user.as_ref()).unwrap();
+        assert_eq!(policy.execution.timeout_ms.value, shown, "{manifest}");
+        let mut enforced = Duration::ZERO;
+        CliTool::new(spec, &policy, &world.host()).unwrap().with_limits(|_, deadline| enforced = *deadline);
+        assert_eq!(enforced, Duration::from_millis(shown), "{manifest}");
+    }
 }
 
 /// The tree may be as large as somebody made it.

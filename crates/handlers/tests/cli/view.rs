@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::Reason;
-use toolgate_handlers::{Access, CliTool, Order};
+use toolgate_handlers::{Access, CliTool, Order, Refused};
 
 use crate::world::{World, call, nest_too_deep, resolve, said};
 
@@ -214,6 +214,23 @@ fn a_blocked_folder_of_the_system_may_be_large() {
         assert!(order.hidden.contains(&path), "{:?}", order.hidden);
         assert_eq!(order.hidden_large.contains(&path), is_large, "{:?}", order.hidden_large);
     }
+}
+
+/// An author who has listed the path needs another word, and the remedy says which.
+#[test]
+fn what_is_allowed_outside_the_base_folder_is_read_only() {
+    let world = World::new();
+    let outside = world.root().join("outside").display().to_string();
+    let tool = manifest("", "", "", "", "write").replace("[$WORKSPACE]", &format!("[$WORKSPACE, {outside}]"));
+    let seen = |tool: &str| binds(&world, &world.order(tool, &json!({})));
+    let both = |workspace, outside| {
+        BTreeMap::from([("workspace".to_owned(), workspace), ("outside".to_owned(), outside)])
+    };
+    assert_eq!(seen(&tool), both(Access::Write, Access::Read));
+    let elsewhere = format!("{tool}sandboxOverrides: {{fsBasePath: {outside}}}\n");
+    assert_eq!(seen(&elsewhere), both(Access::Read, Access::Write));
+    let refused = Refused::Path { path: Path::new(&outside).join("x"), access: Access::Write };
+    assert!(refused.remedy().unwrap().contains("`sandboxOverrides.fsBasePath`"), "{:?}", refused.remedy());
 }
 
 /// A container has the folders of its image.

@@ -37,6 +37,18 @@ fn check_with(document: &str, user: &str, profiles: &[(&str, &str)], expect: &[&
     assert_eq!(shown, expect, "\n{document}");
 }
 
+/// What a command takes is what its program is; a script has the sandbox's own heap.
+#[test]
+fn a_command_has_a_memory_of_its_own() {
+    let set = PolicySet::shipped().unwrap();
+    let memory = |document: &str| {
+        let policy = resolve(&testing::spec(document), &set, None).unwrap();
+        (policy.execution.memory_bytes.value >> 20, policy.execution.memory_bytes.origin)
+    };
+    assert_eq!(memory(testing::PLAIN), (64, Origin::Baseline));
+    assert_eq!(memory(CLI), (512, Origin::Baseline));
+}
+
 #[test]
 fn without_a_word_nothing_is_reached() {
     let set = PolicySet::shipped().unwrap();

@@ -30,6 +30,19 @@ fn what_we_ship_is_sound() {
     let baseline = set.baseline();
     assert_eq!((baseline.classes.allow.entries.len(), baseline.classes.deny.entries.len()), (5, 12));
     assert_eq!(baseline.memory_bytes.value, 64 * 1024 * 1024);
+    assert_eq!(baseline.command_memory_bytes.value, 512 * 1024 * 1024);
+}
+
+/// A baseline from before commands had a memory of their own gives them what it gave them.
+#[test]
+fn a_baseline_without_a_word_about_the_memory_of_commands_gives_them_no_more_than_others() {
+    let shipped = PolicySet::SHIPPED_BASELINE;
+    let older = shipped.replace("commandMemoryMib: 512\n", "").replace("memoryMib: 64", "memoryMib: 48");
+    assert!(!older.contains("commandMemoryMib"), "{older}");
+    let set = PolicySet::new(&older, PolicySet::SHIPPED_PROFILES.iter().copied()).unwrap();
+    assert_eq!(set.baseline().memory_bytes.value, 48 * 1024 * 1024);
+    assert_eq!(set.baseline().command_memory_bytes.value, 48 * 1024 * 1024);
+    check(&with("commandMemoryMib: 0"), &[], "baseline: invalid value: integer `0`, expected a nonzero u32");
 }
 
 #[test]
@@ -37,7 +50,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
     check(
         &with("networks: blocked"),
         &[],
-        "baseline: unknown field `networks`, expected one of `allowClasses`, `denyClasses`, `network`, `hostsAllow`, `fileRead`, `fileWrite`, `fsBasePath`, `maxStatements`, `timeoutMs`, `memoryMib`",
+        "baseline: unknown field `networks`, expected one of `allowClasses`, `denyClasses`, `network`, `hostsAllow`, `fileRead`, `fileWrite`, `fsBasePath`, `maxStatements`, `timeoutMs`, `memoryMib`, `commandMemoryMib`",
     );
     check("network: blocked", &[], "baseline: missing field `allowClasses`");
     check(
