@@ -202,10 +202,10 @@ impl Fresh {
             Ok(outcome) => outcome,
             Err(error) => return Self::stopped(&error),
         };
-        let text = outcome.text.map(call::text_of);
+        let text = outcome.text.map(call::text_of).map(limits::scalar_text);
         let heap_is_full = self.store.data().was_refused_memory();
         match (outcome.kind, text) {
-            (0, text) => Ending::Value(limits::scalar_text(text.unwrap_or_default())),
+            (0, text) => Ending::Value(text.unwrap_or_default()),
             (1, _) => Ending::Undefined,
             (2, None) => Ending::Memory,
             // What was to settle a promise may have found no memory too.

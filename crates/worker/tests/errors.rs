@@ -1,13 +1,22 @@
-//! How long does the description of an error become? Never longer than the gateway takes, whatever a tool throws.
+//! How is an error described? So that it can be read, and never longer than the gateway takes, whatever a tool throws.
 
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
+
+use std::sync::{LazyLock, Mutex};
 
 use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, MAX_ERROR, Run, RunLimits};
 use toolgate_worker::{EffectPort, LinkLost, Machine};
 
+/// No text outside of JavaScript can hold one, and a message must not be lost for it.
+#[test]
+fn lone_surrogates_in_an_error_are_replaced() {
+    let text = thrown("throw new Error('a\\ud800b')");
+    let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(shown["message"], "a\u{fffd}b");
+}
+
 #[test]
 fn the_largest_description_of_an_error_is_one_that_the_gateway_takes() {
-    let machine = Machine::new().unwrap();
     // Six bytes for each character in JSON, in every field that a description has.
     let fill = "for (const name of ['name', 'message', 'stack', 'kind', 'helper', 'reason']) \
                 Object.defineProperty(error, name, { value: '\\u0001'.repeat(9000) }); throw error;";
@@ -15,17 +24,26 @@ fn the_largest_description_of_an_error_is_one_that_the_gateway_takes() {
         ("const error = new Error(); ", 3),
         ("let error; try { fetch('https://example.com/') } catch (thrown) { error = thrown } ", 6),
     ] {
-        let source = format!("(async function(){{{{{made}{fill}\n}}}})");
-        let load = Load { key: [0; 32], grants: u32::MAX, names: "[]".to_owned(), source };
-        let run = Run { key: [0; 32], limits: LIMITS, seed: 1, arguments: "{}".to_owned() };
-        let ending = machine.evaluate(&load, &run, Box::new(Refusing)).unwrap().ending;
-        let Ending::Threw(text) = ending else { panic!("{ending:?}") };
+        let text = thrown(&format!("{made}{fill}"));
         let shown: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
         assert_eq!(shown.len(), fields, "{:?}", shown.keys());
         assert!(text.len() > 3 * 4_000 * 6, "{}", text.len());
         assert!(text.len() <= MAX_ERROR, "{}", text.len());
     }
 }
+
+fn thrown(body: &str) -> String {
+    let source = format!("(async function(){{{{{body}\n}}}})");
+    let load = Load { key: [0; 32], grants: u32::MAX, names: "[]".to_owned(), source };
+    let run = Run { key: [0; 32], limits: LIMITS, seed: 1, arguments: "{}".to_owned() };
+    match MACHINE.lock().unwrap().evaluate(&load, &run, Box::new(Refusing)).unwrap().ending {
+        Ending::Threw(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A process has one, as a worker does.
+static MACHINE: LazyLock<Mutex<Machine>> = LazyLock::new(|| Mutex::new(Machine::new().unwrap()));
 
 struct Refusing;
 
