@@ -103,7 +103,7 @@ codes! {
         "The path is a file system root, a home directory or a system directory. Grant the folder that the tool works \
          in, best below `$WORKSPACE`.";
     LintUnconfined "LINT_UNCONFINED" Warning "less isolation than the default"
-        "The document switches off a wall: no sandbox, the gateway's whole environment, private networks or metadata \
+        "The document asks for less of a wall: `sandbox: none`, the gateway's environment, private networks or metadata \
          endpoints not blocked, output not redacted. Each raises the risk and is marked in the journal. Leave the \
          default unless the tool cannot work with it.";
     LintReturnShape "LINT_RETURN_SHAPE" Warning "the description does not say what comes back"
@@ -141,6 +141,11 @@ codes! {
          least one text that it must hit and one that it must miss: \
          `{pattern: 'rm\\s+-r', hits: [rm -r build], misses: [rm notes.txt]}`. They are tried whenever the document is \
          loaded.";
+    LintArgumentUntried "LINT_ARGUMENT_UNTRIED" Warning "rule for an argument of a command without examples"
+        "A `pattern` decides what a caller can write into a command line, and one that lets through more than its author \
+         thinks is found by whoever gets around it. Write beside it at least one value that it must let through and one \
+         that it must refuse: `{type: string, pattern: '^[a-z]+$', examples: [main], x-misses: ['-p']}`. They are tried \
+         whenever the document is loaded, and shown to no client.";
 }
 
 impl Code {

@@ -14,6 +14,7 @@ mod secret;
 mod show;
 mod test_value;
 mod trail;
+mod untried;
 
 pub use helpers::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers};
 pub use poison::name_looks;
@@ -30,5 +31,6 @@ pub(crate) fn lint(document: &Map<String, Value>, spec: &ToolSpec, findings: &mu
     test_value::check(spec, &mut report);
     reach::check(document, spec, &mut report);
     helpers::check(document, spec, &mut report);
+    untried::check(document, spec, &mut report);
     report.close();
 }

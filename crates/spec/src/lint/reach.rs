@@ -70,14 +70,14 @@ fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
     if patch.execution.sandbox == Some(SandboxKind::None) {
         wall(
             capability.key("execution").key("sandbox"),
-            "the tool runs without a sandbox",
+            "`none` takes no wall away: the tool runs as with `process`, and is rated as if it had no sandbox",
             "use `process` or `container`",
         );
     }
     if patch.execution.env == Some(EnvironmentMode::Inherit) {
         wall(
             capability.key("execution").key("env"),
-            "the tool sees the gateway's whole environment, with every secret in it",
+            "the tool sees the gateway's environment, but for variables that are known to be secret or to decide what code runs",
             "use `explicit` and name the variables in `allowedEnvVars`",
         );
     }
