@@ -37,6 +37,8 @@ pub struct HostRow {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HostState {
     Enforced,
+    /// Some of it; `why` says what is not there.
+    Partly,
     Missing,
 }
 
@@ -220,7 +222,7 @@ impl Host {
 fn landlock(abi: Option<u8>) -> HostRow {
     let row = |state, why, remedy| HostRow { name: "landlock", state, why, remedy };
     match abi {
-        Some(abi @ ..4) => row(HostState::Enforced, format!("version {abi}: files, not ports"), NEWER_KERNEL),
+        Some(abi @ ..4) => row(HostState::Partly, format!("version {abi}: files, not ports"), NEWER_KERNEL),
         Some(abi @ 4..6) => row(HostState::Enforced, format!("version {abi}: files and ports"), ""),
         Some(abi) => row(HostState::Enforced, format!("version {abi}: files, ports and signals"), ""),
         None => row(HostState::Missing, "the kernel has it not or not switched on".to_owned(), LANDLOCK_BOOT),

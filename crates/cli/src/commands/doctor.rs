@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use toolgate_config::Overrides;
-use toolgate_sandbox::{HostState, probe};
+use toolgate_sandbox::{HostRow, HostState, probe};
 
 use crate::{
     Ending, Failure,
@@ -32,10 +32,7 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
         OutputFormat::Text => {
             writeln!(terminal, "kernel {}", visible(&host.kernel))?;
             for row in &host.rows {
-                writeln!(terminal, "  {:<9} {:<20} {}", state(row.state), row.name, visible(&row.why))?;
-                if row.state != HostState::Enforced && !row.remedy.is_empty() {
-                    writeln!(terminal, "  {:<9} {:<20} {}", "", "", row.remedy)?;
-                }
+                write!(terminal, "{}", lines(row))?;
             }
             writeln!(terminal, "gateway")?;
             for check in &gateway {
@@ -46,6 +43,16 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
         }
     }
     Ok(if is_well { Ending::Clean } else { Ending::Findings })
+}
+
+/// A row, and below it what helps, where anything does: also what is in force may lack something.
+fn lines(row: &HostRow) -> String {
+    let line = |word: &str, name: &str, what: &str| format!("  {word:<9} {name:<20} {what}\n");
+    let mut text = line(state(row.state), row.name, &visible(&row.why));
+    if !row.remedy.is_empty() {
+        text += &line("", "", row.remedy);
+    }
+    text
 }
 
 struct Check {
@@ -82,6 +89,32 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
 const fn state(state: HostState) -> &'static str {
     match state {
         HostState::Enforced => "enforced",
+        HostState::Partly => "partly",
         HostState::Missing => "missing",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(state: HostState, remedy: &'static str, expect: &str) {
+        let row = HostRow { name: "container runtime", state, why: "podman 4.9".to_owned(), remedy };
+        assert_eq!(lines(&row), expect);
+    }
+
+    #[test]
+    fn every_remedy_is_printed_whatever_the_state() {
+        let remedy = format!("{}use another\n", " ".repeat(33));
+        for (state, word) in [
+            (HostState::Enforced, "enforced "),
+            (HostState::Partly, "partly   "),
+            (HostState::Missing, "missing  "),
+        ] {
+            let line = format!("  {word} container runtime    podman 4.9\n");
+            check(state, "", &line);
+            check(state, "use another", &format!("{line}{remedy}"));
+        }
     }
 }

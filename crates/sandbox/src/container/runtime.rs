@@ -35,11 +35,14 @@ pub fn container_row(found: &Result<Runtime, NoRuntime>) -> HostRow {
         }
         Ok(runtime) => {
             let lacking = runtime.offers.lacking();
-            let (why, remedy) = match lacking.as_slice() {
-                [] => (format!("{runtime}"), ""),
-                some => (format!("{runtime}; no limit of {}", some.join(", ")), LIMITS_REMEDY),
-            };
-            row(HostState::Enforced, why, remedy)
+            match lacking.as_slice() {
+                [] => row(HostState::Enforced, format!("{runtime}"), ""),
+                some => row(
+                    HostState::Partly,
+                    format!("{runtime}; no limit of {}", some.join(", ")),
+                    LIMITS_REMEDY,
+                ),
+            }
         }
         Err(NoRuntime(why)) => row(HostState::Missing, why.clone(), INSTALL_REMEDY),
     }
@@ -283,7 +286,8 @@ const OLDEST_PODMAN: Version = Version(4, 3);
 const OLDEST_DOCKER: Version = Version(20, 10);
 
 const INSTALL_REMEDY: &str = "install Podman (`apt-get install podman`), or start the Docker daemon";
-const LIMITS_REMEDY: &str = "use control groups of version 2, delegated to this user";
+const LIMITS_REMEDY: &str = "use control groups of version 2, delegated to this user; until then no tool runs in a container, unless \
+    `commands.danger_unbounded_containers` lets it";
 const FILTER_REMEDY: &str =
     "use a runtime built with seccomp, and take `unconfined` out of its configuration";
 

@@ -82,10 +82,14 @@ fn a_runtime_that_filters_nothing_is_not_enforced() {
         RuntimeProgram { kind: RuntimeKind::Podman, path: "/usr/bin/podman".into(), options: Vec::new() };
     let runtime = Runtime { program, version: Version(4, 9), offers, ceiling: 1000 };
     let row = container_row(&Ok(runtime.clone()));
+    // Nor is one without a bound: whoever reads the page is told what helps.
     assert_eq!(
-        (row.state, row.why.as_str()),
-        (HostState::Enforced, "podman 4.9; no limit of processor time")
+        (row.state, row.why.as_str(), row.remedy),
+        (HostState::Partly, "podman 4.9; no limit of processor time", LIMITS_REMEDY)
     );
+    let whole = Runtime { offers: Offers { cpu: Offer::There, ..offers }, ..runtime.clone() };
+    let row = container_row(&Ok(whole));
+    assert_eq!((row.state, row.why.as_str(), row.remedy), (HostState::Enforced, "podman 4.9", ""));
     let open = Runtime { offers: Offers { seccomp: Offer::Missing, ..offers }, ..runtime };
     assert_eq!(container_row(&Ok(open)).state, HostState::Missing);
 }
