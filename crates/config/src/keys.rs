@@ -205,6 +205,11 @@ const COMMANDS: &[Key] = &[
         Null,
         "The image for tools with `sandbox: container`, which must be there already; without one they do not run.",
     ),
+    flag(
+        "danger_unbounded_containers",
+        Flag(false),
+        "Danger: containers run also where nothing bounds their memory, processor time or processes.",
+    ),
 ];
 
 const SECRETS: &[Key] = &[

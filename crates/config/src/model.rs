@@ -224,6 +224,8 @@ pub struct Commands {
     pub allowed: Option<Vec<String>>,
     /// For tools that run in a container.
     pub image: Option<String>,
+    /// A container without limits can take all that the host has.
+    pub danger_unbounded_containers: bool,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]

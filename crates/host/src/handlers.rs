@@ -49,11 +49,8 @@ pub fn open_handlers(
         places: places.clone(),
         secrets: Arc::new(EnvironmentSecrets),
     };
-    let walls: &[ContainerWall] = match config.worker.required {
-        RequiredJail::Minimum => &[],
-        RequiredJail::Hardened => ContainerWall::BOUNDED,
-    };
     let container = config.commands.image.clone();
+    let walls = walls_of_containers(config);
     let container = container.map(|image| Container::for_workspace(image, &places.workspace, walls));
     let cli = CliHandlers {
         launcher: Arc::new(Commands::new(program, egress, required, container)),
@@ -70,6 +67,14 @@ pub fn open_handlers(
         commands: made_in_code,
     };
     Ok(ToolHandlers { js, cli })
+}
+
+/// Bounded, unless the operator chose otherwise by name and asked for no hardened jail.
+fn walls_of_containers(config: &Config) -> &'static [ContainerWall] {
+    match (config.worker.required, config.commands.danger_unbounded_containers) {
+        (RequiredJail::Minimum, true) => &[],
+        (RequiredJail::Hardened, _) | (RequiredJail::Minimum, false) => ContainerWall::BOUNDED,
+    }
 }
 
 fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Pool, OpenError> {
@@ -141,8 +146,27 @@ const CPU_SECONDS: u64 = 3_600;
 
 #[cfg(test)]
 mod tests {
+    use toolgate_config::Overrides;
+
     use super::*;
     use crate::load::{Origin, Problem, Surveyed};
+
+    /// With the defaults a shell would have run with all the memory that the host has, where nothing bounds it.
+    #[test]
+    fn containers_are_bounded_unless_the_operator_names_the_danger() {
+        let walls = |keys: &str| {
+            let text = format!("version: 1\n{keys}");
+            let folder = std::env::temp_dir();
+            let parsed = Config::parse(&text, &folder, &|_| None, &Overrides::default());
+            walls_of_containers(&parsed.unwrap()).to_vec()
+        };
+        assert_eq!(walls(""), ContainerWall::BOUNDED);
+        assert_eq!(walls("worker: {required: hardened}\n"), ContainerWall::BOUNDED);
+        let danger = "commands: {danger_unbounded_containers: true}\n";
+        assert_eq!(walls(danger), []);
+        // Who asks for the harder jail gets it.
+        assert_eq!(walls(&format!("{danger}worker: {{required: hardened}}\n")), ContainerWall::BOUNDED);
+    }
 
     #[test]
     fn a_command_in_code_belongs_to_a_tool_of_the_programs_own() {

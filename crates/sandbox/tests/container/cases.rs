@@ -2,11 +2,13 @@
 
 use std::{fs, os::unix::fs::MetadataExt};
 
-use toolgate_sandbox::{Access, ContainerWall, Ending, ImageName, Network, SpawnError, probe_runtime};
+use toolgate_sandbox::{
+    Access, ContainerJail, ContainerWall, Ending, ImageName, Network, SpawnError, probe_runtime,
+};
 
 use crate::driver::{
-    CAPS, Case, EXPECTED, ODD_IMAGE, USER, bind, finish, finish_with, folder, jail, jail_of, output, podman,
-    refusal, runtime, without_podman,
+    CAPS, Case, EXPECTED, ODD_IMAGE, USER, bind, finish, finish_with, folder, jail, jail_of, on_runtime,
+    output, podman, refusal, runtime, runtime_through, without_podman,
 };
 
 pub const ALL: &[Case] = &[
@@ -22,6 +24,7 @@ pub const ALL: &[Case] = &[
     },
     Case { name: "the_strength_is_what_holds", body: the_strength_is_what_holds },
     Case { name: "a_wall_that_is_missing_refuses", body: a_wall_that_is_missing_refuses },
+    Case { name: "a_host_without_a_bound_refuses", body: a_host_without_a_bound_refuses },
     Case { name: "a_network_is_refused", body: a_network_is_refused },
     Case {
         name: "variables_arrive_and_are_seen_by_nobody_else",
@@ -86,6 +89,30 @@ fn a_wall_that_is_missing_refuses() {
     let SpawnError::TooWeak { missing } = refusal(one) else { panic!("it is strong enough") };
     assert_eq!(missing, ["user-namespace"]);
 }
+
+/// Podman on a host whose control groups do not bound memory.
+fn a_host_without_a_bound_refuses() {
+    let folder = folder();
+    let script = folder.path().join("podman");
+    fs::write(&script, UNBOUNDED).unwrap();
+    let unbounded = runtime_through(&script);
+    let spawn = |required| {
+        let one = ContainerJail { required, ..jail("true") };
+        on_runtime(async {
+            unbounded.spawn(one).await.map(|made| made.strength().has(ContainerWall::MemoryLimit))
+        })
+    };
+    let Err(SpawnError::TooWeak { missing }) = spawn(ContainerWall::BOUNDED) else { panic!("it was made") };
+    assert_eq!(missing, ["memory-limit"]);
+    // Whoever does not ask for it gets a container, and is told that the wall is not there.
+    assert!(matches!(spawn(&[]), Ok(false)));
+}
+
+const UNBOUNDED: &str = r#"case " $* " in
+  *" info "*) /usr/bin/podman "$@" | sed 's/"memory"/"absent"/' ;;
+  *) exec /usr/bin/podman "$@" ;;
+esac
+"#;
 
 fn a_network_is_refused() {
     let mut one = jail("true");

@@ -161,6 +161,13 @@ pub fn runtime_with(options: &[&str]) -> Runtime {
     Runtime::ask(RuntimeProgram { kind: RuntimeKind::Podman, path: PODMAN.into(), options }).unwrap()
 }
 
+/// The same Podman behind a script that a shell reads: a file that was just written cannot always be run at once.
+pub fn runtime_through(script: &Path) -> Runtime {
+    let own = host().as_ref().unwrap().options.iter().map(ToString::to_string);
+    let options = std::iter::once(script.display().to_string()).chain(own).collect();
+    Runtime::ask(RuntimeProgram { kind: RuntimeKind::Podman, path: "/bin/sh".into(), options }).unwrap()
+}
+
 /// Podman itself, in the same storage.
 pub fn podman(arguments: &[&str]) -> String {
     let host = host().as_ref().unwrap();
