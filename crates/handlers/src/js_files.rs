@@ -10,6 +10,12 @@ use crate::files::{
 
 /// Performs the call; the answer is JSON in the shape that tools know.
 pub fn perform(files: &Files, call: &FileCall) -> Result<String, FileError> {
+    let helper = HELPERS.iter().find(|name| name.strip_prefix(ALL) == Some(call.function.as_str()));
+    answer(files, call)
+        .map_err(|error| FileError { helper: helper.copied().unwrap_or(error.helper), ..error })
+}
+
+fn answer(files: &Files, call: &FileCall) -> Result<String, FileError> {
     let asked = Asked { call };
     let answer = match call.function.as_str() {
         "workspace" => json!(files.workspace()),
@@ -146,3 +152,28 @@ fn invalid(reason: &'static str, message: &str) -> FileError {
         message: message.to_owned(),
     }
 }
+
+const ALL: &str = "safety.fs.";
+
+const HELPERS: [&str; 20] = [
+    "safety.fs.workspace",
+    "safety.fs.readRoots",
+    "safety.fs.readText",
+    "safety.fs.list",
+    "safety.fs.exists",
+    "safety.fs.stat",
+    "safety.fs.grep",
+    "safety.fs.lineCount",
+    "safety.fs.slice",
+    "safety.fs.cut",
+    "safety.fs.sort",
+    "safety.fs.find",
+    "safety.fs.searchInFiles",
+    "safety.fs.writeText",
+    "safety.fs.appendText",
+    "safety.fs.editText",
+    "safety.fs.copy",
+    "safety.fs.move",
+    "safety.fs.delete",
+    "safety.fs.deleteDir",
+];

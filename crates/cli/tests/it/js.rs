@@ -13,6 +13,9 @@ use toolgate_handlers::{FailureCode, JsReport, Returned};
 
 use crate::gateway::{Gateway, NoSecrets, Secret, document};
 
+mod fetch;
+mod files;
+
 #[track_caller]
 fn check(gateway: &Gateway, code: &str, expected: &Value) {
     let report = gateway.body(code);
