@@ -22,12 +22,13 @@ impl<'s> OutputPolicy<'s> {
     }
 
     /// What becomes of a leaf. The path lists field names from the top, without indices. The most specific rule
-    /// decides; of two equally specific the stricter.
+    /// decides; of two equally specific the stricter. Only a field that the rule names itself is masked: an object or a list
+    /// under `mask` is redacted as a whole, for its form would tell more than two characters.
     pub fn action_for(&self, path: &[&str]) -> OutputAction {
         let Some(rules) = self.rules else { return OutputAction::Allow };
         rules
             .iter()
-            .filter_map(|rule| Some((rule.pattern.specificity_at(path)?, rule.action)))
+            .filter_map(|rule| Some((rule.pattern.specificity_at(path)?, effective(rule, path))))
             .max()
             .map_or(OutputAction::Redact, |(_, action)| action)
     }
@@ -40,7 +41,7 @@ impl<'s> OutputPolicy<'s> {
         let mut walk = Walk { policy: self, places: Vec::new(), path: Vec::new(), redacted: Vec::new() };
         let top = walk.place();
         // Of the whole there is always something left: an object or list without what it held, or nothing.
-        if !walk.leaves(&mut value, top) && !value.is_object() && !value.is_array() {
+        if !walk.leaves(&mut value, top, Within::Field) && !value.is_object() && !value.is_array() {
             value = Value::Null;
         }
         (value, walk.redacted)
@@ -53,6 +54,13 @@ struct Walk<'w> {
     places: Vec<Place>,
     path: Vec<String>,
     redacted: Vec<String>,
+}
+
+/// Whether a value is a field's own, or one of a list that is.
+#[derive(Clone, Copy)]
+enum Within {
+    Field,
+    List,
 }
 
 struct Place {
@@ -87,29 +95,32 @@ impl Walk<'_> {
 
     /// Takes out of the value what does not leave. A container leaves with those of its fields that do; an empty one tells
     /// that there was one, so that it leaves only where a rule lets the field itself leave.
-    fn leaves(&mut self, value: &mut Value, place: usize) -> bool {
+    fn leaves(&mut self, value: &mut Value, place: usize, within: Within) -> bool {
         let is_empty = match value {
             Value::Object(members) => {
                 members.retain(|key, value| {
                     self.path.push(key.clone());
                     let below = self.below(place, key);
-                    let leaves = self.leaves(value, below);
+                    let leaves = self.leaves(value, below, Within::Field);
                     self.path.pop();
                     leaves
                 });
                 members.is_empty()
             }
             Value::Array(items) => {
-                items.retain_mut(|item| self.leaves(item, place));
+                items.retain_mut(|item| self.leaves(item, place, Within::List));
                 items.is_empty()
             }
-            scalar => return self.scalar_leaves(scalar, place),
+            scalar => return self.scalar_leaves(scalar, place, within),
         };
         !is_empty || self.action(place) == OutputAction::Allow
     }
 
-    fn scalar_leaves(&mut self, scalar: &mut Value, place: usize) -> bool {
-        let action = self.action(place);
+    fn scalar_leaves(&mut self, scalar: &mut Value, place: usize, within: Within) -> bool {
+        let action = match (self.action(place), within) {
+            (OutputAction::Mask, Within::List) => OutputAction::Redact,
+            (action, _) => action,
+        };
         if action != OutputAction::Allow {
             self.tell(place);
         }
@@ -133,6 +144,14 @@ impl Walk<'_> {
     }
 }
 
+/// What the rule does to this very field.
+fn effective(rule: &OutputRule, path: &[&str]) -> OutputAction {
+    match rule.action {
+        OutputAction::Mask if !rule.pattern.names(path) => OutputAction::Redact,
+        action => action,
+    }
+}
+
 /// First and last character of a text, where there is enough between them to hide. Of `true` they would tell all.
 fn masked(value: &Value) -> String {
     let Some(text) = value.as_str() else { return "***".to_owned() };
@@ -148,6 +167,7 @@ const LONGEST_PATH: usize = 200;
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use toolgate_spec::FieldPattern;
 
     use super::*;
@@ -163,6 +183,77 @@ mod tests {
             ..Governance::default()
         };
         assert_eq!(OutputPolicy::of(&governance).action_for(path), expect, "{path:?}");
+    }
+
+    #[track_caller]
+    fn check_result(rules: &[(&str, OutputAction)], result: Value, expect: &Value, redacted: &[&str]) {
+        let rule = |(pattern, action): &(&str, OutputAction)| OutputRule {
+            pattern: FieldPattern::parse(pattern).unwrap(),
+            action: *action,
+        };
+        let governance =
+            Governance { output_policy: Some(rules.iter().map(rule).collect()), ..Governance::default() };
+        let (left, told) = OutputPolicy::of(&governance).apply(result);
+        assert_eq!(&left, expect);
+        assert_eq!(told, redacted);
+    }
+
+    #[test]
+    fn a_mask_leaves_two_characters_of_a_text_and_nothing_else() {
+        let result = json!({ "long": "secret", "four": "abcd", "three": "abc", "none": "", "wide": "äbcdö",
+            "number": 12345, "truth": true, "null": null });
+        let expect = json!({ "long": "s***t", "four": "a***d", "three": "***", "none": "***", "wide": "ä***ö",
+            "number": "***", "truth": "***", "null": "***" });
+        let told = [".long", ".four", ".three", ".none", ".wide", ".number", ".truth", ".null"];
+        check_result(&[("*", OutputAction::Mask)], result, &expect, &told);
+    }
+
+    /// The names of its fields, how many there are and two characters of each would tell what `mask` is there to hide.
+    #[test]
+    fn a_masked_object_or_list_is_redacted_as_a_whole() {
+        use OutputAction::{Allow, Mask};
+        let customer = json!({ "customer": { "name": "Adalbert", "card": { "number": "4111111111" } } });
+        check_result(
+            &[(".customer", Mask)],
+            customer.clone(),
+            &json!({}),
+            &[".customer.name", ".customer.card.number"],
+        );
+        check_result(
+            &[("*", Mask)],
+            customer.clone(),
+            &json!({}),
+            &[".customer.name", ".customer.card.number"],
+        );
+        // What stands below may have a rule of its own.
+        check_result(
+            &[(".customer", Mask), (".customer.name", Mask)],
+            customer.clone(),
+            &json!({ "customer": { "name": "A***t" } }),
+            &[".customer.name", ".customer.card.number"],
+        );
+        check_result(
+            &[(".customer", Mask), ("..number", Allow)],
+            customer,
+            &json!({ "customer": { "card": { "number": "4111111111" } } }),
+            &[".customer.name"],
+        );
+        let lists =
+            json!({ "tags": ["first", "second"], "rows": [{ "mail": "ada@host" }, { "mail": ["bo@host"] }] });
+        check_result(
+            &[(".tags", Mask), (".rows[].mail", Mask)],
+            lists.clone(),
+            &json!({ "rows": [{ "mail": "a***t" }] }),
+            &[".tags", ".rows.mail"],
+        );
+        check_result(
+            &[(".tags[]", Mask), ("*", OutputAction::Redact)],
+            lists,
+            &json!({}),
+            &[".tags", ".rows.mail"],
+        );
+        check_result(&[(".", Mask)], json!(["first", "second"]), &json!([]), &["."]);
+        check_result(&[(".", Mask)], json!("secret"), &json!("s***t"), &["."]);
     }
 
     #[test]

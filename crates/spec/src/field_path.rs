@@ -85,15 +85,7 @@ impl FieldPattern {
 
     /// How narrowly the pattern names this field; `None` where it does not cover it.
     pub fn specificity_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Specificity> {
-        // After each step: which lengths of the path's beginning have been consumed?
-        let mut consumed = vec![false; path.len() + 1];
-        if let Some(start) = consumed.first_mut() {
-            *start = true;
-        }
-        for step in &self.steps {
-            consumed = advance(step, &consumed, path);
-        }
-        let deepest = consumed.iter().rposition(|reached| *reached)?;
+        let deepest = self.reaches(path).iter().rposition(|reached| *reached)?;
         let count = |wanted: fn(&Step) -> bool| self.steps.iter().filter(|step| wanted(step)).count();
         let names = count(|step| matches!(step, Step::Name(_)));
         let single_wildcards = count(|step| matches!(step, Step::AnyName));
@@ -105,6 +97,23 @@ impl FieldPattern {
             single_wildcards,
             is_bounded: !self.steps.contains(&Step::AnyDepth),
         })
+    }
+
+    /// Does the pattern name this very field, and none above it? `*` names the fields of the result, and the result itself
+    /// only where that is no object.
+    pub fn names<S: AsRef<str>>(&self, path: &[S]) -> bool {
+        let least = usize::from(self.meaning() == [Step::AnyDepth]).min(path.len());
+        let first = self.reaches(path).iter().skip(least).position(|reached| *reached);
+        first.is_some_and(|first| least + first == path.len())
+    }
+
+    /// Which lengths of the path's beginning the pattern reaches.
+    fn reaches<S: AsRef<str>>(&self, path: &[S]) -> Vec<bool> {
+        let mut consumed = vec![false; path.len() + 1];
+        if let Some(start) = consumed.first_mut() {
+            *start = true;
+        }
+        self.steps.iter().fold(consumed, |consumed, step| advance(step, &consumed, path))
     }
 
     /// Two ways to write one thing, such as `.a[].b` and `a.b`.
@@ -185,6 +194,34 @@ mod tests {
             .max_by_key(|pattern| FieldPattern::parse(pattern).unwrap().specificity_at(&path))
             .unwrap();
         assert_eq!(best, winner, "{field}");
+    }
+
+    #[test]
+    fn a_pattern_names_the_first_field_that_it_covers() {
+        let named = |pattern: &str, path: &[&str]| FieldPattern::parse(pattern).unwrap().names(path);
+        for (pattern, path) in [
+            (".a", &["a"][..]),
+            (".a[].b", &["a", "b"]),
+            ("..b", &["a", "b"]),
+            ("a.*", &["a", "b"]),
+            ("*", &["a"]),
+            ("*", &[]),
+            (".", &[]),
+            ("[]", &[]),
+        ] {
+            assert!(named(pattern, path), "{pattern} should name {path:?}");
+        }
+        for (pattern, path) in [
+            (".a", &["a", "b"][..]),
+            (".a", &["b"]),
+            (".a", &[]),
+            ("..b", &["b", "b"]),
+            ("..b", &["a", "b", "c"]),
+            ("a.*", &["a", "b", "c"]),
+            ("*", &["a", "b"]),
+        ] {
+            assert!(!named(pattern, path), "{pattern} should not name {path:?}");
+        }
     }
 
     #[test]

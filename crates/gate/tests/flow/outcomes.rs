@@ -273,7 +273,8 @@ async fn the_output_policy_holds_for_every_item_of_a_list() {
         Does::Returns(rows.clone()),
         change,
         json!({ "text": "hi" }),
-        r#"released: [{"name":"Ada","tags":["***","s***t"]},{"name":"Bo"}]"#,
+        // A list that is to be masked goes as a whole.
+        r#"released: [{"name":"Ada"},{"name":"Bo"}]"#,
     )
     .await;
     assert_eq!(record["response"]["redactedFields"], json!([".ssn", ".tags", ".more.ssn"]));
