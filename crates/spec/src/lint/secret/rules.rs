@@ -26,6 +26,8 @@ pub(super) enum Before {
     Edge,
     /// The digits of an account number.
     Digits,
+    /// Exactly 32 hexadecimal digits.
+    Hex,
     /// The scheme of a URL.
     Scheme,
 }
@@ -37,6 +39,7 @@ impl Before {
             Self::Anything => true,
             Self::Edge => last.is_none_or(|byte| !byte.is_ascii_alphanumeric()),
             Self::Digits => before.bytes().rev().take_while(u8::is_ascii_digit).count() >= 8,
+            Self::Hex => before.bytes().rev().take_while(u8::is_ascii_hexdigit).count() == 32,
             Self::Scheme => last.is_some_and(|byte| byte.is_ascii_alphabetic()),
         }
     }
@@ -194,6 +197,22 @@ pub(super) const RULES: &[Rule] = &[
         &["S~G.aB3dE6gH9jK2mN5pQ8sTuV.aB3dE6gH9jK2mN5pQ8sTuVwXyZ0123456789aBcDeFg"],
         &["see singapore.sg. for more", "SG.gov"],
     ),
+    shape(
+        "a Heroku key",
+        &["hrku-"],
+        r"HRKU-(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|AA[A-Za-z0-9_-]{58})",
+        &["HR~KU-bc945e07-392f-46ce-672d-1d34c7870e29"],
+        &["HRKU-your-key"],
+    ),
+    Rule {
+        name: "a Mailchimp key",
+        needles: &["-us"],
+        pattern: r"-us[0-9]{1,2}\b",
+        before: Before::Hex,
+        test: Test::Shape,
+        hits: &["faeee297950af1805dab101a423c1873~-us31"],
+        misses: &["en-us", "the zone a1b2-us1", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934c-us1"],
+    },
     Rule {
         name: "a Twilio credential",
         needles: &["twilio"],
