@@ -24,6 +24,10 @@ use toolgate_spec::{
     check, digest, locate,
 };
 
+/// Not a name of the crate's: what a result is counted by is nobody else's business.
+#[path = "../crates/handlers/src/js/values.rs"]
+mod values;
+
 pub fn document_json(data: &[u8]) {
     judge(data, Format::Json);
 }
@@ -149,6 +153,26 @@ pub fn frame(data: &[u8]) {
         assert_eq!(bytes.get(HEADER..), Some(body));
     }
     let _ = ToWorker::decode(*kind, body);
+}
+
+/// The bytes are what a tool returned. It is counted before it is read, and never holds more than was counted.
+pub fn result(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let counted = values::count(text);
+    if let Ok(value) = serde_json::from_str(text) {
+        let held = names_and_values(&value);
+        assert!(held <= counted, "{held} names and values, {counted} counted");
+    }
+}
+
+fn names_and_values(value: &serde_json::Value) -> usize {
+    1 + match value {
+        serde_json::Value::Array(items) => items.iter().map(names_and_values).sum::<usize>(),
+        serde_json::Value::Object(members) => {
+            members.values().map(|member| 1 + names_and_values(member)).sum()
+        }
+        _ => 0,
+    }
 }
 
 /// An address that passes the strict rules is http or https, and no number below which something private hides.
