@@ -106,6 +106,17 @@ mod tests {
         assert_eq!(order, expect);
     }
 
+    /// A request must not wait for a segment to fill.
+    #[tokio::test]
+    async fn requests_are_sent_without_delay() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let target = Target::parse(&format!("http://a.test:{}/", address.port())).unwrap();
+        let judged = admit(&open(), &target).unwrap().judge_all(&[address.ip()]).unwrap();
+        let (stream, _) = connect(&target, &judged, Duration::from_mins(1)).await.unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
+
     #[test]
     fn families_take_turns_and_tries_are_few() {
         check(&["8.8.8.8"], &["8.8.8.8"]);

@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     HttpLimits,
     addresses::{Addresses, Full},
-    connection::{self, Ended, Peer, Stop},
+    connection::{self, Ended, Peer, Prompt, Stop},
     door::DoorEvents,
     problem::DoorCode,
 };
@@ -93,9 +93,7 @@ impl Front {
             }
         };
         // A socket that cannot be set up is one that its client has left already.
-        if prepare(&stream).is_err() {
-            return;
-        }
+        let Ok(stream) = Prompt::new(stream) else { return };
         let (routes, limits, stop) = (self.routes.clone(), self.limits, self.stop.clone());
         let events = Arc::clone(&self.events);
         self.running.spawn(async move {
@@ -127,11 +125,6 @@ impl Front {
     }
 }
 
-/// Without this an answer in two writes waits 40 ms for the client's delayed acknowledgement.
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)
-}
-
 /// A client that hung up early is no reason to wait; a machine out of descriptors would fail again at once.
 fn pause_after(error: &io::Error) -> Option<Duration> {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
@@ -145,16 +138,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn answers_are_sent_without_delay() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
-        assert!(!stream.nodelay().unwrap());
-        prepare(&stream).unwrap();
-        assert!(stream.nodelay().unwrap());
-    }
 
     #[test]
     fn only_trouble_of_our_own_makes_us_wait() {

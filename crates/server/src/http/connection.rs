@@ -57,8 +57,19 @@ pub(super) enum Ended {
     Cut,
 }
 
+/// A socket that sends what is written at once. Only such a one is served: on any other an answer in two writes waits 40 ms
+/// for the client's delayed acknowledgement.
+pub(super) struct Prompt(TcpStream);
+
+impl Prompt {
+    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(Self(stream))
+    }
+}
+
 pub(super) async fn serve(
-    stream: TcpStream,
+    Prompt(stream): Prompt,
     peer: Peer,
     routes: Router,
     limits: HttpLimits,
@@ -164,3 +175,20 @@ where
 const LATE_HEADERS: &str = "the headers did not arrive in time";
 /// The library's own least.
 const MIN_HEADER_BYTES: usize = 8 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_are_sent_without_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(!stream.nodelay().unwrap());
+        let Prompt(stream) = Prompt::new(stream).unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
+}
