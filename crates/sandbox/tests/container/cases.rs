@@ -134,7 +134,7 @@ fn variables_arrive_and_are_seen_by_nobody_else() {
         ("HASH", "# no comment"),
     ];
     one.env = variables.map(|(name, value)| (name.into(), value.into())).to_vec();
-    let container = crate::driver::on_runtime(async {
+    let container = on_runtime(async {
         let container = runtime().spawn(one).await.unwrap();
         let names = crate::driver::processes_with("s3cr3t-value");
         assert!(names.is_empty(), "{names:?}");
