@@ -62,8 +62,9 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
             "audit.debug is on: arguments and outputs are written to the journal, and not only their digests",
         );
     }
-    let toolgate =
-        Toolgate::open(config, extras).await.map_err(|error| Failure::new(visible(&error.to_string())))?;
+    // On the heap: the future of a whole gateway would be a part of every command's.
+    let opened = Box::pin(Toolgate::open(config, extras)).await;
+    let toolgate = opened.map_err(|error| Failure::new(visible(&error.to_string())))?;
     for said in unlisted_journals(&toolgate) {
         say(&said);
     }

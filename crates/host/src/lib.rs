@@ -27,7 +27,7 @@ pub use decisions::{RecordedQueue, open_queue};
 pub use documents::{Document, Unread};
 pub use journals::{Writes, note_command};
 pub use load::{Loaded, Origin, Problem, Surveyed};
-pub use open::{Extras, OpenError, Toolgate, Watched, open_egress, open_state};
+pub use open::{Beside, Extras, OpenError, Toolgate, Watched, open_egress, open_state};
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use toolgate_config::Config;
 pub use toolgate_gate::{Gate, Outcome, Reason};

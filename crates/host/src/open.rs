@@ -2,7 +2,7 @@
 
 mod reload;
 
-pub use self::reload::Watched;
+pub use self::reload::{Beside, Watched};
 
 use std::{
     collections::BTreeMap,

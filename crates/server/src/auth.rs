@@ -1,6 +1,7 @@
 //! Who is at the door? Local tokens, signed tokens of configured issuers, and, where somebody insists, nobody in particular.
 
 mod bearer;
+mod believed;
 mod challenge;
 mod fetch;
 mod identity;
@@ -13,19 +14,19 @@ mod tests;
 mod throttle;
 mod tokens;
 
-use std::{collections::BTreeSet, fmt, net::IpAddr, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::{Arc, PoisonError, RwLock},
+    time::SystemTime,
+};
 
 use http::HeaderMap;
-use toolgate_policy::Caller;
 
-use self::{
-    identity::{Namespace, is_sound_subject, subject},
-    jwt::JwtVerifier,
-    throttle::Throttle,
-    tokens::TOKEN_PREFIX,
-};
+use self::throttle::Throttle;
 use crate::http::DoorCode;
 
+pub(crate) use self::{believed::Believed, metadata::ResourceMetadata, throttle::counted_as};
 pub use self::{
     challenge::Challenge,
     fetch::Fetch,
@@ -37,29 +38,40 @@ pub use self::{
     standing::CallerStanding,
     tokens::{TokenIdentity, TokenVerifier},
 };
-pub(crate) use self::{metadata::ResourceMetadata, throttle::counted_as};
 
 /// Answers for every request anew; keeps keys and counts failures, never tokens.
 pub struct Authenticator {
-    tokens: Option<Arc<dyn TokenVerifier>>,
-    jwt: JwtVerifier,
-    /// Whoever comes without a token.
-    tokenless: Option<Identity>,
+    believed: RwLock<Arc<Believed>>,
     throttle: Throttle,
 }
 
+/// Settings that were found sound and are not in force yet.
+#[derive(Debug)]
+pub struct Prepared(Arc<Believed>);
+
 impl Authenticator {
     pub fn new(settings: AuthSettings) -> Result<Self, AuthSettingsError> {
-        let jwt = JwtVerifier::new(settings.issuers, settings.fetch.as_ref())?;
-        let tokenless = tokenless(settings.danger_anonymous, settings.danger_local)?;
-        Ok(Self { tokens: settings.tokens, jwt, tokenless, throttle: Throttle::new(settings.throttle) })
+        let throttle = Throttle::new(settings.throttle);
+        Ok(Self { believed: RwLock::new(Arc::new(Believed::new(settings, None)?)), throttle })
+    }
+
+    /// Other settings, to be put in force by `replace`. Issuers that stay as they are keep their keys; how often an address may
+    /// be wrong, and was, stays.
+    pub fn prepare(&self, settings: AuthSettings) -> Result<Prepared, AuthSettingsError> {
+        Believed::new(settings, Some(&self.believed())).map(Arc::new).map(Prepared)
+    }
+
+    /// From now on, also for what is open: who would not be let in as they were is not kept in.
+    pub fn replace(&self, prepared: Prepared) {
+        *self.believed.write().unwrap_or_else(PoisonError::into_inner) = prepared.0;
     }
 
     /// What these headers prove. The query, the body and every other header count for nothing.
     pub async fn authenticate(&self, headers: &HeaderMap, now: SystemTime) -> Result<Identity, Challenge> {
+        let believed = self.believed();
         match bearer::presented(headers)? {
-            None => self.without_token(),
-            Some(token) => self.verify(token, now).await,
+            None => believed.without_token(),
+            Some(token) => believed.verify(token, now).await,
         }
     }
 
@@ -70,12 +82,13 @@ impl Authenticator {
         headers: &HeaderMap,
         now: SystemTime,
     ) -> Result<Identity, Challenge> {
+        let believed = self.believed();
         let token = bearer::presented(headers).inspect_err(|_| self.throttle.failed(peer, now))?;
         // To come without a token is how a client asks for the challenge; it guesses nothing.
-        let Some(token) = token else { return self.without_token() };
+        let Some(token) = token else { return believed.without_token() };
         // A good token passes however many wrong ones came from the same address, which may be a proxy's: nobody guesses
         // 256 bits. Whoever is wrong too often no longer learns that.
-        let wrong = match self.verify(token, now).await {
+        let wrong = match believed.verify(token, now).await {
             Err(wrong) if !matches!(wrong.code, DoorCode::Unavailable | DoorCode::InsufficientScope) => wrong,
             other => return other,
         };
@@ -86,87 +99,25 @@ impl Authenticator {
         }))
     }
 
+    /// The settings of this moment. Whoever wants to know later whether a caller may stay takes them before asking who it is:
+    /// then settings that change in between count as changed.
+    pub(crate) fn believed(&self) -> Arc<Believed> {
+        Arc::clone(&self.believed.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Is what a caller was let in by still good? The token itself is not needed, and nobody has kept it.
-    pub(crate) fn still_lets_in(&self, how: &How, expires: Option<SystemTime>, now: SystemTime) -> bool {
-        let is_over = expires.is_some_and(|expires| expires <= now);
-        let is_known = match how {
-            How::Token { id } => {
-                // A store that cannot tell lets nobody in, and keeps nobody in.
-                self.tokens.as_ref().is_some_and(|tokens| tokens.is_good(id, now).unwrap_or(false))
-            }
-            // A signed token cannot be taken back, and who needed none has none to lose.
-            How::Jwt { .. } | How::Anonymous | How::Local => true,
-        };
-        is_known && !is_over
+    pub(crate) fn still_lets_in(&self, identity: &Identity, then: &Believed, now: SystemTime) -> bool {
+        self.believed().still_lets_in(identity, then, now)
     }
 
     /// `None` without issuers: there is no authorization server to point to.
     pub(crate) fn metadata(&self) -> Option<ResourceMetadata> {
-        ResourceMetadata::of(self.jwt.issuers())
+        ResourceMetadata::of(self.believed().jwt.issuers())
     }
-
-    async fn verify(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
-        if token.starts_with(TOKEN_PREFIX) {
-            self.verify_local(token, now)
-        } else {
-            self.jwt.verify(token, now).await
-        }
-    }
-
-    fn verify_local(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
-        // One text for every reason: who guesses must not learn which half of a guess was right.
-        let invalid = || Challenge::new(DoorCode::TokenInvalid, "the token is not valid");
-        let tokens = self.tokens.as_ref().ok_or_else(invalid)?;
-        let found = tokens.verify(token, now).map_err(|why| {
-            Challenge::new(DoorCode::Unavailable, "tokens cannot be verified at the moment; try again later")
-                .said_to_operator(format!("the token store cannot tell: {why}"))
-        })?;
-        found.and_then(|known| known.into_identity(now)).ok_or_else(invalid)
-    }
-
-    fn without_token(&self) -> Result<Identity, Challenge> {
-        self.tokenless.clone().ok_or_else(|| {
-            Challenge::new(
-                DoorCode::TokenMissing,
-                "send `Authorization: Bearer` with a token of this gateway or its issuer",
-            )
-        })
-    }
-}
-
-/// One of the two at most: which of them a request without a token comes from must not be a matter of order.
-fn tokenless(
-    anonymous: Option<Anonymous>,
-    local: Option<Local>,
-) -> Result<Option<Identity>, AuthSettingsError> {
-    match (anonymous, local) {
-        (None, None) => Ok(None),
-        (Some(anonymous), None) => nobody_in_particular(anonymous).map(Some),
-        (None, Some(local)) if is_sound_subject(&local.name) => {
-            Ok(Some(Identity::local(&local.name, local.permissions, Role::Caller)))
-        }
-        (None, Some(_)) => Err(AuthSettingsError("the local caller needs a name that can be read".into())),
-        (Some(_), Some(_)) => Err(AuthSettingsError(
-            "who comes without a token cannot be both the local caller and the anonymous one".into(),
-        )),
-    }
-}
-
-fn nobody_in_particular(anonymous: Anonymous) -> Result<Identity, AuthSettingsError> {
-    if !is_sound_subject(&anonymous.name) {
-        return Err(AuthSettingsError("the anonymous caller needs a name that can be read".into()));
-    }
-    let permissions: BTreeSet<String> = anonymous.permissions;
-    let caller = Caller::new(subject(Namespace::Anonymous, &anonymous.name), permissions);
-    Ok(Identity { caller, role: Role::Caller, how: How::Anonymous, expires: None })
 }
 
 impl fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authenticator")
-            .field("tokens", &self.tokens.is_some())
-            .field("jwt", &self.jwt)
-            .field("tokenless", &self.tokenless)
-            .finish_non_exhaustive()
+        f.debug_struct("Authenticator").field("believed", &self.believed()).finish_non_exhaustive()
     }
 }

@@ -22,7 +22,7 @@ use toolgate_policy::Caller;
 
 pub use self::{
     http::router,
-    stdio::{StdioError, serve_stdio},
+    stdio::{CallerNow, StdioError, serve_stdio},
 };
 
 /// Who makes an HTTP request, as the front found out. It puts this into the request's extensions; a request without

@@ -159,10 +159,10 @@ fn passes(machine: &Machine, header: &Header, files: &[String], test: &str) -> R
         Some(rest) => format!("\"use strict\";\n{own}{rest}"),
         None => format!("{own}{test}"),
     };
-    let Ending::Value(text) = evaluate(machine, &shared, &test, header.has("async"))? else {
+    let Ending::Value(json) = evaluate(machine, &shared, &test, header.has("async"))? else {
         return Ok(false);
     };
-    let Ok(outcome) = serde_json::from_str::<Outcome>(&text) else { return Ok(false) };
+    let Ok(outcome) = serde_json::from_str::<Outcome>(&json) else { return Ok(false) };
     Ok(match (&header.negative, outcome.threw) {
         (Some(negative), threw) => threw.as_ref() == Some(&negative.name),
         (None, Some(_)) => false,

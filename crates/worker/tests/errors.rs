@@ -1,6 +1,6 @@
 //! How is an error described? So that it can be read, and never longer than the gateway takes, whatever a tool throws.
 
-#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails loudly")]
 
 use std::sync::{LazyLock, Mutex};
 

@@ -16,9 +16,9 @@ use toolgate::{Config, Extras, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
-    AllTools, Authenticator, ClientAnswers, DoorEvents, Doors, HttpFront, HttpLimits, HttpSettings, Identity,
-    McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, StdioError, admin_routes, mcp_routes,
-    serve_stdio,
+    AllTools, Authenticator, CallerNow, ClientAnswers, DoorEvents, Doors, HttpFront, HttpLimits,
+    HttpSettings, Identity, McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, StdioError,
+    admin_routes, mcp_routes, serve_stdio,
 };
 use toolgate_store::{NewToken, secret_bytes};
 
@@ -28,8 +28,8 @@ use crate::{
     commands::connect,
     gateway,
     serve::{
-        auth::{self, Tokenless},
-        freshness::{Watching, keep_fresh},
+        auth::{Callers, Tokenless},
+        freshness::{Followers, Watching, keep_fresh, warn_of_anonymous},
         input::InputEnd,
         log::Log,
         refusals::RefusalRecords,
@@ -69,18 +69,8 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let mut signals =
         StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
     announce(&toolgate, log);
-    let stop = CancellationToken::new();
-    let freshness = tokio::spawn(keep_fresh(Arc::clone(&toolgate), watching, overrides, log, stop.clone()));
-    let outcome = if args.stdio {
-        over_stdio(&toolgate, log, &mut signals, &stop).await
-    } else {
-        let tokenless = if args.autonomous { Tokenless::Local } else { Tokenless::AsConfigured };
-        over_http(&toolgate, tokenless, log, &mut signals, &stop).await
-    };
+    let outcome = open_doors(&toolgate, args, watching, overrides, log, &mut signals).await;
     toolgate.gate().begin_shutdown();
-    stop.cancel();
-    // It has nothing to say any more, and ends at its next look at `stop`.
-    let _ = freshness.await;
     seal(toolgate.gate(), log).await;
     if let Some(telemetry) = telemetry {
         telemetry.shutdown().await;
@@ -91,6 +81,31 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     outcome.map(|()| Ending::Clean)
 }
 
+async fn open_doors(
+    toolgate: &Arc<Toolgate>,
+    args: &ServeArgs,
+    watching: Watching,
+    overrides: Overrides,
+    log: Log,
+    signals: &mut StopSignals,
+) -> Result<(), Failure> {
+    let tokenless = if args.autonomous { Tokenless::Local } else { Tokenless::AsConfigured };
+    let callers = if args.stdio { None } else { Some(Callers::new(toolgate, tokenless)?) };
+    let door = callers.as_ref().map(|callers| Arc::clone(&callers.authenticator));
+    let followers = Followers { watching, callers, log };
+    let stop = CancellationToken::new();
+    let freshness = tokio::spawn(keep_fresh(Arc::clone(toolgate), followers, overrides, stop.clone()));
+    let outcome = match door {
+        None => over_stdio(toolgate, log, signals, &stop).await,
+        Some(authenticator) => over_http(toolgate, (authenticator, tokenless), log, signals, &stop).await,
+    };
+    toolgate.gate().begin_shutdown();
+    stop.cancel();
+    // It has nothing to say any more, and ends at its next look at `stop`.
+    let _ = freshness.await;
+    outcome
+}
+
 fn announce(toolgate: &Toolgate, log: Log) {
     let loaded = toolgate.loaded();
     for problem in &loaded.problems {
@@ -99,20 +114,23 @@ fn announce(toolgate: &Toolgate, log: Log) {
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
     let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
     log.info(&format!("{live} of {found} tools are live{rest}"));
-    if toolgate.config().auth.anonymous.is_some() {
-        log.warn("auth.anonymous is on: whoever reaches the port may call tools");
-    }
+    warn_of_anonymous(&toolgate.config(), log);
 }
 
 async fn over_stdio(
-    toolgate: &Toolgate,
+    toolgate: &Arc<Toolgate>,
     log: Log,
     signals: &mut StopSignals,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let config = toolgate.config();
-    let local = &config.auth.local;
-    let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
+    let caller = {
+        let toolgate = Arc::clone(toolgate);
+        CallerNow::new(move || {
+            let local = &toolgate.config().auth.local;
+            Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller
+        })
+    };
     let settings = mcp_settings(&config)?;
     let gate = toolgate.gate();
     let input = InputEnd::default();
@@ -133,7 +151,7 @@ async fn over_stdio(
 
 async fn over_http(
     toolgate: &Arc<Toolgate>,
-    tokenless: Tokenless,
+    (authenticator, tokenless): (Arc<Authenticator>, Tokenless),
     log: Log,
     signals: &mut StopSignals,
     stop: &CancellationToken,
@@ -145,9 +163,6 @@ async fn over_http(
             config.server.listen
         ))
     })?;
-    let authenticator = Authenticator::new(auth::settings(&config, toolgate, tokenless)?)
-        .map_err(|error| Failure::new(visible(&error.to_string())))?;
-    let authenticator = Arc::new(authenticator);
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
     let _token = greet(toolgate, &base, tokenless, log)?;
     let all: AllTools = {

@@ -6,8 +6,8 @@ use toolgate::{Config, Toolgate};
 use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
 use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
 use toolgate_server::{
-    Algorithm, Anonymous, AuthSettings, Fetch, IssuerSettings, KeySettings, Local, PemKey, Role, Secret,
-    ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
+    Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, Fetch, IssuerSettings, KeySettings,
+    Local, PemKey, Prepared, Role, Secret, ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
 };
 use toolgate_store::State;
 
@@ -25,26 +25,64 @@ pub enum Tokenless {
 impl Tokenless {
     /// Refused is what would let in whoever is not on this machine.
     pub fn check(self, config: &Config) -> Result<(), Failure> {
-        if self == Self::AsConfigured {
-            return Ok(());
-        }
-        if config.auth.anonymous.is_some() {
-            return Err(Failure::new(
-                "--autonomous and `auth.anonymous` each say who comes without a token; remove one of them",
-            ));
-        }
+        let who = match (self, &config.auth.anonymous) {
+            (Self::AsConfigured, None) => return Ok(()),
+            (Self::AsConfigured, Some(_)) => "`auth.anonymous`",
+            (Self::Local, None) => "--autonomous",
+            (Self::Local, Some(_)) => {
+                return Err(Failure::new(
+                    "--autonomous and `auth.anonymous` each say who comes without a token; remove one of them",
+                ));
+            }
+        };
+        // Of a gateway that runs, this is where it listens: another address in the file counts after a restart.
         match config.server.beyond_loopback() {
             None => Ok(()),
             Some(address) => Err(Failure::new(format!(
-                "--autonomous lets in whoever comes without a token, and `{}` is not on this machine alone; listen on \
-                 `127.0.0.1` without a `public_url`, or leave --autonomous out and hand out tokens",
+                "{who} lets in whoever comes without a token, and `{}` is not on this machine alone; start it on \
+                 `127.0.0.1` without a `public_url`, or leave {who} out and hand out tokens",
                 visible(&address)
             ))),
         }
     }
 }
 
-pub fn settings(config: &Config, toolgate: &Toolgate, tokenless: Tokenless) -> Result<AuthSettings, Failure> {
+/// The door's authentication, which follows the configuration.
+#[derive(Debug)]
+pub struct Callers {
+    pub authenticator: Arc<Authenticator>,
+    pub tokenless: Tokenless,
+    prepared: Option<Prepared>,
+}
+
+impl Callers {
+    pub fn new(toolgate: &Toolgate, tokenless: Tokenless) -> Result<Self, Failure> {
+        let settings = settings(&toolgate.config(), toolgate, tokenless)?;
+        let authenticator = Authenticator::new(settings).map_err(|error| told(&error))?;
+        Ok(Self { authenticator: Arc::new(authenticator), tokenless, prepared: None })
+    }
+
+    /// Makes ready what this configuration says of callers.
+    pub fn prepare(&mut self, config: &Config, toolgate: &Toolgate) -> Result<(), Failure> {
+        self.prepared = None;
+        let settings = settings(config, toolgate, self.tokenless)?;
+        self.prepared = Some(self.authenticator.prepare(settings).map_err(|error| told(&error))?);
+        Ok(())
+    }
+
+    /// Puts in force what was made ready last.
+    pub fn put_in_force(&mut self) {
+        if let Some(prepared) = self.prepared.take() {
+            self.authenticator.replace(prepared);
+        }
+    }
+}
+
+fn told(error: &AuthSettingsError) -> Failure {
+    Failure::new(visible(&error.to_string()))
+}
+
+fn settings(config: &Config, toolgate: &Toolgate, tokenless: Tokenless) -> Result<AuthSettings, Failure> {
     tokenless.check(config)?;
     let tokens = config
         .auth

@@ -9,11 +9,11 @@ use tokio::{
     time::Interval,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Config, Toolgate, Watched};
-use toolgate_config::Overrides;
+use toolgate::{Beside, Config, Problem, Toolgate, Watched};
+use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_store::Watch;
 
-use super::log::Log;
+use super::{auth::Callers, log::Log};
 
 /// The files that are watched, which the configuration itself can change.
 pub struct Watching {
@@ -54,11 +54,24 @@ impl Watching {
 fn named_by(config: &Config) -> Vec<PathBuf> {
     let policy = &config.policy;
     let files = [&config.file, &policy.baseline, &policy.profiles, &policy.overrides];
-    let named = files.into_iter().flatten().chain(&config.tools).chain(&policy.cedar);
+    // Key sets are looked at by whoever verifies with them.
+    let keys = config.auth.jwt.iter().filter_map(|issuer| match &issuer.key {
+        JwtKey::PemFile(path) => Some(path),
+        JwtKey::SecretEnv(_) | JwtKey::JwksFile(_) | JwtKey::JwksUrl(_) => None,
+    });
+    let named = files.into_iter().flatten().chain(&config.tools).chain(&policy.cedar).chain(keys);
     let mut paths: Vec<PathBuf> = named.cloned().collect();
     paths.sort_unstable();
     paths.dedup();
     paths
+}
+
+/// Who has to know of another configuration, beside the gateway.
+pub struct Followers {
+    pub watching: Watching,
+    /// Of the HTTP front; over stdio there are none.
+    pub callers: Option<Callers>,
+    pub log: Log,
 }
 
 /// Test runs of shipped tools, beside everything else: what is tighter does not wait for them, and they give way to it.
@@ -67,11 +80,11 @@ type Trials = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Until `stop`.
 pub async fn keep_fresh(
     toolgate: Arc<Toolgate>,
-    mut watching: Watching,
+    followers: Followers,
     overrides: Overrides,
-    log: Log,
     stop: CancellationToken,
 ) {
+    let Followers { mut watching, mut callers, log } = followers;
     let mut hangups = signal(SignalKind::hangup()).ok();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
     // Nothing is known yet: what has changed since the start is seen at the first tick.
@@ -103,7 +116,9 @@ pub async fn keep_fresh(
         trials = None;
         // Before everything is read, so that a change in the meantime is seen as one.
         passes = toolgate.state().all_passes().ok();
-        reload(&toolgate, &mut watching, &overrides, log).await;
+        let mut doors =
+            Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log };
+        reload(&toolgate, &mut doors, &overrides, log).await;
         if may_try && toolgate.has_untried() {
             let toolgate = Arc::clone(&toolgate);
             trials = Some(Box::pin(async move { toolgate.try_shipped().await }));
@@ -155,10 +170,47 @@ impl Upkeep {
     }
 }
 
-async fn reload(toolgate: &Toolgate, watching: &mut Watching, overrides: &Overrides, log: Log) {
-    let follow = |read: &Config| watching.follow(&toolgate.config(), read, log);
-    match toolgate.reload_with(overrides, follow).await {
+/// What follows the configuration.
+struct Doors<'g> {
+    toolgate: &'g Toolgate,
+    watching: &'g mut Watching,
+    callers: Option<&'g mut Callers>,
+    log: Log,
+}
+
+impl Beside for Doors<'_> {
+    fn watch(&mut self, read: &Config) -> Watched {
+        self.watching.follow(&self.toolgate.config(), read, self.log)
+    }
+
+    fn prepare(&mut self, config: &Config) -> Result<(), Problem> {
+        let Some(callers) = &mut self.callers else { return Ok(()) };
+        callers
+            .prepare(config, self.toolgate)
+            .map_err(|failure| Problem { place: "auth".to_owned(), what: failure.to_string() })
+    }
+
+    fn put_in_force(&mut self) {
+        if let Some(callers) = &mut self.callers {
+            callers.put_in_force();
+        }
+    }
+}
+
+/// Whoever comes without a token is worth a word whenever it begins.
+pub fn warn_of_anonymous(config: &Config, log: Log) {
+    if config.auth.anonymous.is_some() {
+        log.warn("auth.anonymous is on: whoever reaches the port may call tools");
+    }
+}
+
+async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Overrides, log: Log) {
+    let was_open = toolgate.config().auth.anonymous.is_some();
+    match toolgate.reload_with(overrides, doors).await {
         Ok(loaded) => {
+            if !was_open {
+                warn_of_anonymous(&toolgate.config(), log);
+            }
             log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
             if !loaded.awaits_restart.is_empty() {
                 let keys = loaded.awaits_restart.join(", ");

@@ -16,6 +16,7 @@ mod audit;
 mod autonomous;
 mod bash_in_container;
 mod bench;
+mod caller_edits;
 mod cases;
 mod catalog;
 mod check;

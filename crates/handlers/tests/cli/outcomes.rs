@@ -312,7 +312,9 @@ fn the_timeout_that_is_shown_is_the_one_that_is_enforced() {
             toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), user.as_ref()).unwrap();
         assert_eq!(policy.execution.timeout_ms.value, shown, "{manifest}");
         let mut enforced = Duration::ZERO;
-        CliTool::new(spec, &policy, &world.host()).unwrap().with_limits(|_, deadline| enforced = *deadline);
+        let _ = CliTool::new(spec, &policy, &world.host())
+            .unwrap()
+            .with_limits(|_, deadline| enforced = *deadline);
         assert_eq!(enforced, Duration::from_millis(shown), "{manifest}");
     }
 }

@@ -24,24 +24,36 @@ pub enum Watched {
     FromNow,
 }
 
+/// What stands beside a gateway and follows its configuration.
+pub trait Beside {
+    /// Told of the configuration as it was read, be it found wanting or not, before anything is read that it names: whoever
+    /// mends that is heard.
+    fn watch(&mut self, read: &Config) -> Watched;
+
+    /// Makes ready what this configuration asks for. A mistake in it leaves everything as it was.
+    fn prepare(&mut self, config: &Config) -> Result<(), Problem>;
+
+    /// Puts in force what was made ready last.
+    fn put_in_force(&mut self);
+}
+
 impl Toolgate {
     /// Reads configuration, policies and documents anew. A mistake in any of them leaves everything as it was. Of the
-    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart. `watch` is told of the configuration as it
-    /// was read, be it found wanting or not, before anything is read that it names: whoever mends that is heard.
+    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
     ///
     /// Nothing waits for test runs here, so that what is tighter is in force at once; shipped tools that have no pass under
     /// the new policies are not live until `try_shipped` and the next reload.
     pub async fn reload_with(
         &self,
         overrides: &Overrides,
-        mut watch: impl FnMut(&Config) -> Watched,
+        beside: &mut impl Beside,
     ) -> Result<Arc<Loaded>, Vec<Problem>> {
         let _alone = self.changing.lock().await;
         let (config, awaits_restart) = loop {
             let read =
                 self.read_config(overrides).inspect_err(|_| self.drop_withdrawn(&self.config().exposure))?;
             // The file itself may have been edited while the watch began. One that stands still names the same again.
-            if watch(&read.0) == Watched::Already {
+            if beside.watch(&read.0) == Watched::Already {
                 break read;
             }
         };
@@ -52,7 +64,8 @@ impl Toolgate {
             self.drop_withdrawn(&exposure);
             broken(error)
         })?;
-        let loaded = Loaded { awaits_restart, ..load::load(&config, &workshop) };
+        let mut loaded = Loaded { awaits_restart, ..load::load(&config, &workshop) };
+        loaded.problems.extend(beside.prepare(&config).err());
         if !loaded.problems.is_empty() {
             self.drop_withdrawn(&exposure);
             let problems = loaded.problems;
@@ -63,6 +76,7 @@ impl Toolgate {
         }
         self.config.store(Arc::new(config));
         self.workshop.store(Arc::new(workshop));
+        beside.put_in_force();
         self.put_in_force(loaded, &self.config()).map_err(broken)
     }
 
@@ -98,6 +112,7 @@ impl Toolgate {
         let mut config = current.as_ref().clone();
         (config.tools, config.catalog, config.exposure, config.policy) =
             (read.tools, read.catalog, read.exposure, read.policy);
+        config.auth = read.auth;
         let kept = &current.approvals;
         config.approvals = Approvals {
             // The doors were opened with it, and a flag may have closed it.
@@ -136,7 +151,8 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
 }
 
 /// The sections and keys of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 11] = [
+const IN_FORCE_AT_ONCE: [&str; 12] = [
+    "auth",
     "tools",
     "catalog",
     "exposure",

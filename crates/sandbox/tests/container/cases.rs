@@ -7,8 +7,8 @@ use toolgate_sandbox::{
 };
 
 use crate::driver::{
-    CAPS, Case, EXPECTED, ODD_IMAGE, USER, bind, finish, finish_with, folder, jail, jail_of, on_runtime,
-    output, podman, refusal, runtime, runtime_through, without_podman,
+    CAPS, Case, EXPECTED, ODD_IMAGE, USER, bind, finish, finish_with, folder, is_empty_of_containers, jail,
+    jail_of, on_runtime, output, podman, refusal, runtime, runtime_through, wait_until, without_podman,
 };
 
 pub const ALL: &[Case] = &[
@@ -106,6 +106,8 @@ fn a_host_without_a_bound_refuses() {
     assert_eq!(missing, ["memory-limit"]);
     // Whoever does not ask for it gets a container, and is told that the wall is not there.
     assert!(matches!(spawn(&[]), Ok(false)));
+    // It is removed by way of the script, which goes with its folder.
+    wait_until("the end of the container", is_empty_of_containers);
 }
 
 const UNBOUNDED: &str = r#"case " $* " in

@@ -11,7 +11,7 @@ use rmcp::{
     },
     service::RequestContext,
     transport::streamable_http_server::{
-        StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+        StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
     },
 };
 use tokio::net::TcpListener;
@@ -34,8 +34,8 @@ impl ServerHandler for Noop {
 
 pub async fn serve() -> SocketAddr {
     let config =
-        StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(false);
-    let service = StreamableHttpService::new(|| Ok(Noop), NeverSessionManager::default().into(), config);
+        StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(true);
+    let service = StreamableHttpService::new(|| Ok(Noop), LocalSessionManager::default().into(), config);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     // Without this its median is 44 ms: Nagle's algorithm meets delayed acknowledgements.

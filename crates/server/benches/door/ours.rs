@@ -136,8 +136,9 @@ fn settings() -> McpSettings {
         state_key: StateKey([1; 32]),
         message_bytes: 1 << 20,
         sessions: SessionLimits {
-            in_all: 64,
-            per_caller: 64,
+            // One for each connection of a flood, and those of the flood before, whose end nobody waits for.
+            in_all: 1024,
+            per_caller: 1024,
             streams_per_caller: 64,
             idle: Duration::from_mins(10),
         },

@@ -30,7 +30,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct JwtVerifier(Vec<Issuer>);
+pub(crate) struct JwtVerifier(Vec<Arc<Issuer>>);
 
 #[derive(Debug)]
 struct Issuer {
@@ -43,16 +43,35 @@ impl JwtVerifier {
         issuers: Vec<IssuerSettings>,
         fetch: Option<&Arc<dyn Fetch>>,
     ) -> Result<Self, AuthSettingsError> {
+        Self(Vec::new()).followed_by(issuers, fetch)
+    }
+
+    /// Issuers that stay as they are keep the keys that they have: whoever edits something else does not make all of them be
+    /// fetched anew.
+    pub(crate) fn followed_by(
+        &self,
+        issuers: Vec<IssuerSettings>,
+        fetch: Option<&Arc<dyn Fetch>>,
+    ) -> Result<Self, AuthSettingsError> {
         settings_check::no_two_alike(&issuers)?;
         let compiled = issuers.into_iter().map(|settings| {
+            if let Some(known) = self.0.iter().find(|known| known.settings == settings) {
+                return Ok(Arc::clone(known));
+            }
             let keyring = settings_check::keyring(&settings, fetch)?;
-            Ok(Issuer { settings, keyring })
+            Ok(Arc::new(Issuer { settings, keyring }))
         });
         Ok(Self(compiled.collect::<Result<_, AuthSettingsError>>()?))
     }
 
     pub(crate) fn issuers(&self) -> impl Iterator<Item = &IssuerSettings> {
         self.0.iter().map(|issuer| &issuer.settings)
+    }
+
+    /// Is the issuer of this name believed exactly as it was then?
+    pub(crate) fn believes_as(&self, then: &Self, name: &str) -> bool {
+        let named = |issuers: &Self| issuers.0.iter().find(|issuer| issuer.settings.name == name).cloned();
+        matches!((named(self), named(then)), (Some(now), Some(then)) if Arc::ptr_eq(&now, &then))
     }
 
     pub(crate) async fn verify(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {

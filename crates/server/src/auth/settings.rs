@@ -22,7 +22,7 @@ pub struct AuthSettings {
 }
 
 /// Somebody whose signed tokens are believed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct IssuerSettings {
     /// Ours for them, part of every subject: lower-case letters, digits, `-` and `.`, at most 64. `issuer_name` makes one.
     pub name: String,
@@ -68,7 +68,7 @@ pub(crate) const fn is_name_character(character: char) -> bool {
 }
 
 /// Where an issuer's keys are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KeySettings {
     /// Shared with the issuer; for the `HS…` algorithms and for nothing else.
     Secret(Secret),
@@ -79,14 +79,14 @@ pub enum KeySettings {
 }
 
 /// A public key in PEM form (`PUBLIC KEY` or `RSA PUBLIC KEY`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PemKey {
     pub kid: Option<String>,
     pub pem: String,
 }
 
-/// Bytes that no output shows.
-#[derive(Clone)]
+/// Bytes that no output shows. Compared only with other settings, never with what somebody sent.
+#[derive(Clone, Eq, PartialEq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {

@@ -1,29 +1,28 @@
 //! Would the caller of a request still be let in? For what outlives its beginning: streams, and calls that wait.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{fmt, sync::Arc};
 
 use toolgate_gate::{Clock, Standing};
 
-use super::{
-    Authenticator,
-    identity::{How, Identity},
-};
+use super::{Authenticator, Believed, identity::Identity};
 
 /// By what a caller was let in, in the request's extensions. Whoever keeps something open for long looks at it again.
 #[derive(Clone)]
 pub struct CallerStanding(pub Arc<dyn Standing>);
 
 impl CallerStanding {
+    /// `then` are the settings from before it was asked who the caller is.
     pub(crate) fn of(
         identity: &Identity,
+        then: Arc<Believed>,
         authenticator: &Arc<Authenticator>,
         clock: &Arc<dyn Clock>,
     ) -> Self {
         Self(Arc::new(Proof {
             authenticator: Arc::clone(authenticator),
             clock: Arc::clone(clock),
-            how: identity.how.clone(),
-            expires: identity.expires,
+            identity: identity.clone(),
+            then,
         }))
     }
 
@@ -44,12 +43,12 @@ impl fmt::Debug for CallerStanding {
 struct Proof {
     authenticator: Arc<Authenticator>,
     clock: Arc<dyn Clock>,
-    how: How,
-    expires: Option<SystemTime>,
+    identity: Identity,
+    then: Arc<Believed>,
 }
 
 impl Standing for Proof {
     fn holds(&self) -> bool {
-        self.authenticator.still_lets_in(&self.how, self.expires, self.clock.now())
+        self.authenticator.still_lets_in(&self.identity, &self.then, self.clock.now())
     }
 }

@@ -1,8 +1,13 @@
 //! The whole of authentication, from headers to identity or challenge.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use http::HeaderValue;
+
+use toolgate_policy::Caller;
 
 use super::*;
 
@@ -179,24 +184,9 @@ fn a_local_caller_has_a_namespace_of_its_own() {
 
 #[tokio::test]
 async fn nothing_secret_shows_in_debug_output_or_challenges() {
-    let secret = "s3cr3t-s3cr3t-s3cr3t-s3cr3t-s3cr3t";
-    let issuer = IssuerSettings {
-        name: "login".into(),
-        issuer: "https://login.example".into(),
-        audiences: BTreeSet::from(["us".to_owned()]),
-        algorithms: BTreeSet::from([Algorithm::Hs256]),
-        keys: KeySettings::Secret(Secret::new(secret)),
-        subject_claim: "sub".into(),
-        permissions_claim: None,
-        admin_permission: None,
-        required_scopes: BTreeSet::new(),
-        clock_skew: Duration::ZERO,
-        refresh: Duration::from_mins(10),
-        scopes: vec![],
-    };
-    let settings = || AuthSettings { issuers: vec![issuer.clone()], ..settings() };
+    let settings = || AuthSettings { issuers: vec![issuer()], ..settings() };
     let gate = Authenticator::new(settings()).unwrap();
-    let mut said = format!("{:?} {gate:?} {:?}", settings(), issuer.keys);
+    let mut said = format!("{:?} {gate:?} {:?}", settings(), issuer().keys);
     for token in ["tg_hunter2", "hunter2", "hunter2.hunter2.hunter2", "eyJhbGciOiJIUzI1NiJ9.e30.hunter2"] {
         let challenge = gate.admit(PEER, &bearer(token), UNIX_EPOCH).await.unwrap_err();
         said =
@@ -219,8 +209,15 @@ fn nobody_stays_longer_than_the_proof_they_came_with() {
     let now = UNIX_EPOCH + Duration::from_hours(1);
     let later = Some(now + Duration::from_secs(1));
     let token = |id: &str| How::Token { id: id.into() };
-    let authenticator = Authenticator::new(settings()).unwrap();
-    let stays = |how: How, expires| authenticator.still_lets_in(&how, expires, now);
+    let anonymous = || Some(Anonymous { name: "anyone".into(), permissions: BTreeSet::new() });
+    let open = || AuthSettings { issuers: vec![issuer()], danger_anonymous: anonymous(), ..settings() };
+    let authenticator = Authenticator::new(open()).unwrap();
+    let then = authenticator.believed();
+    let by = |how: How, expires| {
+        let name = if how == How::Anonymous { "anonymous:anyone" } else { "somebody" };
+        Identity { caller: Caller::new::<String>(name, []), role: Role::Caller, how, expires }
+    };
+    let stays = |how: How, expires| authenticator.still_lets_in(&by(how, expires), &then, now);
     assert!(stays(token("t1"), None) && stays(token("t1"), later));
     assert!(!stays(token("t1"), Some(now)), "expired");
     assert!(!stays(token("t3"), None), "revoked");
@@ -228,6 +225,58 @@ fn nobody_stays_longer_than_the_proof_they_came_with() {
     assert!(stays(How::Jwt { issuer: "login".into() }, later));
     assert!(!stays(How::Jwt { issuer: "login".into() }, Some(now)));
     assert!(stays(How::Anonymous, None));
-    let without = Authenticator::new(AuthSettings::default()).unwrap();
-    assert!(!without.still_lets_in(&token("t1"), None, now), "there are no tokens any more");
+    assert!(!stays(How::Jwt { issuer: "other".into() }, later), "nobody of that name is believed");
+    assert!(!stays(How::Local, None), "nobody is the local caller here");
+    // What does not concern somebody leaves them in.
+    let wider = AuthSettings { issuers: vec![issuer()], tokens: None, ..open() };
+    authenticator.replace(authenticator.prepare(wider).unwrap());
+    assert!(stays(How::Jwt { issuer: "login".into() }, later) && stays(How::Anonymous, None));
+    assert!(!stays(token("t1"), None), "there are no tokens any more");
+    // What does shuts them out, whatever has changed.
+    let scopes = IssuerSettings { required_scopes: BTreeSet::from(["tools".to_owned()]), ..issuer() };
+    let permissions = BTreeSet::from(["files.read".to_owned()]);
+    let narrower = AuthSettings {
+        issuers: vec![scopes],
+        danger_anonymous: Some(Anonymous { name: "anyone".into(), permissions }),
+        ..settings()
+    };
+    authenticator.replace(authenticator.prepare(narrower).unwrap());
+    assert!(!stays(How::Jwt { issuer: "login".into() }, later) && !stays(How::Anonymous, None));
+    assert!(stays(token("t1"), None));
 }
+
+#[tokio::test]
+async fn other_settings_count_at_once_and_unsound_ones_change_nothing() {
+    let gate = Authenticator::new(settings()).unwrap();
+    for guess in 0..21 {
+        let _ = gate.admit(PEER, &bearer(&format!("tg_{guess}")), UNIX_EPOCH).await;
+    }
+    let twice = AuthSettings { issuers: vec![issuer(), issuer()], ..AuthSettings::default() };
+    assert!(gate.prepare(twice).is_err());
+    assert!(gate.admit(PEER, &bearer("tg_ci"), UNIX_EPOCH).await.is_ok());
+    assert!(gate.metadata().is_none());
+    let none = AuthSettings { issuers: vec![issuer()], ..AuthSettings::default() };
+    gate.replace(gate.prepare(none).unwrap());
+    let challenge = gate.admit(PEER, &bearer("tg_ci"), UNIX_EPOCH).await.unwrap_err();
+    assert_eq!(challenge.code, DoorCode::RateLimited, "who guessed before has still guessed");
+    assert!(gate.metadata().is_some());
+}
+
+fn issuer() -> IssuerSettings {
+    IssuerSettings {
+        name: "login".into(),
+        issuer: "https://login.example".into(),
+        audiences: BTreeSet::from(["us".to_owned()]),
+        algorithms: BTreeSet::from([Algorithm::Hs256]),
+        keys: KeySettings::Secret(Secret::new(SECRET)),
+        subject_claim: "sub".into(),
+        permissions_claim: None,
+        admin_permission: None,
+        required_scopes: BTreeSet::new(),
+        clock_skew: Duration::ZERO,
+        refresh: Duration::from_mins(10),
+        scopes: vec![],
+    }
+}
+
+const SECRET: &str = "s3cr3t-s3cr3t-s3cr3t-s3cr3t-s3cr3t";

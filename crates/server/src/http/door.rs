@@ -24,7 +24,7 @@ use super::{
     origin::{self, AllowedOrigins},
     problem::{DoorCode, Problem},
 };
-use crate::auth::{Authenticator, CallerStanding, Challenge, Identity, ResourceMetadata, Role};
+use crate::auth::{Authenticator, CallerStanding, Challenge, Identity, Role};
 
 /// Where refusals go besides the client: journal and metrics. Must not block.
 pub trait DoorEvents: Send + Sync {
@@ -52,7 +52,6 @@ pub(super) struct Door {
     origins: AllowedOrigins,
     limits: HttpLimits,
     authenticator: Arc<Authenticator>,
-    metadata: Option<ResourceMetadata>,
     ready: Arc<dyn Fn() -> Readiness + Send + Sync>,
     events: Arc<dyn DoorEvents>,
     clock: Arc<dyn Clock>,
@@ -82,7 +81,6 @@ impl Door {
             origins,
             limits,
             authenticator: Arc::clone(&doors.authenticator),
-            metadata: doors.authenticator.metadata(),
             ready: Arc::clone(&doors.ready),
             events: Arc::clone(&doors.events),
             clock: Arc::clone(&doors.clock),
@@ -128,7 +126,7 @@ impl Door {
                 Readiness::Ready => "ready\n".into_response(),
                 Readiness::NotReady => Problem::new(DoorCode::NotReady, "try again later").into_response(),
             }),
-            path if self.is_metadata(path) => Some(self.metadata.as_ref().map_or_else(
+            path if self.is_metadata(path) => Some(self.authenticator.metadata().map_or_else(
                 || Problem::new(DoorCode::NotFound, "no issuer is configured here").into_response(),
                 |metadata| document(&metadata.document(&self.hosts.base(host)).to_string()),
             )),
@@ -156,11 +154,12 @@ impl Door {
         host: &Authority,
         peer: Option<IpAddr>,
     ) -> Response {
+        let then = self.authenticator.believed();
         let identity = match self.identify(request.headers(), request.uri().path(), peer).await {
             Ok(identity) => identity,
             Err(challenge) => return self.challenge(peer, challenge, host),
         };
-        let standing = CallerStanding::of(&identity, &self.authenticator, &self.clock);
+        let standing = CallerStanding::of(&identity, then, &self.authenticator, &self.clock);
         let begun = self.clock.now();
         let (mut parts, body) = request.into_parts();
         let (bytes, time) = (self.limits.body_bytes, self.limits.body_time);
@@ -214,7 +213,7 @@ impl Door {
             Some(caller) => self.events.refused_caller(code, peer, caller, detail),
             None => self.events.refused(code, peer, detail),
         }
-        let address = self.metadata.as_ref().map(|_| self.hosts.well_known(host, METADATA));
+        let address = self.authenticator.metadata().map(|_| self.hosts.well_known(host, METADATA));
         finish(challenge.into_answer(address.as_deref()), After::Close)
     }
 

@@ -1,6 +1,6 @@
 //! MCP over a pair of pipes, for the one caller who started the process.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use rmcp::{
     service::{RoleServer, ServerInitializeError, serve_server_with_ct},
@@ -16,12 +16,38 @@ use super::{
     tools::{CallerSource, Door, Shared},
 };
 
+/// The caller of this moment: whoever started the process, as the configuration has them now.
+#[derive(Clone)]
+pub struct CallerNow(Arc<dyn Fn() -> Caller + Send + Sync>);
+
+impl CallerNow {
+    pub fn new(caller: impl Fn() -> Caller + Send + Sync + 'static) -> Self {
+        Self(Arc::new(caller))
+    }
+
+    pub(super) fn get(&self) -> Caller {
+        (self.0)()
+    }
+}
+
+impl From<Caller> for CallerNow {
+    fn from(caller: Caller) -> Self {
+        Self::new(move || caller.clone())
+    }
+}
+
+impl fmt::Debug for CallerNow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CallerNow").field(&self.get()).finish()
+    }
+}
+
 /// Serves until the client closes its end or `shutdown` is cancelled. Calls that still run are given a few seconds to
 /// answer, then ended. A line longer than a message may be is skipped.
 pub async fn serve_stdio<R, W>(
     gate: Gate,
     settings: &McpSettings,
-    caller: Caller,
+    caller: impl Into<CallerNow>,
     (read, write): (R, W),
     shutdown: CancellationToken,
 ) -> Result<(), StdioError>
@@ -29,7 +55,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let source = CallerSource::Configured { caller, conversation: new_conversation()? };
+    let source = CallerSource::Configured { caller: caller.into(), conversation: new_conversation()? };
     let door = Door::new(Shared::new(gate, settings), source);
     let transport =
         AsyncRwTransport::<RoleServer, R, W>::new(read, write).with_max_line_length(settings.message_bytes);

@@ -20,7 +20,7 @@ use toolgate_policy::Caller;
 
 use super::{
     CallerIdentity, ClientAnswers, McpSettings, call, listing::Listings, logging::Threshold, notify,
-    seal::Seal, streams::Streams,
+    seal::Seal, stdio::CallerNow, streams::Streams,
 };
 use crate::auth::CallerStanding;
 
@@ -51,7 +51,7 @@ pub enum CallerSource {
     /// The front says so with every request.
     Request,
     /// Whoever started the process. What is said over one pair of pipes is one conversation, whatever the era.
-    Configured { caller: Caller, conversation: String },
+    Configured { caller: CallerNow, conversation: String },
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,7 +83,7 @@ impl Door {
     /// There is no caller by default.
     pub fn caller_of(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         match &self.caller {
-            CallerSource::Configured { caller, .. } => Ok(caller.clone()),
+            CallerSource::Configured { caller, .. } => Ok(caller.get()),
             CallerSource::Request => context
                 .extensions
                 .get::<Parts>()

@@ -1,0 +1,121 @@
+//! Who may come in is edited while the gateway runs: what is said now counts now, also for what was let in before.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Serving, token};
+
+#[test]
+fn who_is_not_let_in_any_more_stays_outside_at_once() {
+    let place = Place::new();
+    place.configure("auth:\n  anonymous:\n    permissions: []\n");
+    place.ok(&["publish"]);
+    let own = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let status = |token: Option<&str>| serving.ask(token, "tools/list", json!({})).0;
+    assert_eq!((status(None), status(Some(&own))), (200, 200));
+    place.configure("");
+    until("no token, no entry", || status(None) == 401);
+    assert_eq!(status(Some(&own)), 200, "others are let in as before");
+    place.configure("auth:\n  tokens: false\n");
+    until("tokens do not count", || status(Some(&own)) == 401);
+    place.configure("auth:\n  anonymous:\n    permissions: []\n");
+    serving.wait_for("auth.anonymous is on");
+    until("anybody comes in", || status(None) == 200);
+    serving.stop();
+}
+
+#[test]
+fn a_mistake_about_callers_leaves_the_last_good_settings() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    place.ok(&["publish"]);
+    let own = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let issuer = "auth:\n  tokens: false\n  jwt:\n    - {issuer: 'https://login.example/', audience: gate, key: {pem_file: login.pem}}\n";
+    place.configure(&format!("{issuer}exposure:\n  excluded: [say]\n"));
+    serving.wait_for("the change is not in force");
+    serving.wait_for("login.pem");
+    assert_eq!(serving.ask(Some(&own), "tools/list", json!({})).0, 200, "tokens still count");
+    let key = include_str!("../../../server/src/auth/testdata/rsa_a_public.pem");
+    fs::write(place.path().join("login.pem"), key).unwrap();
+    until("the mended key counts", || serving.ask(Some(&own), "tools/list", json!({})).0 == 401);
+    serving.stop();
+}
+
+/// The file may say that the gateway listens on loopback; where it listens was decided at its start.
+#[test]
+fn nobody_is_let_in_without_a_token_where_others_can_reach_the_port() {
+    let place = Place::new();
+    place.configure("server:\n  listen: 0.0.0.0:0\n");
+    let serving = Serving::start_as_configured(&place);
+    place.configure("server:\n  listen: 127.0.0.1:0\nauth:\n  anonymous:\n    permissions: []\n");
+    serving.wait_for("the change is not in force");
+    serving.wait_for("`auth.anonymous` lets in whoever comes without a token");
+    assert_eq!(serving.ask(None, "tools/list", json!({})).0, 401);
+    serving.stop();
+}
+
+#[test]
+fn the_local_caller_loses_permissions_at_once() {
+    let place = Place::new();
+    place.configure("auth:\n  local:\n    permissions: [words]\n");
+    place.write_tool("say", &json!({ "x-toolgate-permissions": { "required": ["words"] } }));
+    place.ok(&["publish"]);
+    let http = Serving::start_with(&place, &["--autonomous", "--listen", "127.0.0.1:0"]);
+    let over_http = || {
+        let listed = http.ask(None, "tools/list", json!({})).1["result"]["tools"].take();
+        names(&listed)
+    };
+    let mut child = place.serve_stdio();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |message: Value| -> Value {
+        writeln!(input, "{message}").unwrap();
+        loop {
+            let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            if line.get("id").is_some() {
+                return line;
+            }
+        }
+    };
+    ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" },
+    } }));
+    let mut over_stdio = || {
+        let listed =
+            ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }))["result"]["tools"].take();
+        names(&listed)
+    };
+    assert_eq!((over_http(), over_stdio()), (both(), both()));
+    place.configure("auth:\n  local:\n    permissions: []\n");
+    until("it is hidden over HTTP", || over_http() == ["word_count"]);
+    until("it is hidden over stdio", || over_stdio() == ["word_count"]);
+    http.stop();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+fn both() -> Vec<String> {
+    vec!["say".to_owned(), "word_count".to_owned()]
+}
+
+fn names(tools: &Value) -> Vec<String> {
+    let tools = tools.as_array().cloned().unwrap_or_default();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    // A guard against hanging, not a measurement.
+    let end = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
