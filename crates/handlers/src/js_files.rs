@@ -10,9 +10,10 @@ use crate::files::{
 
 /// Performs the call; the answer is JSON in the shape that tools know.
 pub fn perform(files: &Files, call: &FileCall) -> Result<String, FileError> {
-    let helper = HELPERS.iter().find(|name| name.strip_prefix(ALL) == Some(call.function.as_str()));
-    answer(files, call)
-        .map_err(|error| FileError { helper: helper.copied().unwrap_or(error.helper), ..error })
+    answer(files, call).map_err(|error| {
+        let helper = HELPERS.iter().find(|name| name.strip_prefix(ALL) == Some(call.function.as_str()));
+        FileError { helper: helper.copied().unwrap_or(error.helper), ..error }
+    })
 }
 
 fn answer(files: &Files, call: &FileCall) -> Result<String, FileError> {
