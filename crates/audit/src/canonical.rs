@@ -1,8 +1,11 @@
 //! How is an entry spelled canonically (RFC 8785), fast enough for every call?
 //!
 //! `serde_json` already writes strings and integers the canonical way, so that what remains is mostly the order of
-//! members. This does that in one pass over its output and leaves whatever is unusual (keys that are not plain
-//! ASCII, doubled keys, raw JSON) to the canonicalizer, which is correct for everything and ten times slower.
+//! members. Whoever has them in order already pays only for a look at each key. Otherwise they are put in order in one pass
+//! over the output, and whatever is unusual (keys that are not plain ASCII, doubled keys) is left to the canonicalizer,
+//! which is correct for everything and ten times slower.
+
+mod ordered;
 
 use serde::Serialize;
 
@@ -15,14 +18,23 @@ pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> 
 
 /// Adds the canonical JSON of a value.
 pub(crate) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    if ordered::write(value, out).is_ok() {
+        return Ok(());
+    }
+    out.truncate(start);
     let mut plain = Vec::with_capacity(USUAL_BYTES);
     serde_json::to_writer(&mut plain, value)?;
-    let start = out.len();
     if arrange(&plain, out).is_some() {
         return Ok(());
     }
     out.truncate(start);
     serde_json_canonicalizer::to_writer(value, out)
+}
+
+/// Whether the members of a value, and of what is in it, come in canonical order: then writing it costs least.
+pub fn is_in_order<T: Serialize>(value: &T) -> bool {
+    ordered::write(value, &mut Vec::new()).is_ok()
 }
 
 /// Whether a text is the canonical JSON of what it says.
@@ -246,10 +258,62 @@ mod tests {
         }
     }
 
+    #[test]
+    fn order_is_seen_at_every_depth() {
+        let in_order = [
+            json!({}),
+            json!({"": 1, "a": {"b": 1, "c": {}}, "ab": [{"z": 1}, {"a": 1}], "b": 1.5}),
+            json!([{"b": {"a": 1}, "c": 1}, {"a": 1}]),
+        ];
+        for value in in_order {
+            assert!(is_in_order(&value), "{value}");
+            check(&value);
+        }
+        let others = [
+            json!({"b": 1, "a": 1}),
+            json!({"a": {"b": 1, "a": 1}}),
+            json!({"a": {"z": 1}, "": 1}),
+            json!({"b": {"c": 1}, "a": {"d": 1}}),
+            json!([{"a": 1}, {"b": 1, "a": 2}]),
+            json!({"é": 1}),
+            json!({"a\n": 1}),
+        ];
+        for value in others {
+            assert!(!is_in_order(&value), "{value}");
+            check(&value);
+        }
+    }
+
+    /// A member twice has no canonical form, and is no reason to write one.
+    #[test]
+    fn a_doubled_key_is_not_in_order() {
+        struct Twice;
+        impl Serialize for Twice {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map([("a", 1), ("a", 2)])
+            }
+        }
+        assert!(!is_in_order(&Twice));
+    }
+
+    /// Numbers are ordered as texts.
+    #[test]
+    fn keys_that_are_no_texts_are_put_in_order() {
+        let numbers: std::collections::BTreeMap<u8, u8> = [(9, 1), (10, 2)].into();
+        let mut out = Vec::new();
+        write(&numbers, &mut out).unwrap();
+        assert_eq!(out, br#"{"10":2,"9":1}"#);
+        let truths: std::collections::BTreeMap<bool, i64> = [(false, 1), (true, i64::MIN)].into();
+        check(&serde_json::to_value(&truths).unwrap());
+        write(&truths, &mut out).unwrap();
+    }
+
     proptest! {
         #[test]
         fn any_value_is_spelled_as_the_canonicalizer_does(value in values()) {
             check(&value);
+            let canonical = serde_json_canonicalizer::to_string(&value).unwrap();
+            check(&serde_json::from_str(&canonical).unwrap());
         }
 
         #[test]

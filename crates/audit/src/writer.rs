@@ -10,6 +10,8 @@ use std::{
     sync::Arc,
 };
 
+use rustix::fs::{AtFlags, StatxFlags, statx};
+
 use crate::{
     JournalError, Key, Position,
     chain::Chain,
@@ -196,9 +198,12 @@ impl Writer {
 
     fn write(&mut self, line: &[u8]) -> Result<(), JournalError> {
         let Some(day) = &mut self.day else { return Err(JournalError::Closed) };
-        let path = self.folder.join(&day.name);
-        let meta = day.file.metadata().map_err(|error| JournalError::io("look at", &path, error))?;
-        if meta.nlink() == 0 || meta.len() != day.length {
+        let path = || self.folder.join(&day.name);
+        // Its times are not asked for: a file whose times were looked at gets new ones with the next write, each on its own way to
+        // the disk.
+        let meta = statx(&day.file, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK | StatxFlags::SIZE)
+            .map_err(|error| JournalError::io("look at", &path(), error.into()))?;
+        if meta.stx_nlink == 0 || meta.stx_size != day.length {
             let why = format!("`{}` was changed or removed while it was being written", day.name);
             return Err(self.set_broken(why));
         }
@@ -210,7 +215,7 @@ impl Writer {
             let why = format!("`{}` holds part of a record that could not be removed ({second})", day.name);
             return Err(self.set_broken(why));
         }
-        Err(JournalError::io("write to", &path, error))
+        Err(JournalError::io("write to", &path(), error))
     }
 
     /// A file that was renamed, or replaced by another one, would take our records out of the journal.

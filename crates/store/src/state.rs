@@ -1,7 +1,7 @@
 //! What does the gateway remember between calls, restarts and processes? One SQLite file: approvals, trust, tokens, passes.
 //!
 //! Several processes use it at once, the gateway and `toolgate approvals approve` beside it. So each function is one
-//! transaction, and nothing is believed from memory. Calls block, but briefly: a read takes microseconds, and a write
+//! transaction, and nothing is believed from memory but tokens, and those only while nobody has committed anything. Calls block, but briefly: a read takes microseconds, and a write
 //! waits for one flush of the disk, which may be milliseconds. Async callers may call them directly; one that must not
 //! wait for a disk wraps its writes in `spawn_blocking`.
 
@@ -12,16 +12,18 @@ use std::{
     io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, types::Type};
 use tokio::sync::watch;
 
-use crate::private;
+use self::commits::{Commits, Moment};
+use crate::{private, tokens::KnownTokens};
 
 mod changes;
+mod commits;
 mod error;
 mod schema;
 #[cfg(test)]
@@ -63,10 +65,14 @@ impl State {
             reader: Mutex::new(Reader { connection: reader, seen: None }),
             ticks: watch::Sender::new(0),
             used_tokens: Mutex::default(),
+            known_tokens: RwLock::default(),
+            commits: Commits::beside(&path),
             path,
         });
         // Another file under the name by now, and the identity would be that of neither connection.
         shared.check_identity()?;
+        // It opened, and may have brought the file up to date.
+        shared.commits.announce();
         shared.look();
         let poller = changes::Poller::start(Arc::clone(&shared))?;
         Ok(Self { shared, _poller: poller })
@@ -95,6 +101,17 @@ pub(crate) struct Shared {
     ticks: watch::Sender<u64>,
     /// When tokens were last used, until it is written down.
     pub(crate) used_tokens: Mutex<HashMap<String, i64>>,
+    /// Tokens as they were at a moment.
+    pub(crate) known_tokens: RwLock<KnownTokens>,
+    commits: Commits,
+}
+
+/// Since when is something known? It is still so while the present is the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Present {
+    moment: Moment,
+    /// Moves also for those who commit and tell nobody.
+    tick: u64,
 }
 
 struct Reader {
@@ -118,6 +135,7 @@ impl Shared {
             self.check_identity()?;
             let value = work(&transaction).map_err(StateError::at(&self.path))?;
             transaction.commit().map_err(StateError::at(&self.path))?;
+            self.commits.announce();
             // Replaced meanwhile: what was written is where nobody will look for it.
             self.check_identity()?;
             value
@@ -134,6 +152,13 @@ impl Shared {
         let reader = lock(&self.reader);
         self.check_identity()?;
         work(&reader.connection).map_err(StateError::at(&self.path))
+    }
+
+    /// To be asked for before something is read that shall be remembered. `None`: nothing can be.
+    pub(crate) fn present(&self) -> Result<Option<Present>, StateError> {
+        self.check_identity()?;
+        let tick = *self.ticks.borrow();
+        Ok(self.commits.now().map(|moment| Present { moment, tick }))
     }
 
     /// Ticks if anybody has changed anything since the last look, or if the file has gone or come back.

@@ -1,11 +1,15 @@
 //! Who comes with this token? Local API tokens: shown once, kept as a hash, revocable, expiring.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+    time::{Duration, SystemTime},
+};
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use subtle::ConstantTimeEq as _;
 
-use crate::state::{Shared, State, StateError, from_ms, lock, to_ms, unreadable};
+use crate::state::{Present, Shared, State, StateError, from_ms, lock, to_ms, unreadable};
 
 #[cfg(test)]
 mod tests;
@@ -120,13 +124,20 @@ impl State {
         Ok((token, text))
     }
 
-    /// `None`: no token of ours, or a wrong secret, or revoked, or expired; nobody learns which. It is looked up anew each
-    /// time, in microseconds, so that a token that any process has revoked is refused from that moment on.
+    /// `None`: no token of ours, or a wrong secret, or revoked, or expired; nobody learns which. It is looked up anew unless nobody
+    /// has committed anything since, so that a token that any process has revoked is refused from that moment on.
     pub fn verify_token(&self, text: &str, now: SystemTime) -> Result<Option<TokenIdentity>, StateError> {
         // Typing errors and guesses without our checksum never get to the database.
         let Some(parts) = text::parse(text) else {
             return Ok(None);
         };
+        let present = self.shared.present()?;
+        if let Some(known) = self.shared.known_token(&parts, present)
+            && is_live(&known.token, now)
+        {
+            self.shared.token_was_used(&known.token, now);
+            return Ok(Some(known.token.clone().into()));
+        }
         let found = self.shared.read(|connection| {
             connection
                 .prepare_cached("SELECT * FROM tokens WHERE id = ?1")?
@@ -140,8 +151,10 @@ impl State {
             return Ok(None);
         };
         self.shared.token_was_used(&token, now);
-        let Token { id, name, subject, permissions, role, .. } = token;
-        Ok(Some(TokenIdentity { id, name, subject, permissions, role }))
+        if let Some(present) = present {
+            self.shared.remember(Known { present, secret_hash: hash, token: token.clone() });
+        }
+        Ok(Some(token.into()))
     }
 
     /// Is the token with this id neither revoked nor expired? Asked again and again of callers who stay, so it counts as no use.
@@ -178,7 +191,33 @@ impl State {
     }
 }
 
+/// By their ids.
+pub(crate) type KnownTokens = HashMap<String, Arc<Known>>;
+
+/// A token as it was found at a moment, by somebody who had its secret.
+#[derive(Debug)]
+pub(crate) struct Known {
+    present: Present,
+    secret_hash: [u8; 32],
+    token: Token,
+}
+
 impl Shared {
+    /// Only for whoever has the secret: a wrong one is looked up, so that it takes as long as an unknown id.
+    fn known_token(&self, parts: &text::Parts, present: Option<Present>) -> Option<Arc<Known>> {
+        let known = self.known_tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get(&parts.id).filter(|known| Some(known.present) == present)?;
+        bool::from(known.secret_hash.ct_eq(&parts.secret_hash)).then(|| Arc::clone(known))
+    }
+
+    fn remember(&self, known: Known) {
+        let mut all = self.known_tokens.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_KNOWN {
+            all.clear();
+        }
+        all.insert(known.token.id.clone(), Arc::new(known));
+    }
+
     /// Written down by the state's own thread, so that no request waits for it; at most once a minute for a token.
     fn token_was_used(&self, token: &Token, now: SystemTime) {
         let is_recent = token
@@ -199,6 +238,13 @@ impl Shared {
             let mut update = transaction.prepare_cached("UPDATE tokens SET last_used = ?2 WHERE id = ?1")?;
             used.iter().try_for_each(|(id, at)| update.execute(params![id, at]).map(|_| ()))
         });
+    }
+}
+
+impl From<Token> for TokenIdentity {
+    fn from(token: Token) -> Self {
+        let Token { id, name, subject, permissions, role, .. } = token;
+        Self { id, name, subject, permissions, role }
     }
 }
 
@@ -249,3 +295,5 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const MINUTE_MS: u128 = 60_000;
 const MOST_TEXT: usize = 200;
+/// Beyond as many, all are looked up again.
+const MOST_KNOWN: usize = 1024;

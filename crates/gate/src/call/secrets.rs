@@ -152,8 +152,8 @@ pub fn shown(finding: &Finding) -> String {
 pub fn rows(findings: &[Finding]) -> Vec<Value> {
     let row = |finding: &Finding| {
         json!({
-            "rule": &*finding.rule, "type": &*finding.kind, "provider": &*finding.provider,
-            "tier": finding.tier.name(), "encoding": finding.encoding.name(),
+            "encoding": finding.encoding.name(), "provider": &*finding.provider, "rule": &*finding.rule,
+            "tier": finding.tier.name(), "type": &*finding.kind,
         })
     };
     findings.iter().take(MOST_ROWS).map(row).collect()

@@ -238,6 +238,7 @@ impl Journal for MemoryJournal {
         if self.is_full.load(Ordering::SeqCst) && records.len() >= self.room.load(Ordering::SeqCst) {
             return Err("no space left on device".to_owned());
         }
+        assert!(toolgate_audit::is_in_order(record), "it takes twice as long to write: {record:?}");
         let value = serde_json::to_value(record).unwrap();
         let largest = self.largest.load(Ordering::SeqCst);
         if largest > 0 && value.to_string().len() > largest {

@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     error::Error,
-    future::Future,
+    future::{Future, poll_fn},
     io,
     net::SocketAddr,
     pin::{Pin, pin},
@@ -19,17 +19,14 @@ use hyper_util::{
     server::conn::auto,
     service::TowerToHyperService,
 };
-use tokio::{
-    net::TcpStream,
-    time::{Instant, sleep_until},
-};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::{
     HttpLimits,
     problem::DoorCode,
-    watched::{Activity, Line, Overdue, Watched},
+    watched::{Activity, Line, Overdue, Seen, Watch, Watched},
 };
 
 /// The address a request came from, in its extensions. Behind a reverse proxy it is the proxy's: what a client writes into
@@ -81,29 +78,31 @@ pub(super) async fn serve(
     let service = TowerToHyperService::new(Counted { routes, peer, activity: Arc::clone(&activity) });
     let builder = protocol(&limits);
     let mut connection = pin!(builder.serve_connection(socket, service));
+    let (mut hard, mut softly) = (pin!(stop.hard.cancelled()), pin!(stop.softly.cancelled()));
+    let mut watch = Watch::over(&activity, &line);
     let mut is_stopping = false;
-    loop {
-        let deadline = activity.deadline();
-        tokio::select! {
-            result = connection.as_mut() => return result.map_or_else(|error| ended(error.as_ref()), |()| Ended::Closed),
-            () = stop.hard.cancelled() => return Ended::Cut,
-            () = stop.softly.cancelled(), if !is_stopping => {
-                is_stopping = true;
-                connection.as_mut().graceful_shutdown();
-                activity.last_call();
+    // INVARIANT: the connection does all that it does when it is polled here, so that whoever looks after it need not be told.
+    poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(result) = connection.as_mut().poll(cx) {
+                return Poll::Ready(result.map_or_else(|error| ended(error.as_ref()), |()| Ended::Closed));
             }
-            () = activity.changed() => {}
-            // Between requests the library reads, and finds the end by itself.
-            () = line.gone(), if deadline.is_none() => return Ended::Closed,
-            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                match activity.overdue() {
-                    Some(Overdue::NextRequest) => return Ended::Closed,
-                    Some(Overdue::Headers) => return Ended::Refused(DoorCode::Timeout, LATE_HEADERS.into()),
-                    None => {}
-                }
+            if hard.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ended::Cut);
             }
+            if is_stopping || softly.as_mut().poll(cx).is_pending() {
+                break;
+            }
+            is_stopping = true;
+            connection.as_mut().graceful_shutdown();
+            activity.last_call();
         }
-    }
+        watch.poll(cx).map(|seen| match seen {
+            Seen::Gone | Seen::Overdue(Overdue::NextRequest) => Ended::Closed,
+            Seen::Overdue(Overdue::Headers) => Ended::Refused(DoorCode::Timeout, LATE_HEADERS.into()),
+        })
+    })
+    .await
 }
 
 /// Our own watch takes the place of the library's header timeout, which does not tell idle from slow.

@@ -12,8 +12,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
-    sync::Notify,
-    time::{Instant, Sleep, sleep},
+    time::{Instant, Sleep, sleep, sleep_until},
 };
 
 use super::HttpLimits;
@@ -22,7 +21,6 @@ use super::HttpLimits;
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<State>,
-    changed: Notify,
     header_time: Duration,
     idle_time: Duration,
 }
@@ -56,11 +54,11 @@ impl Activity {
     pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
         let state = Mutex::new(State { doing: Doing::New { since: Instant::now() }, last_call: None });
         let (header_time, idle_time) = (limits.header_time, limits.idle_time);
-        Arc::new(Self { state, changed: Notify::new(), header_time, idle_time })
+        Arc::new(Self { state, header_time, idle_time })
     }
 
     /// `None` while a request is being served: its body and its answer have their own limits.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Instant> {
         let state = self.lock();
         match state.doing {
             Doing::New { since } => Some(since + self.idle_time.min(self.header_time)),
@@ -76,10 +74,9 @@ impl Activity {
     /// We stop: half a request that is here already gets a moment, not its whole time.
     pub(super) fn last_call(&self) {
         self.lock().last_call = Some(Instant::now() + LAST_CALL);
-        self.changed.notify_one();
     }
 
-    pub(super) fn overdue(&self) -> Option<Overdue> {
+    fn overdue(&self) -> Option<Overdue> {
         let is_late = self.deadline().is_some_and(|deadline| deadline <= Instant::now());
         let state = self.lock();
         match state.doing {
@@ -88,10 +85,6 @@ impl Activity {
             Doing::Reading { .. } if is_late => Some(Overdue::Headers),
             _ => None,
         }
-    }
-
-    pub(super) async fn changed(&self) {
-        self.changed.notified().await;
     }
 
     /// The request is served for as long as what this returns lives.
@@ -108,7 +101,6 @@ impl Activity {
 
     fn set(&self, doing: Doing) {
         self.lock().doing = doing;
-        self.changed.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -122,6 +114,58 @@ pub(super) struct Serving(Arc<Activity>);
 impl Drop for Serving {
     fn drop(&mut self) {
         self.0.set(Doing::Idle { since: Instant::now() });
+    }
+}
+
+/// Looks after a connection, beside whoever serves it and in the same task. To be polled after every poll of the connection.
+pub(super) struct Watch {
+    activity: Arc<Activity>,
+    line: Line,
+    /// Never later than what is due. It mostly fires for something that is long done, and is set anew then: to set it with every
+    /// request would cost more than the rest of the watch.
+    alarm: Pin<Box<Sleep>>,
+    /// While a request is served that takes its time.
+    gone: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+/// What ends a connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Seen {
+    Gone,
+    Overdue(Overdue),
+}
+
+impl Watch {
+    pub(super) fn over(activity: &Arc<Activity>, line: &Line) -> Self {
+        let first = activity.deadline().unwrap_or_else(Instant::now);
+        Self {
+            activity: Arc::clone(activity),
+            line: line.clone(),
+            alarm: Box::pin(sleep_until(first)),
+            gone: None,
+        }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Seen> {
+        while let Some(deadline) = self.activity.deadline() {
+            // Between requests the library reads, and finds the end by itself.
+            self.gone = None;
+            if deadline < self.alarm.deadline() {
+                self.alarm.as_mut().reset(deadline);
+            }
+            if self.alarm.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if let Some(overdue) = self.activity.overdue() {
+                return Poll::Ready(Seen::Overdue(overdue));
+            }
+            self.alarm.as_mut().reset(deadline);
+        }
+        let gone = self.gone.get_or_insert_with(|| {
+            let line = self.line.clone();
+            Box::pin(async move { line.gone().await })
+        });
+        gone.as_mut().poll(cx).map(|()| Seen::Gone)
     }
 }
 

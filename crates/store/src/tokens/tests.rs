@@ -177,6 +177,67 @@ fn a_revoked_token_is_refused_at_once_in_every_process() {
     assert_eq!(verify(&state, second_text.as_str(), 4), None);
 }
 
+/// What is remembered must not outlive what anybody does to it.
+#[test]
+fn a_token_that_was_just_good_is_looked_up_again_after_every_change() {
+    let place = place();
+    let (state, other) = (open(&place), open(&place));
+    let commits = place.path.with_file_name("toolgate.db-commits");
+    for round in 0..50 {
+        let name = format!("laptop {round}");
+        let (_, text) = create(&other, &name);
+        for _ in 0..3 {
+            assert!(verify(&state, text.as_str(), 1).is_some());
+        }
+        match round % 4 {
+            // Nobody can tell whether anything was committed, or the file is another one.
+            1 => fs::remove_file(&commits).unwrap(),
+            2 => fs::write(&commits, "").unwrap(),
+            _ => {}
+        }
+        other.revoke_token(&name, at(2)).unwrap().unwrap();
+        assert_eq!(verify(&state, text.as_str(), 2), None, "{name}");
+        assert_eq!(verify(&other, text.as_str(), 2), None, "{name}");
+    }
+}
+
+#[test]
+fn whoever_changes_the_database_by_hand_is_heard_soon() {
+    let place = place();
+    let state = open(&place);
+    let (token, text) = create(&state, "laptop");
+    assert!(verify(&state, text.as_str(), 1).is_some());
+    let by_hand = Connection::open(&place.path).unwrap();
+    by_hand.execute("UPDATE tokens SET revoked = 1 WHERE id = ?1", [&token.id]).unwrap();
+    let patience = std::time::Instant::now() + Duration::from_secs(20);
+    while verify(&state, text.as_str(), 2).is_some() {
+        assert!(std::time::Instant::now() < patience, "it is still good");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_token_that_is_remembered_helps_nobody_with_another_secret_and_ends_in_time() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = state.create_token(NewToken { expires: Some(at(100)), ..new("laptop") }, at(0)).unwrap();
+    assert!(verify(&state, text.as_str(), 1).is_some());
+    assert_eq!(verify(&state, &altered(&text, 40), 1), None);
+    assert!(verify(&state, text.as_str(), 99).is_some());
+    assert_eq!(verify(&state, text.as_str(), 100), None);
+}
+
+/// A state that cannot be reached knows nobody, whatever was remembered.
+#[test]
+fn a_state_that_is_gone_remembers_nobody() {
+    let place = place();
+    let state = open(&place);
+    let (_, text) = create(&state, "laptop");
+    assert!(verify(&state, text.as_str(), 1).is_some());
+    fs::remove_file(&place.path).unwrap();
+    assert!(state.verify_token(text.as_str(), at(1)).is_err());
+}
+
 #[test]
 fn a_name_that_is_anothers_id_does_not_shield_it() {
     let place = place();

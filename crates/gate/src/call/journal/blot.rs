@@ -1,6 +1,6 @@
 //! Which free texts of a record hold secrets? Callers, tools and paths bring them along; the journal keeps what it is given.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use toolgate_secrets::Detector;
 
 use super::CallRecord;
@@ -13,8 +13,14 @@ impl CallRecord {
     /// Blots out of what a caller says of itself, and of the tool that it names, what may possibly be a secret. Nothing is
     /// added to either but what we know of the tool, so that the closing record need not look again.
     pub(super) fn blot_opening(&mut self, detector: &Detector) {
-        self.client = for_journal(detector, self.client.take());
-        self.tool = for_journal(detector, (*self.tool).clone()).into();
+        let said = self.client.as_object_mut().into_iter().flat_map(Map::iter_mut);
+        // The names of the members are our own words, and so is the transport.
+        for (_, said) in said.filter(|(name, _)| *name != "transport") {
+            *said = for_journal(detector, said.take());
+        }
+        if let Some(name) = self.tool.get("name") {
+            self.tool = json!({ "name": for_journal(detector, name.clone()) }).into();
+        }
     }
 
     /// Does the same to every other text that is neither an id, a digest nor one of our own words. Arguments and outputs

@@ -42,7 +42,8 @@ pub enum Purpose {
 pub struct Shared(Arc<Value>);
 
 impl From<Value> for Shared {
-    fn from(value: Value) -> Self {
+    fn from(mut value: Value) -> Self {
+        value.sort_all_objects();
         Self(Arc::new(value))
     }
 }
@@ -61,61 +62,62 @@ impl Serialize for Shared {
     }
 }
 
-/// Written twice: as `call.opened` with what is known then, and as `call.closed` with all of it.
+/// Written twice: as `call.opened` with what is known then, and as `call.closed` with all of it. Fields, and members of the values
+/// in them, stand in the order of canonical JSON: a record that has to be put in order takes twice as long to write.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecord {
-    pub kind: &'static str,
-    pub call_id: String,
-    pub trace_id: String,
-    pub purpose: Purpose,
-    pub audit_mode: &'static str,
-    /// Are arguments and outputs written down, and not only their digests?
-    #[serde(skip_serializing_if = "Not::not")]
-    pub debug: bool,
-    pub caller: Value,
-    pub client: Value,
-    pub tool: Shared,
-    pub request: Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_safety: Option<Shared>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy_version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policies_version: Option<Shared>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<Shared>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub touches: Vec<Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dangers: Vec<String>,
     /// Texts that the tool's audit policy wants somebody to be told of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alerts: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub opinions: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response: Option<Value>,
+    pub audit_mode: &'static str,
+    pub call_id: String,
+    pub caller: Value,
+    pub client: Value,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dangers: Vec<String>,
+    /// Are arguments and outputs written down, and not only their digests?
+    #[serde(skip_serializing_if = "Not::not")]
+    pub debug: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub denial: Option<Value>,
-    /// The last stage that was reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stage: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
     /// Milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
+    pub kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Shared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opinions: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policies_version: Option<Shared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_version: Option<String>,
+    pub purpose: Purpose,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    pub request: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Value>,
+    /// The last stage that was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<&'static str>,
+    pub tool: Shared,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_safety: Option<Shared>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<Value>,
+    pub trace_id: String,
     /// What personal fields of the arguments hold: kept here, and out of what the tool says of the call.
     #[serde(skip)]
     pub(super) personal: Option<Arc<Held>>,
@@ -140,13 +142,13 @@ impl CallRecord {
             purpose,
             audit_mode: on_failure.name(),
             debug: false,
-            caller: json!({ "sub": call.caller.subject, "permissions": call.caller.permissions }),
+            caller: json!({ "permissions": call.caller.permissions, "sub": call.caller.subject }),
             client: json!({
-                "transport": client.transport,
-                "protocol": client.protocol.as_deref().map(short),
-                "name": client.name.as_deref().map(short),
-                "version": client.version.as_deref().map(short),
                 "conversation": client.conversation.as_deref().map(short),
+                "name": client.name.as_deref().map(short),
+                "protocol": client.protocol.as_deref().map(short),
+                "transport": client.transport,
+                "version": client.version.as_deref().map(short),
             }),
             tool: json!({ "name": short(&call.tool) }).into(),
             request,
@@ -202,17 +204,17 @@ impl CallRecord {
             // Callers choose how many: absent members need not even be declared.
             let first = coercions.iter().take(MOST_COERCIONS);
             let first: Vec<_> = first.map(|told| personal::coercion(personal_fields, told)).collect();
-            self.request.insert("coercions".into(), json!(first));
             self.request.insert("coercionCount".into(), coercions.len().into());
+            self.request.insert("coercions".into(), json!(first));
         }
         if let Some(arguments) = shown {
-            self.request.insert("args".into(), Value::Object(arguments));
+            self.request.shift_insert(0, "args".into(), in_order(Value::Object(arguments)));
         }
     }
 
     pub fn checked(&mut self, checked: &Checked) {
         self.stage = Some(Stage::Check.name());
-        let shown = |touch: &Touch| json!({ "what": touch.kind.name(), "target": touch.target });
+        let shown = |touch: &Touch| json!({ "target": touch.target, "what": touch.kind.name() });
         self.touches = checked.survey.touches.iter().take(MOST_EFFECTS).map(shown).collect();
         self.dangers.clone_from(&checked.dangers);
         self.alert(&checked.alerts);
@@ -226,7 +228,7 @@ impl CallRecord {
             return;
         }
         let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
-        let mut run = json!({ "effects": shown, "effectCount": effects.len() });
+        let mut run = json!({ "effectCount": effects.len(), "effects": shown });
         if let (false, Some(run)) = (refused.is_empty(), run.as_object_mut()) {
             run.insert("refused".into(), json!(refused));
         }
@@ -243,7 +245,7 @@ impl CallRecord {
         self.stage = Some(Stage::Decide.name());
         self.heard(&decided.opinions);
         if let Some(spent) = &decided.approval {
-            self.approval = Some(json!({ "id": spent.id.as_str(), "by": spent.decided_by }));
+            self.approval = Some(json!({ "by": spent.decided_by, "id": spent.id.as_str() }));
         } else if decided.was_trusted {
             self.approval = Some(json!({ "trusted": true }));
         }
@@ -262,22 +264,22 @@ impl CallRecord {
         let usage = &report.usage;
         let effects: Vec<Value> = report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
         let mut run = json!({
-            "walls": report.walls,
-            "refused": report.refused,
-            "worker": report.worker,
-            "usage": {
-                "statements": usage.statements,
-                "memoryBytes": usage.memory_bytes,
-                "hostCalls": usage.host_calls,
-                "hostBytes": usage.host_bytes,
-                "elapsedUs": usage.elapsed_us,
-            },
-            "effects": effects,
             "effectCount": report.effects.len(),
+            "effects": effects,
+            "refused": report.refused,
+            "usage": {
+                "elapsedUs": usage.elapsed_us,
+                "hostBytes": usage.host_bytes,
+                "hostCalls": usage.host_calls,
+                "memoryBytes": usage.memory_bytes,
+                "statements": usage.statements,
+            },
+            "walls": report.walls,
+            "worker": report.worker,
         });
         if let (false, Some(run)) = (report.console.is_empty(), run.as_object_mut()) {
-            run.insert("consoleLines".into(), report.console.len().into());
-            run.insert("consoleHash".into(), digest::of(&report.console).into());
+            run.shift_insert(0, "consoleHash".into(), digest::of(&report.console).into());
+            run.shift_insert(1, "consoleLines".into(), report.console.len().into());
         }
         self.run = Some(run);
     }
@@ -286,14 +288,14 @@ impl CallRecord {
         self.stage = Some(Stage::Filter.name());
         self.alert(&filtered.alerts);
         let mut response = Map::new();
+        response.insert("bytes".into(), filtered.bytes.into());
+        if let Some(output) = shown {
+            response.insert("output".into(), in_order(output));
+        }
         response.insert("outputHash".into(), filtered.output_digest.as_str().into());
         response.insert("redactedFields".into(), json!(filtered.redacted));
-        response.insert("bytes".into(), filtered.bytes.into());
         if !filtered.secrets.is_empty() {
             response.insert("secrets".into(), filtered.secrets.clone().into());
-        }
-        if let Some(output) = shown {
-            response.insert("output".into(), output);
         }
         self.response = Some(Value::Object(response));
     }
@@ -312,7 +314,7 @@ impl CallRecord {
         } else if let Some(answered) = &stop.for_journal.answered {
             let mut approval = json!({ "id": answered.id.as_str(), "state": answered.state.name() });
             if let (Some(by), Some(members)) = (&answered.by, approval.as_object_mut()) {
-                members.insert("by".into(), by.as_str().into());
+                members.shift_insert(0, "by".into(), by.as_str().into());
             }
             self.approval = Some(approval);
         }
@@ -396,17 +398,24 @@ impl CallRecord {
 
 fn shown_effect(effect: &EffectEntry) -> Value {
     let mut shown = json!({
-        "what": effect.what, "target": effect.target, "outcome": effect.outcome, "bytes": effect.bytes,
+        "bytes": effect.bytes, "outcome": effect.outcome, "target": effect.target, "what": effect.what,
     });
     if let (Some(to), Some(members)) = (&effect.to, shown.as_object_mut()) {
-        members.insert("to".into(), to.as_str().into());
+        members.shift_insert(3, "to".into(), to.as_str().into());
     }
     shown
 }
 
+/// As a caller or a tool wrote it, it may be in any.
+fn in_order(mut value: Value) -> Value {
+    value.sort_all_objects();
+    value
+}
+
 /// What clients say of themselves is kept short.
 fn short(text: &str) -> String {
-    text.chars().take(200).collect()
+    let end = text.char_indices().nth(200).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 /// Says whether there was anything to cut off.
