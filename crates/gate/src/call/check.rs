@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use toolgate_secrets::Tier;
 
-use super::{bind::Bound, secrets, stop::Stop, texts};
+use super::{bind::Bound, decide::Hearing, secrets, stop::Stop, texts};
 use crate::{
     gate::Inner,
     ports::{Question, Survey},
@@ -20,6 +20,8 @@ pub struct Checked {
     pub dangers: Vec<String>,
     /// Texts in the arguments about which somebody wants to be told.
     pub alerts: Vec<String>,
+    /// What was said of it so far, for a call that is dropped before it is decided.
+    pub hearing: Arc<Hearing>,
     _sealed: (),
 }
 
@@ -38,7 +40,7 @@ pub fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
     let (dangers, alerts) = (dangers(&bound, &texts), alerts(&bound, &texts));
     // This call's own, whatever the handler made of its survey.
     survey.left = Arc::default();
-    Ok(Checked { bound, survey, dangers, alerts, _sealed: () })
+    Ok(Checked { bound, survey, dangers, alerts, hearing: Arc::default(), _sealed: () })
 }
 
 /// What this tool gets, it sends away. A secret does not go along, and what looks like one only if a person says so.

@@ -1,11 +1,13 @@
 //! D. What do permissions, policy and, where asked, a person say? The strictest wins.
 
 mod ask;
+mod hearing;
 
 use serde_json::Value;
 use toolgate_policy::{Arguments, Ruling, Verdict};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
+pub use self::hearing::Hearing;
 use super::{check::Checked, execute::Place, stop::Stop};
 use crate::{
     approval::Spent,
@@ -70,6 +72,7 @@ async fn weigh(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Result<
     if Verdict::strictest(opinions.iter().map(|opinion| opinion.verdict)) == Verdict::Permit {
         return Ok(None);
     }
+    checked.hearing.heard(opinions);
     ask::ask(gate, checked, opinions).await.map(Some)
 }
 

@@ -6,7 +6,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_gate::{EffectEntry, EffectKind, Finished, Observer, Outcome, Reason};
+use toolgate_gate::{
+    Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, EffectEntry, EffectKind, Finished, Observer,
+    Outcome, Reason,
+};
 
 use crate::fakes::{Does, Settings, Silence, World, call, document};
 
@@ -80,8 +83,54 @@ async fn a_call_that_is_dropped_while_it_waits_for_a_person_has_not_run() {
         () = async { while world.queue.all().is_empty() { tokio::task::yield_now().await; } } => {}
     }
     world.assert_paired();
-    assert_eq!(world.journal.last()["reason"], Reason::Cancelled.code());
+    let record = world.journal.last();
+    assert_eq!(record["reason"], Reason::Cancelled.code());
+    assert_eq!(record["approval"], json!({ "id": world.queue.only().id.as_str(), "state": "pending" }));
+    assert_eq!(sources(&record), ["permissions", "human_in_the_loop"]);
     assert_eq!(world.fake.runs(), 0);
+}
+
+fn sources(record: &Value) -> Vec<&str> {
+    record["opinions"].as_array().unwrap().iter().map(|voice| voice["source"].as_str().unwrap()).collect()
+}
+
+/// Whoever hangs up, or stops the gateway, at the moment at which a yes is used up must not make it disappear.
+#[tokio::test]
+async fn a_yes_that_is_spent_as_its_call_is_dropped_is_in_the_record() {
+    for (is_stopped, answers_itself) in [(false, false), (false, true), (true, false)] {
+        let mode = json!({ "humanInTheLoop": { "mode": "REQUIRED" } });
+        let world = World::new(Does::EchoesArguments, &[document("say", &mode)]);
+        let mut asked = call("say", json!({ "text": "hi" }));
+        assert!(matches!(world.gate.handle(asked.clone()).await, Outcome::Pending(_)));
+        let id = world.queue.only().id;
+        if answers_itself {
+            asked.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+        } else {
+            world.queue.decide(&id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
+        }
+        world.queue.is_slow.store(true, Ordering::SeqCst);
+        let spent = async {
+            while world.queue.only().state != ApprovalState::Used {
+                tokio::task::yield_now().await;
+            }
+            if is_stopped {
+                world.gate.end_calls();
+                world.gate.idle().await;
+            }
+        };
+        let calling = world.gate.handle(asked);
+        if is_stopped {
+            drop(tokio::join!(calling, spent));
+        } else {
+            tokio::select! { biased; () = spent => {}, _ = calling => panic!("the yes is still being spent") }
+        }
+        world.assert_paired();
+        let (record, by) = (world.journal.last(), if answers_itself { "client" } else { "operator" });
+        assert_eq!(record["reason"], Reason::Cancelled.code());
+        assert_eq!(record["approval"], json!({ "id": id.as_str(), "state": "used", "by": by }));
+        assert_eq!(sources(&record), ["permissions", "human_in_the_loop"]);
+        assert_eq!(world.fake.runs(), 0, "is_stopped: {is_stopped}");
+    }
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn given_earlier(
     }
     let place = place_to_run(gate, checked).await?;
     // Another call may have been faster; then this one is asked for like any other.
-    let spent = spend(gate, binding, None, gate.clock.now()).await?;
+    let spent = spend(gate, checked, binding, None).await?;
     Ok(spent.map(|spent| (spent, place)))
 }
 
@@ -136,6 +136,7 @@ async fn answered(
     if approval.question.binding != *binding {
         return Err(invalid(&ApprovalError::OtherCall));
     }
+    checked.hearing.asked(&approval);
     record(gate, &approval, given.answer, now).await?;
     spend_this(gate, checked, binding, &approval).await
 }
@@ -157,7 +158,11 @@ async fn open_and_wait(
         .map(|_| gate.limiter.ask(&call.caller.subject))
         .transpose()
         .map_err(|full| busy(&full))?;
-    let approval = on_queue(gate, move |queue| queue.open(question, now)).await?;
+    let hearing = Arc::clone(&checked.hearing);
+    let opened = on_queue(gate, move |queue| {
+        hearing.change(|| queue.open(question, now), |approval| Some(approval.into()))
+    });
+    let approval = opened.await?;
     let Some(asker) = asker else { return Err(pending(approval)) };
     let mut changes = gate.queue.changes();
     let heard = timeout(settings.timeout, async {
@@ -240,22 +245,22 @@ async fn spend_this(
     // The answer comes first: a no is told as one, also where the gateway has no place to run in.
     let (known, now) = (asked.id.clone(), gate.clock.now());
     let answered = on_queue(gate, move |queue| queue.get(&known, now)).await?;
+    checked.hearing.asked(&answered);
     match answered.state {
         ApprovalState::Approved => {}
         ApprovalState::Expired => return Err(invalid(&ApprovalError::Expired).with_answer(&answered)),
         state => return Err(invalid(&ApprovalError::NotPending(state)).with_answer(&answered)),
     }
     let place = place_to_run(gate, checked).await;
-    let now = gate.clock.now();
     let stop = match place {
-        Ok(place) => match spend(gate, binding, Some(&asked.id), now).await {
+        Ok(place) => match spend(gate, checked, binding, Some(&asked.id)).await {
             Ok(Some(spent)) => return Ok((spent, place)),
             Ok(None) => invalid(&ApprovalError::NotPending(ApprovalState::Pending)),
             Err(stop) => stop,
         },
         Err(stop) => stop,
     };
-    let known = asked.id.clone();
+    let (known, now) = (asked.id.clone(), gate.clock.now());
     let seen = on_queue_raw(gate, move |queue| queue.get(&known, now)).await;
     Err(match seen {
         Ok(approval) => stop.with_answer(&approval),
@@ -265,12 +270,16 @@ async fn spend_this(
 
 async fn spend(
     gate: &Inner,
+    checked: &Checked,
     binding: &Binding,
     id: Option<&ApprovalId>,
-    now: SystemTime,
 ) -> Result<Option<Spent>, Stop> {
-    let (binding, id) = (binding.clone(), id.cloned());
-    on_queue(gate, move |queue| queue.spend(&binding, id.as_ref(), now)).await
+    let (binding, id, now) = (binding.clone(), id.cloned(), gate.clock.now());
+    let hearing = Arc::clone(&checked.hearing);
+    on_queue(gate, move |queue| {
+        hearing.change(|| queue.spend(&binding, id.as_ref(), now), |spent| spent.as_ref().map(Answered::from))
+    })
+    .await
 }
 
 fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTime) -> NewApproval {

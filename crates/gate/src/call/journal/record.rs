@@ -16,10 +16,10 @@ use crate::{
     call::{
         check::Checked,
         console,
-        decide::{Decided, Opinion},
+        decide::{Decided, Hearing, Opinion},
         filter::Filtered,
         personal::{self, Held},
-        stop::Stop,
+        stop::{Answered, Stop},
     },
     digest,
     gate::{Call, OnJournalFailure},
@@ -124,6 +124,9 @@ pub struct CallRecord {
     /// Where a run that is dropped leaves what it had done.
     #[serde(skip)]
     left: Option<Arc<LeftEffects>>,
+    /// What was said of a call that is not decided yet.
+    #[serde(skip)]
+    hearing: Option<Arc<Hearing>>,
     /// What the tool's audit policy blots out of free texts.
     #[serde(skip)]
     pub(super) redact: Arc<[Regex]>,
@@ -172,6 +175,7 @@ impl CallRecord {
             duration: None,
             personal: None,
             left: None,
+            hearing: None,
             redact: Arc::from([]),
         }
     }
@@ -219,10 +223,16 @@ impl CallRecord {
         self.dangers.clone_from(&checked.dangers);
         self.alert(&checked.alerts);
         self.left = Some(Arc::clone(&checked.survey.left));
+        self.hearing = Some(Arc::clone(&checked.hearing));
     }
 
-    /// A run that nobody waits for any more has no report; what it had done is known all the same.
+    /// A call that nobody waits for any more tells nothing; what was said of it, and what its run had done, is known all the same.
     pub fn cut_off(&mut self) {
+        if let Some(hearing) = self.hearing.take() {
+            let notes = hearing.end();
+            self.heard(&notes.opinions);
+            self.approval = notes.question.as_ref().map(shown_answer);
+        }
         let (effects, refused) = self.left.take().map(|left| left.take()).unwrap_or_default();
         if (effects.is_empty() && refused.is_empty()) || self.run.is_some() {
             return;
@@ -243,6 +253,7 @@ impl CallRecord {
 
     pub fn decided(&mut self, decided: &Decided) {
         self.stage = Some(Stage::Decide.name());
+        self.hearing = None;
         self.heard(&decided.opinions);
         if let Some(spent) = &decided.approval {
             self.approval = Some(json!({ "by": spent.decided_by, "id": spent.id.as_str() }));
@@ -302,6 +313,7 @@ impl CallRecord {
 
     pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
         self.stage = Some(stage.name());
+        self.hearing = None;
         self.message = Some(match &self.personal {
             Some(held) if personal::is_said_by_tool(stop.reason) => held.mask().text(&stop.to_operator),
             _ => stop.to_operator.clone(),
@@ -312,11 +324,7 @@ impl CallRecord {
         if let Some(approval) = &stop.asked {
             self.approval = Some(json!({ "id": approval.id.as_str(), "state": approval.state.name() }));
         } else if let Some(answered) = &stop.for_journal.answered {
-            let mut approval = json!({ "id": answered.id.as_str(), "state": answered.state.name() });
-            if let (Some(by), Some(members)) = (&answered.by, approval.as_object_mut()) {
-                members.shift_insert(0, "by".into(), by.as_str().into());
-            }
-            self.approval = Some(approval);
+            self.approval = Some(shown_answer(answered));
         }
         if let Some(report) = stop.report() {
             self.ran(report);
@@ -394,6 +402,14 @@ impl CallRecord {
             "stage": reason.stage().map(Stage::audit_name),
         }));
     }
+}
+
+fn shown_answer(answered: &Answered) -> Value {
+    let mut shown = json!({ "id": answered.id.as_str(), "state": answered.state.name() });
+    if let (Some(by), Some(members)) = (&answered.by, shown.as_object_mut()) {
+        members.shift_insert(0, "by".into(), by.as_str().into());
+    }
+    shown
 }
 
 fn shown_effect(effect: &EffectEntry) -> Value {
