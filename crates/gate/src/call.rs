@@ -2,6 +2,7 @@
 
 mod admit;
 mod bind;
+mod caught;
 mod check;
 mod console;
 mod decide;
@@ -21,6 +22,7 @@ use self::journal::Trail;
 pub(crate) use self::journal::Writing;
 use self::stop::Stop;
 pub use self::{
+    caught::caught,
     journal::{CallRecord, Journal, Purpose, Shared, Shows},
     secrets::text_for_journal,
     standing::until_lapse,
@@ -63,10 +65,10 @@ async fn around(
     }
     let ended = tokio::select! {
         biased;
-        ended = through_the_stages(gate, call, draft, &mut trail) => ended,
-        () = gate.open_calls.ended() => Err(trail.cut()),
+        ended = caught(through_the_stages(gate, call, draft, &mut trail)) => ended,
+        () = gate.open_calls.ended() => Some(Err(trail.cut())),
     };
-    let (outcome, report) = match ended {
+    let (outcome, report) = match ended.unwrap_or_else(|| Err(trail.panicked())) {
         Ok(filtered) => {
             let (released, report) = filtered.into_released(trail.call_id());
             (Outcome::Released(released), Some(report))

@@ -22,7 +22,7 @@ pub use approval::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
     Spent, Trust,
 };
-pub use call::{CallRecord, Journal, Purpose, Shared, text_for_journal, until_lapse};
+pub use call::{CallRecord, Journal, Purpose, Shared, caught, text_for_journal, until_lapse};
 pub use gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts,
     Observer, OnJournalFailure, Shows,

@@ -126,6 +126,7 @@ reasons! {
     CallerLapsed "decide.caller_lapsed" Refused Never "the caller's token was revoked or expired while the call waited";
     ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the store of approvals cannot be reached";
     Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away, or the gateway stopped";
+    Panicked "execute.panicked" Broken Later "the gateway's own code panicked in the middle of the call; that is a mistake in it";
     ToolFailed "execute.tool_failed" Failed ChangeArguments "the tool threw an error";
     CodeInvalid "execute.code_invalid" Failed Never "the tool's code cannot be run";
     UnsettledPromise "execute.unsettled_promise" Failed Never "the tool awaits something that never comes";

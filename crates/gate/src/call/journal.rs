@@ -141,9 +141,18 @@ impl Trail {
 
     /// The gateway stops and waits no longer.
     pub fn cut(&mut self) -> Stop {
+        self.broken_off(Reason::Cancelled, STOPPED)
+    }
+
+    /// Our own code panicked in the middle of a stage. That is nobody's doing but ours.
+    pub fn panicked(&mut self) -> Stop {
+        self.broken_off(Reason::Panicked, PANICKED)
+    }
+
+    fn broken_off(&mut self, reason: Reason, message: &str) -> Stop {
         self.account.record.cut_off();
-        self.account.record.message = Some(STOPPED.to_owned());
-        Stop::new(Reason::Cancelled, STOPPED)
+        self.account.record.message = Some(message.to_owned());
+        Stop::new(reason, message)
     }
 
     /// Without a closing record nothing is released.
@@ -260,5 +269,8 @@ impl Noted for Filtered {
         record.filtered(self, shown);
     }
 }
+
+/// What was said in panicking may be anything; it stays on standard error.
+const PANICKED: &str = "the gateway's own code panicked; its standard error says where";
 
 pub(crate) type Shown = Option<Map<String, Value>>;

@@ -1,11 +1,6 @@
 //! `tools/call`: from a request to a call of the gate, and back.
 
-use std::{
-    future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    task::Poll,
-};
+use std::sync::Arc;
 
 use http::request::Parts;
 use rmcp::{
@@ -13,7 +8,7 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResponse},
     service::RequestContext,
 };
-use toolgate_gate::{Ask, Call, Client, ClientAnswer, Outcome};
+use toolgate_gate::{Ask, Call, Client, ClientAnswer, Outcome, caught};
 
 use super::{
     ClientAnswers, ask, logging, notify, reply,
@@ -52,6 +47,7 @@ pub async fn call(
     };
     let standing = door.standing_of(&context);
     let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask, standing };
+    // A panic around the stages, where the gate does not catch it: the SDK would leave the client waiting for ever.
     let work = caught(door.shared.gate.handle_with_console(call));
     let outcome = tokio::select! {
         outcome = notify::with_progress(&context.peer, context.meta.get_progress_token(), work) => outcome,
@@ -78,19 +74,6 @@ pub fn conclude(
         }
         (outcome, _) => reply::reply(outcome).map(Into::into),
     }
-}
-
-/// `None` where the work panicked. The SDK would leave the client waiting for an answer that never comes.
-pub async fn caught<W: Future>(work: W) -> Option<W::Output> {
-    let mut work = std::pin::pin!(work);
-    std::future::poll_fn(|context| {
-        // Nothing of a call outlives its panic: it is dropped, and written down as ended.
-        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
-    })
-    .await
 }
 
 /// How can the person behind this client be asked?
@@ -174,6 +157,7 @@ fn bad_state() -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
+/// A panic outside the stages of a call, which is not known by an id then, or is closed already.
 pub fn ill() -> ErrorData {
     ErrorData::internal_error("the gateway could not carry out the call", None)
 }

@@ -23,12 +23,12 @@ use serde::{
 };
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::{Call, Client, Standing};
+use toolgate_gate::{Call, Client, Standing, caught};
 use toolgate_policy::Caller;
 
 use super::{
     ClientAnswers, ask,
-    call::{caught, conclude, ill, plain},
+    call::{conclude, ill, plain},
     seal::Bound,
     tools::Shared,
 };

@@ -1,6 +1,7 @@
 //! Results, refusals, progress, messages and cancellation.
 
 use serde_json::{Value, json};
+use toolgate_gate::CallRecord;
 
 use crate::{
     client::{Client, MODERN},
@@ -323,16 +324,29 @@ async fn a_panic_is_answered_written_down_and_over() {
     world.add("panic", "", Does::Panics);
     world.add("echo", "", Does::Echo);
     let server = world.serve().await;
+    let mut ids = Vec::new();
     for client in
         [Client::modern(server, "ann"), Client::session(server, "ann", "2025-11-25", json!({})).await]
     {
         let reply = client.call("panic", json!({})).await;
-        assert_eq!(reply.error()["code"], -32603, "{}", reply.text);
         assert!(!reply.text.contains("on purpose"), "{}", reply.text);
+        let id = reply.result()["_meta"]["dev.toolgate/callId"].clone();
+        let told = format!("the gateway could not carry out call `{}`", id.as_str().expect("a call's id"));
+        assert!(reply.tool_text().starts_with(&told), "{}", reply.text);
+        ids.push(id);
         assert_eq!(client.call("echo", json!({})).await.tool_text(), "{}");
     }
-    let ends = world.journal.ends();
-    assert_eq!(ends.iter().filter(|(tool, _)| tool == "panic").count(), 2, "{ends:?}");
+    let records = world.journal.0.lock().unwrap();
+    let is_end = |record: &&CallRecord| record.kind == "call.closed" && record.tool["name"] == "panic";
+    let ends: Vec<_> = records.iter().filter(is_end).collect();
+    assert_eq!(ends.iter().map(|end| json!(end.call_id)).collect::<Vec<_>>(), ids);
+    for end in ends {
+        assert_eq!((end.outcome, end.reason), (Some("broken"), Some("execute.panicked")), "{end:?}");
+        assert_eq!(
+            end.message.as_deref(),
+            Some("the gateway's own code panicked; its standard error says where")
+        );
+    }
     assert_eq!(world.gate.metrics().running(), 0);
 }
 
