@@ -253,7 +253,8 @@ pub trait Ask: Send + Sync {
     fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 }
 
-/// By what a caller was let in, as far as it can end before the caller is done: a token is revoked, or expires.
+/// By what a caller was let in, as far as it can end before the caller is done: a token is revoked, or expires,
+/// or the operator edits who is let in.
 pub trait Standing: Send + Sync {
     /// Would the caller still be let in now? Where nobody can tell, not.
     fn holds(&self) -> bool;

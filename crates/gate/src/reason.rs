@@ -123,7 +123,7 @@ reasons! {
     ApprovalDenied "decide.approval_denied" Refused Never "a person declined this call";
     ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";
     ApprovalInvalid "decide.approval_invalid" Refused AfterApproval "the approval is unknown, expired, used, or for another call";
-    CallerLapsed "decide.caller_lapsed" Refused Never "the caller's token was revoked or expired while the call waited";
+    CallerLapsed "decide.caller_lapsed" Refused Never "the caller is no longer let in as when the call was made: a token was revoked or has expired, or `auth` was edited";
     ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the store of approvals cannot be reached";
     Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away, or the gateway stopped";
     Panicked "execute.panicked" Broken Later "the gateway's own code panicked in the middle of the call; that is a mistake in it";

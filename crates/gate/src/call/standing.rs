@@ -1,4 +1,5 @@
-//! Is the caller still let in? Asked again of calls that have waited: a token may have been revoked or run out meanwhile.
+//! Is the caller still let in? Asked again of calls that have waited: a token may have been revoked or run out meanwhile, or
+//! the operator may have edited who is let in.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,8 +24,9 @@ pub async fn until_lapse(standing: Option<Arc<dyn Standing>>) {
 }
 
 pub fn lapsed() -> Stop {
-    let message = "your token was revoked or has expired while the call waited; it was not run";
-    Stop::new(Reason::CallerLapsed, message).with_remedy("get a new token, then make the call again")
+    let message = "you are no longer let in as you were when the call was made; it was not run";
+    Stop::new(Reason::CallerLapsed, message)
+        .with_remedy("make the call again; where a token was revoked or has expired, get a new one first")
 }
 
 /// Whoever knows may have to ask a database: beside the runtime's own threads. No answer is a no.

@@ -45,7 +45,7 @@ pub async fn call(
         Asking::InTheMiddle => Some(Arc::new(ask::Elicitation(context.peer.clone()))),
         Asking::ByResult | Asking::Impossible => None,
     };
-    let standing = door.standing_of(&context);
+    let standing = door.standing_of(&caller, &context);
     let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask, standing };
     // A panic around the stages, where the gate does not catch it: the SDK would leave the client waiting for ever.
     let work = caught(door.shared.gate.handle_with_console(call));

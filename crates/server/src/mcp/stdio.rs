@@ -8,7 +8,7 @@ use rmcp::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::Gate;
+use toolgate_gate::{Gate, Standing};
 use toolgate_policy::Caller;
 
 use super::{
@@ -27,6 +27,18 @@ impl CallerNow {
 
     pub(super) fn get(&self) -> Caller {
         (self.0)()
+    }
+}
+
+/// The local caller is still the one who made a call, with the same permissions.
+pub(super) struct SameCaller {
+    pub then: Caller,
+    pub now: CallerNow,
+}
+
+impl Standing for SameCaller {
+    fn holds(&self) -> bool {
+        self.now.get() == self.then
     }
 }
 

@@ -19,8 +19,13 @@ use toolgate_gate::{Gate, Standing, until_lapse};
 use toolgate_policy::Caller;
 
 use super::{
-    CallerIdentity, ClientAnswers, McpSettings, call, listing::Listings, logging::Threshold, notify,
-    seal::Seal, stdio::CallerNow, streams::Streams,
+    CallerIdentity, ClientAnswers, McpSettings, call,
+    listing::Listings,
+    logging::Threshold,
+    notify,
+    seal::Seal,
+    stdio::{CallerNow, SameCaller},
+    streams::Streams,
 };
 use crate::auth::CallerStanding;
 
@@ -93,10 +98,16 @@ impl Door {
         }
     }
 
-    /// By what the caller was let in, where that can end before the caller is done.
-    pub fn standing_of(&self, context: &RequestContext<RoleServer>) -> Option<Arc<dyn Standing>> {
+    /// By what this caller was let in, where that can end before the caller is done.
+    pub fn standing_of(
+        &self,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Arc<dyn Standing>> {
         match &self.caller {
-            CallerSource::Configured { .. } => None,
+            CallerSource::Configured { caller: now, .. } => {
+                Some(Arc::new(SameCaller { then: caller.clone(), now: now.clone() }))
+            }
             CallerSource::Request => {
                 let known = context.extensions.get::<Parts>()?.extensions.get::<CallerStanding>()?;
                 Some(Arc::clone(&known.0))
@@ -192,8 +203,8 @@ impl ServerHandler for Door {
         };
         // Around the telling too: a client that does not read what it is told holds nothing up.
         tokio::select! {
-            () = until_lapse(self.standing_of(context.request_context())) => {
-                Err(ErrorData::invalid_request("your token was revoked or has expired", None))
+            () = until_lapse(self.standing_of(&caller, context.request_context())) => {
+                Err(ErrorData::invalid_request(LAPSED, None))
             }
             () = context.cancelled() => Ok(()),
             () = tell => Ok(()),
@@ -237,6 +248,9 @@ impl ServerHandler for Door {
 
 const INSTRUCTIONS: &str = "Tools behind a governed gateway. A call may be refused, or wait for a person's approval; \
     the answer then says why, and whether and how to try again.";
+
+const LAPSED: &str = "you are no longer let in as you were: your token was revoked or has expired, or `auth` was edited; \
+    come in anew";
 
 /// Changes are told to those who listen; everybody else may be this late.
 const LIST_TTL_MS: u64 = 1_000;

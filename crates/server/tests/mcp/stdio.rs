@@ -1,6 +1,9 @@
 //! The same over a pair of pipes.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -8,7 +11,7 @@ use tokio::{
     task::JoinHandle,
 };
 use toolgate_policy::Caller;
-use toolgate_server::{StdioError, serve_stdio};
+use toolgate_server::{CallerNow, StdioError, serve_stdio};
 
 use crate::{
     client::MODERN,
@@ -24,10 +27,13 @@ struct Pipe {
 
 impl Pipe {
     fn to(world: &Arc<World>) -> Self {
+        Self::of(world, Caller::new("local", ["see"]).into())
+    }
+
+    fn of(world: &Arc<World>, caller: CallerNow) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let world = Arc::clone(world);
         let server = tokio::spawn(async move {
-            let caller = Caller::new("local", ["see"]);
             let (gate, shutdown) = (world.gate.clone(), world.shutdown.clone());
             serve_stdio(gate, &world.settings, caller, tokio::io::split(theirs), shutdown).await
         });
@@ -120,6 +126,31 @@ async fn a_session_is_asked_in_the_middle_of_the_call() {
     assert_eq!(pipe.ask(&yes).await["result"]["isError"], false);
     assert_eq!(tool.begun(), 1);
     pipe.end().await.unwrap();
+}
+
+/// The operator takes a permission away, or names somebody else, while a person thinks about the call.
+#[tokio::test]
+async fn a_call_that_waits_ends_when_the_local_caller_is_edited() {
+    for edited in [Caller::new("local", [""; 0]), Caller::new("other", ["see"])] {
+        let world = Arc::new(World::new());
+        let tool = world.add("pay", ASKS, Does::Echo);
+        let local = Arc::new(Mutex::new(Caller::new("local", ["see"])));
+        let now = CallerNow::new({
+            let local = Arc::clone(&local);
+            move || local.lock().unwrap().clone()
+        });
+        let mut pipe = Pipe::of(&world, now);
+        pipe.shake_hands("2025-11-25", json!({"elicitation": {}})).await;
+        let question = pipe.ask(&call(1, "pay", &json!({}))).await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        *local.lock().unwrap() = edited;
+        // Unasked: nobody has said anything yet.
+        let ended = pipe.hear().await;
+        let text = ended["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains("code: decide.caller_lapsed"), "{ended}");
+        assert_eq!(tool.begun(), 0);
+        pipe.end().await.unwrap();
+    }
 }
 
 /// A call of a tool that may be trusted. `None`: it ran unasked; else the question that its person said yes to.
