@@ -1,12 +1,11 @@
 //! What does a running gateway say? A line for each thing that an operator wants to know, on standard error, without secrets.
 
-use std::{net::IpAddr, time::SystemTime};
+use std::time::SystemTime;
 
 use serde_json::json;
 use toolgate_config::model::{Log as Settings, LogFormat, LogLevel};
 use toolgate_gate::text_for_journal;
 use toolgate_secrets::Detector;
-use toolgate_server::{DoorCode, DoorEvents};
 
 use crate::{
     terminal::{Terminal, json as json_text, visible},
@@ -58,13 +57,6 @@ fn without_secrets(message: &str) -> String {
     match Detector::shipped() {
         Ok(detector) => text_for_journal(&detector, message.to_owned()),
         Err(_) => "[REDACTED]".to_owned(),
-    }
-}
-
-impl DoorEvents for Log {
-    fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str) {
-        let peer = peer.map_or_else(|| "nobody".to_owned(), |peer| peer.to_string());
-        self.line(LogLevel::Warn, "warn", &format!("refused {peer}: {} {detail}", code.code()));
     }
 }
 

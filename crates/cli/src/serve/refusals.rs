@@ -1,4 +1,4 @@
-//! How do refusals at the door get into the journal? From a task of their own: no request waits for it.
+//! How do refusals at the door get into journal and log? From a task of their own: no request waits for it.
 
 use std::{
     sync::Arc,
@@ -21,7 +21,7 @@ pub struct RefusalRecords {
 
 impl RefusalRecords {
     pub fn start(toolgate: &Arc<Toolgate>, log: Log) -> Self {
-        let refusals = Arc::new(Refusals::new(Arc::new(log)));
+        let refusals = Arc::<Refusals>::default();
         let stop = CancellationToken::new();
         let task = tokio::spawn(write_down(Arc::clone(toolgate), Arc::clone(&refusals), log, stop.clone()));
         Self { refusals, stop, task }
@@ -44,8 +44,13 @@ async fn write_down(toolgate: Arc<Toolgate>, refusals: Arc<Refusals>, log: Log, 
         let due = if is_over { refusals.rest() } else { refusals.due(Instant::now()) };
         if !due.is_empty() {
             let toolgate = Arc::clone(&toolgate);
-            // The journal may wait for the disk.
-            let problem = tokio::task::spawn_blocking(move || note_all(&toolgate, &due)).await;
+            // The journal may wait for the disk, and the log for whoever reads it.
+            let problem = tokio::task::spawn_blocking(move || {
+                let problem = note_all(&toolgate, &due);
+                due.iter().for_each(|refusal| log.warn(&refusal.line()));
+                problem
+            })
+            .await;
             if let Ok(Some(problem)) = problem {
                 log.error(&format!("refusals at the door are not in the journal: {problem}"));
             }

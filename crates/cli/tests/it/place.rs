@@ -262,13 +262,15 @@ impl Serving {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    pub fn stop(mut self) {
+    /// What it said, as far as nobody has waited for it.
+    pub fn stop(mut self) -> Vec<String> {
         Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait().unwrap() {
                 assert!(status.success(), "{status}");
-                return;
+                let said = self.said.lock().unwrap();
+                return std::iter::from_fn(|| said.recv_timeout(PATIENCE).ok()).collect();
             }
             std::thread::sleep(Duration::from_millis(20));
         }

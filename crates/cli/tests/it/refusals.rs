@@ -50,8 +50,16 @@ fn a_refusal_is_written_down_without_what_was_sent() {
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
 }
 
+/// How the log's line of this record ends.
+fn line_of(record: &Value) -> String {
+    match record["count"].as_u64().unwrap() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    }
+}
+
 #[test]
-fn a_thousand_refusals_leave_few_records_and_all_are_counted() {
+fn a_thousand_refusals_leave_few_records_and_lines_and_all_are_counted() {
     let place = Place::new();
     let admin = token(&place, &["--admin"]);
     let serving = Serving::start(&place);
@@ -67,8 +75,15 @@ fn a_thousand_refusals_leave_few_records_and_all_are_counted() {
         metrics.contains("\ntoolgate_door_refusals_total{reason=\"auth.token_expired\"} 0\n"),
         "{metrics}"
     );
-    serving.stop();
+    let said = serving.stop();
     let records = refusals(&place);
     assert!(records.len() <= 20, "{} records", records.len());
     assert_eq!(records.iter().map(|record| record["count"].as_u64().unwrap()).sum::<u64>(), 1000);
+    let lines: Vec<&String> = said.iter().filter(|line| line.contains(" refused ")).collect();
+    let entries: Vec<String> = records.iter().map(line_of).collect();
+    assert_eq!(lines.len(), records.len(), "{lines:?}");
+    for (line, entry) in lines.iter().zip(entries) {
+        assert!(line.contains("refused 127.0.0.1: auth.token_missing"), "{line}");
+        assert!(line.ends_with(&entry), "{line}");
+    }
 }

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::auth::{Authenticator, CallerStanding, Challenge, Identity, Role};
 
-/// Where refusals go besides the client: journal and metrics. Must not block.
+/// Where refusals go besides the client: journal, metrics and log. Must not block.
 pub trait DoorEvents: Send + Sync {
     /// `detail` is for operators and holds nothing of a token. No `peer`: it happened before there was one.
     fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str);

@@ -1,12 +1,12 @@
-//! Who was turned away, and how often? Counted for metrics, and gathered for the journal so that whoever knocks a thousand
-//! times leaves a few records and not a thousand.
+//! Who was turned away, and how often? Counted for metrics, and gathered for journal and log so that whoever knocks a thousand
+//! times leaves a few records and lines and not a thousand.
 
 use std::{
     collections::HashMap,
     fmt,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -17,15 +17,14 @@ use serde_json::{Value, json};
 use super::{door::DoorEvents, problem::DoorCode};
 use crate::auth::counted_as;
 
-/// Counts refusals and passes them on. What is due for the journal is fetched by whoever writes it, off the path of requests.
+/// Counts refusals. What is due for journal and log is fetched by whoever writes them, off the path of requests.
 pub struct Refusals {
-    next: Arc<dyn DoorEvents>,
     /// In the order of `DoorCode::ALL`, which is that of the enum.
     totals: Vec<AtomicU64>,
     gathered: Mutex<HashMap<Key, Gathered>>,
 }
 
-/// Refusals of one kind since the last record of them. Nothing in it is text that a request brought along.
+/// Refusals of one kind since the last record of them. Nothing but `detail` is text that a request may have brought along.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Refusal {
     pub code: DoorCode,
@@ -34,6 +33,8 @@ pub struct Refusal {
     /// Who it was, where a token proved it.
     pub caller: Option<String>,
     pub count: u64,
+    /// What operators are told of the first of them; not for the journal.
+    pub detail: String,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -46,16 +47,19 @@ struct Key {
 #[derive(Default)]
 struct Gathered {
     count: u64,
+    detail: String,
     /// When the last record was taken. None: there was none yet.
     taken: Option<Instant>,
 }
 
-impl Refusals {
-    pub fn new(next: Arc<dyn DoorEvents>) -> Self {
+impl Default for Refusals {
+    fn default() -> Self {
         let totals = DoorCode::ALL.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { next, totals, gathered: Mutex::default() }
+        Self { totals, gathered: Mutex::default() }
     }
+}
 
+impl Refusals {
     /// Since the start, for every code.
     pub fn totals(&self) -> impl Iterator<Item = (DoorCode, u64)> {
         let counts = self.totals.iter().map(|total| total.load(Ordering::Relaxed));
@@ -70,18 +74,18 @@ impl Refusals {
         let due = gathered.iter_mut().filter(|(_, one)| one.count > 0 && !is_quiet(one));
         due.map(|(key, one)| {
             one.taken = Some(now);
-            key.refusal(std::mem::take(&mut one.count))
+            key.refusal(one)
         })
         .collect()
     }
 
     /// All that was not written down yet, for the end.
     pub fn rest(&self) -> Vec<Refusal> {
-        let rest = std::mem::take(&mut *self.gathered());
-        rest.iter().filter(|(_, one)| one.count > 0).map(|(key, one)| key.refusal(one.count)).collect()
+        let mut rest = std::mem::take(&mut *self.gathered());
+        rest.iter_mut().filter(|(_, one)| one.count > 0).map(|(key, one)| key.refusal(one)).collect()
     }
 
-    fn count(&self, code: DoorCode, peer: Option<IpAddr>, caller: Option<&str>) {
+    fn count(&self, code: DoorCode, peer: Option<IpAddr>, caller: Option<&str>, detail: &str) {
         if let Some(total) = self.totals.get(code as usize) {
             total.fetch_add(1, Ordering::Relaxed);
         }
@@ -92,6 +96,9 @@ impl Refusals {
         let key = if has_room { key } else { Key { code, block: None, caller: None } };
         let one = gathered.entry(key).or_default();
         one.count = one.count.saturating_add(1);
+        if one.detail.is_empty() {
+            one.detail = detail.chars().take(LONGEST_DETAIL).collect();
+        }
     }
 
     fn gathered(&self) -> MutexGuard<'_, HashMap<Key, Gathered>> {
@@ -101,18 +108,15 @@ impl Refusals {
 
 impl DoorEvents for Refusals {
     fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str) {
-        self.count(code, peer, None);
-        self.next.refused(code, peer, detail);
+        self.count(code, peer, None, detail);
     }
 
     fn refused_caller(&self, code: DoorCode, peer: Option<IpAddr>, caller: &str, detail: &str) {
-        self.count(code, peer, Some(caller));
-        self.next.refused_caller(code, peer, caller, detail);
+        self.count(code, peer, Some(caller), detail);
     }
 
     fn refused_again(&self, code: DoorCode, peer: Option<IpAddr>) {
-        self.count(code, peer, None);
-        self.next.refused_again(code, peer);
+        self.count(code, peer, None, "");
     }
 }
 
@@ -134,15 +138,27 @@ impl Refusal {
         }
         entry
     }
+
+    /// The log's line, for all of them.
+    pub fn line(&self) -> String {
+        let peer = self.peer.as_deref().unwrap_or("several");
+        let line = format!("refused {peer}: {} {}", self.code.code(), self.detail);
+        match self.count {
+            0 | 1 => line,
+            count => format!("{line} (and {} more)", count - 1),
+        }
+    }
 }
 
 impl Key {
-    fn refusal(&self, count: u64) -> Refusal {
+    /// All that was gathered until now, which begins anew.
+    fn refusal(&self, gathered: &mut Gathered) -> Refusal {
+        let (count, detail) = (std::mem::take(&mut gathered.count), std::mem::take(&mut gathered.detail));
         let peer = self.block.map(|block| match block {
             IpAddr::V4(address) => address.to_string(),
             IpAddr::V6(network) => format!("{network}/64"),
         });
-        Refusal { code: self.code, peer, caller: self.caller.clone(), count }
+        Refusal { code: self.code, peer, caller: self.caller.clone(), count, detail }
     }
 }
 
@@ -154,6 +170,8 @@ impl fmt::Debug for Refusals {
 
 /// With one more for each code: so many records a minute at most, whoever knocks.
 const MOST_GATHERED: usize = 64;
+/// Characters of what a line of the log says.
+const LONGEST_DETAIL: usize = 300;
 /// Between two records of the same kind.
 const PAUSE: Duration = Duration::from_mins(1);
 
@@ -161,23 +179,13 @@ const PAUSE: Duration = Duration::from_mins(1);
 mod tests {
     use super::*;
 
-    struct Nobody;
-
-    impl DoorEvents for Nobody {
-        fn refused(&self, _: DoorCode, _: Option<IpAddr>, _: &str) {}
-    }
-
-    fn refusals() -> Refusals {
-        Refusals::new(Arc::new(Nobody))
-    }
-
     fn refuse(refusals: &Refusals, code: DoorCode, peer: &str) {
         refusals.refused(code, Some(peer.parse().unwrap()), "secret detail");
     }
 
     #[test]
     fn the_first_is_told_at_once_and_the_rest_once_a_minute() {
-        let (refusals, start) = (refusals(), Instant::now());
+        let (refusals, start) = (Refusals::default(), Instant::now());
         refuse(&refusals, DoorCode::TokenMissing, "192.0.2.1");
         let first = refusals.due(start);
         assert_eq!(first.len(), 1);
@@ -186,19 +194,21 @@ mod tests {
             "decision": "DENIED", "denial": { "reason": "auth.token_missing", "stage": "AUTH" },
         });
         assert_eq!(first[0].entry(), expected);
+        assert_eq!(first[0].line(), "refused 192.0.2.1: auth.token_missing secret detail");
         for _ in 0..1000 {
             refuse(&refusals, DoorCode::TokenMissing, "192.0.2.1");
         }
         assert!(refusals.due(start + PAUSE / 2).is_empty());
         let later = refusals.due(start + PAUSE);
         assert_eq!(later.iter().map(|one| one.count).collect::<Vec<_>>(), [1000]);
+        assert_eq!(later[0].line(), "refused 192.0.2.1: auth.token_missing secret detail (and 999 more)");
         assert!(refusals.due(start + PAUSE * 2).is_empty());
         assert!(refusals.gathered().is_empty(), "what is quiet is forgotten");
     }
 
     #[test]
     fn codes_and_addresses_are_told_apart_and_one_ipv6_network_is_one() {
-        let refusals = refusals();
+        let refusals = Refusals::default();
         for peer in ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", "::ffff:192.0.2.1"] {
             refuse(&refusals, DoorCode::TokenMissing, peer);
         }
@@ -213,7 +223,7 @@ mod tests {
     /// What the log need not hear again is counted and journalled all the same.
     #[test]
     fn what_is_refused_again_counts_as_much() {
-        let refusals = refusals();
+        let refusals = Refusals::default();
         refuse(&refusals, DoorCode::TooManyConnections, "192.0.2.1");
         for _ in 0..99 {
             refusals.refused_again(DoorCode::TooManyConnections, Some("192.0.2.1".parse().unwrap()));
@@ -224,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_caller_who_is_known_is_named() {
-        let refusals = refusals();
+        let refusals = Refusals::default();
         let peer = Some("192.0.2.1".parse().unwrap());
         refusals.refused_caller(DoorCode::InsufficientScope, peer, "token:ann", "detail");
         assert_eq!(refusals.due(Instant::now())[0].entry()["caller"], "token:ann");
@@ -234,7 +244,8 @@ mod tests {
     #[test]
     fn whoever_could_not_prove_who_they_are_was_denied() {
         for code in DoorCode::ALL {
-            let entry = Refusal { code: *code, peer: None, caller: None, count: 1 }.entry();
+            let entry =
+                Refusal { code: *code, peer: None, caller: None, count: 1, detail: String::new() }.entry();
             if code.code().starts_with("auth.") {
                 assert_eq!(entry["decision"], "DENIED", "{code:?}");
                 assert_eq!(entry["denial"], json!({ "reason": code.code(), "stage": "AUTH" }));
@@ -247,7 +258,7 @@ mod tests {
     /// Whoever has many addresses gets no more records, and no more of our memory.
     #[test]
     fn the_table_is_bounded_and_nothing_is_lost_from_the_counts() {
-        let (refusals, start) = (refusals(), Instant::now());
+        let (refusals, start) = (Refusals::default(), Instant::now());
         let knock_from_everywhere = || {
             for number in 0..10_000_u32 {
                 let peer = IpAddr::V4(std::net::Ipv4Addr::from_bits(0x0a00_0000 + number));

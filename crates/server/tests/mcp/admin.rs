@@ -5,10 +5,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use toolgate_server::{DoorCode, DoorEvents, Refusals, prometheus_text};
 
@@ -17,13 +14,6 @@ use crate::{
     fakes::Does,
     world::{ASKS, World},
 };
-
-/// Who hears of refusals here.
-struct Nobody;
-
-impl DoorEvents for Nobody {
-    fn refused(&self, _: DoorCode, _: Option<IpAddr>, _: &str) {}
-}
 
 async fn ask(server: SocketAddr, admin: Option<&str>, method: &str, path: &str, body: &str) -> (u16, Value) {
     let stream = TcpStream::connect(server).await.unwrap();
@@ -201,7 +191,7 @@ async fn the_state_and_the_tools_are_shown() {
     assert_eq!(first, expect);
     let (_, rest) = ask(server, Some("olga"), "GET", "/admin/v1/tools?after=echo", "").await;
     assert_eq!((&rest["tools"][0]["name"], &rest["next"]), (&json!("broken"), &json!(null)));
-    let refusals = Refusals::new(Arc::new(Nobody));
+    let refusals = Refusals::default();
     refusals.refused(DoorCode::TokenMissing, None, "detail");
     world.gate.metrics().escape_attempted();
     let text = prometheus_text(&world.gate, &refusals);
