@@ -154,7 +154,7 @@ const APPROVALS: &[Key] = &[
     flag(
         "client_may_answer",
         Flag(true),
-        "May the caller's own client ask its user? Otherwise only the queue.",
+        "May the caller's own client ask its user, and is its word taken? Otherwise only the queue answers.",
     ),
     duration("timeout", SECOND, HOUR, "120s", "How long a call waits for an answer."),
     duration("expires", SECOND, 7 * DAY, "15m", "How long an approval can be used, from the question on."),

@@ -114,7 +114,9 @@ fn announce(toolgate: &Toolgate, log: Log) {
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
     let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
     log.info(&format!("{live} of {found} tools are live{rest}"));
-    warn_of_anonymous(&toolgate.config(), log);
+    let config = toolgate.config();
+    log.info(if config.approvals.client_may_answer { CLIENTS_ANSWER } else { QUEUE_ANSWERS });
+    warn_of_anonymous(&config, log);
 }
 
 async fn over_stdio(
@@ -310,3 +312,7 @@ const SESSION_TOKEN: Duration = Duration::from_hours(24);
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 /// Longer than the SDK waits for answers that are on their way out.
 const LAST_MESSAGES: Duration = Duration::from_secs(6);
+/// Whoever starts a gateway for agents that nobody sits before reads here that they could answer themselves.
+const CLIENTS_ANSWER: &str = "clients that can ask their user answer for them; `approvals.client_may_answer: false` or `--autonomous` \
+    leaves all answers to the queue";
+const QUEUE_ANSWERS: &str = "only the queue answers questions about calls; see `toolgate approvals`";

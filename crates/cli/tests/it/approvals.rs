@@ -99,5 +99,24 @@ fn whoever_watches_sees_every_question_once() {
     watching.wait().unwrap();
 }
 
+/// A client without a person could answer its own questions: whoever starts the gateway is told whether it may.
+#[test]
+fn a_gateway_says_at_its_start_who_answers() {
+    const CLIENTS: &str = "clients that can ask their user answer for them; `approvals.client_may_answer: false` or \
+        `--autonomous` leaves all answers to the queue";
+    const QUEUE: &str = "only the queue answers questions about calls; see `toolgate approvals`";
+    let place = Place::new();
+    let said = |arguments: &[&str]| {
+        let output = place.toolgate(arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let counts = |text: &str| [CLIENTS, QUEUE].map(|line| text.matches(line).count());
+    assert_eq!(counts(&said(&["serve", "--stdio"])), [1, 0]);
+    assert_eq!(counts(&said(&["serve", "--stdio", "--autonomous"])), [0, 1]);
+    place.configure("approvals: {client_may_answer: false}");
+    assert_eq!(counts(&said(&["serve", "--stdio"])), [0, 1]);
+}
+
 /// For a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_mins(1);
