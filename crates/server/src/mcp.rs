@@ -9,6 +9,7 @@ mod http;
 mod listing;
 mod logging;
 mod notify;
+mod one_reading;
 mod reply;
 mod seal;
 mod session;

@@ -48,6 +48,7 @@ pub use lint::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers, name_l
 pub use path_pattern::{PathPattern, PathRoots};
 pub use placeholder::{Part, Template};
 pub use pointer::Pointer;
+pub use read::Unambiguous;
 pub use schema::{CompiledSchema, Schema, Violation};
 pub use similar::distance as edit_distance;
 pub use source::{Format, LineIndex, MAX_FILE_BYTES, Position, Span};

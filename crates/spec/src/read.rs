@@ -10,6 +10,7 @@ mod yaml_strict;
 pub(crate) use json_locate::Member;
 use serde_json::Value;
 pub(crate) use value::EXACT_LIMIT_FLOAT;
+pub use value::Unambiguous;
 
 use crate::{Code, Finding, Format, Pointer, Span, finding::Target};
 

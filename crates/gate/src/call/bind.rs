@@ -1,6 +1,7 @@
 //! B. Do the arguments fit the tool's input schema and the caps?
 
 use serde_json::{Map, Value};
+use toolgate_spec::Unambiguous;
 
 use super::{admit::Admitted, stop::Stop};
 use crate::{digest, gate::ArgumentLimits, reason::Reason};
@@ -109,11 +110,14 @@ fn wanted_type<'s>(schema: &'s Value, name: &str) -> Option<&'s str> {
     schema.get("properties")?.get(name)?.get("type")?.as_str()
 }
 
-/// Small models send numbers and structures as text. These two readings are taken, and no others.
+/// Small models send numbers and structures as text. These two readings are taken, and no others; what has several is left as the
+/// text that it is, and fits no schema that wants a structure.
 fn coerce(name: &str, value: Value, wanted: Option<&str>, coercions: &mut Vec<String>) -> Value {
     let (Value::String(text), Some(wanted)) = (&value, wanted) else { return value };
     let read: Option<Value> = match wanted {
-        "object" | "array" | "number" | "integer" => serde_json::from_str(text.trim()).ok(),
+        "object" | "array" | "number" | "integer" => {
+            serde_json::from_str(text.trim()).ok().map(|Unambiguous(read)| read)
+        }
         _ => None,
     };
     let fits = |read: &Value| match wanted {

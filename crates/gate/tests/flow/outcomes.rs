@@ -89,6 +89,11 @@ async fn no_other_coercion_is_made() {
         (json!({ "text": "hi", "count": "0x10" }), "`/count`: expected an integer, came \"0x10\""),
         (json!({ "text": "hi", "count": true }), "`/count`: expected an integer, came `true`"),
         (json!({ "text": "hi", "extra": "[1]" }), "`/extra`: expected an object, came \"[1]\""),
+        // One reader takes the first, another the last.
+        (
+            json!({ "text": "hi", "extra": r#"{"a":1,"a":2}"# }),
+            r#"`/extra`: expected an object, came "{"a":1,"a":2}""#,
+        ),
         (json!({ "text": "  " }), "`the arguments`: expected `text`, came nothing"),
         (json!({}), "`the arguments`: expected `text`, came nothing"),
         (

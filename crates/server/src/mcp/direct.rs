@@ -1,21 +1,21 @@
 //! A plain call, answered without the SDK's service for each request, which costs more than the call itself.
 //!
 //! Plain is a request of the stateless era that names a tool, its arguments and what the client says of itself, and
-//! nothing besides. Whatever differs, however slightly, goes to the SDK, which knows the whole protocol: nothing is
-//! refused here, and what is answered here is answered as the SDK would.
+//! nothing besides. Whatever differs, however slightly, goes to the SDK, which knows the whole protocol: what is answered here
+//! is answered as the SDK would. Nothing is refused here but what the SDK would take for one of several things.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
 use axum::{
-    body::{Body, HttpBody as _},
+    body::Body,
     extract::Request,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rmcp::model::{
-    CallToolResponse, ClientCapabilities, ErrorData, Implementation, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage, ServerResult,
+    ClientCapabilities, ErrorData, Implementation, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+    ServerResult,
 };
 use serde::{
     Deserialize,
@@ -25,10 +25,12 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{Call, Client, Standing, caught};
 use toolgate_policy::Caller;
+use toolgate_spec::Unambiguous;
 
 use super::{
     ClientAnswers, ask,
     call::{conclude, ill, plain},
+    one_reading,
     seal::Bound,
     tools::Shared,
 };
@@ -40,6 +42,10 @@ pub enum Kind {
     Other(Box<Request>),
     /// Its body broke off.
     Broken,
+    /// Its body is longer than a message may be.
+    TooLong,
+    /// Its body names a member twice.
+    Ambiguous,
 }
 
 /// A call and nothing but a call.
@@ -60,7 +66,7 @@ pub struct PlainCall {
 struct Params {
     name: String,
     #[serde(default)]
-    arguments: Option<Map<String, Value>>,
+    arguments: Option<Arguments>,
     #[serde(rename = "_meta", deserialize_with = "object")]
     meta: Meta,
 }
@@ -76,6 +82,19 @@ struct Meta {
     can: ClientCapabilities,
 }
 
+/// An object with one reading.
+#[derive(Debug, PartialEq)]
+struct Arguments(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Unambiguous::deserialize(deserializer)? {
+            Unambiguous(Value::Object(members)) => Ok(Self(members)),
+            _ => Err(serde::de::Error::custom("no object")),
+        }
+    }
+}
+
 /// Who makes the call, as the front knows.
 pub struct Maker {
     pub caller: Caller,
@@ -84,19 +103,35 @@ pub struct Maker {
 
 /// Looks whether it is plain. `longest` is how much the SDK would read.
 pub async fn kind_of(request: Request, longest: usize) -> Kind {
-    let has_fit_body = request.body().size_hint().exact().is_some_and(|bytes| bytes <= longest as u64);
-    if request.method() != Method::POST || !has_fit_body || !has_plain_headers(request.headers()) {
+    if request.method() != Method::POST {
         return Kind::Other(Box::new(request));
     }
     let (parts, body) = request.into_parts();
-    let Ok(body) = body.collect().await else { return Kind::Broken };
-    let body = body.to_bytes();
-    match plain_call(&body) {
-        Ok(call) if only(&parts.headers, NAME) == Some(call.params.name.as_bytes()) => {
-            Kind::Plain(Box::new(call))
-        }
-        _ => Kind::Other(Box::new(Request::from_parts(parts, Body::from(body)))),
+    let body = match Limited::new(body, longest).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Kind::TooLong,
+        Err(_) => return Kind::Broken,
+    };
+    if has_plain_headers(&parts.headers)
+        && let Ok(call) = plain_call(&body)
+        && only(&parts.headers, NAME) == Some(call.params.name.as_bytes())
+    {
+        return Kind::Plain(Box::new(call));
     }
+    // The SDK would take the last of them.
+    if one_reading::has_several(&body) {
+        return Kind::Ambiguous;
+    }
+    Kind::Other(Box::new(Request::from_parts(parts, Body::from(body))))
+}
+
+/// For a message whose id may be the very thing that has several readings.
+pub fn ambiguous() -> Response {
+    let error =
+        ErrorData::invalid_request("an object in this message names a member twice; send each once", None);
+    let mut response = written(&ServerJsonRpcMessage::error(error, None));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
 }
 
 fn plain_call(body: &[u8]) -> serde_json::Result<PlainCall> {
@@ -115,7 +150,7 @@ pub async fn answer(
 ) -> Response {
     let Maker { caller, standing } = maker;
     let PlainCall { id, params: Params { name, arguments, meta }, .. } = call;
-    let arguments = arguments.unwrap_or_default();
+    let arguments = arguments.map(|Arguments(members)| members).unwrap_or_default();
     let can_answer = shared.answers == ClientAnswers::Taken && ask::shows_forms(&meta.can);
     let bound = if can_answer { Bound::to(&caller.subject, &name, &arguments) } else { None };
     let client = Client {
@@ -131,15 +166,14 @@ pub async fn answer(
         () = shutdown.cancelled() => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     };
     let response = outcome.ok_or_else(ill).and_then(|outcome| conclude(shared, outcome, bound));
-    message(id, response)
-}
-
-fn message(id: RequestId, response: Result<CallToolResponse, ErrorData>) -> Response {
-    let message = match response {
+    written(&match response {
         Ok(response) => ServerJsonRpcMessage::response(ServerResult::from(response), id),
         Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
-    };
-    match serde_json::to_vec(&message) {
+    })
+}
+
+fn written(message: &ServerJsonRpcMessage) -> Response {
+    match serde_json::to_vec(message) {
         Ok(body) => ([(header::CONTENT_TYPE, HeaderValue::from_static(JSON))], body).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }

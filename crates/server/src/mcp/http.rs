@@ -70,6 +70,8 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
         }
         Kind::Other(request) => *request,
         Kind::Broken => return StatusCode::BAD_REQUEST.into_response(),
+        Kind::TooLong => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Kind::Ambiguous => return without_caching(direct::ambiguous()),
     };
     let is_delete = request.method() == Method::DELETE;
     if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {

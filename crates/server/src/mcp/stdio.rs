@@ -13,6 +13,7 @@ use toolgate_policy::Caller;
 
 use super::{
     McpSettings,
+    one_reading::Lines,
     tools::{CallerSource, Door, Shared},
 };
 
@@ -69,8 +70,9 @@ where
 {
     let source = CallerSource::Configured { caller: caller.into(), conversation: new_conversation()? };
     let door = Door::new(Shared::new(gate, settings), source);
+    let read = Lines::new(read, settings.message_bytes);
     let transport =
-        AsyncRwTransport::<RoleServer, R, W>::new(read, write).with_max_line_length(settings.message_bytes);
+        AsyncRwTransport::<RoleServer, _, W>::new(read, write).with_max_line_length(settings.message_bytes);
     match serve_server_with_ct(door, transport, shutdown).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),

@@ -116,7 +116,12 @@ impl Client {
     }
 
     pub async fn post(&self, message: &Value) -> Reply {
-        let response = self.send("POST", Some(message)).await;
+        self.post_as(message, message.to_string()).await
+    }
+
+    /// With the headers of `message`, and this body.
+    pub async fn post_as(&self, message: &Value, body: String) -> Reply {
+        let response = self.send_as("POST", Some(message), body).await;
         let (parts, body) = response.into_parts();
         let read = tokio::time::timeout(Duration::from_mins(1), body.collect());
         let text = String::from_utf8(read.await.expect("an answer").unwrap().to_bytes().to_vec()).unwrap();
@@ -137,6 +142,10 @@ impl Client {
     }
 
     pub async fn send(&self, method: &str, message: Option<&Value>) -> Response<Incoming> {
+        self.send_as(method, message, message.map(Value::to_string).unwrap_or_default()).await
+    }
+
+    async fn send_as(&self, method: &str, message: Option<&Value>, body: String) -> Response<Incoming> {
         let stream = TcpStream::connect(self.server).await.unwrap();
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
@@ -163,7 +172,6 @@ impl Client {
                 request = request.header("mcp-name", name);
             }
         }
-        let body = message.map(Value::to_string).unwrap_or_default();
         sender.send_request(request.body(Full::new(Bytes::from(body))).unwrap()).await.unwrap()
     }
 }

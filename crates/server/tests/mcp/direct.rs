@@ -101,3 +101,36 @@ async fn what_was_asked_directly_is_answered() {
     assert_eq!(client.request("tools/call", params).await.tool_text(), "{}");
     assert_eq!(tool.begun(), 1);
 }
+
+/// What a proxy, or a person, reads as one call must not be another one here, whichever way it takes.
+#[tokio::test]
+async fn a_message_with_two_readings_is_refused_by_every_way() {
+    let world = World::new();
+    let takes = "params: [{name: a, description: It, type: OBJECT, required: true, testValue: '{}'}]";
+    let tool = world.add("echo", takes, Does::Echo);
+    let server = world.serve().await;
+    let session = Client::session(server, "ann", "2025-11-25", json!({})).await;
+    for client in [Client::modern(server, "ann"), session] {
+        for meta in [json!({}), json!({"test.example/unknown": 1})] {
+            let params = json!({"name": "echo", "arguments": {"a": {"b": 1}}, "_meta": meta});
+            let message = client.message(7, "tools/call", params);
+            let sound = client.post(&message).await;
+            assert_eq!(sound.tool_text(), r#"{"a":{"b":1}}"#);
+            let text = message.to_string();
+            for (once, twice) in [
+                (r#""b":1"#, r#""b":1,"b":2"#),
+                (r#""b":1"#, r#""b":1,"\u0062":2"#),
+                (r#""a":{"b":1}"#, r#""a":{"b":1},"a":{}"#),
+                (r#""name":"echo","arg"#, r#""name":"echo","name":"echo","arg"#),
+                (r#""id":7"#, r#""id":7,"id":8"#),
+            ] {
+                let doubled = text.replacen(once, twice, 1);
+                assert_ne!(doubled, text);
+                let reply = client.post_as(&message, doubled.clone()).await;
+                assert_eq!((reply.status, &reply.error()["code"]), (400, &json!(-32600)), "{doubled}");
+                assert!(reply.text.contains("names a member twice"), "{}", reply.text);
+            }
+        }
+    }
+    assert_eq!(tool.begun(), 4, "only the sound ones");
+}

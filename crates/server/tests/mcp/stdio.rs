@@ -258,6 +258,24 @@ async fn lines_that_are_too_long_or_no_messages_do_no_harm() {
 }
 
 #[tokio::test]
+async fn a_message_with_two_readings_is_refused() {
+    let world = Arc::new(World::new());
+    let tool = world.add("echo", "", Does::Echo);
+    let mut pipe = Pipe::to(&world);
+    pipe.shake_hands("2025-11-25", json!({})).await;
+    for mark in ["", "\u{feff}"] {
+        let line = call(1, "echo", &json!({"n": 1})).to_string().replace(r#""n":1"#, r#""n":1,"n":2"#);
+        pipe.write.write_all(format!("{mark}{line}\n").as_bytes()).await.unwrap();
+        let refused = pipe.hear().await;
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(null), &json!(-32600)), "{refused}");
+    }
+    let sound = pipe.ask(&call(2, "echo", &json!({"n": 1}))).await;
+    assert_eq!(sound["result"]["content"][0]["text"], r#"{"n":1}"#);
+    assert_eq!(tool.begun(), 1);
+    pipe.end().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_client_that_never_speaks_and_a_shutdown_are_no_mistakes() {
     let world = Arc::new(World::new());
     Pipe::to(&world).end().await.unwrap();

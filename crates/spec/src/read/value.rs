@@ -2,8 +2,21 @@
 
 use std::{cell::Cell, fmt};
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::{Map, Number, Value};
+
+/// A value in which no object names a member twice; one that does is refused as wrong data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unambiguous(pub Value);
+
+impl<'de> Deserialize<'de> for Unambiguous {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        UniqueKeys(&Notes::default()).deserialize(deserializer).map(Self)
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Notes {

@@ -30,17 +30,33 @@ fn plain_message() -> Value {
 
 /// Is it plain? If not, the body must reach the SDK as it came.
 async fn is_plain(headers: &[(&str, &str)], body: &str) -> bool {
-    let mut request = Request::post("/mcp");
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    match kind_of(request.body(Body::from(body.to_owned())).unwrap(), 10_000).await {
+    match kind(headers, body).await {
         Kind::Plain(_) => true,
         Kind::Other(request) => {
             assert_eq!(axum::body::to_bytes(request.into_body(), 100_000).await.unwrap(), body.as_bytes());
             false
         }
-        Kind::Broken => panic!("broken"),
+        Kind::Broken | Kind::TooLong | Kind::Ambiguous => panic!("refused: {body:.80}"),
+    }
+}
+
+async fn kind(headers: &[(&str, &str)], body: &str) -> Kind {
+    let mut request = Request::post("/mcp");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    kind_of(request.body(Body::from(body.to_owned())).unwrap(), 10_000).await
+}
+
+#[tokio::test]
+async fn what_is_too_long_or_has_two_readings_is_nobodys() {
+    let message = plain_message().to_string();
+    let long = message.replace("\"a\":1", &format!("\"a\":\"{}\"", "x".repeat(10_000)));
+    assert!(matches!(kind(&PLAIN_HEADERS, &long).await, Kind::TooLong));
+    for (once, twice) in [("\"id\":1", "\"id\":1,\"id\":2"), ("\"a\":1", "\"a\":1,\"a\":1")] {
+        let doubled = message.replacen(once, twice, 1);
+        assert!(matches!(kind(&PLAIN_HEADERS, &doubled).await, Kind::Ambiguous), "{doubled}");
+        assert!(matches!(kind(&[], &doubled).await, Kind::Ambiguous), "{doubled}");
     }
 }
 
@@ -140,13 +156,10 @@ fn with_meta_member(name: &str, value: Value) -> Value {
 #[tokio::test]
 async fn texts_that_are_no_call_are_left_alone() {
     let message = plain_message().to_string();
-    let long = message.replace("\"a\":1", &format!("\"a\":\"{}\"", "x".repeat(10_000)));
-    let doubled = message.replacen("\"id\":1", "\"id\":1,\"id\":2", 1);
     let escaped = message.replace("tools/call", "tools\\/call");
     let deep = message.replace("\"a\":1", &format!("\"a\":{}{}", "[".repeat(200), "]".repeat(200)));
     let followed = format!("{message} {message}");
-    for body in ["", "[]", "null", "{", &followed, &format!("[{message}]"), &long, &doubled, &escaped, &deep]
-    {
+    for body in ["", "[]", "null", "{", &followed, &format!("[{message}]"), &escaped, &deep] {
         assert!(!is_plain(&PLAIN_HEADERS, body).await, "{body:.80}");
     }
 }
