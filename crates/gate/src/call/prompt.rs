@@ -70,7 +70,7 @@ pub fn text(
     }
     prompt.push_str(&plain(rest));
     if !reasons.is_empty() {
-        let reasons = secrets::without_secrets(detector, &reasons.join("; "));
+        let reasons = secrets::without_secrets(detector, &mask.text(&reasons.join("; ")));
         prompt.push_str(&plain(&format!(" (asked because: {reasons})")));
     }
     cut(&prompt, LONGEST_PROMPT)
@@ -216,6 +216,17 @@ mod tests {
         let many: Map<String, Value> = (0..3_000).map(|n| (format!("n{n}"), "z".repeat(60).into())).collect();
         let text = shown(&Value::Object(many));
         assert!(text.len() <= MOST_BYTES + LONGEST_NOTE && text.ends_with(" KiB more"), "{}", text.len());
+    }
+
+    #[test]
+    fn the_reasons_hold_no_secret_of_the_tool() {
+        let document =
+            json!({ "name": "say", "description": "Says it.", "codeType": "Javascript", "code": "return 1" });
+        let checked = toolgate_spec::check_text(&document.to_string(), toolgate_spec::Format::Json);
+        let spec = checked.tools[0].spec.as_ref().unwrap();
+        let (mask, detector) = (Mask::new(&["s3cr3t-value".to_owned()]), Detector::shipped().unwrap());
+        let text = text(spec, "say", &Map::new(), &["it names s3cr3t-value"], &mask, &detector);
+        assert!(text.ends_with("(asked because: it names ***)"), "{text}");
     }
 
     #[test]

@@ -203,6 +203,39 @@ async fn no_text_of_a_record_holds_a_secret() {
     world.assert_paired();
 }
 
+/// A value of the tool's own that looks like nothing: only the tool's mask knows it. Whoever chooses the arguments has got hold of it.
+#[tokio::test]
+async fn no_text_about_a_call_holds_the_value_of_its_tools_secret() {
+    const SECRET: &str = "s3cr3t-value";
+    let detector = toolgate_secrets::Detector::shipped().unwrap();
+    let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{SECRET}") };
+    let asked = Question { source: "unknown_host", why: format!("`{SECRET}.example` is unknown") };
+    for text in [&touched.target, &asked.why] {
+        assert_eq!(detector.redact(text, toolgate_secrets::Tier::Possible).text, *text, "no rule finds it");
+    }
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    world.fake.survey_with(Ok(Survey {
+        touches: vec![touched],
+        questions: vec![asked],
+        ..Survey::default()
+    }));
+    let outcome = world.call("say", json!({ "text": "x", (SECRET): null })).await;
+    assert!(matches!(outcome, Outcome::Pending(_)), "{}", shown(&outcome));
+    assert_eq!(world.queue.only().question.because, ["unknown_host: `***.example` is unknown"]);
+    let record = world.journal.last();
+    assert_eq!(record["touches"][0], json!({ "what": "read", "target": "/srv/***" }));
+    assert_eq!(record["opinions"][1]["why"], "`***.example` is unknown");
+    assert_eq!(record["request"]["coercions"], json!(["***: null → absent"]));
+    world.fake.survey_with(Err(Refusal {
+        reason: Reason::PathOutsideRoots,
+        message: format!("`/etc/{SECRET}` is outside"),
+        remedy: "name another".to_owned(),
+    }));
+    let _ = world.call("say", json!({ "text": "x" })).await;
+    assert_eq!(world.journal.last()["message"], "`/etc/***` is outside");
+    assert!(!format!("{:?} {:?}", world.journal.records(), world.queue.all()).contains(SECRET));
+}
+
 /// A thrown message is told to its caller without what is probable, and to the journal without what is possible.
 #[tokio::test]
 async fn a_thrown_message_brings_no_secret_into_the_journal() {

@@ -306,7 +306,7 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
         arguments: Some(prompt::arguments(&shown, &mask)),
         because: asking
             .map(|opinion| {
-                let why = secrets::without_secrets(&gate.secrets, &opinion.why);
+                let why = secrets::without_secrets(&gate.secrets, &mask.text(&opinion.why));
                 format!("{}: {why}", opinion.source)
             })
             .collect(),

@@ -26,6 +26,7 @@ impl CallRecord {
     /// Does the same to every other text that is neither an id, a digest nor one of our own words. Arguments and outputs
     /// were shown by the rules of their tool.
     pub(super) fn blot_closing(&mut self, detector: &Detector) {
+        self.mask_known();
         let blot = |value: &mut Value| *value = for_journal(detector, value.take());
         self.touches.iter_mut().for_each(blot);
         for why in self.opinions.iter_mut().filter_map(|opinion| opinion.get_mut("why")) {
@@ -44,6 +45,27 @@ impl CallRecord {
         }
         if let Some(message) = &mut self.message {
             *message = text_for_journal(detector, blotted(&self.redact, std::mem::take(message)));
+        }
+    }
+
+    /// Masks the values of the tool's own secrets, which no rule need know, in what callers' arguments lead to and what was said of
+    /// them. Before the detector looks, which may take a part of one for a secret of its own. A run's report comes masked.
+    fn mask_known(&mut self) {
+        let coercions = self.request.get_mut("coercions");
+        // A call that says none of this, which is nearly every one, need not know the secrets.
+        let says_something = !self.touches.is_empty()
+            || coercions.is_some()
+            || self.approval.is_some()
+            || self.message.is_some();
+        let Some(runnable) = self.runnable.as_ref().filter(|_| says_something) else { return };
+        let mask = runnable.mask();
+        let targets = self.touches.iter_mut().filter_map(|touch| touch.get_mut("target"));
+        let whys = self.opinions.iter_mut().filter_map(|opinion| opinion.get_mut("why"));
+        for text in targets.chain(whys).chain(coercions) {
+            *text = mask.value(text.take());
+        }
+        if let Some(message) = &mut self.message {
+            *message = mask.text(message);
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     gate::{Call, OnJournalFailure},
     live::LiveTool,
     outcome::Outcome,
-    ports::{EffectEntry, LeftEffects, RunReport, Touch},
+    ports::{EffectEntry, LeftEffects, RunReport, Runnable, Touch},
     reason::{End, Reason, Stage},
 };
 
@@ -127,6 +127,9 @@ pub struct CallRecord {
     /// What was said of a call that is not decided yet.
     #[serde(skip)]
     hearing: Option<Arc<Hearing>>,
+    /// Knows the values of the tool's secrets.
+    #[serde(skip)]
+    pub(super) runnable: Option<Arc<dyn Runnable>>,
     /// What the tool's audit policy blots out of free texts.
     #[serde(skip)]
     pub(super) redact: Arc<[Regex]>,
@@ -176,6 +179,7 @@ impl CallRecord {
             personal: None,
             left: None,
             hearing: None,
+            runnable: None,
             redact: Arc::from([]),
         }
     }
@@ -193,6 +197,7 @@ impl CallRecord {
         self.tool_safety = Some(tool.recorded.safety.clone());
         self.labels = Some(tool.recorded.labels.clone());
         self.redact = Arc::clone(&tool.redact);
+        self.runnable = Some(Arc::clone(&tool.runnable));
     }
 
     pub fn bound(
