@@ -8,9 +8,13 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 /// The numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,6 +59,8 @@ pub struct Asking {
 pub enum Busy {
     Caller,
     Gateway,
+    /// It stood in the queue for as long as one may.
+    TooLong,
     CallerAsks,
     GatewayAsks,
 }
@@ -64,6 +70,7 @@ impl fmt::Display for Busy {
         f.write_str(match self {
             Self::Caller => "too many of your calls are running",
             Self::Gateway => "too many calls are running and waiting",
+            Self::TooLong => "too many calls are running; none of them ended while this one waited",
             Self::CallerAsks => "too many of your calls wait for a person",
             Self::GatewayAsks => "too many calls wait for a person",
         })
@@ -82,14 +89,15 @@ impl Limiter {
         }
     }
 
-    /// A caller's own limit refuses at once, so that nobody fills the queue for the others.
+    /// A caller's own limit refuses at once, so that nobody fills the queue for the others. Nobody stands in it for ever.
     pub async fn enter(&self, caller: &str) -> Result<Slot, Busy> {
         let place = place_in(&self.callers, caller, self.limits.calls_per_caller).ok_or(Busy::Caller)?;
         if let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned() {
             return Ok(Slot { has_waited: false, _permit: permit, _caller: place });
         }
         let _queued = self.queue()?;
-        let permit = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| Busy::Gateway)?;
+        let turn = timeout(LONGEST_WAIT, Arc::clone(&self.slots).acquire_owned());
+        let permit = turn.await.map_err(|_| Busy::TooLong)?.map_err(|_| Busy::Gateway)?;
         Ok(Slot { has_waited: true, _permit: permit, _caller: place })
     }
 
@@ -146,6 +154,9 @@ impl Drop for CallerPlace {
     }
 }
 
+/// Most clients have given up by then, and a person's yes should not run much later than it was given.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +193,18 @@ mod tests {
         limiter.enter("cid").await.unwrap();
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_ever() {
+        let limiter = limits(1, 10, 1);
+        let running = limiter.enter("ann").await.unwrap();
+        let begun = tokio::time::Instant::now();
+        let entered = timeout(Duration::from_hours(1), limiter.enter("bob")).await.expect("an answer");
+        assert_eq!((entered.unwrap_err(), begun.elapsed()), (Busy::TooLong, LONGEST_WAIT));
+        assert_eq!(limiter.waiting.load(Ordering::Relaxed), 0);
+        drop(running);
+        limiter.enter("bob").await.unwrap();
+    }
+
     #[test]
     fn calls_that_wait_for_a_person_are_bounded_and_hold_no_slot() {
         let limiter = limits(1, 1, 0);
@@ -199,7 +222,7 @@ mod tests {
     async fn whoever_gives_up_waiting_leaves_no_place_behind() {
         let limiter = limits(1, 10, 1);
         let running = limiter.enter("ann").await.unwrap();
-        drop(tokio::time::timeout(std::time::Duration::from_millis(1), limiter.enter("bob")).await);
+        drop(timeout(Duration::from_millis(1), limiter.enter("bob")).await);
         assert_eq!(limiter.waiting.load(Ordering::Relaxed), 0);
         drop(running);
         assert!(limiter.callers.lock().unwrap().is_empty());
