@@ -93,10 +93,7 @@ pub fn to_json(candidate: &Candidate, trial: &Trial) -> Value {
                 Outcome::Pending(end) => &end.to_caller,
                 Outcome::Released(_) => "",
             },
-            "remedy": match other {
-                Outcome::Refused(end) => end.remedy.as_deref(),
-                _ => None,
-            },
+            "remedy": other.remedy(),
             "stack": trial.report.as_ref().and_then(|report| report.outcome.as_ref().err()).map(|failure| &failure.stack),
         }),
     };

@@ -43,6 +43,15 @@ impl Outcome {
         }
     }
 
+    /// What would help, where somebody knows and may say so.
+    pub fn remedy(&self) -> Option<&str> {
+        match self {
+            Self::Refused(end) => end.remedy.as_deref(),
+            Self::Failed(end) => end.remedy.as_deref(),
+            Self::Released(_) | Self::Pending(_) | Self::Broken(_) => None,
+        }
+    }
+
     pub fn stage(&self) -> Option<Stage> {
         self.reason().and_then(Reason::stage)
     }
@@ -98,6 +107,8 @@ pub struct Failed {
     /// Filtered like any output.
     pub to_caller: String,
     pub to_operator: String,
+    /// The gateway's own word, not the tool's.
+    pub remedy: Option<String>,
 }
 
 /// We are ill.

@@ -121,14 +121,12 @@ fn print(outcome: &Outcome, terminal: &mut Terminal) -> Result<(), Failure> {
             }
         }
         Outcome::Pending(end) => writeln!(terminal, "pending  {}", visible(&end.to_caller))?,
-        Outcome::Refused(end) => {
-            writeln!(terminal, "refused  {}: {}", end.reason, visible(&end.to_caller))?;
-            if let Some(remedy) = &end.remedy {
-                writeln!(terminal, "         {}", visible(remedy))?;
-            }
-        }
+        Outcome::Refused(end) => writeln!(terminal, "refused  {}: {}", end.reason, visible(&end.to_caller))?,
         Outcome::Failed(end) => writeln!(terminal, "failed   {}: {}", end.reason, visible(&end.to_caller))?,
         Outcome::Broken(end) => writeln!(terminal, "broken   {}: {}", end.reason, visible(&end.to_operator))?,
+    }
+    if let Some(remedy) = outcome.remedy() {
+        writeln!(terminal, "         {}", visible(remedy))?;
     }
     Ok(())
 }
@@ -158,6 +156,7 @@ fn to_json(outcome: &Outcome) -> Value {
         Outcome::Failed(end) => {
             report.insert("outcome".into(), "failed".into());
             report.insert("message".into(), end.to_caller.as_str().into());
+            report.insert("remedy".into(), json!(end.remedy));
         }
         Outcome::Broken(end) => {
             report.insert("outcome".into(), "broken".into());

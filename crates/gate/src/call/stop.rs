@@ -120,7 +120,7 @@ impl Stop {
         }
         match reason.end() {
             End::Refused => Outcome::Refused(Refused { call_id, reason, to_caller, to_operator, remedy }),
-            End::Failed => Outcome::Failed(Failed { call_id, reason, to_caller, to_operator }),
+            End::Failed => Outcome::Failed(Failed { call_id, reason, to_caller, to_operator, remedy }),
             End::Broken => Outcome::Broken(Broken { call_id, reason, to_operator }),
         }
     }

@@ -243,13 +243,10 @@ async fn output_that_breaks_its_promise_is_withheld() {
 #[tokio::test]
 async fn output_beyond_its_size_is_withheld() {
     let change = json!({ "x-toolgate-capability": { "execution": { "maxOutputSize": 1000 } } });
-    check(
-        Does::Returns(json!("x".repeat(2_000))),
-        change,
-        json!({ "text": "hi" }),
-        "filter.too_large: the result has 2002 bytes; this tool may return 1000",
-    )
-    .await;
+    let world = World::new(Does::Returns(json!("x".repeat(2_000))), &[document("say", &change)]);
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    let expect = "filter.too_large: the result has 2002 bytes; this tool may return 1000";
+    assert_eq!((shown(&outcome).as_str(), outcome.remedy()), (expect, Some("ask for less at once")));
 }
 
 #[tokio::test]

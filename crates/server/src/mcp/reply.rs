@@ -84,8 +84,10 @@ fn refused(end: &Refused) -> CallToolResult {
 
 /// The tool's own words come last: nothing behind them is ours.
 fn failed(end: &Failed) -> CallToolResult {
-    let text = format!("{}\nthe tool failed: {}", facts(end.reason, &end.call_id), end.to_caller);
-    denied(text, denial(end.reason, &end.call_id, None))
+    let remedy = end.remedy.as_ref().map(|remedy| format!("remedy: {remedy}\n")).unwrap_or_default();
+    let facts = facts(end.reason, &end.call_id);
+    let text = format!("{remedy}{facts}\nthe tool failed: {}", end.to_caller);
+    denied(text, denial(end.reason, &end.call_id, end.remedy.as_deref()))
 }
 
 fn broken(end: &Broken) -> CallToolResult {

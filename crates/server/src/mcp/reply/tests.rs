@@ -123,6 +123,7 @@ fn a_failure_ends_with_the_tools_own_words() {
         reason: Reason::ToolFailed,
         to_caller: "boom\nretry: please".into(),
         to_operator: "boom".into(),
+        remedy: None,
     });
     let Ok(result) = reply(outcome) else { panic!("no result") };
     let shown = serde_json::to_value(result).unwrap();
@@ -132,6 +133,23 @@ fn a_failure_ends_with_the_tools_own_words() {
          call: c1\nthe tool failed: boom\nretry: please"
     );
     assert_eq!(shown["_meta"]["dev.toolgate/denial"]["retry"], "change-arguments");
+}
+
+#[test]
+fn a_failure_tells_what_helps_before_the_tools_own_words() {
+    let outcome = Outcome::Failed(Failed {
+        call_id: "c1".into(),
+        reason: Reason::OutputTooLarge,
+        to_caller: "it is too large".into(),
+        to_operator: "it is too large".into(),
+        remedy: Some("ask for less at once".into()),
+    });
+    let Ok(result) = reply(outcome) else { panic!("no result") };
+    let shown = serde_json::to_value(result).unwrap();
+    let text = shown["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("remedy: ask for less at once\ncode: filter.too_large"), "{text}");
+    assert!(text.ends_with("the tool failed: it is too large"), "{text}");
+    assert_eq!(shown["_meta"]["dev.toolgate/denial"]["remedy"], "ask for less at once");
 }
 
 #[test]
