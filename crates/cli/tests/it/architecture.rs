@@ -197,7 +197,7 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn sources() -> Vec<PathBuf> {
+pub fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join("crates"), root().join("fuzz")];
     while let Some(folder) = folders.pop() {

@@ -15,6 +15,7 @@ mod leaks;
 mod listings;
 mod outcomes;
 mod publishing;
+mod records;
 mod swaps;
 mod voices;
 mod waiting;
