@@ -94,11 +94,16 @@ impl CommandProfile {
                 actions.insert(number, Action::Absent);
             }
         }
+        let mut counted = Vec::new();
         for row in self.allow.iter().filter(|row| row.holds_for(variant)) {
             let rule = row.rule()?;
             for number in calls.find_all(&row.calls)? {
-                allow(&mut actions, number, rule.clone())
-                    .map_err(|why| ProfileError::new(format!("{:?} {why}", row.calls)))?;
+                if let Some(what) = row.counted {
+                    let rule = rule.clone().ok_or_else(|| row.wrong("is counted without `when`"))?;
+                    counted.push(Countable { number, rule, what });
+                    continue;
+                }
+                allow(&mut actions, number, rule.clone()).map_err(|why| row.wrong(why))?;
             }
         }
         let mut asked = BTreeSet::new();
@@ -109,7 +114,7 @@ impl CommandProfile {
             asked.extend(numbers.filter(|number| actions.get(number) == Some(&Action::Allow)));
             actions.extend(asked.iter().map(|number| (*number, Action::Report)));
         }
-        Ok(Filter { program: program::generate(&actions, calls.machine()), watched: asked })
+        Ok(Filter { program: program::generate(&actions, calls.machine()), watched: asked, counted })
     }
 }
 
@@ -119,6 +124,31 @@ pub(crate) struct Filter {
     pub(crate) program: Vec<Instruction>,
     /// Calls that are allowed, and asked about only to be seen. Every other question is a refusal.
     pub(crate) watched: BTreeSet<u32>,
+    /// Calls that are allowed a number of times.
+    pub(crate) counted: Vec<Countable>,
+}
+
+/// A call with such arguments is one more of these.
+#[derive(Clone, Debug)]
+pub(crate) struct Countable {
+    number: u32,
+    rule: Rule,
+    what: Counted,
+}
+
+impl Countable {
+    /// What such a call takes one of. Only numbers are looked at, which nobody changes while a call waits.
+    pub(crate) fn of(&self, number: u32, arguments: [u64; 6]) -> Option<Counted> {
+        (self.number == number && self.rule.holds(arguments)).then_some(self.what)
+    }
+}
+
+/// What a command may have so many of, and the kernel bounds for nobody, or for all commands together.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Counted {
+    /// Of parts of files.
+    Locks,
 }
 
 fn allow(actions: &mut BTreeMap<u32, Action>, number: u32, rule: Option<Rule>) -> Result<(), &'static str> {
@@ -154,6 +184,8 @@ struct Row {
     #[serde(rename = "for")]
     reason: String,
     only: Option<Only>,
+    /// Allowed only so often: the filter asks, and the supervisor counts.
+    counted: Option<Counted>,
     #[serde(default)]
     when: BTreeMap<String, Condition>,
 }
@@ -219,6 +251,10 @@ impl Row {
             .map(|(argument, condition)| condition.check(argument))
             .collect::<Result<_, _>>()?;
         Ok((!checks.is_empty()).then_some(Rule { checks }))
+    }
+
+    fn wrong(&self, why: &str) -> ProfileError {
+        ProfileError::new(format!("{:?} {why}", self.calls))
     }
 }
 

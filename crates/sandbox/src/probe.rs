@@ -178,7 +178,7 @@ impl Host {
             Some(group) => row(HostState::Enforced, format!("`{}` is ours", group.display()), ""),
             None => row(
                 HostState::Missing,
-                "no group above this process is ours to divide; memory is counted by looking".to_owned(),
+                "no group above this process is ours to divide; memory is counted by looking, most of the kernel's own is not".to_owned(),
                 DELEGATE,
             ),
         }

@@ -7,9 +7,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use rustix::process::Pid;
 
-/// Whether the descendants of `top`, and `top` itself, hold more than `limit` bytes.
+/// Whether the descendants of `top`, which is ours and none of the command's, hold more than `limit` bytes.
 pub(crate) fn exceeds(top: Pid, limit: u64) -> bool {
-    let processes = family(Path::new("/proc"), top.as_raw_nonzero().get());
+    let top = top.as_raw_nonzero().get();
+    let mut processes = family(Path::new("/proc"), top);
+    processes.remove(&top);
     let total = |measure: fn(&Path, i32) -> Option<u64>| {
         processes
             .iter()
@@ -39,17 +41,46 @@ fn family(proc: &Path, top: i32) -> BTreeSet<i32> {
     known
 }
 
+/// Read from the first thread that still has the memory: whoever ends its first thread alone keeps the rest of it.
+fn measured<T>(proc: &Path, process: i32, measure: impl Fn(&Path) -> Option<T>) -> Option<T> {
+    let folder = proc.join(process.to_string());
+    measure(&folder).or_else(|| {
+        let threads = fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
+        threads.take(MOST).find_map(|thread| measure(&thread.path()))
+    })
+}
+
 fn resident(proc: &Path, process: i32) -> Option<u64> {
-    let status = fs::read_to_string(proc.join(format!("{process}/status"))).ok()?;
-    Some(kilobytes(&status, "RssAnon:")? + kilobytes(&status, "RssShmem:")?)
+    measured(proc, process, |thread| {
+        let status = fs::read_to_string(thread.join("status")).ok()?;
+        let pages = kilobytes(&status, "RssAnon:")?.saturating_add(kilobytes(&status, "RssShmem:")?);
+        Some(
+            pages
+                .saturating_add(unshared(&status))
+                .saturating_add(kilobytes(&status, "VmSwap:").unwrap_or(0)),
+        )
+    })
 }
 
 /// A process that cannot be looked at this closely counts with all that it holds.
 fn proportional(proc: &Path, process: i32) -> Option<u64> {
-    let closely = fs::read_to_string(proc.join(format!("{process}/smaps_rollup"))).ok();
-    let share =
-        closely.and_then(|text| Some(kilobytes(&text, "Pss_Anon:")? + kilobytes(&text, "Pss_Shmem:")?));
+    let share = measured(proc, process, |thread| {
+        let closely = fs::read_to_string(thread.join("smaps_rollup")).ok()?;
+        let status = fs::read_to_string(thread.join("status")).ok()?;
+        let pages = kilobytes(&closely, "Pss_Anon:")?.saturating_add(kilobytes(&closely, "Pss_Shmem:")?);
+        Some(
+            pages
+                .saturating_add(unshared(&status))
+                .saturating_add(kilobytes(&closely, "SwapPss:").unwrap_or(0)),
+        )
+    });
     share.or_else(|| resident(proc, process))
+}
+
+/// What is none of the ordinary pages: tables of pages, also of those that were only read, and huge pages.
+fn unshared(status: &str) -> u64 {
+    let held = ["VmPTE:", "HugetlbPages:"].map(|name| kilobytes(status, name).unwrap_or(0));
+    held.into_iter().fold(0, u64::saturating_add)
 }
 
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
@@ -82,9 +113,28 @@ mod tests {
     }
 
     #[test]
-    fn this_process_holds_something() {
+    fn what_is_no_resident_page_counts_too() {
+        let proc = tempfile::tempdir().unwrap();
+        let (thread, leader) = (proc.path().join("7/task/8"), proc.path().join("7"));
+        fs::create_dir_all(&thread).unwrap();
+        fs::write(leader.join("status"), "Name:\tx\nState:\tZ (zombie)\n").unwrap();
+        assert_eq!(resident(proc.path(), 7), None, "nobody has it");
+        let status =
+            "RssAnon:\t 1 kB\nRssShmem:\t 2 kB\nVmPTE:\t 4 kB\nVmSwap:\t 8 kB\nHugetlbPages:\t 16 kB\n";
+        fs::write(thread.join("status"), status).unwrap();
+        assert_eq!(resident(proc.path(), 7), Some(31 * 1024), "of a thread whose leader has ended");
+        fs::write(thread.join("smaps_rollup"), "Pss_Anon: 32 kB\nPss_Shmem: 64 kB\nSwapPss: 128 kB\n")
+            .unwrap();
+        assert_eq!(proportional(proc.path(), 7), Some((32 + 64 + 128 + 4 + 16) * 1024));
+    }
+
+    #[test]
+    fn a_child_holds_something() {
         let own = rustix::process::getpid();
+        let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
         assert!(exceeds(own, 4096));
         assert!(!exceeds(own, 1 << 50));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

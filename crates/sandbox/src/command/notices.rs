@@ -4,6 +4,7 @@
 //! changing it after it was looked at, and gains a wrong line in a list.
 
 mod caller;
+mod counts;
 mod granted;
 
 use std::{collections::BTreeSet, os::fd::BorrowedFd};
@@ -16,10 +17,11 @@ use super::{
     seal::{Filters, Ground},
 };
 use crate::{
-    filter::Filter,
+    filter::{Countable, Filter},
     sys::filter::{self, Answer, Notice},
 };
 use caller::Caller;
+use counts::Counts;
 use granted::{Granted, Question};
 
 /// The list of one command.
@@ -27,6 +29,8 @@ use granted::{Granted, Question};
 pub(crate) struct Notices {
     /// Calls that are allowed and only looked at. Every other question is a refusal.
     watched: BTreeSet<u32>,
+    counted: Vec<Countable>,
+    counts: Counts,
     network: Network,
     granted: Granted,
     list: Vec<Refused>,
@@ -37,8 +41,16 @@ pub(crate) struct Notices {
 
 impl Notices {
     pub(crate) fn new(order: &Order, ground: Ground, filter: &Filter) -> Self {
-        let (watched, granted) = (filter.watched.clone(), Granted::of(order, ground));
-        Self { watched, network: order.network, granted, list: Vec::new(), told: 0, beyond: 0 }
+        Self {
+            watched: filter.watched.clone(),
+            counted: filter.counted.clone(),
+            counts: Counts::of(&order.limits),
+            network: order.network,
+            granted: Granted::of(order, ground),
+            list: Vec::new(),
+            told: 0,
+            beyond: 0,
+        }
     }
 
     pub(crate) fn take_list(&mut self) -> (Vec<Refused>, u64) {
@@ -61,7 +73,11 @@ impl Notices {
         };
         let number = notice.data.nr.cast_unsigned();
         let name = filters.name(number);
-        let (refused, answer) = if self.watched.contains(&number) {
+        let counted = self.counted.iter().find_map(|row| row.of(number, notice.data.args));
+        let (refused, answer) = if let Some(what) = counted {
+            let (answer, detail) = self.counts.one_more(what);
+            (vec![detail.map(|detail| Refused::Syscall { name: name.to_owned(), detail })], answer)
+        } else if self.watched.contains(&number) {
             let row = WATCHED.iter().find(|watched| watched.name == name);
             (row.map(|row| self.look(row, &notice)).unwrap_or_default(), Answer::Continue)
         } else {

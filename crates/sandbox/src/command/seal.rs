@@ -203,7 +203,10 @@ impl Grant {
 
 /// What is granted, opened. What is not there needs no grant.
 fn grants(order: &Order, ground: Ground) -> io::Result<Vec<(OwnedFd, Grant)>> {
-    let devices = view::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Grant::Device));
+    let devices = view::DEVICES.iter().map(|name| {
+        let grant = if *name == view::ONLY_READ { Grant::Read } else { Grant::Device };
+        (Path::new("/dev").join(name), grant)
+    });
     let mut named: Vec<(PathBuf, Grant)> = devices.collect();
     let mut opened = Vec::new();
     match ground {

@@ -311,6 +311,10 @@ pub(crate) const SETTINGS: [&str; 9] = [
 
 pub(crate) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
+/// The device that is only read. Whoever has it open for writing can map memory of it that all of its processes share, that
+/// no limit of a process counts, and that stays taken when it is dropped from the process.
+pub(crate) const ONLY_READ: &str = "zero";
+
 pub(crate) const LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),

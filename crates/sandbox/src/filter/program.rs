@@ -31,6 +31,21 @@ pub(crate) enum Check {
     Masked { argument: u32, mask: u32, value: u32 },
 }
 
+impl Rule {
+    /// Whether the program would say so.
+    pub(super) fn holds(&self, arguments: [u64; 6]) -> bool {
+        self.checks.iter().all(|check| match check {
+            Check::Any { argument, values } => values.contains(&low_word(arguments, *argument)),
+            Check::Masked { argument, mask, value } => low_word(arguments, *argument) & mask == *value,
+        })
+    }
+}
+
+fn low_word(arguments: [u64; 6], number: u32) -> u32 {
+    let argument = usize::try_from(number).ok().and_then(|number| arguments.get(number));
+    argument.and_then(|argument| u32::try_from(argument & 0xffff_ffff).ok()).unwrap_or(0)
+}
+
 /// The program. Numbers that are not in `actions` do not exist for a command; calls in another convention of the same
 /// machine kill.
 pub(crate) fn generate(actions: &BTreeMap<u32, Action>, machine: Machine) -> Vec<Instruction> {

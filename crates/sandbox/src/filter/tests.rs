@@ -67,6 +67,11 @@ impl Shipped {
         run(&self.filter.program, X86_64, self.calls.number(call).unwrap(), arguments)
     }
 
+    fn counted(&self, call: &str, arguments: [u64; 6]) -> Option<Counted> {
+        let number = self.calls.number(call).unwrap();
+        self.filter.counted.iter().find_map(|row| row.of(number, arguments))
+    }
+
     #[track_caller]
     fn check(&self, call: &str, first: u64, second: u64, third: u64, fate: Fate) {
         let arguments = [first, second, third, 0, 0, 0];
@@ -137,6 +142,13 @@ fn arguments_decide() {
         shipped.check("fchmodat2", 0, 0, mode, Asked);
     }
     shipped.check("fcntl", 0, 1, 0, Allowed);
+    for lock in [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW] {
+        let lock = u64::from(lock.cast_unsigned());
+        shipped.check("fcntl", 0, lock, 0, Asked);
+        assert_eq!(shipped.counted("fcntl", [0, lock | 1 << 32, 0, 0, 0, 0]), Some(Counted::Locks));
+    }
+    assert_eq!(shipped.counted("fcntl", [0, 1, 0, 0, 0, 0]), None);
+    assert_eq!(shipped.counted("flock", [0, libc::F_SETLK as u64, 0, 0, 0, 0]), None);
     shipped.check("fcntl", 0, 1024, 0, Asked);
     shipped.check("fcntl", 0, 1026, 0, Asked);
     shipped.check("prlimit64", 0, 7, 0, Allowed);

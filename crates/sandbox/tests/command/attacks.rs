@@ -14,6 +14,7 @@ mod races;
 mod reporter;
 mod sockets;
 mod stage;
+mod uncounted;
 mod watching;
 
 use std::{
@@ -126,6 +127,7 @@ pub fn all() -> Vec<Attack> {
         sockets::table(),
         kernel::table(),
         exhaustion::table(),
+        uncounted::table(),
         reporter::table(),
     ];
     tables.into_iter().flatten().collect()

@@ -18,7 +18,7 @@ pub fn main(role: &str, words: &[&str]) -> ExitCode {
         "take-memory" => println!("{}", take_memory(1 << 12)),
         "take-memory-together" => take_together(),
         "leave-memory-to-orphans" => leave_to_orphans(),
-        "take-shared-memory" => take_shared(),
+        "take-locks" => take_locks(Path::new(words[0])),
         "hold-memory" => {
             take_memory(48);
             thread::sleep(Duration::from_mins(10));
@@ -109,14 +109,11 @@ fn leave_to_orphans() {
     thread::sleep(Duration::from_mins(10));
 }
 
-/// Memory that no limit of a process counts.
-fn take_shared() {
-    let zero = std::fs::File::options().read(true).write(true).open("/dev/zero").unwrap();
-    loop {
-        let taken = crate::raw::map_shared(&zero, 8 << 20);
-        if let Err(error) = taken {
-            println!("{error}");
-            return;
-        }
-    }
+/// One byte after the other, each given back before the next is taken.
+fn take_locks(path: &Path) {
+    use rustix::fs::{FlockOperation, fcntl_lock};
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let turns = [FlockOperation::NonBlockingLockExclusive, FlockOperation::NonBlockingUnlock];
+    let taken = (0..2000).take_while(|turn| fcntl_lock(&file, turns[turn % 2]).is_ok()).count();
+    println!("{taken}");
 }

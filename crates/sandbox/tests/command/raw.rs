@@ -13,16 +13,22 @@ pub fn call(number: libc::c_long, arguments: [usize; 6]) -> io::Result<usize> {
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 
-/// Maps memory of a file, shared, and touches every page of it.
-pub fn map_shared(file: &File, bytes: usize) -> io::Result<()> {
+/// Maps memory of a file, shared, and touches every page of it. Answers where it lies.
+pub fn map_shared(file: &File, bytes: usize) -> io::Result<usize> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let place = call(
         libc::SYS_mmap,
         [0, bytes, protection, libc::MAP_SHARED as usize, file.as_raw_fd().cast_unsigned() as usize, 0],
     )?;
     for page in (0..bytes).step_by(4096) {
-        // SAFETY: the mapping is ours, writable, never unmapped, and `page` lies within it.
+        // SAFETY: the mapping is ours, writable, not unmapped before this ends, and `page` lies within it.
         unsafe { std::ptr::with_exposed_provenance_mut::<u8>(place + page).write_volatile(1) };
     }
-    Ok(())
+    Ok(place)
+}
+
+/// Reads from memory that this process has mapped for reading.
+pub fn read_byte(address: usize) -> u8 {
+    // SAFETY: the callers ask for addresses of mappings of their own, which nobody unmaps.
+    unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() }
 }

@@ -29,10 +29,12 @@ impl Granted {
         let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Access::Execute));
         let binds = order.binds.iter().map(|bind| (bind.at.clone(), bind.access));
         let mut grants: Vec<(PathBuf, Access)> = system.chain(binds).collect();
-        // Devices take what is written to them.
+        // Devices take what is written to them, but for one.
         let links = view::LINKS.iter().map(|(name, _)| name);
-        let nodes = view::DEVICES.iter().chain(links);
-        grants.extend(nodes.map(|name| (Path::new("/dev").join(name), Access::Write)));
+        grants.extend(view::DEVICES.iter().chain(links).map(|name| {
+            let access = if *name == view::ONLY_READ { Access::Read } else { Access::Write };
+            (Path::new("/dev").join(name), access)
+        }));
         grants.extend(view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Access::Read)));
         if ground == Ground::View {
             grants.extend(view::made_up_names().map(|name| (Path::new("/etc").join(name), Access::Read)));

@@ -1,11 +1,11 @@
 //! Are the limits kept, and the host's own left alone?
 
-use std::{fs, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
-use toolgate_sandbox::{CommandLimits, Ending, OutputCaps};
+use toolgate_sandbox::{Access, CommandLimits, Ending, OutputCaps, Refused};
 
 use super::{ended, shell, text};
-use crate::driver::{LIMITS, Tier, finish, finish_with, inside, is_root, jail};
+use crate::driver::{LIMITS, Tier, bind, finish, finish_with, folder, inside, is_root, jail};
 
 pub fn few_descriptors(tier: Tier) {
     let mut order =
@@ -22,12 +22,32 @@ pub fn memory(tier: Tier) {
     ended(&report, 0);
     let megabytes: u64 = text(&report).trim().parse().unwrap();
     assert!((1..64).contains(&megabytes), "{megabytes}");
-    for role in ["take-memory-together", "leave-memory-to-orphans", "take-shared-memory"] {
+    for role in ["take-memory-together", "leave-memory-to-orphans"] {
         let mut order = inside(tier, role);
         order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
         let report = finish(order);
         assert_eq!(report.ending, Ending::OutOfMemory, "{role} {report:?}");
     }
+}
+
+/// Locks are counted, and far more than a program takes are there.
+pub fn locks(tier: Tier) {
+    let folder = folder();
+    let file = folder.join("file");
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    let few = |memory_bytes| {
+        let mut order = inside(tier, "take-locks");
+        order.argv.push(file.clone().into());
+        order.view.binds.push(bind(&folder, Access::Write));
+        order.limits = CommandLimits { memory_bytes, ..LIMITS };
+        finish(order)
+    };
+    assert_eq!(text(&few(64 << 20)).trim(), "2000");
+    let report = few(1 << 20);
+    assert_eq!(text(&report).trim(), "1024", "{report:?}");
+    let detail = "more than 1024 locks of files".to_owned();
+    assert_eq!(report.refused, [Refused::Syscall { name: "fcntl".into(), detail }]);
 }
 
 pub fn fork_bomb() {

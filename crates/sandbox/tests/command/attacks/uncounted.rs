@@ -1,0 +1,138 @@
+//! Attacks on memory that no limit of a process counts: the kernel keeps it for somebody, and it is nobody's data.
+
+use std::{fs::File, io, path::Path, time::Duration};
+
+use toolgate_sandbox::Ending;
+
+use super::{
+    Attack, Hole, Verdict,
+    call::{Fork, NONE, call, descriptor, fork, leave, of, signed},
+    row,
+};
+use crate::raw;
+
+pub fn table() -> Vec<Attack> {
+    vec![
+        row(
+            "page_tables",
+            "memory is taken by page tables of addresses that are only read",
+            "control group, or the supervisor, which counts them",
+            |_| page_tables(),
+        )
+        .anyhow()
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
+        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
+        row(
+            "memory_without_a_leader",
+            "memory of processes whose first thread has ended is seen by nobody",
+            "control group, or the supervisor, which asks the other threads",
+            |_| without_a_leader(),
+        )
+        .anyhow()
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
+        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
+        row(
+            "dropped_shared_memory",
+            "shared memory is written and dropped from the process, and stays taken",
+            "Landlock: `/dev/zero` cannot be opened for writing; seccomp",
+            |_| dropped_shared_memory(),
+        )
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .unjailed(),
+        row(
+            "many_locks",
+            "memory of the kernel is taken by locks of files",
+            "seccomp: the supervisor counts them",
+            |inside| many_locks(&inside.work().join("free")),
+        )
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
+    ]
+}
+
+/// One byte of every two megabytes is read: each costs a table of 4 KiB, and all of them are the same page of zeroes.
+fn page_tables() -> Verdict {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let bytes = MUCH / 4096 * ONE_TABLE;
+    let place = match call(libc::SYS_mmap, &[0, bytes, signed(libc::PROT_READ), signed(flags), NONE, 0]) {
+        Ok(place) => place,
+        Err(error) => return Verdict::Held(error.to_string()),
+    };
+    for table in (0..bytes).step_by(ONE_TABLE) {
+        raw::read_byte(place + table);
+    }
+    until_somebody_looks();
+    Verdict::Broke(format!("{MUCH} bytes of page tables"))
+}
+
+/// Each keeps to its limit; together they do not, and none has a first thread that could be asked.
+fn without_a_leader() -> Verdict {
+    for _ in 0..6 {
+        if let Ok(Fork::Child) = fork() {
+            std::thread::spawn(|| {
+                let held = vec![1_u8; 24 << 20];
+                std::thread::sleep(Duration::from_secs(20));
+                std::hint::black_box(held);
+                leave();
+            });
+            loop {
+                let _ = call(libc::SYS_exit, &[0]);
+            }
+        }
+    }
+    until_somebody_looks();
+    Verdict::Broke("144 MiB are held".into())
+}
+
+/// What is dropped no longer belongs to the process, nor does what is unmapped but for a page.
+fn dropped_shared_memory() -> Verdict {
+    let take = || -> io::Result<()> {
+        let zero = File::options().read(true).write(true).open("/dev/zero")?;
+        let dropped = raw::map_shared(&zero, MUCH / 2)?;
+        call(libc::SYS_madvise, &[dropped, MUCH / 2, signed(libc::MADV_DONTNEED)])?;
+        let cut = raw::map_shared(&zero, MUCH / 2)?;
+        call(libc::SYS_munmap, &[cut + 4096, MUCH / 2 - 4096])?;
+        Ok(())
+    };
+    match take() {
+        Ok(()) => {
+            until_somebody_looks();
+            Verdict::Broke(format!("{MUCH} bytes are held"))
+        }
+        Err(error) => Verdict::Held(error.to_string()),
+    }
+}
+
+/// Of one byte each, with a gap to the next, so that no two are joined; in many files, since each file's are searched.
+fn many_locks(folder: &Path) -> Verdict {
+    super::none_works([
+        ("of a process", lock_often(folder, libc::F_SETLK)),
+        ("of an open file", lock_often(folder, libc::F_OFD_SETLK)),
+    ])
+}
+
+fn lock_often(folder: &Path, owner: i32) -> io::Result<usize> {
+    let mut files = Vec::new();
+    for number in 0..FILES {
+        let file = File::create(folder.join(number.to_string()))?;
+        for place in 0..LOCKS_OF_A_FILE {
+            let mut lock = [i64::from(libc::F_WRLCK), place * 2, 1, 0];
+            call(libc::SYS_fcntl, &[descriptor(&file), signed(owner), of(&mut lock)])?;
+        }
+        files.push(file);
+    }
+    Ok(files.len())
+}
+
+fn until_somebody_looks() {
+    std::thread::sleep(Duration::from_secs(3));
+}
+
+const LITTLE: u64 = 32 << 20;
+const MUCH: usize = 128 << 20;
+/// What one page of a page table covers.
+const ONE_TABLE: usize = 2 << 20;
+const FILES: usize = 100;
+const LOCKS_OF_A_FILE: i64 = 500;
