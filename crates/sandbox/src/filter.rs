@@ -149,6 +149,8 @@ impl Countable {
 pub(crate) enum Counted {
     /// Of parts of files.
     Locks,
+    /// What a program waits for with `epoll`.
+    Waits,
 }
 
 fn allow(actions: &mut BTreeMap<u32, Action>, number: u32, rule: Option<Rule>) -> Result<(), &'static str> {

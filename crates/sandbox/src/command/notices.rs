@@ -17,7 +17,7 @@ use super::{
     seal::{Filters, Ground},
 };
 use crate::{
-    filter::{Countable, Filter},
+    filter::{Countable, Counted, Filter},
     sys::filter::{self, Answer, Notice},
 };
 use caller::Caller;
@@ -75,8 +75,7 @@ impl Notices {
         let name = filters.name(number);
         let counted = self.counted.iter().find_map(|row| row.of(number, notice.data.args));
         let (refused, answer) = if let Some(what) = counted {
-            let (answer, detail) = self.counts.one_more(what);
-            (vec![detail.map(|detail| Refused::Syscall { name: name.to_owned(), detail })], answer)
+            self.count(what, name, &notice)
         } else if self.watched.contains(&number) {
             let row = WATCHED.iter().find(|watched| watched.name == name);
             (row.map(|row| self.look(row, &notice)).unwrap_or_default(), Answer::Continue)
@@ -90,6 +89,16 @@ impl Notices {
             }
         }
         filter::answer(listener, notice.id, answer).is_ok()
+    }
+
+    fn count(&mut self, what: Counted, name: &str, notice: &Notice) -> (Vec<Option<Refused>>, Answer) {
+        let [_, _, third, ..] = notice.data.args;
+        let process = Pid::from_raw(notice.pid.cast_signed().max(0));
+        if what == Counted::Waits && process.is_some_and(|it| counts::is_never_waited_for(it, third)) {
+            return (Vec::new(), Answer::Refuse { errno: libc::EPERM });
+        }
+        let (answer, detail) = self.counts.one_more(what);
+        (vec![detail.map(|detail| Refused::Syscall { name: name.to_owned(), detail })], answer)
     }
 
     fn look(&self, watched: &Watched, notice: &Notice) -> Vec<Option<Refused>> {

@@ -147,6 +147,14 @@ fn arguments_decide() {
         shipped.check("fcntl", 0, lock, 0, Asked);
         assert_eq!(shipped.counted("fcntl", [0, lock | 1 << 32, 0, 0, 0, 0]), Some(Counted::Locks));
     }
+    let epoll = |what: i32| u64::from(what.cast_unsigned());
+    shipped.check("epoll_ctl", 3, epoll(libc::EPOLL_CTL_MOD), 0, Allowed);
+    shipped.check("epoll_ctl", 3, epoll(libc::EPOLL_CTL_DEL), 0, Allowed);
+    shipped.check("epoll_ctl", 3, epoll(libc::EPOLL_CTL_ADD), 0, Asked);
+    assert_eq!(
+        shipped.counted("epoll_ctl", [3, epoll(libc::EPOLL_CTL_ADD), 0, 0, 0, 0]),
+        Some(Counted::Waits)
+    );
     assert_eq!(shipped.counted("fcntl", [0, 1, 0, 0, 0, 0]), None);
     assert_eq!(shipped.counted("flock", [0, libc::F_SETLK as u64, 0, 0, 0, 0]), None);
     shipped.check("fcntl", 0, 1024, 0, Asked);

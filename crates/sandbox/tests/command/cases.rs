@@ -50,6 +50,7 @@ pub fn all() -> Vec<Case> {
         add("refusals_of_a_dropped_command_are_told", refusals::refusals_of_a_dropped_command);
         add("memory_runs_out_for_one_and_for_all", limits::memory);
         add("locks_are_counted", limits::locks);
+        add("waiting_works", limits::waiting);
         add("a_program_in_a_bind_runs_only_where_allowed", files::no_execution);
         add("common_programs_run", running::common_programs);
     }

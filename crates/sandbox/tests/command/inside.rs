@@ -18,6 +18,7 @@ pub fn main(role: &str, words: &[&str]) -> ExitCode {
         "take-memory" => println!("{}", take_memory(1 << 12)),
         "take-memory-together" => take_together(),
         "leave-memory-to-orphans" => leave_to_orphans(),
+        "wait" => wait(),
         "take-locks" => take_locks(Path::new(words[0])),
         "hold-memory" => {
             take_memory(48);
@@ -107,6 +108,21 @@ fn leave_to_orphans() {
         std::process::Command::new("/bin/sh").args(["-c", &script]).status().unwrap();
     }
     thread::sleep(Duration::from_mins(10));
+}
+
+/// For what can be waited for, and for a file.
+fn wait() {
+    use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+    let instance = epoll::create(CreateFlags::CLOEXEC).unwrap();
+    let (source, mut sink) = std::io::pipe().unwrap();
+    epoll::add(&instance, &source, EventData::new_u64(1), EventFlags::IN).unwrap();
+    sink.write_all(b"x").unwrap();
+    let mut events = Vec::with_capacity(1);
+    epoll::wait(&instance, rustix::buffer::spare_capacity(&mut events), None).unwrap();
+    let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    let outcome = epoll::add(&instance, &file, EventData::new_u64(2), EventFlags::IN);
+    let heard = if events.is_empty() { "nothing" } else { "heard" };
+    println!("{heard}, file: {}", std::io::Error::from(outcome.unwrap_err()));
 }
 
 /// One byte after the other, each given back before the next is taken.

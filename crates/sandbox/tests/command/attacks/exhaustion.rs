@@ -64,6 +64,7 @@ pub fn table() -> Vec<Attack> {
     ];
     table.extend(of_disk());
     table.extend(more());
+    table.extend(of_waiting());
     table
 }
 
@@ -145,6 +146,20 @@ fn more() -> Vec<Attack> {
         .harms(|_, report| {
             (report.stdout != format!("held {SEQUENCES}\n").as_bytes()).then(|| "changed".into())
         }),
+    ]
+}
+
+fn of_waiting() -> Vec<Attack> {
+    vec![
+        row(
+            "many_waits",
+            "the host's user runs out of what a program waits for with epoll",
+            "seccomp: the supervisor counts them",
+            |_| waits(),
+        )
+        .changed(|order, _| order.limits.open_files = 1000)
+        .harms(|_, report| bounded(&report.stdout, MOST_WAITS))
+        .unjailed(),
         row("many_watches", "the host's user runs out of file watches", "seccomp", |_| watches())
             .meanwhile(|_| std::thread::sleep(Duration::from_millis(5)))
             .harms(|_, report| bounded(&report.stdout, 100)),
@@ -307,6 +322,27 @@ fn flood(number: usize) -> Verdict {
     Verdict::Held("nobody listens".into())
 }
 
+/// A file under many numbers can be waited for under each, also when the number is another file's by now: few descriptors
+/// and one instance are enough.
+fn waits() -> Verdict {
+    let instance = call(libc::SYS_epoll_create1, &[0]).unwrap();
+    let files: Vec<io::PipeReader> = (0..FILES).map(|_| io::pipe().unwrap().0).collect();
+    let mut count = 0_u64;
+    for number in NUMBERS {
+        for file in &files {
+            let mut event = [1_u32, 0, 0];
+            let added = call(libc::SYS_dup3, &[descriptor(file), number, 0]).and_then(|number| {
+                call(libc::SYS_epoll_ctl, &[instance, signed(libc::EPOLL_CTL_ADD), number, of(&mut event)])
+            });
+            if added.is_err() {
+                return Verdict::Held(count.to_string());
+            }
+            count += 1;
+        }
+    }
+    Verdict::Broke(count.to_string())
+}
+
 fn watches() -> Verdict {
     let mut count = 0_u64;
     while count < 120 && call(libc::SYS_inotify_init1, &[0]).is_ok() {
@@ -315,6 +351,10 @@ fn watches() -> Verdict {
     Verdict::Held(count.to_string())
 }
 
+const FILES: usize = 700;
+const NUMBERS: std::ops::Range<usize> = 800..920;
+/// What is allowed where the host allows a user most.
+const MOST_WAITS: u64 = 1 << 16;
 const FEW: u64 = 32;
 const LITTLE: u64 = 32 << 20;
 const MUCH: usize = 200;

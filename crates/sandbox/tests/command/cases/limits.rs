@@ -50,6 +50,14 @@ pub fn locks(tier: Tier) {
     assert_eq!(report.refused, [Refused::Syscall { name: "fcntl".into(), detail }]);
 }
 
+/// What a program waits for is counted; a file, for which nobody waits, gets the kernel's answer and is no refusal.
+pub fn waiting(tier: Tier) {
+    let report = finish(inside(tier, "wait"));
+    ended(&report, 0);
+    assert_eq!(text(&report), "heard, file: Operation not permitted (os error 1)\n");
+    assert_eq!(report.refused, []);
+}
+
 pub fn fork_bomb() {
     let mut order = shell(Tier::Namespaces, "bomb() { bomb | bomb & }; bomb; sleep 1; echo survived");
     order.limits = CommandLimits { processes: 32, ..LIMITS };
