@@ -7,6 +7,7 @@ mod death;
 mod filter;
 mod jail;
 mod limits;
+mod mount_table;
 mod namespaces;
 mod pool;
 mod privileges;
@@ -29,6 +30,7 @@ pub use container::{
 };
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
+pub use mount_table::MountTable;
 pub use pool::{Effects, Isolation, Lease, OnEnd, Pool, PoolConfig, Report, RunFailure, Tenant, WorkerEnd};
 pub use probe::{HostRow, HostState, HostStrength, probe};
 pub use profile::{ProfileError, SeccompProfile};

@@ -21,11 +21,13 @@ use super::{
         hidden::{Budget, Id, each, exists, first_other_names, id, other_names},
     },
 };
+use crate::mount_table::MountTable;
 
 /// Every bind and what every command sees of the system, taken apart where something in it is hidden.
 pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
     let mut budget = Budget::new();
     let mut hidden = Hidden { paths: Vec::new(), aliased: BTreeSet::new() };
+    let mounts = MountTable::read()?;
     for path in &order.hidden {
         let real = real_path(path);
         if let Some(found) = exists(open(&real))? {
@@ -36,6 +38,7 @@ pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
                 other_names(&found, &about, &mut budget)?
             });
         }
+        hidden.paths.extend(mounts.seen_outside(&real));
         hidden.paths.push(real);
     }
     let mut grants = Vec::new();

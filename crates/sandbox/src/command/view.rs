@@ -9,7 +9,7 @@ mod place;
 
 use std::{
     ffi::OsString,
-    fs, io,
+    io,
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
@@ -31,7 +31,10 @@ use super::{
     encode::Order,
     init::{Trouble, at},
 };
-use crate::sys::mounts::{Reach, restrict_mount};
+use crate::{
+    mount_table::MountTable,
+    sys::mounts::{Reach, restrict_mount},
+};
 
 /// What could be had.
 pub(crate) struct Built {
@@ -50,8 +53,7 @@ pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
     // Opened before the new root covers a part of the old one.
     let old_root = open(CWD, Path::new("/")).map_err(at("open the root"))?;
     let proc = open(CWD, Path::new("/proc")).map_err(at("open `/proc`"))?;
-    let mounts = fs::read("/proc/self/mountinfo").map_err(at("read the list of mounts"))?;
-    let mounts = String::from_utf8_lossy(&mounts).into_owned();
+    let mounts = MountTable::read().map_err(at("read the list of mounts"))?;
     let root = memory_files("0755", ROOT_BYTES, ROOT_FILES, INERT).map_err(at("make a root"))?;
     // Any folder that is always there serves as the place to mount on; it is out of sight in the end.
     attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
@@ -94,7 +96,7 @@ pub(crate) struct Old {
     root: OwnedFd,
     proc: OwnedFd,
     /// What was mounted where, before the new root was.
-    mounts: String,
+    mounts: MountTable,
 }
 
 impl Old {

@@ -3,6 +3,7 @@
 mod ends;
 mod files;
 mod limits;
+mod mounted;
 mod refusals;
 mod running;
 
@@ -14,6 +15,7 @@ use crate::{
 };
 
 pub use ends::be_a_gateway;
+pub use mounted::be_a_mounter;
 
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -35,6 +37,7 @@ pub fn all() -> Vec<Case> {
         add("what_is_not_there_takes_no_folder_of_the_system_apart", files::absent_in_system);
         add("another_name_in_the_system_does_not_open_what_is_hidden", files::hard_links_in_system);
         add("another_name_of_a_hidden_file_is_hidden_too", files::hard_links);
+        add("what_is_hidden_is_hidden_where_it_is_mounted_too", mounted::hidden);
         add("a_deadline_ends_it", running::deadline);
         add("too_much_output_ends_it", running::output_cap);
         add("too_much_complaint_is_cut", running::complaint_cap);

@@ -180,6 +180,7 @@ pub fn is_root() -> bool {
 
 pub const INSIDE: &str = "--inside";
 pub const GATEWAY: &str = "--gateway";
+pub const MOUNTER: &str = "--mounter";
 /// Guards against hanging; nothing is measured with it.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };

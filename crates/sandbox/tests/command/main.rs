@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         [driver::INSIDE, role, rest @ ..] => inside::main(role, rest),
         [driver::GATEWAY, role] => cases::be_a_gateway(role),
+        [driver::MOUNTER, tier, folder] => cases::be_a_mounter(tier, folder.as_ref()),
         words if words.contains(&"--list") => driver::list(&cases::all()),
         words => driver::run(&cases::all(), words.iter().find(|word| !word.starts_with('-')).unwrap_or(&"")),
     }

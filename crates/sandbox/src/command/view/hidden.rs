@@ -1,7 +1,7 @@
 //! What must not be seen although it lies in something that is shown?
 //!
 //! Each hidden path is covered, under every name that a bind gives it, by an empty file or folder that nobody may open.
-//! A hidden file with more than one name is searched for in everything that was bound, by its number, and covered there.
+//! So is what is mounted from it elsewhere. A hidden file with more than one name is searched for in everything that was bound, by its number, and covered there.
 
 use std::{
     collections::BTreeSet,
@@ -60,9 +60,10 @@ pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], order: &Order) 
         } else {
             other_names(&found, &about, &mut budget)?
         });
-        for one in shown {
-            if let Some(place) = seen_at(&real, one) {
-                cover_one(tree, &cover, &place, &about, shown, one)?;
+        cover_name(tree, &cover, shown, &real, &about)?;
+        for name in old.mounts.seen_outside(&real) {
+            if let Some(found) = exists(old.open(&name))? {
+                cover_name(tree, &cover, shown, &name, &rustix::fs::fstat(&found)?)?;
             }
         }
     }
@@ -73,6 +74,16 @@ pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], order: &Order) 
         }
     }
     Cover::forget_names(tree)
+}
+
+/// Under every name that is shown.
+fn cover_name(tree: &Tree, cover: &Cover, shown: &[Shown], real: &Path, about: &Stat) -> io::Result<()> {
+    for one in shown {
+        if let Some(place) = seen_at(real, one) {
+            cover_one(tree, cover, &place, about, shown, one)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where something hidden is seen through something shown.

@@ -1,0 +1,199 @@
+//! Under which other names does the host show a file? What is mounted in several places has a name in each of them, and
+//! nothing about the file tells so: neither a link nor a number of names.
+//!
+//! The kernel's list says of each mount which part of which file system it shows. Two file systems that show the same
+//! files by themselves (the layers of an overlay, a server that is mounted by two names) are not recognised.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
+
+/// What is mounted where, at one moment.
+#[derive(Debug)]
+pub struct MountTable {
+    mounts: Vec<Mount>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Mount {
+    number: String,
+    /// The mount that this one lies on.
+    parent: String,
+    device: String,
+    /// The part of the file system that is shown.
+    root: PathBuf,
+    pub(crate) point: PathBuf,
+    pub(crate) kind: String,
+}
+
+impl MountTable {
+    /// As this process sees it.
+    pub fn read() -> io::Result<Self> {
+        let text = fs::read("/proc/self/mountinfo")?;
+        Ok(Self::parse(&String::from_utf8_lossy(&text)))
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        Self { mounts: text.lines().filter_map(Mount::parse).collect() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Mount> {
+        self.mounts.iter()
+    }
+
+    /// Every other name of what lies at a path, which is free of links.
+    pub fn other_names(&self, path: &Path) -> Vec<PathBuf> {
+        let Some((device, inside)) = self.place(path) else { return Vec::new() };
+        let names = self.shown(device, |mount| inside.strip_prefix(&mount.root).ok());
+        names.into_iter().filter(|name| name != path).collect()
+    }
+
+    /// Every name outside of it under which a folder, or something in it, is seen. The path is free of links.
+    pub(crate) fn seen_outside(&self, path: &Path) -> Vec<PathBuf> {
+        let within = self.mounts.iter().filter(|mount| mount.point.starts_with(path));
+        let within = within.map(|mount| (mount.device.as_str(), mount.root.clone()));
+        let places = self.place(path).into_iter().chain(within);
+        let mut names: Vec<PathBuf> = places
+            .flat_map(|(device, inside)| {
+                self.shown(device, |mount| {
+                    let is_part = mount.root.starts_with(&inside);
+                    inside.strip_prefix(&mount.root).ok().or(is_part.then_some(Path::new("")))
+                })
+            })
+            .filter(|name| !name.starts_with(path))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// In which file system, and where in it, something lies.
+    fn place(&self, path: &Path) -> Option<(&str, PathBuf)> {
+        let mount = self.around(path)?;
+        Some((&mount.device, join(&mount.root, path.strip_prefix(&mount.point).ok()?)))
+    }
+
+    /// The mount that a path ends in, found as the kernel does: from the root, and on to what lies on the way.
+    fn around(&self, path: &Path) -> Option<&Mount> {
+        let is_known = |number: &str| self.mounts.iter().any(|mount| mount.number == number);
+        let tops =
+            self.mounts.iter().filter(|mount| mount.parent == mount.number || !is_known(&mount.parent));
+        let mut here = nearest(tops, path)?;
+        for _ in &self.mounts {
+            let on_it = |mount: &&Mount| mount.parent == here.number && mount.number != here.number;
+            match nearest(self.mounts.iter().filter(on_it), path) {
+                Some(next) => here = next,
+                None => break,
+            }
+        }
+        Some(here)
+    }
+
+    /// The names that mounts of a file system give to what `below` finds in them, unless something else lies over it.
+    fn shown<'a>(&self, device: &str, below: impl Fn(&Mount) -> Option<&'a Path>) -> Vec<PathBuf> {
+        let of_device = self.mounts.iter().filter(|mount| mount.device == device);
+        of_device
+            .filter_map(|mount| Some((mount, join(&mount.point, below(mount)?))))
+            .filter(|(mount, name)| self.around(name).is_some_and(|top| std::ptr::eq(top, *mount)))
+            .map(|(_, name)| name)
+            .collect()
+    }
+}
+
+impl Mount {
+    /// One line of `mountinfo`.
+    fn parse(line: &str) -> Option<Self> {
+        let (head, tail) = line.split_once(" - ")?;
+        let mut words = head.split(' ');
+        let mut word = || words.next().map(str::to_owned);
+        let (number, parent, device) = (word()?, word()?, word()?);
+        let (root, point) = (unescape(&word()?), unescape(&word()?));
+        let kind = tail.split(' ').next()?.to_owned();
+        Some(Self { number, parent, device, root, point, kind })
+    }
+}
+
+/// Of those around a path the one that is met first.
+fn nearest<'a>(mounts: impl Iterator<Item = &'a Mount>, path: &Path) -> Option<&'a Mount> {
+    let around = mounts.filter(|mount| path.starts_with(&mount.point));
+    around.min_by_key(|mount| mount.point.components().count())
+}
+
+/// Without a slash at the end where there is nothing to add.
+fn join(path: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { path.to_owned() } else { path.join(below) }
+}
+
+/// Spaces and the like are written as a backslash and three octal digits.
+fn unescape(text: &str) -> PathBuf {
+    let mut plain = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if *first == b'\\' => {
+                plain.push(byte);
+                rest = tail.get(3..).unwrap_or_default();
+            }
+            _ => {
+                plain.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    OsString::from_vec(plain).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The root comes after what lies on it, as where a system was started from memory.
+    const MOUNTS: &str = "\
+        23 22 0:20 / /proc rw - proc proc rw\n\
+        22 1 254:0 / / rw - ext4 /dev/vda rw\n\
+        24 22 254:0 /secret /work/a\\040mount rw shared:1 - ext4 /dev/vda rw\n\
+        25 22 254:0 /secret/deep/key /work/key rw - ext4 /dev/vda rw\n\
+        26 22 0:30 /data /secret/disk rw - btrfs /dev/vdb rw\n\
+        27 22 0:30 / /mnt rw - btrfs /dev/vdb rw\n\
+        28 22 254:0 /secret /covered rw - ext4 /dev/vda rw\n\
+        29 28 0:31 / /covered rw - tmpfs none rw\n\
+        30 22 254:0 /secret /over/inner rw - ext4 /dev/vda rw\n\
+        31 22 0:32 / /over rw - tmpfs none rw\n";
+
+    #[track_caller]
+    fn check(found: &[PathBuf], expected: &[&str]) {
+        assert_eq!(found, expected.iter().map(PathBuf::from).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_other_name_of_a_file_is_found() {
+        let table = MountTable::parse(MOUNTS);
+        check(&table.other_names(Path::new("/secret/x")), &["/work/a mount/x"]);
+        check(&table.other_names(Path::new("/work/a mount/x")), &["/secret/x"]);
+        check(&table.other_names(Path::new("/work/key")), &["/secret/deep/key", "/work/a mount/deep/key"]);
+        check(&table.other_names(Path::new("/secret/disk/x")), &["/mnt/data/x"]);
+        check(&table.other_names(Path::new("/secretly")), &[]);
+        check(&table.other_names(Path::new("/covered/x")), &[]);
+    }
+
+    #[test]
+    fn what_shows_a_part_of_a_folder_is_found() {
+        let table = MountTable::parse(MOUNTS);
+        check(&table.seen_outside(Path::new("/secret")), &["/mnt/data", "/work/a mount", "/work/key"]);
+        check(&table.seen_outside(Path::new("/secret/deep")), &["/work/a mount/deep", "/work/key"]);
+        check(&table.seen_outside(Path::new("/work")), &["/secret", "/secret/deep/key"]);
+        check(&table.seen_outside(Path::new("/home")), &[]);
+    }
+
+    #[test]
+    fn the_running_kernel_writes_this_form() {
+        let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let table = MountTable::read().unwrap();
+        assert_eq!(table.mounts.len(), text.lines().count());
+        assert!(table.around(Path::new("/proc/self")).is_some_and(|mount| mount.kind == "proc"));
+    }
+}

@@ -1,0 +1,54 @@
+//! Is what is hidden hidden as well where the host has mounted it a second time?
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, ExitCode},
+};
+
+use toolgate_sandbox::{Access, CommandRequired, Namespaces};
+
+use crate::driver::{MOUNTER, PLACED, Tier, bind, finish, folder, is_root, jail, program};
+
+pub fn hidden(tier: Tier) {
+    let folder = folder();
+    for file in ["secret/key", "secret/deep/key", "work/free/plain", "work/key", "work/whole/none"] {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, if file.starts_with("secret") { "secret" } else { "plain " }).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    // A namespace of its own, so that the host's mounts stay as they are.
+    let mut mounter = Command::new("unshare");
+    mounter.args(["--mount", "--propagation", "private"]).env(PLACED, "1");
+    if !is_root() {
+        mounter.arg("--map-root-user");
+    }
+    mounter.arg(program()).args([MOUNTER, &format!("{tier:?}")]).arg(&folder);
+    let output = mounter.output().unwrap();
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "free whole secret\nmounted: plain ;", "{wrong}");
+    assert_eq!(fs::read_to_string(folder.join("secret/key")).unwrap(), "secret");
+    assert!(!folder.join("secret/new").exists());
+}
+
+/// Mounts what is hidden in what is granted, as a whole and one file of it, and runs a command there.
+pub fn be_a_mounter(tier: &str, folder: &Path) -> ExitCode {
+    let work = folder.join("work");
+    rustix::mount::mount_bind(folder.join("secret"), work.join("whole")).unwrap();
+    rustix::mount::mount_bind(folder.join("secret/deep/key"), work.join("key")).unwrap();
+    let seen = fs::read_to_string(work.join("whole/key")).unwrap();
+    println!("free whole {seen}");
+    let script = "cat free/plain whole/key key whole/deep/key; echo x > whole/new; echo x > whole/key";
+    let namespaces = if tier == "Landlock" { Namespaces::DangerouslySkip } else { Namespaces::Enter };
+    let tier = if tier == "Landlock" { Tier::Landlock } else { Tier::Namespaces };
+    let mut order = jail(tier, "/bin/sh", &["-c", script]);
+    order.required = CommandRequired { namespaces, ..CommandRequired::MINIMUM };
+    order.cwd.clone_from(&work);
+    order.view.binds.push(bind(&work, Access::Write));
+    order.view.hidden.push(folder.join("secret"));
+    let report = finish(order);
+    print!("mounted: {};", String::from_utf8_lossy(&report.stdout));
+    ExitCode::SUCCESS
+}
