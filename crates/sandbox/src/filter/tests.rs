@@ -201,10 +201,13 @@ fn without_a_process_namespace_nobody_leaves_the_group() {
 fn without_namespaces_nobody_touches_the_hosts_files_and_processes() {
     use Fate::{Allowed, Asked};
     let (own, host) = (Shipped::new(PLAIN), Shipped::new(Variant { processes: Processes::Group, ..PLAIN }));
-    for call in ["chmod", "fchmod", "fchmodat", "chown", "utimensat", "setxattr", "fsetxattr", "removexattr"]
-    {
+    for call in ["chmod", "fchmod", "fchmodat", "chown", "utimensat", "removexattr"] {
         own.check(call, 5, 5, 5, Allowed);
         host.check(call, 5, 5, 5, Asked);
+    }
+    for call in ["setxattr", "lsetxattr", "fsetxattr"] {
+        own.check(call, 5, 5, 5, Fate::Absent);
+        host.check(call, 5, 5, 5, Fate::Absent);
     }
     for call in ["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"] {
         own.check(call, 5, 0, 0, Allowed);

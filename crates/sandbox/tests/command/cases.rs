@@ -71,6 +71,7 @@ fn once() -> Vec<Case> {
         case("an_opened_folder_is_bound_or_refused", files::opened_source),
         case("a_bind_through_a_link_is_refused", files::link_in_target),
         case("a_hidden_path_is_hidden_through_every_bind", files::hidden_twice),
+        case("copies_keep_what_they_can", running::copies),
         case("a_fork_bomb_is_bounded", limits::fork_bomb),
         case("the_hosts_own_limit_of_processes_is_untouched", limits::host_untouched),
         case("without_namespaces_hardened_is_refused", refusals::too_weak),

@@ -74,8 +74,8 @@ fn by_programs() -> Vec<Attack> {
         ),
         row(
             "make_set_user",
-            "a setuid program is left for others to run on the host",
-            "seccomp: no such mode",
+            "a setuid program is left for others to run on the host, also by a list of rights (ACL) that makes a setgid file one",
+            "seccomp: no such mode, no attributes",
             make_set_user,
         )
         .harms(|stage, _| {
@@ -220,6 +220,7 @@ fn make_set_user(inside: &Inside) -> Verdict {
         ("in a folder", call(libc::SYS_fchmodat, &[HERE, at(&name), 0o6755])),
         ("newer call", call(452, &[HERE, at(&name), 0o6755, 0])),
         ("born so", born(&inside.work().join("free/born"))),
+        ("by a list of rights", by_list(&inside.work().join("free/listed"))),
     ])
 }
 
@@ -230,6 +231,19 @@ fn born(path: &Path) -> io::Result<usize> {
     io::Write::write_all(&mut file, b"#!/bin/sh")?;
     let mode = file.metadata()?.mode();
     if mode & 0o6000 == 0 { Err(io::Error::other("it lost its mode")) } else { Ok(0) }
+}
+
+/// Without a right to be run such a mode stays when something is written, and a list of rights adds that one.
+fn by_list(program: &Path) -> io::Result<usize> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o2644).open(program)?;
+    io::Write::write_all(&mut file, b"#!/bin/sh")?;
+    // Version 2; then whom it is about, what they may, and nobody in particular: owner, group, others.
+    let mut list = [2_u32, 0x0007_0001, u32::MAX, 0x0005_0004, u32::MAX, 0x0005_0020, u32::MAX];
+    let (name, kind) = (path(program), c"system.posix_acl_access");
+    call(libc::SYS_setxattr, &[at(&name), at(kind), of(&mut list), size_of_val(&list), 0])?;
+    let mode = file.metadata()?.mode();
+    if mode & 0o2010 == 0o2010 { Ok(0) } else { Err(io::Error::other("it lost its mode")) }
 }
 
 const SECCOMP: &str = "seccomp";

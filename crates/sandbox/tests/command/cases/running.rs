@@ -99,6 +99,15 @@ pub fn missing_program(tier: Tier) {
     );
 }
 
+/// Without attributes, which nobody can set, copies keep the rest.
+pub fn copies() {
+    let script = "cp -p /usr/bin/env /tmp/one && cp -a /tmp/one /tmp/two && mkdir /tmp/three \
+        && tar -C /tmp -cpf - two | tar -C /tmp/three -xpf - && cmp /tmp/one /tmp/three/two && stat -c %a /tmp/three/two";
+    let report = finish(shell(Tier::Namespaces, script));
+    ended(&report, 0);
+    assert_eq!((text(&report), report.stderr.is_empty()), ("755\n", true), "{report:?}");
+}
+
 pub fn common_programs(tier: Tier) {
     let folder = folder();
     fs::write(folder.join("a.txt"), "needle\n").unwrap();
