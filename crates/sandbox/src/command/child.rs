@@ -7,7 +7,7 @@ use rustix::fs::Mode;
 use super::{
     CommandStrength, Network,
     encode::{Order, Word},
-    init::{Trouble, at, tell, wait_for_the_group},
+    init::{Trouble, at, offer_to_die_first, tell, wait_for_the_group},
     seal::{self, Filters, Ground},
     walls::Wall,
 };
@@ -25,6 +25,7 @@ pub(crate) fn run_in_a_group(order: &Order, inner: &UnixStream, filters: &Filter
     // A supervisor that is gone is noticed by the first word, which nobody takes.
     let is_grouped = wait_for_the_group(inner).unwrap_or(false);
     strength.add_if(Wall::ControlGroup, is_grouped);
+    offer_to_die_first();
     // Root's processes are not counted by the limit.
     strength.add_if(Wall::ProcessLimit, is_grouped || !rustix::process::geteuid().is_root());
     finish(order, strength, inner, filters, Ground::Host)

@@ -4,7 +4,8 @@
 //! be ours, as with `Delegate=yes` and `DelegateSubgroup=` of systemd. Where it is not, there is no group.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -24,14 +25,21 @@ impl ControlGroup {
     pub(crate) fn make(limits: &CommandLimits) -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let above = delegated(Path::new("/sys/fs/cgroup"), &own)?;
-        let name = format!("toolgate-{}", std::process::id());
+        let name = format!("{PREFIX}{}", std::process::id());
         Self::make_in(&above, &name, limits).ok()
     }
 
     fn make_in(above: &Path, name: &str, limits: &CommandLimits) -> io::Result<Self> {
         fs::write(above.join("cgroup.subtree_control"), "+memory +pids")?;
         let folder = above.join(name);
-        fs::create_dir(&folder)?;
+        match fs::create_dir(&folder) {
+            // Left by a supervisor that was killed, whose number is ours now: whoever is in it is nobody's.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                drop(Self { folder: folder.clone() });
+                fs::create_dir(&folder)?;
+            }
+            made => made?,
+        }
         let group = Self { folder };
         group.set("memory.max", &limits.memory_bytes.to_string())?;
         // Without this a command would push its own pages, and those of others, out to the disk.
@@ -54,7 +62,10 @@ impl ControlGroup {
     }
 
     pub(crate) fn kill(&self) {
-        let _ = self.set("cgroup.kill", "1");
+        // Only where the kernel has put such a file.
+        if let Ok(mut file) = fs::File::options().write(true).open(self.folder.join("cgroup.kill")) {
+            let _ = file.write_all(b"1");
+        }
     }
 
     fn set(&self, file: &str, text: &str) -> io::Result<()> {
@@ -75,6 +86,25 @@ impl Drop for ControlGroup {
     }
 }
 
+/// Removes the empty groups of supervisors that were killed before they could.
+pub(crate) fn sweep() {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    if let Some(above) = delegated(Path::new("/sys/fs/cgroup"), &own) {
+        sweep_in(&above, Path::new("/proc"));
+    }
+}
+
+fn sweep_in(above: &Path, proc: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if number.is_some_and(|number| !proc.join(number.to_string()).exists()) {
+            // One that is not empty stays.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
 /// The group above ours, if we may make groups in it and it bounds memory and processes.
 pub(crate) fn delegated(mount: &Path, own: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -87,6 +117,7 @@ pub(crate) fn delegated(mount: &Path, own: &str) -> Option<PathBuf> {
     (has("memory") && has("pids") && may && !own.is_empty()).then_some(above)
 }
 
+const PREFIX: &str = "toolgate-";
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -124,7 +155,26 @@ mod tests {
         assert!(group.ran_out_of_memory());
         assert!(
             ControlGroup::make_in(above.path(), "one", &limits()).is_err(),
-            "a group of that name exists"
+            "a group of that name exists, and cannot be removed"
         );
+    }
+
+    #[test]
+    fn what_a_killed_supervisor_left_is_in_nobodys_way() {
+        let above = tempfile::tempdir().unwrap();
+        fs::create_dir(above.path().join("toolgate-7")).unwrap();
+        let group = ControlGroup::make_in(above.path(), "toolgate-7", &limits()).unwrap();
+        assert!(group.folder.join("memory.max").exists());
+        let proc = tempfile::tempdir().unwrap();
+        fs::create_dir(proc.path().join("8")).unwrap();
+        for name in ["toolgate-8", "toolgate-9", "toolgate-", "other-9"] {
+            fs::create_dir(above.path().join(name)).unwrap();
+        }
+        sweep_in(above.path(), proc.path());
+        let is_there = |name: &str| above.path().join(name).exists();
+        assert!(!is_there("toolgate-9"), "whose supervisor is gone");
+        for kept in ["toolgate-7", "toolgate-8", "toolgate-", "other-9"] {
+            assert!(is_there(kept), "{kept}");
+        }
     }
 }

@@ -89,8 +89,7 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
     }
     strength.add(Wall::DiesTogether);
     strength.add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("hear from its supervisor"))?);
-    // Whoever must die for want of memory: this one first. Everybody may offer itself, unless a container masks the file.
-    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    offer_to_die_first();
     let is_bounded = strength.has(Wall::ControlGroup) || bound_processes(order.limits.processes, identity);
     strength.add_if(Wall::ProcessLimit, is_bounded);
     rustix::system::sethostname(b"jail").map_err(at("set the host name"))?;
@@ -110,6 +109,12 @@ pub(crate) fn wait_for_the_group(mut inner: &UnixStream) -> io::Result<bool> {
     let mut answer = [0];
     inner.read_exact(&mut answer)?;
     Ok(answer == [1])
+}
+
+/// Whoever must die for want of memory: this one first, with all it starts. Everybody may offer itself, unless a container
+/// masks the file.
+pub(crate) fn offer_to_die_first() {
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 fn map_ids(user: u32, group: u32) -> io::Result<()> {

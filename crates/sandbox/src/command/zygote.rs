@@ -6,7 +6,7 @@ use std::{io, os::fd::OwnedFd, os::unix::net::UnixStream};
 
 use rustix::process::Signal;
 
-use super::{passing, seal::Filters, supervisor};
+use super::{control_group, passing, seal::Filters, supervisor};
 use crate::{
     status::StatusFile,
     sys::{
@@ -27,6 +27,7 @@ pub fn jailer_main() -> u8 {
     let ready = prepare().and_then(|()| Filters::compile().map_err(io::Error::other));
     match ready {
         Ok(filters) => {
+            control_group::sweep();
             // The gateway waits for a sign that this program knows its name.
             let told = passing::send_some(rustix::stdio::stdin(), &[0], &[]);
             if told.is_ok() { serve(&filters) } else { CANNOT_START }

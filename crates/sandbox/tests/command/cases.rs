@@ -54,6 +54,7 @@ pub fn all() -> Vec<Case> {
         add("memory_runs_out_for_one_and_for_all", limits::memory);
         add("locks_are_counted", limits::locks);
         add("waiting_works", limits::waiting);
+        add("for_want_of_memory_it_dies_first", limits::first_to_die);
         add("a_program_in_a_bind_runs_only_where_allowed", files::no_execution);
         add("common_programs_run", running::common_programs);
     }

@@ -58,6 +58,10 @@ pub fn waiting(tier: Tier) {
     assert_eq!(report.refused, []);
 }
 
+pub fn first_to_die(tier: Tier) {
+    assert_eq!(text(&finish(jail(tier, "/bin/cat", &["/proc/self/oom_score_adj"]))), "1000\n");
+}
+
 pub fn fork_bomb() {
     let mut order = shell(Tier::Namespaces, "bomb() { bomb | bomb & }; bomb; sleep 1; echo survived");
     order.limits = CommandLimits { processes: 32, ..LIMITS };
