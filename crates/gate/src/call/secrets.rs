@@ -1,14 +1,14 @@
 //! Which secrets does a text hold that is about to leave, and how does it read without them?
 
 mod redact;
+mod telling;
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use toolgate_policy::DistinctMembers;
 use toolgate_secrets::{Detector, Finding, Tier};
 
-use self::redact::{Cleared, redact};
+use self::redact::{Cleared, Reader, redact, redact_text};
 use super::texts;
 use crate::outcome::Warning;
 
@@ -23,7 +23,7 @@ pub struct Sanitised {
 
 /// The value as it may leave.
 pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
-    let Cleared { value, mut findings, less_sure } = redact(detector, value);
+    let Cleared { value, mut findings, less_sure } = redact(detector, value, Reader::Caller);
     let left =
         if findings.is_empty() { None } else { surest(detector, &texts::of(&value), &value.to_string()) };
     let still_leaks = left.is_some_and(|finding| finding.tier == Tier::Definite);
@@ -115,32 +115,12 @@ pub fn without_secrets(detector: &Detector, text: &str) -> String {
 
 /// A value for the journal: what may possibly be a secret is blotted out there, and whatever stands under a telling name.
 pub fn for_journal(detector: &Detector, value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(text_for_journal(detector, text)),
-        Value::Array(items) => {
-            Value::Array(items.into_iter().map(|item| for_journal(detector, item)).collect())
-        }
-        Value::Object(members) => {
-            // Two keys that differed only in a secret stay two.
-            let mut kept = DistinctMembers::with_capacity(members.len());
-            for (key, value) in members {
-                let value = if is_telling(&key) && holds_text(&value) {
-                    Value::String(BLOT.to_owned())
-                } else {
-                    for_journal(detector, value)
-                };
-                kept.insert(text_for_journal(detector, key), value);
-            }
-            Value::Object(kept.into_members())
-        }
-        other => other,
-    }
+    redact(detector, value, Reader::Journal).value
 }
 
 /// A text for the journal: what may possibly be a secret is blotted out.
 pub fn text_for_journal(detector: &Detector, text: String) -> String {
-    let findings = detector.scan(&text);
-    if findings.is_empty() { text } else { blotted(&text, &findings) }
+    redact_text(detector, text, Reader::Journal).text
 }
 
 /// `type of provider`, for people.
@@ -159,52 +139,6 @@ pub fn rows(findings: &[Finding]) -> Vec<Value> {
     findings.iter().take(MOST_ROWS).map(row).collect()
 }
 
-fn blotted(text: &str, findings: &[Finding]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for finding in findings {
-        out.push_str(text.get(from..finding.span.start).unwrap_or_default());
-        out.push_str(BLOT);
-        from = finding.span.end;
-    }
-    out.push_str(text.get(from..).unwrap_or_default());
-    out
-}
-
-fn holds_text(value: &Value) -> bool {
-    matches!(value, Value::String(text) if !text.is_empty())
-}
-
-/// Names under which nobody keeps anything but a secret, in any spelling.
-fn is_telling(key: &str) -> bool {
-    let plain: String = key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
-    TELLING.iter().any(|name| plain.ends_with(name))
-}
-
-const TELLING: &[&str] = &[
-    "accesskey",
-    "accesstoken",
-    "apikey",
-    "apitoken",
-    "authorization",
-    "authtoken",
-    "clientsecret",
-    "cookie",
-    "credential",
-    "credentials",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "refreshtoken",
-    "secret",
-    "secretkey",
-    "sessionid",
-    "setcookie",
-    "signingkey",
-];
-
-const BLOT: &str = "[REDACTED]";
 const MOST_ROWS: usize = 50;
 
 #[cfg(test)]
@@ -276,16 +210,50 @@ mod tests {
         assert_eq!(marked(&taken.findings, &json!([lines, lines])).len(), 2, "shown twice, it is one");
     }
 
+    fn check_journal(value: Value, kept: &Value) {
+        assert_eq!(for_journal(&Detector::shipped().unwrap(), value), *kept);
+    }
+
     #[test]
     fn the_journal_is_told_less() {
-        let detector = Detector::shipped().unwrap();
-        let kept = for_journal(
-            &detector,
+        check_journal(
             json!({ "db_password": "hunter2", "note": token(), "count": 2, "secret": true }),
+            &json!({ "db_password": "[REDACTED]", "note": "[REDACTED]", "count": 2, "secret": true }),
         );
-        assert_eq!(kept, json!({ "db_password": BLOT, "note": BLOT, "count": 2, "secret": true }));
         let other = token().replace("Ab3", "Cd4");
-        let kept = for_journal(&detector, json!({ token(): 1, other: 2 }));
-        assert_eq!(kept, json!({ "[REDACTED]": 1, "[REDACTED] (2)": 2 }), "no member is lost with its name");
+        // No member is lost with its name.
+        check_journal(json!({ token(): 1, other: 2 }), &json!({ "[REDACTED]": 1, "[REDACTED] (2)": 2 }));
+    }
+
+    /// Least of all may it keep what nobody else is shown.
+    #[test]
+    fn the_journal_loses_all_that_results_lose() {
+        let opaque = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
+        let digits = "8473f88bde538325c456a9920597ecfe5127ec1a09920557";
+        for value in [
+            json!({ "token": opaque }),
+            json!({ "headers": { "X-Token": opaque, "Cookie": ["session=1", "plain"] } }),
+            json!({ "note": "\"", "the secret of": digits }),
+            json!({ "lines": redact::tests::key_lines(), "after": "x" }),
+            json!({ "secret": "-----BEGIN PRIVATE KEY-----", "rest": redact::tests::key_lines()[1..] }),
+        ] {
+            let kept = for_journal(&Detector::shipped().unwrap(), value).to_string();
+            for secret in [opaque, digits, "session=1", "rG3nmfZN"] {
+                assert!(!kept.contains(secret), "{kept}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_journal_keeps_the_shape() {
+        check_journal(
+            json!({ "text": "plain", "list": [1, null, "two"], "token": "", "tokens": ["a", 1, { "b": "c" }], "empty": {} }),
+            &json!({ "text": "plain", "list": [1, null, "two"], "token": "", "tokens": ["[REDACTED]", 1, { "b": "c" }], "empty": {} }),
+        );
+        let text = format!("first {}\nlast", redact::tests::key_lines().join("\n"));
+        check_journal(json!({ "text": text }), &json!({ "text": "first [REDACTED]\nlast" }));
+        check_journal(json!(text), &json!("first [REDACTED]\nlast"));
+        check_journal(json!([]), &json!([]));
+        check_journal(Value::Null, &Value::Null);
     }
 }

@@ -94,6 +94,23 @@ async fn arguments_in_the_journal_hold_no_secret() {
     assert_eq!(*arguments, json!({ "text": "[REDACTED]", "extra": { "password": "[REDACTED]", "n": 1 } }));
 }
 
+/// Whatever a result would lose, for the name of its field or for what stands in the next item.
+#[tokio::test]
+async fn arguments_in_the_journal_are_looked_at_as_a_whole() {
+    let change = capability(&json!({ "audit": { "logArgs": true } }));
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let edge = |word: &str| format!("-----{word} PRIVATE KEY-----");
+    let body = "rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS";
+    let opaque = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
+    let extra = json!({ "token": opaque, "key": [edge("BEGIN"), body, body, body, edge("END")], "n": 1 });
+    let _ = world.call("say", json!({ "text": "x", "extra": extra })).await;
+    let arguments = &world.journal.last()["request"]["args"];
+    assert_eq!(arguments["text"], "x");
+    assert_eq!(arguments["extra"]["token"], "[REDACTED]");
+    assert_eq!(arguments["extra"]["key"].as_array().unwrap().len(), 5, "{arguments}");
+    assert!(!world.journal.last().to_string().contains("rG3nmfZN"), "{arguments}");
+}
+
 #[tokio::test]
 async fn what_acts_on_its_reader_is_shown_by_its_number() {
     let world =

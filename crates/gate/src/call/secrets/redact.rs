@@ -11,7 +11,18 @@ use serde_json::{Map, Value};
 use toolgate_policy::DistinctMembers;
 use toolgate_secrets::{Detector, Finding, Redacted, Tier};
 
-/// A value without what is at least probably a secret.
+use super::telling::{is_telling, without_texts};
+
+/// Who is going to read it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Reader {
+    /// Callers, models and people who approve. Lose what is probably a secret, and are told of which kind it was.
+    Caller,
+    /// Many, and for years. Lose what may possibly be a secret, and every text under a telling name.
+    Journal,
+}
+
+/// A value without its secrets.
 pub struct Cleared {
     pub value: Value,
     /// What was taken out.
@@ -20,19 +31,51 @@ pub struct Cleared {
     pub less_sure: usize,
 }
 
-pub fn redact(detector: &Detector, value: Value) -> Cleared {
-    if let Value::String(text) = &value {
-        let Redacted { text: left, findings, less_sure } = detector.redact(text, Tier::Probable);
-        let value = match left {
-            Cow::Borrowed(_) => value,
-            Cow::Owned(left) => Value::String(left),
-        };
-        return Cleared { value, findings, less_sure };
+/// A text that stands for itself, without its secrets.
+pub struct ClearedText {
+    pub text: String,
+    /// What was taken out.
+    pub findings: Vec<Finding>,
+    /// How much was seen that may only possibly be a secret.
+    pub less_sure: usize,
+}
+
+pub fn redact(detector: &Detector, value: Value, reader: Reader) -> Cleared {
+    match value {
+        Value::String(text) => {
+            let ClearedText { text, findings, less_sure } = redact_text(detector, text, reader);
+            Cleared { value: Value::String(text), findings, less_sure }
+        }
+        Value::Array(items) if items.is_empty() => nothing_in(Value::Array(items)),
+        Value::Object(members) if members.is_empty() => nothing_in(Value::Object(members)),
+        Value::Null | Value::Bool(_) => nothing_in(value),
+        _ => redact_structure(detector, value, reader),
     }
+}
+
+pub fn redact_text(detector: &Detector, text: String, reader: Reader) -> ClearedText {
+    let Redacted { text: left, findings, less_sure } = detector.redact(&text, reader.loses_from());
+    let left = match (left, reader) {
+        (Cow::Borrowed(_), _) => None,
+        (Cow::Owned(left), Reader::Caller) => Some(left),
+        (Cow::Owned(_), Reader::Journal) => {
+            let places = findings.iter().map(|finding| (finding.span.clone(), finding.clone()));
+            Some(without(&text, places.collect(), reader))
+        }
+    };
+    ClearedText { text: left.unwrap_or(text), findings, less_sure }
+}
+
+fn nothing_in(value: Value) -> Cleared {
+    Cleared { value, findings: Vec::new(), less_sure: 0 }
+}
+
+fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleared {
     let json = serde_json::to_string(&value).unwrap_or_default();
-    let whole = detector.redact(&json, Tier::Probable);
+    let whole = detector.redact(&json, reader.loses_from());
     let mut walk = Walk {
         detector,
+        reader,
         in_json: &whole.findings,
         at: 0,
         found: whole.findings.clone(),
@@ -42,8 +85,25 @@ pub fn redact(detector: &Detector, value: Value) -> Cleared {
     Cleared { value, findings: walk.found, less_sure: walk.less_sure }
 }
 
+impl Reader {
+    const fn loses_from(self) -> Tier {
+        match self {
+            Self::Caller => Tier::Probable,
+            Self::Journal => Tier::Possible,
+        }
+    }
+
+    fn mark(self, finding: &Finding) -> String {
+        match self {
+            Self::Caller => finding.mark(),
+            Self::Journal => BLOT.to_owned(),
+        }
+    }
+}
+
 struct Walk<'w> {
     detector: &'w Detector,
+    reader: Reader,
     /// In order, none overlapping another.
     in_json: &'w [Finding],
     /// Where in the JSON we are.
@@ -72,8 +132,11 @@ impl Walk<'_> {
         let mut kept = DistinctMembers::with_capacity(members.len());
         self.at += usize::from(members.is_empty());
         for (key, value) in members {
+            let is_telling = self.reader == Reader::Journal && is_telling(&key);
             let key = self.after_one(|walk| walk.text(key));
+            // Looked at all the same: a key that begins here may go on elsewhere.
             let value = self.after_one(|walk| walk.value(value));
+            let value = if is_telling { without_texts(value, BLOT) } else { value };
             kept.insert(key, value);
         }
         self.at += 1;
@@ -90,7 +153,7 @@ impl Walk<'_> {
         let start = self.at + 1;
         let end = start + text.bytes().map(length_in_json).sum::<usize>();
         self.at = end + 1;
-        let seen = self.detector.redact(&text, Tier::Probable);
+        let seen = self.detector.redact(&text, self.reader.loses_from());
         self.less_sure += seen.less_sure;
         let by_itself = seen.findings;
         let in_whole = self.touching(&(start..end));
@@ -104,7 +167,7 @@ impl Walk<'_> {
         };
         self.found.extend(by_itself.iter().filter(|finding| !is_known(&finding.span)).cloned());
         places.extend(by_itself.into_iter().map(|finding| (finding.span.clone(), finding)));
-        without(&text, merged(places))
+        without(&text, merged(places), self.reader)
     }
 
     /// A number may be a secret too; the mark for it is a text.
@@ -112,7 +175,7 @@ impl Walk<'_> {
         let start = self.at;
         self.at += value.to_string().len();
         match self.touching(&(start..self.at)).first() {
-            Some(finding) if value.is_number() => Value::String(finding.mark()),
+            Some(finding) if value.is_number() => Value::String(self.reader.mark(finding)),
             _ => value,
         }
     }
@@ -165,13 +228,13 @@ fn merged(mut places: Vec<(Range<usize>, Finding)>) -> Vec<(Range<usize>, Findin
     merged
 }
 
-fn without(text: &str, places: Vec<(Range<usize>, Finding)>) -> String {
+fn without(text: &str, places: Vec<(Range<usize>, Finding)>, reader: Reader) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut from = 0;
     for (place, finding) in places {
         kept.push_str(text.get(from..place.start).unwrap_or_default());
-        kept.push_str(&finding.mark());
-        let secret = text.get(place.clone()).unwrap_or_default();
+        kept.push_str(&reader.mark(&finding));
+        let secret = text.get(place.clone()).filter(|_| reader == Reader::Caller).unwrap_or_default();
         for line in secret.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             kept.push_str(if line.ends_with("\r\n") { "\r\n" } else { "\n" });
         }
@@ -190,5 +253,7 @@ const fn length_in_json(byte: u8) -> usize {
     }
 }
 
+const BLOT: &str = "[REDACTED]";
+
 #[cfg(test)]
-mod tests;
+pub mod tests;

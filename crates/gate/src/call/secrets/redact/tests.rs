@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn redacted(value: Value) -> Value {
-    redact(&Detector::shipped().unwrap(), value).value
+    redact(&Detector::shipped().unwrap(), value, Reader::Caller).value
 }
 
 /// Well formed, and nobody's.
@@ -13,7 +13,7 @@ fn token() -> String {
     format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8))
 }
 
-fn key_lines() -> Vec<String> {
+pub fn key_lines() -> Vec<String> {
     let body = ["rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS"; 5];
     let edge = |word: &str| format!("-----{word} PRIVATE KEY-----");
     let inside = body.iter().map(|line| (*line).to_owned());
