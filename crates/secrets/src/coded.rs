@@ -1,6 +1,6 @@
 //! Where is a text in base64 or hex, and what does it say?
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use base64::{
     Engine as _,
@@ -8,7 +8,17 @@ use base64::{
     engine::{GeneralPurpose, general_purpose::NO_PAD},
 };
 
-use crate::literals::{Coding, Meaning, Needle};
+use crate::{
+    literals::{Coding, Meaning, Needle},
+    rule::Case,
+};
+
+/// What an encoded word decodes to.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Keyword {
+    pub text: Box<[u8]>,
+    pub case: Case,
+}
 
 /// A run of encoded text and how it is cut into groups.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -25,19 +35,44 @@ pub(crate) enum Group {
     Hex,
 }
 
-/// The words to look for so that the keyword with this index is found in hex.
-pub(crate) fn hex_needle(keyword: &[u8], at: usize) -> Needle {
-    let meaning = Meaning::Coded { coding: Coding::Hex, keyword: at };
-    Needle { text: hex(keyword).into(), folds_case: true, meaning }
+impl Keyword {
+    /// How it may begin. An encoding hides that two letters differ in nothing but case, so that a word in any case is
+    /// searched for by its first letters, in every spelling that those may have.
+    pub(crate) fn beginnings(&self) -> Vec<Vec<u8>> {
+        match self.case {
+            Case::Exact => vec![self.text.to_vec()],
+            Case::Ignored => self.text.iter().take(SPELLED).fold(vec![Vec::new()], |beginnings, letter| {
+                let cases = BTreeSet::from([letter.to_ascii_lowercase(), letter.to_ascii_uppercase()]);
+                let longer = |beginning: &Vec<u8>, case| beginning.iter().copied().chain([case]).collect();
+                cases.iter().flat_map(|case| beginnings.iter().map(|one| longer(one, *case))).collect()
+            }),
+        }
+    }
+
+    /// What follows it in a text that begins with it.
+    fn strip<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        let (beginning, rest) = text.split_at_checked(self.text.len())?;
+        let is_it = match self.case {
+            Case::Exact => *beginning == *self.text,
+            Case::Ignored => beginning.eq_ignore_ascii_case(&self.text),
+        };
+        is_it.then_some(rest)
+    }
 }
 
-/// The words to look for so that the keyword with this index is found in base64, whatever stands before it.
-pub(crate) fn base64_needles(keyword: &[u8], at: usize) -> Vec<Needle> {
+/// What to look for so that the keyword with this index, which begins so, is found in hex.
+pub(crate) fn hex_needle(beginning: &[u8], at: usize) -> Needle {
+    let meaning = Meaning::Coded { coding: Coding::Hex, keyword: at };
+    Needle { text: hex(beginning).into(), folds_case: true, meaning }
+}
+
+/// What to look for so that the keyword with this index, which begins so, is found in base64, whatever stands before it.
+pub(crate) fn base64_needles(beginning: &[u8], at: usize) -> Vec<Needle> {
     let needle = |offset, text: Vec<u8>| {
         let meaning = Meaning::Coded { coding: Coding::Base64 { offset }, keyword: at };
         Needle { text: text.into(), folds_case: false, meaning }
     };
-    let texts = |offset| fixed_base64(keyword, offset).into_iter().map(move |text| needle(offset, text));
+    let texts = |offset| fixed_base64(beginning, offset).into_iter().map(move |text| needle(offset, text));
     (0..3).flat_map(texts).collect()
 }
 
@@ -57,17 +92,17 @@ pub(crate) fn fixed_base64(keyword: &[u8], offset: usize) -> Vec<Vec<u8>> {
 }
 
 /// The run around a hit, if the whole keyword is in it.
-pub(crate) fn run(hay: &[u8], at: usize, coding: Coding, keyword: &[u8]) -> Option<Run> {
+pub(crate) fn run(hay: &[u8], at: usize, coding: Coding, keyword: &Keyword) -> Option<Run> {
     let (group, width, from, skip) = match coding {
         Coding::Base64 { offset } => (Group::Base64, 4, at.checked_sub((offset * 8).div_ceil(6))?, offset),
         Coding::Hex => (Group::Hex, 2, at, 0),
     };
     let groups = match group {
-        Group::Base64 => (skip + keyword.len() + MIN_TEXT).div_ceil(3),
-        Group::Hex => keyword.len() + MIN_TEXT,
+        Group::Base64 => (skip + keyword.text.len() + MIN_TEXT).div_ceil(3),
+        Group::Hex => keyword.text.len() + MIN_TEXT,
     };
     let beginning = decode(hay.get(from..from + groups * width)?, group);
-    let follows = beginning.get(skip..)?.strip_prefix(keyword)?;
+    let follows = keyword.strip(beginning.get(skip..)?)?;
     // In the bytes of an image three or four of a keyword turn up by chance; text after them does not.
     if follows.is_empty() || !follows.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
     {
@@ -136,6 +171,8 @@ fn hex(bytes: &[u8]) -> Vec<u8> {
 
 /// So much of what follows a keyword must be text. No secret is shorter.
 const MIN_TEXT: usize = 8;
+/// So many letters of a word in any case are spelled out: what base64 makes of three is too little to search for.
+const SPELLED: usize = 4;
 /// A run that is longer is an attachment, and is not taken out as a whole.
 const WHOLE_RUN: usize = 4096;
 const STANDARD_ENGINE: GeneralPurpose =

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     check::{body_end, covered_until},
-    coded,
+    coded::{self, Keyword},
     finding::{Encoding, Tier},
     join::join,
     literals::{Coding, Literals, Meaning, Needle},
@@ -25,7 +25,7 @@ pub(crate) struct Looker {
     pub rules: Vec<Rule>,
     literals: Literals,
     /// What encoded words decode to.
-    keywords: Vec<Box<[u8]>>,
+    keywords: Vec<Keyword>,
     markers: Markers,
 }
 
@@ -162,7 +162,7 @@ impl Looker {
         hay: &[u8],
         at: usize,
         coding: Coding,
-        keyword: &[u8],
+        keyword: &Keyword,
         decoded: &mut DecodedUntil,
         layer: Layer,
         scratch: &mut Scratch,
@@ -229,9 +229,9 @@ impl DecodedUntil {
 }
 
 /// The words of the rules, as they are and encoded, and what the encoded ones decode to.
-fn needles(rules: &[Rule]) -> (Vec<Needle>, Vec<Box<[u8]>>) {
+fn needles(rules: &[Rule]) -> (Vec<Needle>, Vec<Keyword>) {
     let mut needles = Vec::new();
-    let mut once: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut once: BTreeSet<Keyword> = BTreeSet::new();
     let mut twice: BTreeSet<Vec<u8>> = BTreeSet::new();
     for (index, rule) in rules.iter().enumerate() {
         let folds_case = rule.case == Case::Ignored || !rule.word_is_inside();
@@ -241,23 +241,24 @@ fn needles(rules: &[Rule]) -> (Vec<Needle>, Vec<Box<[u8]>>) {
             continue;
         }
         for word in &rule.words {
-            if folds_case {
-                once.extend([word.to_ascii_lowercase(), word.to_ascii_uppercase()]);
-            } else {
-                once.insert(word.to_vec());
+            once.insert(Keyword { text: word.clone(), case: rule.case });
+            if !folds_case {
                 twice.extend((0..3).flat_map(|offset| coded::fixed_base64(word, offset)));
             }
         }
     }
     twice.retain(|text| text.len() >= MIN_TWICE);
-    let keywords: Vec<Box<[u8]>> = once.iter().chain(&twice).map(|word| word.as_slice().into()).collect();
-    for (at, keyword) in keywords.iter().enumerate() {
-        needles.extend(coded::base64_needles(keyword, at));
-        if at < once.len() {
-            needles.push(coded::hex_needle(keyword, at));
+    for (at, keyword) in once.iter().enumerate() {
+        for beginning in keyword.beginnings() {
+            needles.extend(coded::base64_needles(&beginning, at));
+            needles.push(coded::hex_needle(&beginning, at));
         }
     }
-    (needles, keywords)
+    for (text, at) in twice.iter().zip(once.len()..) {
+        needles.extend(coded::base64_needles(text, at));
+    }
+    let coded = twice.into_iter().map(|text| Keyword { text: text.into(), case: Case::Exact });
+    (needles, once.into_iter().chain(coded).collect())
 }
 
 /// Base64 within base64, escapes within base64: two deep, and no deeper.

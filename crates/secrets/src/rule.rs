@@ -48,7 +48,7 @@ pub(crate) struct Rule {
     borders: Borders,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Case {
     Exact,
     Ignored,

@@ -27,9 +27,25 @@ fn alphabets_differ_only_where_they_differ() {
     assert_eq!(fixed_base64(b"??>>", 0).len(), 2);
 }
 
+fn exact(text: &[u8]) -> Keyword {
+    Keyword { text: text.into(), case: Case::Exact }
+}
+
+/// No spelling is left out, and none is there twice.
+#[test]
+fn a_word_in_any_case_begins_in_every_spelling() {
+    let folded = |text: &[u8]| Keyword { text: text.into(), case: Case::Ignored }.beginnings();
+    let mut spelled = folded(b"a-bcde");
+    spelled.sort_unstable();
+    let told: Vec<String> = spelled.iter().map(|one| String::from_utf8_lossy(one).into_owned()).collect();
+    assert_eq!(told, ["A-BC", "A-Bc", "A-bC", "A-bc", "a-BC", "a-Bc", "a-bC", "a-bc"]);
+    assert_eq!(folded(b"pwd").len(), 8);
+    assert_eq!(exact(b"ghp_more").beginnings(), [b"ghp_more"]);
+}
+
 #[track_caller]
 fn check_run(hay: &str, at: usize, offset: usize, expect: Option<(&str, &str)>) {
-    let run = run(hay.as_bytes(), at, Coding::Base64 { offset }, b"ghp_");
+    let run = run(hay.as_bytes(), at, Coding::Base64 { offset }, &exact(b"ghp_"));
     let told = run.map(|run| {
         (hay[run.span.clone()].to_owned(), String::from_utf8_lossy(&run.decoded(hay.as_bytes())).into_owned())
     });
@@ -54,9 +70,9 @@ fn what_only_begins_like_it_is_no_run() {
 #[test]
 fn padding_is_covered_and_long_runs_are_covered_in_part() {
     let text = BASE64_STANDARD.encode("ghp_0123456789abcdef");
-    let short = run(text.as_bytes(), 0, Coding::Base64 { offset: 0 }, b"ghp_").unwrap();
+    let short = run(text.as_bytes(), 0, Coding::Base64 { offset: 0 }, &exact(b"ghp_")).unwrap();
     assert_eq!(short.covering(text.as_bytes(), &(0..4)), 0..text.len());
     let long = BASE64_STANDARD.encode(format!("{}ghp_0123456789abcdef", "x".repeat(6000)));
-    let long_run = run(long.as_bytes(), 8000, Coding::Base64 { offset: 0 }, b"ghp_").unwrap();
+    let long_run = run(long.as_bytes(), 8000, Coding::Base64 { offset: 0 }, &exact(b"ghp_")).unwrap();
     assert_eq!(long_run.covering(long.as_bytes(), &(6000..6004)), 8000..8008);
 }
