@@ -15,6 +15,7 @@ use crate::rule::End;
 mod assigned;
 mod bech32;
 mod checksum;
+mod digest_or_image;
 mod pem;
 
 pub(crate) use pem::{body_end, covered_until};
@@ -37,8 +38,8 @@ pub(crate) enum Check {
     Crc32,
     /// The first part is a number in base64, as is the id of a Discord user.
     Discord,
-    /// Mixed, not said to be a digest or an image, and no alphabet; reaches as far as base64 does. For what is only
-    /// possible, for anybody can say so.
+    /// Mixed, no digest, image or alphabet; reaches as far as base64 does. For what is only possible: a digest can be
+    /// told from a key by its name and its length, and by nothing else.
     Loose,
     /// Letters and digits both, and not one character over and over.
     Mixed,
@@ -198,25 +199,13 @@ fn without_first_words(text: &[u8]) -> &[u8] {
 
 fn judge_loose(hay: &[u8], span: &Range<usize>) -> Judged {
     let secret = hay.get(span.clone()).unwrap_or_default();
-    if !is_mixed(secret) || is_named_otherwise(hay, span.start) || is_alphabet(secret) {
+    if !is_mixed(secret) || digest_or_image::begins_at(hay, span.start) || is_alphabet(secret) {
         return Judged::Refuted;
     }
     let rest = hay.get(span.end..).unwrap_or_default();
     let belongs =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
     Judged::Extends(span.start..span.end + rest.iter().take_while(|byte| belongs(byte)).count(), End::Closed)
-}
-
-/// `sha512-…`, `sha256:…`, `;base64,…`.
-fn is_named_otherwise(hay: &[u8], start: usize) -> bool {
-    let before = hay.get(start.saturating_sub(8)..start).unwrap_or_default();
-    let rest = hay.get(start..).unwrap_or_default();
-    let is_digest = |text: &[u8]| {
-        [&b"sha1"[..], b"sha256", b"sha384", b"sha512"].iter().any(|name| text.starts_with(name))
-    };
-    before.ends_with(b"base64,")
-        || is_digest(rest)
-        || (before.ends_with(b":") && before.windows(3).any(|three| three == b"sha"))
 }
 
 fn is_alphabet(text: &[u8]) -> bool {
