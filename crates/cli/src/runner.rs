@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use toolgate_gate::{Handlers as _, Purpose, RunReport, RunRequest};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    Places, ToolHandlers,
+    OwnVariables, Places, ToolHandlers,
 };
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required};
@@ -24,6 +24,7 @@ pub struct Runner {
     runtime: Runtime,
     pool: Pool,
     places: Places,
+    own: OwnVariables,
     program: PathBuf,
     required: CommandRequired,
 }
@@ -56,10 +57,12 @@ impl Runner {
             .canonicalize()
             .map_err(|error| Failure::at(args.workspace(), format!("no workspace: {error}")))?;
         let home = std::env::var_os("HOME").map(Into::into).filter(|home: &PathBuf| home.is_absolute());
-        let guarded = toolgate_config::guarded_in(&workspace, &|name| std::env::var(name).ok());
+        let environment = |name: &str| std::env::var(name).ok();
+        let guarded = toolgate_config::guarded_in(&workspace, &environment);
+        let own = toolgate::own_variables(toolgate_config::own_variables_in(&workspace, &environment));
         let places = Places { workspace, home, guarded };
         let required = if args.hardened { CommandRequired::HARDENED } else { CommandRequired::MINIMUM };
-        Ok(Self { runtime, pool, places, program, required })
+        Ok(Self { runtime, pool, places, own, program, required })
     }
 
     /// One run of a draft by its author: what a person would be asked for counts as agreed to.
@@ -91,21 +94,22 @@ impl Runner {
     fn handlers(&self) -> Result<ToolHandlers, Failure> {
         let egress = toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
+        let secrets = Arc::new(EnvironmentSecrets(self.own.clone()));
         let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, None);
         Ok(ToolHandlers {
             js: JsHandlers {
                 runner: JsRunner::new(self.pool.clone(), Some(egress), Arc::clone(&detector)),
                 places: self.places.clone(),
-                secrets: Arc::new(EnvironmentSecrets),
+                secrets: Arc::<EnvironmentSecrets>::clone(&secrets),
             },
             cli: CliHandlers {
                 launcher: Arc::new(commands),
                 host: CommandHost {
                     places: self.places.clone(),
                     allowed: AllowedCommands::Any,
-                    environment: GatewayEnvironment::current(),
+                    environment: GatewayEnvironment::current(self.own.clone()),
                 },
-                secrets: Arc::new(EnvironmentSecrets),
+                secrets,
                 detector,
                 commands: BTreeMap::new(),
             },

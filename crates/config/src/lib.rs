@@ -20,6 +20,7 @@ mod shape;
 #[cfg(test)]
 mod testing;
 mod text;
+mod variables;
 mod web;
 mod words;
 
@@ -30,3 +31,4 @@ pub use overlay::{Overrides, config_path};
 pub use paths::guarded_in;
 pub use schema::schema;
 pub use text::reference_table;
+pub use variables::{OwnNames, own_variables_in};

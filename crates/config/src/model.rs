@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::{
     entry::Entry,
     quantity::{duration_of, size_of},
+    variables::OwnNames,
     web::{WebAddress, is_loopback},
 };
 
@@ -46,6 +47,9 @@ pub struct Config {
     /// Kept from tools besides what this configuration names: the files of a gateway of the same workspace.
     #[serde(skip)]
     pub also_guarded: Vec<PathBuf>,
+    /// Variables kept from tools besides those that this configuration names: of a gateway of the same workspace.
+    #[serde(skip)]
+    pub also_own: OwnNames,
     #[serde(skip)]
     pub(crate) entries: Vec<Entry>,
 }

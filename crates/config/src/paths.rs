@@ -61,19 +61,26 @@ impl Config {
 /// What a draft that is tried out in a workspace must be kept from: the files of the gateway that serves there. Those
 /// with the usual names always; others as far as a configuration can be read, in the workspace or named by `env`.
 pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
-    let usual = workspace.join(FILE_NAME);
-    let named = std::path::absolute(config_path(None, env)).ok();
-    let mut guarded = vec![workspace.join(STATE_FOLDER), usual.clone()];
+    let mut guarded = vec![workspace.join(STATE_FOLDER)];
     guarded.extend(client_files(workspace));
-    for file in std::iter::once(usual).chain(named) {
-        if let Ok(config) = Config::load(&file, env, &Overrides::default()) {
-            guarded.extend(config.guarded_paths());
-        }
+    for (file, config) in configurations_of(workspace, env) {
+        guarded.extend(config.iter().flat_map(Config::guarded_paths));
         guarded.push(file);
     }
     guarded.sort_unstable();
     guarded.dedup();
     guarded
+}
+
+/// The files that a gateway of this workspace may be configured by, as far as they can be read: the one in it, and the one that
+/// `env` names.
+pub(crate) fn configurations_of(
+    workspace: &Path,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Vec<(PathBuf, Option<Config>)> {
+    let named = std::path::absolute(config_path(None, env)).ok();
+    let files = std::iter::once(workspace.join(FILE_NAME)).chain(named);
+    files.map(|file| (file.clone(), Config::load(&file, env, &Overrides::default()).ok())).collect()
 }
 
 fn client_files(folder: &Path) -> Vec<PathBuf> {

@@ -6,7 +6,11 @@ use toolgate_gate::{Handlers, Runnable};
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::{Body, Handler, ToolSpec};
 
-use crate::{cli::CliHandlers, js::JsHandlers};
+use crate::{
+    cli::CliHandlers,
+    js::{EnvironmentSecrets, JsHandlers},
+    own::OwnVariables,
+};
 
 /// Every kind of tool that this gateway runs.
 #[derive(Clone, Debug)]
@@ -16,9 +20,12 @@ pub struct ToolHandlers {
 }
 
 impl ToolHandlers {
-    /// Names the gateway's own files anew.
+    /// Names the gateway's own files and variables anew.
     #[must_use]
-    pub fn guarding(mut self, files: Vec<PathBuf>) -> Self {
+    pub fn guarding(mut self, files: Vec<PathBuf>, own: OwnVariables) -> Self {
+        self.js.secrets = Arc::new(EnvironmentSecrets(own.clone()));
+        self.cli.secrets = Arc::clone(&self.js.secrets);
+        self.cli.host.environment.withhold(own);
         self.js.places.guarded.clone_from(&files);
         self.cli.host.places.guarded = files;
         self

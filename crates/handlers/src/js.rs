@@ -16,7 +16,7 @@ pub use failure::{Failure, FailureCode};
 pub use helpers::missing_helpers;
 pub use port::JsHandlers;
 pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
-pub use secrets::{EnvironmentSecrets, SecretSource};
+pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, Rules};
 use toolgate_gate::{LeftEffects, Refusal, Survey};

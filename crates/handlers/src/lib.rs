@@ -8,6 +8,7 @@ mod grants;
 mod guard;
 mod js;
 mod js_files;
+mod own;
 mod places;
 mod several_names;
 mod survey;
@@ -25,7 +26,9 @@ pub use files::{
 };
 pub use js::{
     ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
-    JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Returned, SecretSource, missing_helpers,
+    JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Returned, SecretSource, check_variables,
+    missing_helpers,
 };
+pub use own::OwnVariables;
 pub use places::Places;
 pub use survey::{CallGrants, GrantedPath};

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use toolgate_config::{
-    Config,
+    Config, OwnNames,
     model::{Isolation as Apart, RequiredJail},
 };
 use toolgate_egress::Egress;
 use toolgate_handlers::{
     AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
-    JsHandlers, JsRunner, Places, ToolHandlers,
+    JsHandlers, JsRunner, OwnVariables, Places, ToolHandlers,
 };
 use toolgate_sandbox::{
     CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
@@ -40,6 +40,8 @@ pub fn open_handlers(
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let places = Places { workspace, home, guarded: config.guarded_paths() };
+    let own = own_variables(config.own_variables());
+    let secrets = Arc::new(EnvironmentSecrets(own.clone()));
     let required = match config.worker.required {
         RequiredJail::Minimum => CommandRequired::MINIMUM,
         RequiredJail::Hardened => CommandRequired::HARDENED,
@@ -47,7 +49,7 @@ pub fn open_handlers(
     let js = JsHandlers {
         runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),
         places: places.clone(),
-        secrets: Arc::new(EnvironmentSecrets),
+        secrets: Arc::<EnvironmentSecrets>::clone(&secrets),
     };
     let container = config.commands.image.clone();
     let walls = walls_of_containers(config);
@@ -60,13 +62,21 @@ pub fn open_handlers(
                 Some(list) => AllowedCommands::Only(list.clone()),
                 None => AllowedCommands::Any,
             },
-            environment: GatewayEnvironment::current(),
+            environment: GatewayEnvironment::current(own),
         },
-        secrets: Arc::new(EnvironmentSecrets),
+        secrets,
         detector: Arc::clone(detector),
         commands: made_in_code,
     };
     Ok(ToolHandlers { js, cli })
+}
+
+/// Kept from every tool.
+pub fn own_variables(names: OwnNames) -> OwnVariables {
+    match names {
+        OwnNames::Known(names) => OwnVariables::named(names),
+        OwnNames::Unknown => OwnVariables::Unknown,
+    }
 }
 
 /// Bounded, unless the operator chose otherwise by name and asked for no hardened jail.

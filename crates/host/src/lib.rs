@@ -25,6 +25,7 @@ pub use catalog::{Shipped, preset_names, shipped_tools};
 pub use commands::{Commands, Container};
 pub use decisions::{RecordedQueue, open_queue};
 pub use documents::{Document, Unread};
+pub use handlers::own_variables;
 pub use journals::{Writes, note_command};
 pub use load::{Loaded, Origin, Problem, Surveyed};
 pub use open::{Beside, Extras, OpenError, Toolgate, Watched, open_egress, open_state};

@@ -4,10 +4,11 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
+use toolgate_handlers::{EnvironmentSecrets, check_variables};
 use toolgate_policy::{CedarError, CedarPolicies};
 use toolgate_spec::{ToolCheck, digest, is_deceptive, model::Body, name_looks};
 
-use crate::{catalog, documents, exposure, policies};
+use crate::{catalog, documents, exposure, handlers::own_variables, policies};
 
 /// Everything that was found, and what of it may be live.
 #[derive(Debug)]
@@ -195,6 +196,8 @@ impl Loaded {
             if shipped.is_none() {
                 self.refuse(check, origin, format!("there are two tools `{}`; rename one", check.name));
             }
+        } else if let Some(what) = asks_for_own(check, config) {
+            self.refuse(check, origin, what);
         } else {
             self.take(check, origin, config, workshop);
         }
@@ -239,6 +242,13 @@ impl Loaded {
             is_exposed: false,
         });
     }
+}
+
+/// A mistake in whatever is run, for the tool would have got a secret of the gateway's own; so it is told, and keeps what was in
+/// force.
+fn asks_for_own(check: &ToolCheck, config: &Config) -> Option<String> {
+    let source = EnvironmentSecrets(own_variables(config.own_variables()));
+    check_variables(check.spec.as_ref()?, &source).err()
 }
 
 fn taken_name(name: &str, shipped: &str) -> String {

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use toolgate::{Loaded, Origin, Surveyed, Toolgate};
-use toolgate_gate::Trial;
+use toolgate_gate::{Candidate, Trial};
 use toolgate_policy::{RiskLevel, State};
 use toolgate_spec::model::ToolId;
 
@@ -143,7 +143,7 @@ async fn publish(
     }
     let level = candidate.tool.level();
     let is_wanted =
-        trial.has_passed() && (level <= RiskLevel::L3 || args.yes || confirmed(&name, level, terminal)?);
+        trial.has_passed() && (level <= RiskLevel::L3 || args.yes || confirmed(candidate, terminal)?);
     if !trial.has_passed() {
         writeln!(terminal, "FAIL       {name}")?;
         trial::print_failure(candidate, &trial, terminal)?;
@@ -163,12 +163,16 @@ async fn publish(
     };
     workshop.publish(&passed, &record).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
+    if let Some(taken) = taken_in(candidate) {
+        writeln!(terminal, "  takes    {taken} from the gateway's environment")?;
+    }
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)
 }
 
 /// Asks on a terminal; where nobody can be asked, nobody said yes.
-fn confirmed(name: &str, level: RiskLevel, terminal: &mut Terminal) -> Result<bool, Failure> {
+fn confirmed(candidate: &Candidate, terminal: &mut Terminal) -> Result<bool, Failure> {
+    let (name, level) = (visible(&candidate.tool.spec().name), candidate.tool.level());
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         Terminal::note(&format!(
             "`{name}` is rated {}; say --yes to publish it without being asked",
@@ -178,11 +182,19 @@ fn confirmed(name: &str, level: RiskLevel, terminal: &mut Terminal) -> Result<bo
     }
     terminal.flush()?;
     let mut stderr = io::stderr();
-    write!(stderr, "`{name}` is rated {}. Publish it? [y/N] ", level.name())?;
+    let takes = taken_in(candidate)
+        .map_or_else(String::new, |taken| format!(", and takes {taken} from the gateway's environment"));
+    write!(stderr, "`{name}` is rated {}{takes}. Publish it? [y/N] ", level.name())?;
     stderr.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// The variables whose values the tool gets, by name.
+fn taken_in(candidate: &Candidate) -> Option<String> {
+    let names = candidate.tool.spec().required_environment();
+    (!names.is_empty()).then(|| visible(&names.join(", ")).into_owned())
 }
 
 fn note(toolgate: &Toolgate, kind: &str, name: &str, digest: &str) -> Result<(), Failure> {

@@ -71,7 +71,9 @@ fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Fail
     let defaults = Config::parse("version: 1\n", &here, &|_| None, &Overrides::default());
     let mut config = defaults.map_err(|_| Failure::new("our own defaults are wrong; report this"))?;
     config.workspace = here.join(args.sandbox.workspace());
-    config.also_guarded = toolgate_config::guarded_in(&config.workspace, &|name| std::env::var(name).ok());
+    let environment = |name: &str| std::env::var(name).ok();
+    config.also_guarded = toolgate_config::guarded_in(&config.workspace, &environment);
+    config.also_own = toolgate_config::own_variables_in(&config.workspace, &environment);
     config.state = scratch.join("state");
     config.tools = args.paths.iter().map(|path| here.join(path)).collect();
     config.policy.baseline = args.policy.baseline.as_ref().map(|path| here.join(path));

@@ -40,6 +40,7 @@ mod local_pass;
 mod malformed;
 mod many_files;
 mod new;
+mod own_variables;
 mod place;
 mod pool;
 mod refusals;

@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 /// A folder that `toolgate init` has made.
 pub struct Place {
     folder: tempfile::TempDir,
+    variables: Vec<(String, String)>,
 }
 
 impl Place {
     pub fn new() -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
+        let place = Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() };
         place.ok(&["init", "--preset", "none", "."]);
         place
     }
@@ -29,14 +30,23 @@ impl Place {
         self.folder.path()
     }
 
-    pub fn toolgate(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(arguments)
+    /// Has this set in the environment of all that is started from now on.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.variables.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn program(&self) -> Command {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        program
             .current_dir(self.path())
             .env_remove("TOOLGATE_CONFIG")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        program
+    }
+
+    pub fn toolgate(&self, arguments: &[&str]) -> Output {
+        self.program().args(arguments).output().unwrap()
     }
 
     #[track_caller]
@@ -73,10 +83,8 @@ impl Place {
 
     /// A gateway that speaks over its pipes.
     pub fn serve_stdio(&self) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        self.program()
             .args(["serve", "--stdio"])
-            .current_dir(self.path())
-            .env_remove("TOOLGATE_CONFIG")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -133,12 +141,10 @@ impl Serving {
     }
 
     pub fn start_with(place: &Place, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        let mut child = place
+            .program()
             .arg("serve")
             .args(more)
-            .current_dir(place.path())
-            .env_remove("TOOLGATE_CONFIG")
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

@@ -7,20 +7,29 @@ use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{loads_code, model::EnvironmentMode};
 
 use super::program::FOLDERS;
+use crate::own::OwnVariables;
 
-/// The gateway's own environment, taken once.
-#[derive(Clone, Debug, Default)]
-pub struct GatewayEnvironment(Vec<(String, OsString)>);
+/// The environment that the gateway was started in, taken once; and what of it is its own.
+#[derive(Clone, Debug)]
+pub struct GatewayEnvironment {
+    variables: Vec<(String, OsString)>,
+    own: OwnVariables,
+}
 
 impl GatewayEnvironment {
-    pub fn current() -> Self {
+    pub fn current(own: OwnVariables) -> Self {
         // A name that is no text is nothing that a manifest could ask for.
         let known = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        Self(known.collect())
+        Self::of(known, own)
     }
 
-    pub fn of(variables: impl IntoIterator<Item = (String, OsString)>) -> Self {
-        Self(variables.into_iter().collect())
+    pub fn of(variables: impl IntoIterator<Item = (String, OsString)>, own: OwnVariables) -> Self {
+        Self { variables: variables.into_iter().collect(), own }
+    }
+
+    /// Says anew what is the gateway's own.
+    pub(crate) fn withhold(&mut self, own: OwnVariables) {
+        self.own = own;
     }
 }
 
@@ -30,13 +39,16 @@ pub fn base(
     gateway: &GatewayEnvironment,
 ) -> Result<BTreeMap<String, OsString>, String> {
     let of_gateway = |is_wanted: &dyn Fn(&str) -> bool| -> BTreeMap<String, OsString> {
-        gateway.0.iter().filter(|(name, _)| is_wanted(name)).cloned().collect()
+        gateway.variables.iter().filter(|(name, _)| is_wanted(name)).cloned().collect()
     };
     match policy.env.value {
         EnvironmentMode::Clean => Ok(clean()),
         EnvironmentMode::Explicit => {
             let wanted: Vec<&str> = policy.allowed_env_vars.values().map(|name| &**name).collect();
-            if let Some(secret) = wanted.iter().find(|name| is_of_the_gateway(name) || is_secret(name)) {
+            if let Some(own) = wanted.iter().find(|name| gateway.own.contains(name)) {
+                return Err(format!("`allowedEnvVars` lists `{own}`: {}", gateway.own.refusal(own)));
+            }
+            if let Some(secret) = wanted.iter().find(|name| is_secret(name)) {
                 return Err(format!(
                     "`allowedEnvVars` lists `{secret}`, which sounds like a secret; take it in as a static variable, `${{{secret}}}`, which is masked"
                 ));
@@ -50,7 +62,7 @@ pub fn base(
         }
         EnvironmentMode::Inherit => {
             let mut inherited =
-                of_gateway(&|name| !is_of_the_gateway(name) && !is_secret(name) && !loads_code(name));
+                of_gateway(&|name| !gateway.own.contains(name) && !is_secret(name) && !loads_code(name));
             inherited.retain(|_, value| !holds_password(value));
             Ok(inherited)
         }
@@ -87,10 +99,6 @@ fn clean() -> BTreeMap<String, OsString> {
     let path = FOLDERS.join(":");
     let fixed = [("HOME", HOME), ("LANG", "C.UTF-8"), ("PATH", &path), ("TERM", "dumb"), ("TMPDIR", HOME)];
     fixed.into_iter().map(|(name, value)| (name.to_owned(), OsString::from(value))).collect()
-}
-
-fn is_of_the_gateway(name: &str) -> bool {
-    name.starts_with("TOOLGATE_")
 }
 
 /// By the words of the name. `MONKEY` is no key, `SSH_KEY` is one.

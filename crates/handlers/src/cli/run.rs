@@ -62,6 +62,7 @@ impl CliHandlers {
 
 impl Handlers for CliHandlers {
     fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
+        secrets::check_variables(spec, self.secrets.as_ref())?;
         let spec = Arc::clone(spec);
         let tool = match self.commands.get(&spec.name) {
             Some(command) => command.clone().in_place_of_args(spec, policy, &self.host)?,

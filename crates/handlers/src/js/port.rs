@@ -30,6 +30,7 @@ impl Handlers for JsHandlers {
             return Err(format!("it asks for the helper `{helper}`, which is not offered here"));
         }
         check_sandbox(policy)?;
+        secrets::check_variables(spec, self.secrets.as_ref())?;
         let tool = JsTool::new(Arc::clone(spec), policy, &self.places)
             .ok_or("it is no JavaScript; its handler is another one")?;
         Ok(Arc::new(Prepared {
@@ -164,7 +165,10 @@ mod tests {
     use toolgate_spec::Format;
 
     use super::*;
-    use crate::js::{EnvironmentSecrets, FailureCode};
+    use crate::{
+        js::{EnvironmentSecrets, FailureCode},
+        own::OwnVariables,
+    };
 
     /// Makes ready a tool for which the operator has set `execution.sandbox`. No worker is started for that.
     fn prepare(extends: Option<&str>, sandbox: Option<&str>) -> Result<(), String> {
@@ -198,7 +202,7 @@ mod tests {
         let handlers = JsHandlers {
             runner: JsRunner::new(Pool::new(pool).unwrap(), None, Detector::shipped().unwrap()),
             places: Places { workspace: "/tmp".into(), home: None, guarded: Vec::new() },
-            secrets: Arc::new(EnvironmentSecrets),
+            secrets: Arc::new(EnvironmentSecrets(OwnVariables::named([]))),
         };
         handlers.prepare(&Arc::new(spec), &policy).map(|_| ())
     }

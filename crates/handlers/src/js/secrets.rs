@@ -10,20 +10,35 @@ use toolgate_spec::{
 use toolgate_policy::Mask;
 
 use super::{Failure, FailureCode};
+use crate::own::OwnVariables;
 
 /// Where placeholders get their values. Asked anew for every call.
 pub trait SecretSource: Send + Sync {
     fn lookup(&self, name: &str) -> Option<String>;
+
+    /// Why no tool gets this one, whether it is set or not.
+    fn refusal(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
-/// The gateway's own environment.
-#[derive(Clone, Copy, Debug)]
-pub struct EnvironmentSecrets;
+/// The environment that the gateway was started in, without what is its own.
+#[derive(Clone, Debug)]
+pub struct EnvironmentSecrets(pub OwnVariables);
 
 impl SecretSource for EnvironmentSecrets {
     fn lookup(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
+        if self.0.contains(name) { None } else { std::env::var(name).ok() }
     }
+
+    fn refusal(&self, name: &str) -> Option<String> {
+        self.0.contains(name).then(|| self.0.refusal(name))
+    }
+}
+
+/// Before any call: does the tool ask for what it never gets?
+pub fn check_variables(spec: &ToolSpec, source: &dyn SecretSource) -> Result<(), String> {
+    spec.required_environment().into_iter().find_map(|name| source.refusal(name)).map_or(Ok(()), Err)
 }
 
 /// What the tool will see, and what nobody else may.
@@ -97,10 +112,12 @@ pub fn resolve(
             Part::Variable(name) => {
                 let value =
                     source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
-                        format!(
-                            "`{}` needs `{name}`, which is not set; set it in the gateway's environment",
-                            variable.name
-                        )
+                        source.refusal(name).unwrap_or_else(|| {
+                            format!(
+                                "`{}` needs `{name}`, which is not set; set it in the gateway's environment",
+                                variable.name
+                            )
+                        })
                     })?;
                 text.push_str(&value);
                 sent.extend(worth_hiding(&value));

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString, sync::Arc};
 
 use serde_json::{Value, json};
 use toolgate_gate::{Handlers as _, Reason};
-use toolgate_handlers::Ending;
+use toolgate_handlers::{Ending, OwnVariables};
 
 use crate::world::{Unjailed, World, call, ended, resolve, said};
 
@@ -68,7 +68,7 @@ fn explicit_is_what_is_listed_and_nothing_secret() {
     let explicit =
         variables(&manifest("env: explicit, allowedEnvVars: [LANG, MONKEY, ABSENT]", "A: b"), &json!({}));
     assert_eq!(names(&explicit), ["A", "LANG", "MONKEY"]);
-    for secret in ["GITHUB_TOKEN", "DB_PASS", "TOOLGATE_STATE", "SERVICE_KEY"] {
+    for secret in ["GITHUB_TOKEN", "DB_PASS", "SERVICE_KEY"] {
         let why =
             world().load(&manifest(&format!("env: explicit, allowedEnvVars: [{secret}]"), "")).unwrap_err();
         assert!(why.contains(secret) && why.contains("static variable"), "{why}");
@@ -81,6 +81,23 @@ fn explicit_is_what_is_listed_and_nothing_secret() {
 fn inherit_leaves_out_what_is_secret_or_decides_what_runs() {
     let inherited = variables(&manifest("env: inherit", ""), &json!({}));
     assert_eq!(names(&inherited), ["EDITOR_NAME", "LANG", "MONKEY", "PATH"]);
+}
+
+/// `secret_env: MONKEY`: the name says nothing, and whoever has the value signs for any caller.
+#[test]
+fn what_is_the_gateways_own_reaches_no_command() {
+    let mut world = world();
+    world.own = OwnVariables::named(["MONKEY".to_owned()]);
+    let inherited = world.order(&manifest("env: inherit", ""), &json!({}));
+    let inherited: Vec<String> = inherited.env.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(inherited, ["EDITOR_NAME", "LANG", "PATH"]);
+    for own in ["MONKEY", "TOOLGATE_STATE"] {
+        let why = world.load(&manifest(&format!("env: explicit, allowedEnvVars: [{own}]"), "")).unwrap_err();
+        assert!(why.contains(&format!("`{own}`")) && why.contains("another variable"), "{why}");
+        assert!(!why.contains("static variable"), "it would be refused there too: {why}");
+    }
+    world.own = OwnVariables::Unknown;
+    assert_eq!(world.order(&manifest("env: inherit", ""), &json!({})).env, []);
 }
 
 /// `STRIPE_LIVE=sk_live_…`: the name says nothing.

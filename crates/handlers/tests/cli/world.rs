@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt as _;
 use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
-    Places, SecretSource, Usage,
+    OwnVariables, Places, SecretSource, Usage,
 };
 use toolgate_policy::{EffectivePolicy, PolicySet};
 use toolgate_secrets::Detector;
@@ -35,13 +35,19 @@ pub struct World {
     pub allowed: AllowedCommands,
     pub environment: Vec<(String, OsString)>,
     pub secrets: BTreeMap<String, String>,
+    pub own: OwnVariables,
 }
 
 impl World {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let world =
-            Self { folder, allowed: AllowedCommands::Any, environment: Vec::new(), secrets: BTreeMap::new() };
+        let world = Self {
+            folder,
+            allowed: AllowedCommands::Any,
+            environment: Vec::new(),
+            secrets: BTreeMap::new(),
+            own: OwnVariables::named([]),
+        };
         for (path, text) in [
             ("workspace/docs/readme.md", "# The gate\nopens for those who are named\n"),
             ("workspace/src/main.rs", "fn main() {}\n"),
@@ -77,7 +83,7 @@ impl World {
                 workspace,
             },
             allowed: self.allowed.clone(),
-            environment: GatewayEnvironment::of(self.environment.clone()),
+            environment: GatewayEnvironment::of(self.environment.clone(), self.own.clone()),
         }
     }
 

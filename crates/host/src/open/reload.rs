@@ -13,6 +13,7 @@ use toolgate_gate::LiveTool;
 use super::{OpenError, Toolgate, workshop};
 use crate::{
     exposure::is_exposed,
+    handlers::own_variables,
     load::{self, Loaded, Problem},
 };
 
@@ -58,7 +59,8 @@ impl Toolgate {
             }
         };
         // What the configuration names anew is guarded anew.
-        let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths());
+        let own = own_variables(config.own_variables());
+        let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
         let exposure = config.exposure.clone();
         let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
             self.drop_withdrawn(&exposure);
