@@ -8,6 +8,7 @@ use std::{
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use subtle::ConstantTimeEq as _;
+use toolgate_spec::is_deceptive;
 
 use crate::state::{Present, Shared, State, StateError, from_ms, lock, to_ms, unreadable};
 
@@ -264,10 +265,12 @@ fn tidy(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> 
 
 fn check_new(new: &NewToken) -> Result<(), StateError> {
     for (what, text) in [("name", &new.name), ("subject", &new.subject)] {
-        if text.trim().is_empty() || text.len() > MOST_TEXT || text.chars().any(char::is_control) {
-            let problem =
-                format!("the {what} of a token has 1 to {MOST_TEXT} bytes and no control characters");
-            return Err(StateError::Invalid(problem));
+        // As the door judges a caller's name: a token that it never lets in helps nobody.
+        let is_sound = !text.is_empty() && text.trim() == text && !text.chars().any(is_deceptive);
+        if !is_sound || text.len() > MOST_TEXT {
+            return Err(StateError::Invalid(format!(
+                "the {what} of a token has 1 to {MOST_TEXT} bytes, no space at its ends and no character that nobody sees or that reorders others; write it without them"
+            )));
         }
     }
     Ok(())

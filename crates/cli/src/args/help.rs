@@ -224,7 +224,8 @@ A token is shown once and kept as a digest. Taking it back works at once, also f
 
 Exit codes:
   0  done
-  2  there is no such token, or something could not be written
+  2  there is no such token, or something could not be written: a token that is taken back without its record is revoked
+     all the same
 
 Examples:
   toolgate token create laptop --permission files.read

@@ -4,13 +4,12 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use serde_json::{Map, Value, json};
 use toml_edit::DocumentMut;
 use toolgate_config::{Config, Overrides};
-use toolgate_store::{NewToken, Role, State};
+use toolgate_store::{NewToken, Role};
 
 use crate::{
     Ending, Failure,
@@ -18,7 +17,7 @@ use crate::{
     commands::approvals,
     gateway,
     terminal::{Terminal, json_pretty, visible},
-    tokens,
+    tokens::{self, Revoked},
     write::{self, PrivateFile},
 };
 
@@ -97,7 +96,7 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
         let name = token_name(args.client);
         let state = approvals::state(config)?;
         let note = |entry: &Value| gateway::note(config, entry);
-        tokens::revoke(&state, &name, note)?;
+        tokens::revoke(&state, &name, note)?.map(Revoked::recorded).transpose()?;
         let new = NewToken {
             subject: config.auth.local.subject.clone(),
             permissions: config.auth.local.permissions.clone(),
@@ -115,26 +114,13 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
 fn unwritten(config: &Config, client: ClientKind, failure: &Failure) -> Failure {
     let name = token_name(client);
     let taken_back = approvals::state(config)
-        .and_then(|state| take_back(&state, &name, |entry| gateway::note(config, entry)));
+        .and_then(|state| tokens::revoke(&state, &name, |entry| gateway::note(config, entry)));
     Failure::new(match taken_back {
-        Ok(()) => format!("{failure}; the token `{name}`, which was made for it, is revoked again"),
+        Ok(_) => format!("{failure}; the token `{name}`, which was made for it, is revoked again"),
         Err(problem) => {
             format!("{failure}; the token `{name}`, which was made for it, is still good: {problem}")
         }
     })
-}
-
-fn take_back(
-    state: &State,
-    name: &str,
-    note: impl FnOnce(&Value) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    if tokens::revoke(state, name, note).is_err() {
-        // Shutting out needs no record.
-        let revoked = state.revoke_token(name, SystemTime::now());
-        revoked.map_err(|error| Failure::new(visible(&error.to_string())))?;
-    }
-    Ok(())
 }
 
 fn token_name(client: ClientKind) -> String {
@@ -261,36 +247,3 @@ fn make_ready(path: &Path, backup: &Backup, terminal: &mut Terminal) -> Result<(
 
 /// What clients know this gateway by.
 const NAME: &str = "toolgate";
-
-#[cfg(test)]
-mod tests {
-    use toolgate_store::Limits;
-
-    use super::*;
-
-    /// The disk may be full by the time the file is written, and the journal's with it.
-    #[test]
-    fn a_token_that_nobody_knows_is_shut_out_also_without_a_record() {
-        let folder = tempfile::tempdir().unwrap();
-        let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-        let state = State::open(&folder.path().join("state/state.db"), limits).unwrap();
-        for can_note in [true, false] {
-            let new = NewToken {
-                name: "client-cursor".to_owned(),
-                subject: "local".to_owned(),
-                permissions: Vec::new(),
-                role: Role::Caller,
-                expires: None,
-            };
-            let (_, text) = state.create_token(new, SystemTime::now()).unwrap();
-            let mut noted = Vec::new();
-            let note = |entry: &Value| {
-                noted.push(entry["kind"].clone());
-                if can_note { Ok(()) } else { Err(Failure::new("no space left on device")) }
-            };
-            take_back(&state, "client-cursor", note).unwrap();
-            assert_eq!(noted, ["token.revoked"]);
-            assert_eq!(state.verify_token(text.as_str(), SystemTime::now()).unwrap(), None, "{can_note}");
-        }
-    }
-}

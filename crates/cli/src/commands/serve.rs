@@ -37,7 +37,7 @@ use crate::{
         telemetry,
     },
     terminal::{Terminal, json_pretty, visible},
-    tokens,
+    tokens::{self, Revoked},
 };
 
 pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
@@ -223,11 +223,8 @@ struct SessionToken {
 
 impl Drop for SessionToken {
     fn drop(&mut self) {
-        let state = self.toolgate.state();
-        if tokens::revoke(state, &self.name, |entry| note(&self.toolgate, entry)).is_err() {
-            // Shutting out needs no record. Where this fails too, the token still expires.
-            let _ = state.revoke_token(&self.name, SystemTime::now());
-        }
+        // Where this fails, the token still expires.
+        let _ = tokens::revoke(self.toolgate.state(), &self.name, |entry| note(&self.toolgate, entry));
     }
 }
 
@@ -248,7 +245,8 @@ fn greet(
         return Ok(None);
     }
     let name = format!("serve-{}", std::process::id());
-    tokens::revoke(toolgate.state(), &name, |entry| note(toolgate, entry))?;
+    let former = tokens::revoke(toolgate.state(), &name, |entry| note(toolgate, entry))?;
+    former.map(Revoked::recorded).transpose()?;
     let new = NewToken {
         name: name.clone(),
         subject: config.auth.local.subject.clone(),

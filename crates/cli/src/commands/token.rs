@@ -46,8 +46,8 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         TokenCommand::List => list(&state, terminal),
         TokenCommand::Revoke { token } => {
             match tokens::revoke(&state, token, |entry| gateway::note(&config, entry))? {
-                Some(found) => {
-                    writeln!(terminal, "revoked  {}", visible(&found.name))?;
+                Some(revoked) => {
+                    writeln!(terminal, "revoked  {}", visible(&revoked.recorded()?.name))?;
                     Ok(Ending::Clean)
                 }
                 None => Err(Failure::new(format!("there is no token `{}`", visible(token)))),

@@ -51,3 +51,4 @@ mod slices;
 mod stand_ins;
 mod stopping;
 mod terminals;
+mod tokens;

@@ -305,3 +305,22 @@ fn no_two_tokens_are_alike() {
     assert_eq!(made.len(), 200);
     assert!(made.iter().all(|token| text::parse(token).is_some()));
 }
+
+/// What the door would never let in is not made.
+#[test]
+fn a_name_or_subject_that_hides_something_is_refused() {
+    let place = place();
+    let state = open(&place);
+    for text in ["", " ", "me ", "\u{a0}me", "me\n", "m\u{202e}e", "me\u{200b}", "m\0e", &"x".repeat(201)] {
+        let named = NewToken { name: text.to_owned(), ..new("laptop") };
+        let meant = NewToken { subject: text.to_owned(), ..new("laptop") };
+        for (what, new) in [("name", named), ("subject", meant)] {
+            let problem = state.create_token(new, at(0)).unwrap_err().to_string();
+            assert!(problem.contains(&format!("the {what} of a token")), "{text:?}: {problem}");
+        }
+    }
+    for (at_nr, text) in ["me", "me@example.com", "auth0|12 34", "J\u{fc}rgen"].into_iter().enumerate() {
+        let new = NewToken { subject: text.to_owned(), ..new(&format!("laptop-{at_nr}")) };
+        assert!(state.create_token(new, at(0)).is_ok(), "{text}");
+    }
+}
