@@ -29,7 +29,7 @@ impl Alarm {
             "message": end.death.to_string(),
         });
         // Where it cannot be written, calls cannot either, which makes the gateway unready; the others are still told.
-        let _ = self.journal.files.append(&entry);
+        let _ = self.journal.write(&entry);
         if let Some(alerts) = &self.alerts {
             alerts.raise(&entry);
         }

@@ -223,7 +223,7 @@ fn not_delivered(journal: &FileJournal, alert: &Value, why: &str) {
     let (call, worker) = (alert.get("callId"), alert.get("worker"));
     let record = json!({ "kind": "alert.not_delivered", "callId": call, "worker": worker, "message": why });
     // A journal that cannot be written makes the gateway unready by itself; there is nobody else to tell.
-    let _ = journal.files.append(&record);
+    let _ = journal.write(&record);
 }
 
 fn milliseconds(at: SystemTime) -> u64 {

@@ -43,11 +43,8 @@ pub fn recorded_queue(
     state: &Arc<State>,
     secrets: &Arc<Detector>,
 ) -> Arc<dyn ApprovalQueue> {
-    let (files, secrets) = (journal.files.clone(), Arc::clone(secrets));
-    let note = move |entry: &Value| -> Result<(), OpenError> {
-        files.append(entry)?;
-        Ok(())
-    };
+    let (journal, secrets) = (journal.clone(), Arc::clone(secrets));
+    let note = move |entry: &Value| -> Result<(), OpenError> { Ok(journal.write(entry)?) };
     let blot = move |text: &str| Ok(text_for_journal(&secrets, text.to_owned()));
     Arc::new(RecordedQueue::new(Arc::clone(state), note, blot))
 }

@@ -42,7 +42,7 @@ pub fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, Open
 /// Writes down what a command did that needs no gateway, before or after it does it.
 pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
     let journal = open_journal(config, Writes::Command)?;
-    journal.files.append(entry)?;
+    journal.write(entry)?;
     Ok(journal.files.close()?)
 }
 

@@ -220,8 +220,7 @@ impl Toolgate {
 
     /// Writes an event that is no call.
     pub fn note(&self, entry: &Value) -> Result<(), OpenError> {
-        self.journal.files.append(entry)?;
-        Ok(())
+        Ok(self.journal.write(entry)?)
     }
 
     /// Writes down that a tool may be served from now on, or may not any more: `tool.published`, `tool.unpublished`.
@@ -241,9 +240,23 @@ impl Toolgate {
         &self.journal.unlisted
     }
 
+    /// Tries the journal where something was wrong with it, and says whether something still is. To be called every second: a
+    /// gateway that is not ready is sent no calls, whose records would show that it is again.
+    pub fn try_journal(&self) -> Option<String> {
+        if let Some(problem) = self.journal.problem() {
+            let _told_below = self.journal.probe(&problem);
+        }
+        self.journal.problem()
+    }
+
     /// Signs what was written so far, so that nobody can change it unseen.
     pub fn checkpoint(&self) -> Result<(), OpenError> {
-        Ok(self.journal.files.checkpoint()?)
+        let signed = self.journal.files.checkpoint();
+        if let Err(error) = &signed {
+            // Whether calls can be written is another question than whether they can be signed.
+            let _seen_by_problem = self.journal.probe(&error.to_string());
+        }
+        Ok(signed?)
     }
 
     /// Ends idle workers, which may have something to be told of, and gives the webhook a few seconds to take the alerts

@@ -81,6 +81,13 @@ impl State {
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
+
+    /// Can it be read just now? Without it nobody who comes with a token of ours is known.
+    pub fn check(&self) -> Result<(), StateError> {
+        self.shared.read(|connection| {
+            connection.prepare_cached("SELECT 1 FROM tokens LIMIT 1")?.exists([]).map(drop)
+        })
+    }
 }
 
 impl fmt::Debug for State {

@@ -210,7 +210,9 @@ async fn over_http(
 fn readiness(toolgate: &Arc<Toolgate>) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
     let toolgate = Arc::clone(toolgate);
     Arc::new(move || {
-        let is_ready = !toolgate.gate().is_closing() && toolgate.journal_problem().is_none();
+        let is_ready = !toolgate.gate().is_closing()
+            && toolgate.journal_problem().is_none()
+            && toolgate.state().check().is_ok();
         if is_ready { Readiness::Ready } else { Readiness::NotReady }
     })
 }

@@ -132,6 +132,8 @@ struct Upkeep {
     second: Interval,
     /// What was last said of the journal.
     told: Option<String>,
+    /// What was last said of the state.
+    told_of_state: Option<String>,
 }
 
 impl Upkeep {
@@ -140,13 +142,17 @@ impl Upkeep {
             minute: tokio::time::interval(Duration::from_mins(1)),
             second: tokio::time::interval(Duration::from_secs(1)),
             told: None,
+            told_of_state: None,
         }
     }
 
     /// Ends after each thing that was done.
     async fn due(&mut self, toolgate: &Toolgate, log: Log) {
         tokio::select! {
-            _ = self.second.tick() => self.watch_journal(toolgate, log),
+            _ = self.second.tick() => {
+                self.watch_journal(toolgate, log);
+                self.watch_state(toolgate, log);
+            }
             _ = self.minute.tick() => {
                 if let Err(error) = toolgate.checkpoint() {
                     log.error(&error.to_string());
@@ -156,7 +162,7 @@ impl Upkeep {
     }
 
     fn watch_journal(&mut self, toolgate: &Toolgate, log: Log) {
-        let problem = toolgate.journal_problem();
+        let problem = toolgate.try_journal();
         if problem == self.told {
             return;
         }
@@ -167,6 +173,18 @@ impl Upkeep {
             None => log.info("the journal can be written again"),
         }
         self.told = problem;
+    }
+
+    fn watch_state(&mut self, toolgate: &Toolgate, log: Log) {
+        let problem = toolgate.state().check().err().map(|error| error.to_string());
+        if problem == self.told_of_state {
+            return;
+        }
+        match &problem {
+            Some(problem) => log.error(&format!("callers with tokens are refused: {problem}")),
+            None => log.info("the state can be read again"),
+        }
+        self.told_of_state = problem;
     }
 }
 

@@ -43,6 +43,7 @@ mod new;
 mod own_variables;
 mod place;
 mod pool;
+mod readiness;
 mod refusals;
 mod reloads;
 mod resolve;

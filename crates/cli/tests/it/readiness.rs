@@ -1,0 +1,85 @@
+//! A balancer in front asks whether to send calls. What has failed must not keep it away for good, and what fails must.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use crate::place::{Place, Serving, token};
+
+fn is_ready(serving: &Serving) -> bool {
+    serving.get("/readyz", "none").starts_with("HTTP/1.1 200")
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    // A guard against hanging, not a measurement.
+    let end = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Files of the gateway may not grow beyond this: what a full disk does.
+fn limit_files(serving: &Serving, bytes: &str) {
+    let pid = serving.child.id().to_string();
+    let set = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:unlimited")]).status();
+    assert!(set.unwrap().success());
+}
+
+#[test]
+fn a_gateway_whose_disk_was_full_is_ready_again_without_a_call() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    // A write beyond the limit is an error, and no signal that ends the process.
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; exec \"$0\" serve --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_toolgate")])
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = child.stderr.take().unwrap();
+    let serving = Serving::heard(child, said);
+    assert!(is_ready(&serving));
+    limit_files(&serving, "1");
+    let refused = serving.call(&token, "word_count", &json!({ "text": "to be" }));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(!is_ready(&serving));
+    serving.wait_for("the journal cannot be written");
+    limit_files(&serving, "unlimited");
+    until("it is ready again, though nobody calls", || is_ready(&serving));
+    serving.wait_for("the journal can be written again");
+    let answer = serving.call(&token, "word_count", &json!({ "text": "to be" }));
+    assert_eq!(answer["structuredContent"]["words"], 2, "{answer}");
+    serving.stop();
+    let records = place.journal("journal");
+    let probed: Vec<_> = records.iter().filter(|record| record["kind"] == "journal.probed").collect();
+    assert_eq!(probed.len(), 1, "{probed:?}");
+    assert!(probed[0]["problem"].as_str().unwrap().contains("write to"), "{probed:?}");
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+}
+
+#[test]
+fn a_gateway_without_its_state_is_not_ready() {
+    let place = Place::new();
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    assert!(is_ready(&serving));
+    let (state, aside) = (place.path().join(".toolgate/state.db"), place.path().join("aside.db"));
+    fs::rename(&state, &aside).unwrap();
+    assert_eq!(serving.ask(Some(&token), "tools/list", json!({})).0, 503);
+    assert!(!is_ready(&serving), "nobody with a token is let in");
+    serving.wait_for("callers with tokens are refused");
+    fs::rename(&aside, &state).unwrap();
+    until("it is ready again", || is_ready(&serving));
+    assert_eq!(serving.ask(Some(&token), "tools/list", json!({})).0, 200);
+    serving.stop();
+}
