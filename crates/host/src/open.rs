@@ -2,7 +2,7 @@
 
 mod reload;
 
-pub use self::reload::{Beside, Watched};
+pub use self::reload::{Beside, Reloaded, Watched};
 
 use std::{
     collections::BTreeMap,
@@ -343,8 +343,14 @@ impl Toolgate {
         Ok(Workshop { handlers: Arc::new(handlers), ..workshop.clone() })
     }
 
-    /// With the settings of the configuration that it was loaded by, in one swap.
-    fn put_in_force(&self, mut loaded: Loaded, config: &Config) -> Result<Arc<Loaded>, OpenError> {
+    /// Only in this order: a journal that cannot be written must not keep a tighter set from being in force.
+    fn put_in_force(&self, loaded: Loaded, config: &Config) -> Result<(), OpenError> {
+        let (_, record) = self.swap(loaded, config);
+        self.note_loaded(&record)
+    }
+
+    /// With the settings of the configuration that it was loaded by, in one piece; and what is to be written down of it.
+    fn swap(&self, mut loaded: Loaded, config: &Config) -> (Arc<Loaded>, Value) {
         // Policies that cannot be used let nothing through.
         let live = if loaded.policies.is_err() { Vec::new() } else { loaded.live() };
         let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
@@ -359,11 +365,14 @@ impl Toolgate {
         self.gate.replace_with_settings(set, approvals, argument_limits(config));
         let loaded = Arc::new(loaded);
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
-        // Only now: a journal that cannot be written must not keep a tighter set from being in force.
-        if self.writes == Writes::Gateway {
-            self.note(&entry)?;
+        (loaded, entry)
+    }
+
+    fn note_loaded(&self, record: &Value) -> Result<(), OpenError> {
+        match self.writes {
+            Writes::Gateway => self.note(record),
+            Writes::Command => Ok(()),
         }
-        Ok(loaded)
     }
 }
 

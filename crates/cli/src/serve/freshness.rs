@@ -9,7 +9,7 @@ use tokio::{
     time::Interval,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Beside, Config, Problem, Toolgate, Watched};
+use toolgate::{Beside, Config, Problem, Reloaded, Toolgate, Watched};
 use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_store::Watch;
 
@@ -225,11 +225,14 @@ pub fn warn_of_anonymous(config: &Config, log: Log) {
 async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Overrides, log: Log) {
     let was_open = toolgate.config().auth.anonymous.is_some();
     match toolgate.reload_with(overrides, doors).await {
-        Ok(loaded) => {
+        Ok(Reloaded { loaded, unrecorded }) => {
             if !was_open {
                 warn_of_anonymous(&toolgate.config(), log);
             }
             log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
+            if let Some(problem) = unrecorded {
+                log.error(&format!("the change is in force, and the journal has no record of it: {problem}"));
+            }
             if !loaded.awaits_restart.is_empty() {
                 let keys = loaded.awaits_restart.join(", ");
                 log.warn(&format!("changed, and not in force before a restart: {keys}"));

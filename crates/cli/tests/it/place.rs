@@ -153,6 +153,29 @@ impl Serving {
         Self::heard(child, stderr)
     }
 
+    /// One that goes on where a file may not grow: a write beyond the limit is an error, and no signal that ends it.
+    pub fn start_enduring(place: &Place) -> Self {
+        let program = env!("CARGO_BIN_EXE_toolgate");
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; exec \"$0\" serve --listen 127.0.0.1:0", program])
+            .current_dir(place.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stderr = child.stderr.take().unwrap();
+        Self::heard(child, stderr)
+    }
+
+    /// Files of the gateway may not grow beyond this from now on, which is what a full disk does.
+    pub fn limit_files(&self, bytes: &str) {
+        let pid = self.child.id().to_string();
+        let limit = format!("--fsize={bytes}:unlimited");
+        assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
+    }
+
     /// A gateway of which we hear what it says.
     pub fn heard(child: Child, said: impl Read + Send + 'static) -> Self {
         let (send, lines) = mpsc::channel();

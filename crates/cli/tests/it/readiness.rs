@@ -1,9 +1,7 @@
 //! A balancer in front asks whether to send calls. What has failed must not keep it away for good, and what fails must.
 
 use std::{
-    fs,
-    process::{Command, Stdio},
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -24,37 +22,19 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Files of the gateway may not grow beyond this: what a full disk does.
-fn limit_files(serving: &Serving, bytes: &str) {
-    let pid = serving.child.id().to_string();
-    let set = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:unlimited")]).status();
-    assert!(set.unwrap().success());
-}
-
 #[test]
 fn a_gateway_whose_disk_was_full_is_ready_again_without_a_call() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
-    // A write beyond the limit is an error, and no signal that ends the process.
-    let mut child = Command::new("sh")
-        .args(["-c", "trap '' XFSZ; exec \"$0\" serve --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_toolgate")])
-        .current_dir(place.path())
-        .env_remove("TOOLGATE_CONFIG")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let said = child.stderr.take().unwrap();
-    let serving = Serving::heard(child, said);
+    let serving = Serving::start_enduring(&place);
     assert!(is_ready(&serving));
-    limit_files(&serving, "1");
+    serving.limit_files("1");
     let refused = serving.call(&token, "word_count", &json!({ "text": "to be" }));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(!is_ready(&serving));
     serving.wait_for("the journal cannot be written");
-    limit_files(&serving, "unlimited");
+    serving.limit_files("unlimited");
     until("it is ready again, though nobody calls", || is_ready(&serving));
     serving.wait_for("the journal can be written again");
     let answer = serving.call(&token, "word_count", &json!({ "text": "to be" }));

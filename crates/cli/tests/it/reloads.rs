@@ -114,6 +114,38 @@ fn a_newly_named_folder_that_is_mended_is_in_force() {
     serving.stop();
 }
 
+#[test]
+fn every_mistake_is_in_the_journal_and_what_is_in_force_is_said_to_be() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start_enduring(&place);
+    let rejected = || {
+        let records = place.journal_so_far("journal");
+        let told = records.iter().filter(|record| record["kind"] == "tools.rejected");
+        told.map(|record| record["problems"].to_string()).collect::<Vec<_>>()
+    };
+    let baseline = place.path().join("own.yaml");
+    fs::write(&baseline, "nonsense: true").unwrap();
+    place.configure("policy:\n  baseline: own.yaml\n");
+    serving.wait_for("the change is not in force");
+    until("the baseline is in the journal", || rejected().iter().any(|told| told.contains("own.yaml")));
+    place.configure("exposure: 7\n");
+    serving.wait_for("toolgate.yaml");
+    until("so is the configuration", || rejected().iter().any(|told| told.contains("toolgate.yaml")));
+    // With a full disk the mistake itself is told all the same.
+    serving.limit_files("1");
+    place.configure("exposure: 8\n");
+    serving.wait_for("the change is not in force");
+    serving.wait_for("toolgate.yaml");
+    serving.wait_for("journal: ");
+    place.configure("exposure: {excluded: [word_count]}\n");
+    serving.wait_for("the change is in force, and the journal has no record of it");
+    serving.limit_files("unlimited");
+    assert_eq!(serving.names(&token), Vec::<String>::new());
+    serving.stop();
+}
+
 /// The only worker is taken, so that the test run of the shipped tool waits for this test.
 #[test]
 fn a_tighter_baseline_does_not_wait_for_shipped_tools_to_be_tried() {

@@ -38,6 +38,14 @@ pub trait Beside {
     fn put_in_force(&mut self);
 }
 
+/// What is in force since a reload.
+#[derive(Debug)]
+pub struct Reloaded {
+    pub loaded: Arc<Loaded>,
+    /// Why the journal does not say so. It is in force all the same: what is tighter waits for no record.
+    pub unrecorded: Option<OpenError>,
+}
+
 impl Toolgate {
     /// Reads configuration, policies and documents anew. A mistake in any of them leaves everything as it was. Of the
     /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
@@ -48,8 +56,12 @@ impl Toolgate {
         &self,
         overrides: &Overrides,
         beside: &mut impl Beside,
-    ) -> Result<Arc<Loaded>, Vec<Problem>> {
+    ) -> Result<Reloaded, Vec<Problem>> {
         let _alone = self.changing.lock().await;
+        self.take_over(overrides, beside).map_err(|problems| self.note_rejection(problems))
+    }
+
+    fn take_over(&self, overrides: &Overrides, beside: &mut impl Beside) -> Result<Reloaded, Vec<Problem>> {
         let (config, awaits_restart) = loop {
             let read =
                 self.read_config(overrides).inspect_err(|_| self.drop_withdrawn(&self.config().exposure))?;
@@ -70,16 +82,23 @@ impl Toolgate {
         loaded.problems.extend(beside.prepare(&config).err());
         if !loaded.problems.is_empty() {
             self.drop_withdrawn(&exposure);
-            let problems = loaded.problems;
-            let told: Vec<String> =
-                problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
-            self.note(&json!({ "kind": "tools.rejected", "problems": told })).map_err(broken)?;
-            return Err(problems);
+            return Err(loaded.problems);
         }
+        // INVARIANT: tools and policies before callers. Whoever is let in anew meets the new policies, never the old ones.
+        let (loaded, record) = self.swap(loaded, &config);
         self.config.store(Arc::new(config));
         self.workshop.store(Arc::new(workshop));
         beside.put_in_force();
-        self.put_in_force(loaded, &self.config()).map_err(broken)
+        Ok(Reloaded { loaded, unrecorded: self.note_loaded(&record).err() })
+    }
+
+    /// Whatever was wrong, the journal says that something was asked for and is not in force.
+    fn note_rejection(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
+        let told: Vec<String> = problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+        if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": told })) {
+            problems.extend(broken(error));
+        }
+        problems
     }
 
     /// What was taken back, or is not exposed any more, is not served: for whoever cannot reload just now.
@@ -167,3 +186,73 @@ const IN_FORCE_AT_ONCE: [&str; 12] = [
     "limits.arguments",
     "limits.depth",
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::Extras;
+
+    /// Looks at what is in force when callers are swapped.
+    struct Looking<'t> {
+        toolgate: &'t Toolgate,
+        found: Option<usize>,
+    }
+
+    impl Beside for Looking<'_> {
+        fn watch(&mut self, _: &Config) -> Watched {
+            Watched::Already
+        }
+
+        fn prepare(&mut self, _: &Config) -> Result<(), Problem> {
+            assert_eq!(self.toolgate.loaded().tools.len(), 0, "nothing has changed yet");
+            Ok(())
+        }
+
+        fn put_in_force(&mut self) {
+            self.found = Some(self.toolgate.loaded().tools.len());
+        }
+    }
+
+    fn config(folder: &Path) -> Config {
+        let file = folder.join("toolgate.yaml");
+        fs::write(&file, "version: 1\ncatalog: {preset: none}\n").unwrap();
+        fs::create_dir(folder.join("tools")).unwrap();
+        Config::load(&file, &|_| None, &Overrides::default()).unwrap()
+    }
+
+    /// An edit that lets in more callers and tightens policies: the newcomers never meet the old ones.
+    #[tokio::test]
+    async fn tools_and_policies_are_in_force_before_callers() {
+        let folder = tempfile::tempdir().unwrap();
+        let toolgate = Toolgate::open(config(folder.path()), Extras::default()).await.unwrap();
+        let document = serde_json::json!({
+            "name": "say", "description": "Says nothing, for tests.", "codeType": "Javascript", "code": "return 1",
+            "params": [],
+        });
+        fs::write(folder.path().join("tools/say.json"), document.to_string()).unwrap();
+        let mut looking = Looking { toolgate: &toolgate, found: None };
+        let reloaded = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap();
+        assert_eq!(looking.found, Some(1));
+        assert!(reloaded.unrecorded.is_none());
+        toolgate.close().unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_recorded_is_told_beside_what_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let toolgate = Toolgate::open(config(folder.path()), Extras::default()).await.unwrap();
+        // Nothing can be written to a journal that is closed.
+        toolgate.close().unwrap();
+        let mut looking = Looking { toolgate: &toolgate, found: None };
+        let reloaded = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap();
+        assert_eq!(reloaded.unrecorded.unwrap().part, "journal");
+        assert_eq!(looking.found, Some(0), "it is in force");
+        fs::write(folder.path().join("toolgate.yaml"), "version: 1\ntolls: []\n").unwrap();
+        let problems = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap_err();
+        let places: Vec<&str> = problems.iter().map(|problem| problem.place.as_str()).collect();
+        let file = folder.path().join("toolgate.yaml").display().to_string();
+        assert_eq!(places, [file.as_str(), "journal"]);
+    }
+}
