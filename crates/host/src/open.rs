@@ -5,7 +5,7 @@ mod reload;
 pub use self::reload::{Beside, Reloaded, Watched};
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt, io,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -290,9 +290,11 @@ impl Toolgate {
         self.try_untried(&self.loaded()).await;
     }
 
-    /// Is there a shipped tool for `try_shipped`?
-    pub fn has_untried(&self) -> bool {
-        self.loaded().untried().any(|candidate| self.may_try(candidate))
+    /// The ids of the shipped tools that `try_shipped` would try.
+    pub fn untried(&self) -> BTreeSet<String> {
+        let loaded = self.loaded();
+        let untried = loaded.untried().filter(|candidate| self.may_try(candidate));
+        untried.map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
     }
 
     /// Was there anything to try?

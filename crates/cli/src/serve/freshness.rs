@@ -1,7 +1,7 @@
 //! How does a gateway stay what its files say? Everything is read anew when a file or a pass has changed; shipped tools are tried
 //! beside that, and the journal is signed every minute.
 
-use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -11,6 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolgate::{Beside, Config, Problem, Reloaded, Toolgate, Watched};
 use toolgate_config::{Overrides, model::JwtKey};
+use toolgate_gate::StoredPass;
 use toolgate_store::Watch;
 
 use super::{auth::Callers, log::Log};
@@ -75,7 +76,31 @@ pub struct Followers {
 }
 
 /// Test runs of shipped tools, beside everything else: what is tighter does not wait for them, and they give way to it.
-type Trials = Pin<Box<dyn Future<Output = ()> + Send>>;
+struct Trials {
+    running: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// The tools that are tried, by id.
+    of: BTreeSet<String>,
+}
+
+impl Trials {
+    fn begin(toolgate: &Arc<Toolgate>) -> Option<Self> {
+        let of = toolgate.untried();
+        if of.is_empty() {
+            return None;
+        }
+        let toolgate = Arc::clone(toolgate);
+        Some(Self { running: Box::pin(async move { toolgate.try_shipped().await }), of })
+    }
+}
+
+/// What is known of test runs, by the tools' ids.
+type Passes = Vec<(String, StoredPass)>;
+
+/// Without those of tools that are being tried: trials write passes too, and end with a look at all of them.
+fn besides(mut passes: Passes, trials: Option<&Trials>) -> Passes {
+    passes.retain(|(id, _)| trials.is_none_or(|trials| !trials.of.contains(id)));
+    passes
+}
 
 /// Until `stop`.
 pub async fn keep_fresh(
@@ -96,13 +121,13 @@ pub async fn keep_fresh(
             () = stop.cancelled() => return,
             Ok(()) = watching.changed.changed() => true,
             Ok(()) = state.changed() => {
-                // Trials write passes too, and end with a look at all of them; what somebody took back goes before that.
-                if trials.is_some() {
-                    toolgate.drop_taken_back();
-                    continue;
-                }
                 // Approvals and tokens live there too; only passes concern the tools.
-                if toolgate.state().all_passes().ok() == passes {
+                let now = toolgate.state().all_passes().ok();
+                if now.map(|all| besides(all, trials.as_ref())) == passes {
+                    // What somebody took back while it is tried goes before the end of the trials.
+                    if trials.is_some() {
+                        toolgate.drop_taken_back();
+                    }
                     continue;
                 }
                 true
@@ -119,9 +144,9 @@ pub async fn keep_fresh(
         let mut doors =
             Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log };
         reload(&toolgate, &mut doors, &overrides, log).await;
-        if may_try && toolgate.has_untried() {
-            let toolgate = Arc::clone(&toolgate);
-            trials = Some(Box::pin(async move { toolgate.try_shipped().await }));
+        if may_try {
+            trials = Trials::begin(&toolgate);
+            passes = passes.map(|all| besides(all, trials.as_ref()));
         }
     }
 }
@@ -249,7 +274,7 @@ async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Override
 
 async fn ended(trials: &mut Option<Trials>) {
     match trials {
-        Some(running) => running.await,
+        Some(trials) => trials.running.as_mut().await,
         None => std::future::pending().await,
     }
 }

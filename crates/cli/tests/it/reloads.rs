@@ -180,6 +180,61 @@ fn a_tighter_baseline_does_not_wait_for_shipped_tools_to_be_tried() {
     serving.stop();
 }
 
+/// As above, the trial waits for this test. Nothing is edited: only what is known of a test run changes.
+#[test]
+fn a_tool_that_is_published_does_not_wait_for_shipped_tools_to_be_tried() {
+    let place = Place::new();
+    let one_worker = "worker:\n  count: 1\n";
+    place.configure(one_worker);
+    write_waiting_tool(&place);
+    place.ok(&["publish", "--yes"]);
+    place.write_tool("say", &json!({}));
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| serving.call(&token, "waits", &json!({ "text": "wait" })));
+        until("the call begins", || kinds_of(&place, "waits") == ["call.opened"]);
+        place.configure(&format!("{one_worker}catalog:\n  include:\n    names: [{SHIPPED}]\n"));
+        until("the trial begins", || kinds_of(&place, SHIPPED) == ["call.opened"]);
+        let before = fs::read_to_string(place.path().join("tools/say.json")).unwrap();
+        place.ok(&["publish", "say"]);
+        let is_edited = fs::read_to_string(place.path().join("tools/say.json")).unwrap() != before;
+        let published = Instant::now();
+        let is_live = || serving.names(&token).contains(&"say".to_owned());
+        while !is_live() && published.elapsed() < AT_ONCE {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let meanwhile = (is_live(), is_edited, place.ok(&["list"]).contains(&format!("{SHIPPED}  ACTIVE")));
+        // Before anything can fail, or the call would be waited for.
+        fs::write(place.path().join("go.txt"), "go").unwrap();
+        running.join().unwrap();
+        assert_eq!(meanwhile, (true, false, false));
+    });
+    until("the shipped tool is live", || serving.names(&token).contains(&SHIPPED.to_owned()));
+    serving.stop();
+}
+
+#[test]
+fn an_edit_is_live_at_once() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    for (excluded, live) in [("say", "word_count"), ("word_count", "say")] {
+        place.configure(&format!("exposure: {{excluded: [{excluded}]}}\n"));
+        let edited = Instant::now();
+        while serving.names(&token) != [live] {
+            assert!(edited.elapsed() < AT_ONCE, "{excluded} is still served");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    serving.stop();
+}
+
+/// A second, as is promised, and what a busy machine adds.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
 const SHIPPED: &str = "gcd_lcm";
 
 /// Waits for the file `go.txt` where its text is `wait`.
