@@ -306,4 +306,6 @@ pub struct StoredPass {
     pub observed: Value,
     /// Did an operator publish the tool after this pass?
     pub is_published: bool,
+    /// Did somebody take the tool back, and nobody publish it since? A failed test run alone is none of that.
+    pub is_withdrawn: bool,
 }

@@ -181,6 +181,7 @@ impl Workshop {
         let mut pass = StoredPass {
             name: Some(tool.spec.name.clone()),
             is_published: false,
+            is_withdrawn: false,
             record: PassRecord {
                 document_digest: tool.digest.clone(),
                 policy_digest: tool.policy_digest.clone(),
@@ -196,12 +197,13 @@ impl Workshop {
                 was_withdrawn.set(is_taken_back(before.as_ref(), latest.as_ref()));
                 let is_published = has_passed && publication.after(latest.as_ref(), tool);
                 let was_published = latest.as_ref().is_some_and(|pass| pass.is_published);
+                let is_withdrawn = latest.as_ref().is_some_and(|pass| pass.is_withdrawn);
                 let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
                 took_back.set(was_published && !is_published);
                 if is_published && !was_this {
                     publication.note()?;
                 }
-                Ok(StoredPass { is_published, ..pass.clone() })
+                Ok(StoredPass { is_published, is_withdrawn, ..pass.clone() })
             });
             pass = revised?;
         }
@@ -223,7 +225,7 @@ impl Workshop {
                 return Err(TAKEN_BACK.to_owned());
             }
             note()?;
-            Ok(StoredPass { is_published: true, ..latest })
+            Ok(StoredPass { is_published: true, is_withdrawn: false, ..latest })
         });
         published.map(drop)
     }
@@ -233,7 +235,7 @@ impl Workshop {
         // Whatever document and policy the record is for: the tool is not to come back when an edit is undone.
         let taken_back = self.passes.revise(id, &|latest| {
             Ok(match latest {
-                Some(pass) => StoredPass { is_published: false, ..pass },
+                Some(pass) => StoredPass { is_published: false, is_withdrawn: true, ..pass },
                 None => never_tested(now),
             })
         });
@@ -245,7 +247,7 @@ impl Publication<'_> {
     fn after(self, latest: Option<&StoredPass>, tool: &LiveTool) -> bool {
         match self {
             Self::Kept => latest.is_some_and(|pass| pass.is_published && speaks_for(pass, tool)),
-            Self::Earned(_) => latest.is_none_or(|pass| pass.is_published),
+            Self::Earned(_) => latest.is_none_or(|pass| !pass.is_withdrawn),
         }
     }
 
@@ -257,19 +259,10 @@ impl Publication<'_> {
     }
 }
 
-/// Did somebody take the tool back between these two? A passed run of the same document leaves the publication as it is,
-/// and one of another document brings its own digests.
+/// Did somebody take the tool back between these two?
 fn is_taken_back(before: Option<&StoredPass>, now: Option<&StoredPass>) -> bool {
-    match (before, now) {
-        (Some(before), Some(now)) => {
-            before.is_published
-                && !now.is_published
-                && before.record.document_digest == now.record.document_digest
-                && before.record.policy_digest == now.record.policy_digest
-        }
-        (None, Some(now)) => now.record.document_digest.is_empty(),
-        (_, None) => false,
-    }
+    let is_withdrawn = |pass: Option<&StoredPass>| pass.is_some_and(|pass| pass.is_withdrawn);
+    is_withdrawn(now) && !is_withdrawn(before)
 }
 
 /// Is the pass one of exactly this document under exactly this policy?
@@ -289,6 +282,7 @@ fn never_tested(now: SystemTime) -> StoredPass {
         at: now,
         observed: Value::Null,
         is_published: false,
+        is_withdrawn: true,
     }
 }
 

@@ -27,7 +27,7 @@ pub use decisions::{RecordedQueue, open_queue};
 pub use documents::{Document, Unread};
 pub use handlers::own_variables;
 pub use journals::{Writes, note_command};
-pub use load::{Loaded, Origin, Problem, Surveyed};
+pub use load::{Loaded, Origin, Problem, Surveyed, ToTry};
 pub use open::{Beside, Extras, OpenError, Reloaded, Toolgate, Watched, open_egress, open_state};
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use toolgate_config::Config;

@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
 use toolgate_handlers::{EnvironmentSecrets, check_variables};
-use toolgate_policy::{CedarError, CedarPolicies};
+use toolgate_policy::{CedarError, CedarPolicies, PassOutcome};
 use toolgate_spec::{ToolCheck, digest, is_deceptive, model::Body, name_looks};
 
 use crate::{catalog, documents, exposure, handlers::own_variables, policies};
@@ -56,6 +56,15 @@ pub enum Origin {
     File(PathBuf),
 }
 
+/// Which shipped tools are to be tried?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ToTry {
+    /// Those that have not been.
+    Untried,
+    /// Those that have failed, too, and that nobody took back: a host that was down may be up again.
+    AlsoFailed,
+}
+
 /// Something that keeps a file or a tool from being used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
@@ -78,10 +87,17 @@ impl Loaded {
             .collect()
     }
 
-    /// Shipped tools that were chosen and have no pass under the policy in force.
-    pub fn untried(&self) -> impl Iterator<Item = &Candidate> {
+    /// Shipped tools that were chosen and are to take a test run under the policy in force.
+    pub fn untried(&self, which: ToTry) -> impl Iterator<Item = &Candidate> {
         let shipped = self.tools.iter().filter(|tool| tool.origin == Origin::Shipped && tool.is_exposed);
-        shipped.filter_map(|tool| tool.candidate.as_ref().ok()).filter(|candidate| candidate.pass.is_none())
+        let is_meant = move |candidate: &&Candidate| match (&candidate.pass, which) {
+            (None, _) => true,
+            (Some(_), ToTry::Untried) => false,
+            (Some(pass), ToTry::AlsoFailed) => {
+                !pass.is_withdrawn && matches!(pass.record.outcome, PassOutcome::Failed { .. })
+            }
+        };
+        shipped.filter_map(|tool| tool.candidate.as_ref().ok()).filter(is_meant)
     }
 }
 

@@ -38,7 +38,7 @@ use crate::{
     handlers::{check_described, check_own, open_handlers},
     journal::FileJournal,
     journals::{Writes, open_journal},
-    load::{self, Loaded},
+    load::{self, Loaded, ToTry},
     policies::{overrides_from, policies_from},
 };
 
@@ -142,7 +142,7 @@ impl Toolgate {
         // What is sound is served from the start; what is not is told.
         let mut loaded = load::load(&toolgate.config(), &toolgate.workshop());
         // Nothing looser is served meanwhile, and a client that lists at once sees all of them.
-        if toolgate.try_untried(&loaded).await {
+        if toolgate.try_untried(&loaded, ToTry::Untried).await {
             loaded = load::load(&toolgate.config(), &toolgate.workshop());
         }
         check_described(toolgate.handlers.cli.commands.keys(), &loaded)?;
@@ -283,25 +283,25 @@ impl Toolgate {
         Ok(self.journal.files.close()?)
     }
 
-    /// Shipped tools that were chosen and have no pass take their test run here, in the sandbox that they will be served in,
+    /// Shipped tools that were chosen and have no pass, or `which` besides, take their test run here, in the sandbox that they will be served in,
     /// but on files of our own: nobody who lists tools wants their notes rewritten. Those that pass are live after the next
     /// load. Dropped, it leaves the rest untried.
-    pub async fn try_shipped(&self) {
-        self.try_untried(&self.loaded()).await;
+    pub async fn try_shipped(&self, which: ToTry) {
+        self.try_untried(&self.loaded(), which).await;
     }
 
     /// The ids of the shipped tools that `try_shipped` would try.
-    pub fn untried(&self) -> BTreeSet<String> {
+    pub fn untried(&self, which: ToTry) -> BTreeSet<String> {
         let loaded = self.loaded();
-        let untried = loaded.untried().filter(|candidate| self.may_try(candidate));
+        let untried = loaded.untried(which).filter(|candidate| self.may_try(candidate));
         untried.map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
     }
 
     /// Was there anything to try?
-    async fn try_untried(&self, loaded: &Loaded) -> bool {
+    async fn try_untried(&self, loaded: &Loaded, which: ToTry) -> bool {
         let workshop = self.workshop();
         let untried: Vec<&str> = loaded
-            .untried()
+            .untried(which)
             .filter(|candidate| self.may_try(candidate))
             .map(|candidate| candidate.tool.spec().name.as_str())
             .collect();

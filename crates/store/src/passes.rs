@@ -62,18 +62,19 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
         PassOutcome::Failed { error } => ("failed", Some(error)),
     };
     connection
-        .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
+        .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?
         .execute(params![
-        tool_id,
-        pass.record.document_digest,
-        pass.record.policy_digest,
-        outcome,
-        error,
-        to_ms(pass.at),
-        pass.observed.to_string(),
-        pass.is_published,
-        pass.name,
-    ])?;
+            tool_id,
+            pass.record.document_digest,
+            pass.record.policy_digest,
+            outcome,
+            error,
+            to_ms(pass.at),
+            pass.observed.to_string(),
+            pass.is_published,
+            pass.name,
+            pass.is_withdrawn,
+        ])?;
     Ok(())
 }
 
@@ -94,5 +95,6 @@ fn pass(row: &Row<'_>) -> rusqlite::Result<StoredPass> {
         at: from_ms(row.get("at")?),
         observed: serde_json::from_str(&observed).map_err(|_| unreadable("what a pass observed"))?,
         is_published: row.get("published")?,
+        is_withdrawn: row.get("withdrawn")?,
     })
 }

@@ -9,7 +9,7 @@ use tokio::{
     time::Interval,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Beside, Config, Problem, Reloaded, Toolgate, Watched};
+use toolgate::{Beside, Config, Problem, Reloaded, ToTry, Toolgate, Watched};
 use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_gate::StoredPass;
 use toolgate_store::Watch;
@@ -83,13 +83,13 @@ struct Trials {
 }
 
 impl Trials {
-    fn begin(toolgate: &Arc<Toolgate>) -> Option<Self> {
-        let of = toolgate.untried();
+    fn begin(toolgate: &Arc<Toolgate>, which: ToTry) -> Option<Self> {
+        let of = toolgate.untried(which);
         if of.is_empty() {
             return None;
         }
         let toolgate = Arc::clone(toolgate);
-        Some(Self { running: Box::pin(async move { toolgate.try_shipped().await }), of })
+        Some(Self { running: Box::pin(async move { toolgate.try_shipped(which).await }), of })
     }
 }
 
@@ -114,7 +114,9 @@ pub async fn keep_fresh(
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
     // Nothing is known yet: what has changed since the start is seen at the first tick.
     let mut passes = None;
-    let mut trials: Option<Trials> = None;
+    // At the start once more what has failed; beside the doors, for nobody waits for a host that may still be down.
+    let mut to_try = ToTry::AlsoFailed;
+    let mut trials = Trials::begin(&toolgate, to_try);
     let mut upkeep = Upkeep::new();
     loop {
         let may_try = tokio::select! {
@@ -134,7 +136,10 @@ pub async fn keep_fresh(
             }
             () = hangup(&mut hangups) => true,
             // What could not be tried now is not tried again before something changes.
-            () = ended(&mut trials) => false,
+            () = ended(&mut trials) => {
+                to_try = ToTry::Untried;
+                false
+            }
             () = upkeep.due(&toolgate, log) => continue,
         };
         // They were for what was in force; what has passed is kept.
@@ -145,7 +150,7 @@ pub async fn keep_fresh(
             Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log };
         reload(&toolgate, &mut doors, &overrides, log).await;
         if may_try {
-            trials = Trials::begin(&toolgate);
+            trials = Trials::begin(&toolgate, to_try);
             passes = passes.map(|all| besides(all, trials.as_ref()));
         }
     }

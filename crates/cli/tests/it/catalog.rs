@@ -4,11 +4,20 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
+use toolgate_gate::{PassStore as _, StoredPass};
+use toolgate_policy::PassOutcome;
+use toolgate_spec::model::ToolId;
+use toolgate_store::{Limits, State};
 
-use crate::{place::Place, stand_ins};
+use crate::{
+    place::{Place, Serving, token},
+    stand_ins,
+};
 
 #[test]
 fn every_shipped_tool_passes() {
@@ -33,6 +42,51 @@ fn what_reaches_out_passes_with_stand_ins() {
         });
     }
     stand_ins::enter("catalog::what_reaches_out_passes_with_stand_ins");
+}
+
+/// A host that was down at the first start must not cost a tool for good; an operator's word does.
+#[test]
+fn a_shipped_tool_that_failed_is_tried_again_at_the_next_start_and_one_that_was_taken_back_is_not() {
+    const NAME: &str = "gcd_lcm";
+    let place = Place::new();
+    place.configure(&format!("catalog:\n  include:\n    names: [{NAME}, slugify]\n"));
+    let own = token(&place, &[]);
+    let is_live = |serving: &Serving| serving.names(&own).contains(&NAME.to_owned());
+    let serving = Serving::start(&place);
+    assert!(is_live(&serving));
+    serving.stop();
+    fail(&place, NAME);
+    let serving = Serving::start(&place);
+    until("it is live again", || is_live(&serving));
+    serving.stop();
+    place.ok(&["unpublish", NAME]);
+    fail(&place, NAME);
+    fail(&place, "slugify");
+    let serving = Serving::start(&place);
+    until("the other one has been tried", || serving.names(&own).contains(&"slugify".to_owned()));
+    assert!(!is_live(&serving), "nobody has published it again");
+    serving.stop();
+}
+
+/// As a test run leaves it that fails, of the very document and policy of the last one.
+fn fail(place: &Place, name: &str) {
+    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = State::open(&place.path().join(".toolgate/state.db"), limits).unwrap();
+    let failed = |latest: Option<StoredPass>| {
+        let mut pass = latest.unwrap();
+        pass.record.outcome = PassOutcome::Failed { error: "execute.tool_failed: no such host".to_owned() };
+        Ok(StoredPass { is_published: false, ..pass })
+    };
+    state.revise(ToolId::of_name(name).as_str(), &failed).unwrap();
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    // A guard against hanging, not a measurement.
+    let end = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -232,6 +232,36 @@ async fn a_tool_that_publishes_itself_by_passing_does_not_once_it_was_taken_back
     assert_eq!(state(&world, &edited), State::Draft, "and no later pass brings it back");
 }
 
+/// A host that is down says nothing about what an operator wants.
+#[tokio::test]
+async fn a_failed_run_of_a_tool_that_publishes_itself_is_made_good_by_the_next_and_a_withdrawal_is_not() {
+    let (working, document) = (World::new(Does::EchoesArguments, &[]), document("say", &json!({})));
+    let failing = World::new(Does::Fails(Reason::ToolFailed, "Error: no"), &[]);
+    let failing = World {
+        workshop: toolgate_gate::Workshop {
+            passes: Arc::clone(&working.workshop.passes),
+            ..failing.workshop.clone()
+        },
+        ..failing
+    };
+    for _ in 0..2 {
+        assert!(!pass_and_publish(&failing, &document).await);
+        assert_eq!(state(&working, &document), State::TestFailed);
+        assert!(pass_and_publish(&working, &document).await);
+        assert_eq!(state(&working, &document), State::Active);
+    }
+    let id = working.tool(&document).spec().id.clone();
+    assert!(!pass_and_publish(&failing, &document).await);
+    working.workshop.unpublish(id.as_str(), working.clock.now()).unwrap();
+    assert!(!pass_and_publish(&failing, &document).await);
+    assert!(pass_and_publish(&working, &document).await);
+    assert_eq!(state(&working, &document), State::Draft, "it was taken back, whatever runs said meanwhile");
+    publish(&working, &document).unwrap();
+    assert!(!pass_and_publish(&failing, &document).await);
+    assert!(pass_and_publish(&working, &document).await);
+    assert_eq!(state(&working, &document), State::Active, "a person has published it again");
+}
+
 #[tokio::test]
 async fn a_tool_that_is_taken_back_during_its_first_test_run_stays_so() {
     let world = World::new(Does::EchoesArguments, &[]);

@@ -19,6 +19,7 @@ fn pass(digest: &str, outcome: PassOutcome, observed: Value) -> StoredPass {
         at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
         observed,
         is_published: false,
+        is_withdrawn: digest == "2",
     }
 }
 

@@ -93,7 +93,7 @@ fn is_private_durable_and_hardened() {
     assert_eq!(ask("synchronous"), "Integer(2)", "2 is FULL");
     assert_eq!(ask("foreign_keys"), "Integer(1)");
     assert_eq!(ask("trusted_schema"), "Integer(0)");
-    assert_eq!(ask("user_version"), "Integer(3)");
+    assert_eq!(ask("user_version"), "Integer(4)");
     writer.execute("PRAGMA writable_schema = ON", []).unwrap();
     writer.execute("DELETE FROM sqlite_schema", []).unwrap_err();
     let reader = lock(&state.shared.reader);
@@ -131,7 +131,7 @@ fn a_newer_or_foreign_file_is_refused_and_left_alone() {
     drop(connection);
     assert_eq!(
         problem(&place.path),
-        "the state `FILE` was written by a newer toolgate (format 7; this one knows 3); upgrade, or choose another file"
+        "the state `FILE` was written by a newer toolgate (format 7; this one knows 4); upgrade, or choose another file"
     );
     let foreign = place.path.with_file_name("notes.db");
     let connection = Connection::open(&foreign).unwrap();
@@ -156,6 +156,7 @@ fn an_older_file_is_brought_up_to_date() {
          risk, created, expires) VALUES ('apr_00000000000000000000000000000007', 'pending', 'ann', 'say', 't', 'a', 'p',
          'Say it?', '[]', 'L1', 0, 9000000000000);
          INSERT INTO passes VALUES ('id', 'd', 'p', 'passed', NULL, 0, '{}', 1);
+         INSERT INTO passes VALUES ('or', 'd', 'p', 'failed', 'no', 0, '{}', 0);
          PRAGMA application_id = 1952932212; PRAGMA user_version = 1",
     )
     .unwrap();
@@ -166,9 +167,11 @@ fn an_older_file_is_brought_up_to_date() {
     assert_eq!((kept.question.text().as_str(), kept.question.arguments), ("Say it?", None));
     let state = open(&place);
     let passes = state.all_passes().unwrap();
-    let passes: Vec<_> =
-        passes.iter().map(|(id, pass)| (id.as_str(), pass.is_published, &pass.name)).collect();
-    assert_eq!(passes, [("id", true, &None)]);
+    let passes: Vec<_> = passes
+        .iter()
+        .map(|(id, pass)| (id.as_str(), pass.is_published, pass.is_withdrawn, &pass.name))
+        .collect();
+    assert_eq!(passes, [("id", true, false, &None), ("or", false, true, &None)]);
     state.decide(&id, ApprovalState::Approved, "olga", None, SystemTime::now()).unwrap();
     assert_eq!(state.get(&id, SystemTime::now()).unwrap().state, ApprovalState::Approved);
 }
