@@ -36,24 +36,33 @@ impl RefusalRecords {
 
 async fn write_down(toolgate: Arc<Toolgate>, refusals: Arc<Refusals>, log: Log, stop: CancellationToken) {
     let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut left = Vec::new();
+    let mut told = None;
     loop {
         let is_over = tokio::select! {
             () = stop.cancelled() => true,
             _ = second.tick() => false,
         };
-        let due = if is_over { refusals.rest() } else { refusals.due(Instant::now()) };
+        let new = if is_over { refusals.rest() } else { refusals.due(Instant::now()) };
+        let lines: Vec<String> = new.iter().map(Refusal::line).collect();
+        add(&mut left, new);
+        let due = std::mem::take(&mut left);
         if !due.is_empty() {
             let toolgate = Arc::clone(&toolgate);
             // The journal may wait for the disk, and the log for whoever reads it.
-            let problem = tokio::task::spawn_blocking(move || {
-                let problem = note_all(&toolgate, &due);
-                due.iter().for_each(|refusal| log.warn(&refusal.line()));
-                problem
+            let written = tokio::task::spawn_blocking(move || {
+                let written = note_all(&toolgate, due);
+                lines.iter().for_each(|line| log.warn(line));
+                written
             })
             .await;
-            if let Ok(Some(problem)) = problem {
+            let problem;
+            (left, problem) = written.unwrap_or_default();
+            if problem.is_some() && problem != told {
+                let problem = problem.as_deref().unwrap_or_default();
                 log.error(&format!("refusals at the door are not in the journal: {problem}"));
             }
+            told = problem;
         }
         if is_over {
             return;
@@ -61,13 +70,56 @@ async fn write_down(toolgate: Arc<Toolgate>, refusals: Arc<Refusals>, log: Log, 
     }
 }
 
-/// What went wrong with the last one that could not be written.
-fn note_all(toolgate: &Toolgate, due: &[Refusal]) -> Option<String> {
-    let mut problem = None;
-    for refusal in due {
+/// What could not be written, to be tried again, and why.
+fn note_all(toolgate: &Toolgate, mut due: Vec<Refusal>) -> (Vec<Refusal>, Option<String>) {
+    while let Some(refusal) = due.pop() {
         if let Err(error) = toolgate.note(&refusal.entry()) {
-            problem = Some(error.to_string());
+            due.push(refusal);
+            return (due, Some(error.to_string()));
         }
     }
-    problem
+    (due, None)
+}
+
+/// Counts of one kind are added up, and of no more kinds than a few are addresses and callers known: whoever knocks while the
+/// disk is full fills no memory either.
+fn add(left: &mut Vec<Refusal>, more: Vec<Refusal>) {
+    for mut one in more {
+        let is_known = |known: &&mut Refusal, one: &Refusal| {
+            (known.code, &known.peer, &known.caller) == (one.code, &one.peer, &one.caller)
+        };
+        if left.len() >= MOST_LEFT && !left.iter_mut().any(|known| is_known(&known, &one)) {
+            (one.peer, one.caller) = (None, None);
+        }
+        match left.iter_mut().find(|known| is_known(known, &one)) {
+            Some(known) => known.count = known.count.saturating_add(one.count),
+            None => left.push(one),
+        }
+    }
+}
+
+/// With one more for each code.
+const MOST_LEFT: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use toolgate_server::DoorCode;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_written_is_added_up_and_bounded() {
+        let mut left = Vec::new();
+        for number in 0..1_000 {
+            let peer = Some(format!("192.0.{}.{}", number / 250, number % 250));
+            let one =
+                |code| Refusal { code, peer: peer.clone(), caller: None, count: 2, detail: String::new() };
+            add(&mut left, vec![one(DoorCode::TokenMissing), one(DoorCode::TokenInvalid)]);
+        }
+        assert_eq!(left.len(), MOST_LEFT + 2);
+        assert_eq!(left.iter().map(|one| one.count).sum::<u64>(), 4_000);
+        let again = left.first().cloned().unwrap();
+        add(&mut left, vec![again.clone()]);
+        assert_eq!(left.first().unwrap().count, again.count * 2);
+    }
 }

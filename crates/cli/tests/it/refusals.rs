@@ -58,6 +58,22 @@ fn line_of(record: &Value) -> String {
     }
 }
 
+/// Whoever fills the disk is not to knock unseen meanwhile.
+#[test]
+fn refusals_while_the_journal_cannot_be_written_are_in_it_afterwards() {
+    let place = Place::new();
+    let serving = Serving::start_enduring(&place);
+    serving.limit_files("1");
+    for _ in 0..3 {
+        assert_eq!(serving.post(None, &listing(), &[]).0, 401);
+    }
+    serving.wait_for("refusals at the door are not in the journal");
+    serving.limit_files("unlimited");
+    serving.stop();
+    let records = refusals(&place);
+    assert_eq!(records.iter().map(|record| record["count"].as_u64().unwrap()).sum::<u64>(), 3, "{records:?}");
+}
+
 #[test]
 fn a_thousand_refusals_leave_few_records_and_lines_and_all_are_counted() {
     let place = Place::new();
