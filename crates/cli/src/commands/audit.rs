@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
     str::FromStr,
     time::SystemTime,
@@ -40,14 +40,12 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 Some(key) => Some(parsed::<PublicKey>(key)?),
                 None => own_key(&config.state)?,
             };
-            if key.is_none() {
-                Terminal::note(
-                    "keys/journal.key.pub is gone: signatures are checked against the key that the journal names itself",
-                );
-            }
             let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
             let verified = Verified::new(&config.state, &folders, key, expect);
             verified.tell(&config.state, *format, terminal)?;
+            if !verified.has_key {
+                Terminal::note(NO_KEY);
+            }
             let is_good = verified.is_clean() && (verified.is_sealed() || !sealed);
             Ok(if is_good { Ending::Clean } else { Ending::Findings })
         }
@@ -90,6 +88,8 @@ struct Verified {
     journals: Vec<(PathBuf, Report)>,
     /// None where the journals are older than their list.
     list: Option<Report>,
+    /// Is it known who must have signed? Otherwise anybody may have, with a key of their own.
+    has_key: bool,
 }
 
 impl Verified {
@@ -101,11 +101,11 @@ impl Verified {
             .map(|(number, folder)| (folder.clone(), verify(folder, key, expect.filter(|_| number == 0))))
             .collect();
         let list = verify_list(state, key, &journals);
-        Self { journals, list }
+        Self { journals, list, has_key: key.is_some() }
     }
 
     fn is_clean(&self) -> bool {
-        self.journals.iter().map(|(_, report)| report).chain(&self.list).all(Report::is_clean)
+        self.has_key && self.journals.iter().map(|(_, report)| report).chain(&self.list).all(Report::is_clean)
     }
 
     /// Nothing is there that anybody who can write there could have written.
@@ -342,14 +342,19 @@ fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
     })
 }
 
-/// The key beside the journal: enough against everybody who cannot write there too.
+/// The key beside the journal: enough against everybody who cannot write there too. `None` where there is none, which is a
+/// finding; one that is there and cannot be read is a failure.
 fn own_key(state: &Path) -> Result<Option<PublicKey>, Failure> {
     let path = state.join("keys/journal.key.pub");
     match fs::read_to_string(&path) {
-        Ok(text) => parsed(text.trim()).map(Some),
-        Err(_) => Ok(None),
+        Ok(text) => text.trim().parse::<PublicKey>().map(Some).map_err(|error| Failure::at(&path, error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::at(&path, format!("{error}; name the key that you trust with --key"))),
     }
 }
+
+const NO_KEY: &str = "keys/journal.key.pub is gone: what is signed is signed by the key that the journal names itself, which anybody \
+                      could have made; name the key that you trust with --key";
 
 fn parsed<T: FromStr>(text: &str) -> Result<T, Failure>
 where

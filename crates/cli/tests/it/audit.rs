@@ -85,6 +85,29 @@ fn an_export_of_a_changed_journal_fails() {
     assert!(!said.contains("\"word_mount\""), "{said}");
 }
 
+/// Whoever writes a new history signs it with a key of their own, and takes away the one that would tell.
+#[test]
+fn a_journal_is_not_checked_by_the_key_that_it_names_itself() {
+    let place = with_calls();
+    let file = place.path().join(".toolgate/keys/journal.key.pub");
+    let key = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    let said = place.fails(&["audit", "verify"], 1);
+    assert!(said.contains("journal.key.pub is gone") && said.contains("--key"), "{said}");
+    let told = place.toolgate(&["audit", "verify", "--format", "json"]).stdout;
+    assert_eq!(serde_json::from_slice::<Value>(&told).unwrap()["clean"], false);
+    place.ok(&["audit", "verify", "--key", key.trim()]);
+    fs::create_dir(&file).unwrap();
+    let said = place.fails(&["audit", "verify"], 2);
+    assert!(said.contains("journal.key.pub`") && said.contains("--key"), "{said}");
+    place.ok(&["audit", "verify", "--key", key.trim()]);
+    fs::remove_dir(&file).unwrap();
+    fs::write(&file, "nonsense").unwrap();
+    assert!(place.fails(&["audit", "verify"], 2).contains("journal.key.pub`"));
+    fs::write(&file, key).unwrap();
+    place.ok(&["audit", "verify"]);
+}
+
 #[test]
 fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
     let place = with_calls();
