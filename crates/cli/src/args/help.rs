@@ -256,7 +256,8 @@ Examples:
 
 pub const CONNECT: &str = "\
 The client's file is copied into the state folder first. With --transport http a token is made for the client, in place of
-the one it had. A file that cannot be extended is refused before anything is changed.
+the one it had; not in a folder below the workspace, where tools could read it. A file that cannot be extended is refused
+before anything is changed.
 
 Exit codes:
   0  written

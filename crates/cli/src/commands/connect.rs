@@ -29,6 +29,10 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     if args.print {
         return print(&path, key, &server(&config, args)?, client, terminal);
     }
+    check_links(client, &path)?;
+    if args.transport == TransportKind::Http {
+        check_token_place(&config, &path)?;
+    }
     let before = read(&path)?;
     // Everything that can be refused is refused now: a file that cannot be extended must not cost the client its token.
     extended(client, &path, key, before.as_deref(), &started(&config)?)?;
@@ -42,7 +46,55 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         TransportKind::Http => unwritten(&config, client, &failure),
     })?;
     writeln!(terminal, "wrote    {}", visible(&path.to_string_lossy()))?;
+    if args.transport == TransportKind::Http && is_of_a_project(client) {
+        Terminal::note(&format!(
+            "`{}` holds a token now, and is a file that people commit: leave it out (`.gitignore`), and use `toolgate token revoke {}` if it got out",
+            visible(&path.to_string_lossy()),
+            token_name(client)
+        ));
+    }
     Ok(Ending::Clean)
+}
+
+/// A token that opens nothing helps nobody; one that every tool can read is everybody's.
+fn check_token_place(config: &Config, path: &Path) -> Result<(), Failure> {
+    if !config.auth.tokens {
+        return Err(Failure::new(
+            "`auth.tokens` is false, so a token would open nothing; set it to true, or use --transport stdio",
+        ));
+    }
+    let real = real_place(path);
+    let workspace = real_place(&config.workspace);
+    let is_guarded = config.guarded_paths().iter().any(|own| real.starts_with(real_place(own)));
+    if !real.starts_with(&workspace) || is_guarded {
+        return Ok(());
+    }
+    Err(Failure::at(
+        path,
+        format!(
+            "every tool that reads files could read the token there, in the workspace; run this in `{}`, whose client files no tool reads, or use --transport stdio",
+            workspace.display()
+        ),
+    ))
+}
+
+/// Where it is, or will be: its folder as the system knows it, as far as that is there.
+fn real_place(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut rest = Vec::new();
+    let mut there = whole.as_path();
+    loop {
+        if let Ok(real) = there.canonicalize() {
+            return rest.iter().rev().fold(real, |real, part| real.join(part));
+        }
+        match (there.parent(), there.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name.to_owned());
+                there = parent;
+            }
+            _ => return whole,
+        }
+    }
 }
 
 /// What the file would hold; where it cannot be extended, what is to be put into it.
@@ -230,12 +282,26 @@ impl Backup {
     }
 }
 
-/// A copy of the file as it is, or the folder that it will be in. Links are not followed: who wrote this folder may not
-/// choose another of the user's files.
-fn make_ready(path: &Path, backup: &Backup, terminal: &mut Terminal) -> Result<(), Failure> {
-    if path.is_symlink() {
-        return Err(Failure::at(path, "this is a link, and is not written through; use --print"));
+/// Links are not followed, nor one in the place of the client's folder: who wrote this project may not choose another of the
+/// user's files.
+fn check_links(client: ClientKind, path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| is_of_a_project(client) && !folder.as_os_str().is_empty());
+    match folder.into_iter().chain([path]).find(|place| place.is_symlink()) {
+        Some(link) => Err(Failure::at(link, "this is a link, and is not written through; use --print")),
+        None => Ok(()),
     }
+}
+
+/// Is the client's file one of the folder that this is run in, and not of its user?
+const fn is_of_a_project(client: ClientKind) -> bool {
+    match client {
+        ClientKind::Claude | ClientKind::Cursor | ClientKind::Vscode => true,
+        ClientKind::Codex => false,
+    }
+}
+
+/// A copy of the file as it is, or the folder that it will be in.
+fn make_ready(path: &Path, backup: &Backup, terminal: &mut Terminal) -> Result<(), Failure> {
     if path.exists() {
         let backup = write::write_private_copy(path, &backup.folder, backup.name)?;
         writeln!(terminal, "backup   {}", visible(&backup.to_string_lossy()))?;

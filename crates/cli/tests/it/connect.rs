@@ -34,7 +34,7 @@ fn clients_are_configured_with_a_backup() {
 
 /// Runs the command with Codex's home in this place.
 fn connect_codex(place: &Place, more: &[&str]) -> std::process::Output {
-    connect_codex_at(place, &place.path().join("codex"), more)
+    connect_codex_at(place, &place.path().join(".codex"), more)
 }
 
 fn connect_codex_at(place: &Place, home: &Path, more: &[&str]) -> std::process::Output {
@@ -68,9 +68,9 @@ fn vscode_and_codex_have_files_of_their_own_kind() {
     assert_eq!(written["servers"]["toolgate"]["args"][0], "serve");
     assert!(place.path().join(".toolgate/backups/vscode-1").exists());
 
-    let file = place.path().join("codex/config.toml");
+    let file = place.path().join(".codex/config.toml");
     let before = "model = \"m\" # mine\n[mcp_servers.other]\ncommand = \"x\"";
-    fs::create_dir(place.path().join("codex")).unwrap();
+    fs::create_dir(place.path().join(".codex")).unwrap();
     fs::write(&file, before).unwrap();
     assert!(connect_codex(&place, &["--transport", "http"]).status.success());
     let written = fs::read_to_string(&file).unwrap();
@@ -89,7 +89,7 @@ fn vscode_and_codex_have_files_of_their_own_kind() {
 #[test]
 fn a_refusal_costs_no_client_its_token() {
     let place = Place::new();
-    let (json, codex) = (place.path().join(".cursor/mcp.json"), place.path().join("codex/config.toml"));
+    let (json, codex) = (place.path().join(".cursor/mcp.json"), place.path().join(".codex/config.toml"));
     place.ok(&["connect", "cursor", "--transport", "http"]);
     assert!(connect_codex(&place, &["--transport", "http"]).status.success());
     let tokens = tokens_of(&place);
@@ -144,4 +144,61 @@ fn a_folder_that_cannot_be_written_costs_no_client_its_token() {
     let refused = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && refused.contains("/proc/config.toml"), "{refused}");
     assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
+}
+
+/// Tools read the workspace; only the client files at its root are kept from them.
+#[test]
+fn no_token_is_put_where_tools_can_read_it() {
+    let place = Place::new();
+    let below = place.path().join("packages/web");
+    fs::create_dir_all(&below).unwrap();
+    let config = place.path().join("toolgate.yaml");
+    let connect = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .arg("connect")
+            .args(arguments)
+            .args(["--config".as_ref(), config.as_os_str()])
+            .current_dir(&below)
+            .env_remove("TOOLGATE_CONFIG")
+            .env("CODEX_HOME", below.join("codex"))
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for client in ["claude", "cursor", "vscode", "codex"] {
+        let (code, said) = connect(&[client, "--transport", "http"]);
+        assert_eq!(code, Some(2), "{client}: {said}");
+        assert!(said.contains("could read the token") && said.contains("--transport stdio"), "{said}");
+        assert_eq!(connect(&[client]).0, Some(0), "without a token there is nothing to read");
+    }
+    assert!(place.ok(&["token", "list"]).contains("no tokens yet"));
+    place.ok(&["connect", "claude", "--transport", "http"]);
+}
+
+#[test]
+fn a_folder_that_is_a_link_is_not_written_through() {
+    let place = Place::new();
+    for (client, folder) in [("cursor", ".cursor"), ("vscode", ".vscode")] {
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), place.path().join(folder)).unwrap();
+        for transport in ["stdio", "http"] {
+            let said = place.fails(&["connect", client, "--transport", transport], 2);
+            assert!(said.contains(&format!("`{folder}`: this is a link")), "{said}");
+        }
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+    assert!(place.ok(&["token", "list"]).contains("no tokens yet"));
+}
+
+#[test]
+fn a_token_is_made_only_where_it_counts_and_whoever_gets_it_is_warned() {
+    let place = Place::new();
+    let output = place.toolgate(&["connect", "claude", "--transport", "http"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("people commit"), "{said}");
+    assert!(said.contains("toolgate token revoke client-claude"), "{said}");
+    place.configure("auth: {tokens: false}\n");
+    let said = place.fails(&["connect", "cursor", "--transport", "http"], 2);
+    assert!(said.contains("`auth.tokens` is false"), "{said}");
+    assert!(!place.ok(&["token", "list"]).contains("client-cursor"));
 }
