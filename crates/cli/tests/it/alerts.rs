@@ -1,21 +1,22 @@
 //! Whoever wants to be told of a call is told, once; and a webhook that does not answer holds nobody up.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    sync::mpsc,
+    net::TcpListener,
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, Serving, token};
+use crate::{
+    hook::Hook,
+    place::{Place, Serving, token},
+};
 
 #[test]
 fn an_alert_arrives_once_and_holds_nothing_of_the_call() {
     let hook = Hook::answering("204 No Content");
-    let place = place_with(&hook.url);
+    let place = place_with(&hook.at("/hook"));
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
     let result = serving.call(&token, "say", &json!({ "text": "launch the heron" }));
@@ -37,7 +38,7 @@ fn an_alert_arrives_once_and_holds_nothing_of_the_call() {
 #[test]
 fn what_a_webhook_refuses_is_tried_a_few_times_and_then_written_down() {
     let hook = Hook::answering("503 Service Unavailable");
-    let place = place_with(&hook.url);
+    let place = place_with(&hook.at("/hook"));
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
     let result = serving.call(&token, "say", &json!({ "text": "launch" }));
@@ -76,7 +77,7 @@ fn a_webhook_that_never_answers_holds_up_no_call_and_no_stop() {
 #[test]
 fn a_command_that_calls_a_tool_ends_after_its_alert_was_delivered() {
     let hook = Hook::answering("200 OK");
-    let place = place_with(&hook.url);
+    let place = place_with(&hook.at("/hook"));
     place.ok(&["call", "say", "text=launch"]);
     assert_eq!(serde_json::from_str::<Value>(&hook.next().1).unwrap()["tool"], "say");
     assert_eq!(hook.rest(), Vec::<String>::new());
@@ -94,63 +95,6 @@ fn not_delivered(place: &Place, folder: &str) -> Vec<Value> {
     let mut records = place.journal_so_far(folder);
     records.retain(|record| record["kind"] == "alert.not_delivered");
     records
-}
-
-/// A server that answers every request alike, and tells of each.
-struct Hook {
-    url: String,
-    heard: mpsc::Receiver<(String, String)>,
-}
-
-impl Hook {
-    fn answering(status: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let (tell, heard) = mpsc::channel();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let request = read(&stream);
-                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-                let _ = stream.write_all(answer.as_bytes());
-                if tell.send(request).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { url, heard }
-    }
-
-    /// Head and body of the next request.
-    #[track_caller]
-    fn next(&self) -> (String, String) {
-        self.heard.recv_timeout(PATIENCE).expect("the webhook is asked")
-    }
-
-    /// What else has come.
-    fn rest(&self) -> Vec<String> {
-        self.heard.try_iter().map(|(head, body)| format!("{head}{body}")).collect()
-    }
-}
-
-fn read(stream: &TcpStream) -> (String, String) {
-    let mut reader = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).unwrap() == 0 || line == "\r\n" {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().unwrap();
-        }
-        head.push_str(&line);
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    (head, String::from_utf8(body).unwrap())
 }
 
 /// A guard against hanging, not a measurement.

@@ -1,11 +1,17 @@
 //! Callers with signed tokens, as the configuration describes their issuer.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    fs,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-use crate::place::{Place, Serving};
+use crate::{
+    hook::Hook,
+    place::{Place, Serving},
+};
 
 /// Made for the tests, and opens nothing.
 const KEY: &str = include_str!("../../../server/src/auth/testdata/rsa_a.pem");
@@ -64,6 +70,71 @@ fn only_the_configured_permission_makes_an_admin() {
     let without = serving(&place, "");
     assert_eq!(asks_as_admin(&without, "gate-admin admin toolgate:admin"), 403);
     without.stop();
+}
+
+/// What the issuer publishes of `ed25519.pem`.
+fn key_set() -> Value {
+    json!({ "keys": [{
+        "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "one",
+        "x": "nwtICeRXuwDzO_5yB0eo_UqpjaYVnExVVL80MpAmIXY",
+    }] })
+}
+
+fn signed_with(key: &EncodingKey, algorithm: Algorithm) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let claims = json!({ "iss": "https://login.example/", "aud": "gate", "sub": "ann", "exp": now + 600 });
+    encode(&Header { kid: Some("one".to_owned()), ..Header::new(algorithm) }, &claims, key).unwrap()
+}
+
+/// The good token comes in, and one that somebody else signed does not.
+#[track_caller]
+fn check_issuer(place: &Place, algorithm: &str, key: &str, good: &str, bad: &str) {
+    place.configure(&format!(
+        "auth:\n  jwt:\n    - issuer: https://login.example/\n      audience: gate\n      algorithms: [{algorithm}]\n      key: {{{key}}}\n"
+    ));
+    let serving = Serving::start(place);
+    assert_eq!(serving.names(good), Vec::<String>::new());
+    assert_eq!(serving.ask(Some(bad), "tools/list", json!({})).0, 401);
+    serving.stop();
+}
+
+const ED25519: &[u8] = include_bytes!("../../../server/src/auth/testdata/ed25519.pem");
+
+#[test]
+fn keys_come_from_a_file_with_a_key_set() {
+    let place = Place::new();
+    fs::write(place.path().join("keys.json"), key_set().to_string()).unwrap();
+    let good = signed_with(&EncodingKey::from_ed_pem(ED25519).unwrap(), Algorithm::EdDSA);
+    check_issuer(&place, "EdDSA", "jwks_file: keys.json", &good, &token(""));
+}
+
+/// Through the gateway's own way out, to the very host that is configured.
+#[test]
+fn keys_come_from_where_the_issuer_publishes_them() {
+    let (place, issuer) = (Place::new(), Hook::showing(&key_set()));
+    let good = signed_with(&EncodingKey::from_ed_pem(ED25519).unwrap(), Algorithm::EdDSA);
+    let (head, signature) = good.rsplit_once('.').unwrap();
+    let forged = format!("{head}.{}", signature.chars().rev().collect::<String>());
+    check_issuer(&place, "EdDSA", &format!("jwks_url: '{}'", issuer.at("/keys")), &good, &forged);
+    let (asked, _) = issuer.next();
+    assert!(asked.starts_with("GET /keys HTTP/1.1\r\n"), "{asked}");
+    assert!(!asked.contains("Bearer"), "{asked}");
+}
+
+#[test]
+fn the_secret_comes_from_the_environment() {
+    let mut place = Place::new();
+    place.set("LOGIN_WORD", "the secret that issuer and gateway share");
+    let signed = |secret: &str| signed_with(&EncodingKey::from_secret(secret.as_bytes()), Algorithm::HS256);
+    let (good, bad) =
+        (signed("the secret that issuer and gateway share"), signed("another secret, also long enough"));
+    check_issuer(&place, "HS256", "secret_env: LOGIN_WORD", &good, &bad);
+    let place = Place::new();
+    place.configure(
+        "auth: {jwt: [{issuer: i, audience: a, algorithms: [HS256], key: {secret_env: LOGIN_WORD}}]}\n",
+    );
+    let said = place.fails(&["serve", "--listen", "127.0.0.1:0"], 2);
+    assert!(said.contains("`LOGIN_WORD` with the secret of an issuer is not set"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! A collector that the configuration names hears of calls, with the headers that it wants, and of nothing that was said.
+
+use serde_json::json;
+
+use crate::{
+    hook::Hook,
+    place::{Place, Serving, token},
+};
+
+#[test]
+fn a_collector_hears_of_calls() {
+    let collector = Hook::showing(&json!({}));
+    let mut place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    place.set("COLLECTOR_HEADERS", "x-tenant=heron");
+    place.configure(&format!(
+        "metrics:\n  otlp:\n    endpoint: {}\n    headers_env: COLLECTOR_HEADERS\n    interval: 1s\n",
+        collector.at("")
+    ));
+    let serving = Serving::start(&place);
+    serving.call(&token, "word_count", &json!({ "text": "to be or not to be" }));
+    let (mut traces, mut metrics) = (None, None);
+    while traces.is_none() || metrics.is_none() {
+        let (head, body) = collector.next();
+        assert!(head.to_lowercase().contains("x-tenant: heron\r\n"), "{head}");
+        assert!(!body.contains("to be or not"), "{body}");
+        if head.starts_with("POST /v1/traces ") {
+            traces = Some(body);
+        } else if head.starts_with("POST /v1/metrics ") && body.contains("word_count") {
+            metrics = Some(body);
+        }
+    }
+    assert!(traces.unwrap().contains("word_count"));
+    serving.stop();
+}
