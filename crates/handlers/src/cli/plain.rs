@@ -72,8 +72,13 @@ fn step(at: At, character: char, kept: &mut String) -> At {
         (At::Escape, 'P' | 'X' | '^' | '_') => At::Enclosed(Enclosed::Other),
         (At::Escape | At::Intermediate, ' '..='/') => At::Intermediate,
         (At::Shift, _) | (At::Escape | At::Intermediate, '0'..='~') | (At::Control, '@'..='~') => At::Text,
-        // Controls act in the middle of a sequence, which goes on after them; of those, line breaks count as text.
-        (At::Escape | At::Intermediate | At::Control, '\n' | '\r' | '\t' | '\u{8}') => {
+        // A terminal would go on with the sequence in the next line, and take letters of it.
+        (At::Escape | At::Intermediate | At::Control, '\n' | '\r') => {
+            kept.push(character);
+            At::Text
+        }
+        // Other controls act in the middle of a sequence, which goes on after them.
+        (At::Escape | At::Intermediate | At::Control, '\t' | '\u{8}') => {
             kept.push(character);
             at
         }
@@ -116,10 +121,15 @@ fn settle_lines(text: &str) -> String {
     settled
 }
 
-/// Is `piece` an earlier state of the progress that `next` tells of? It has its signs, and the same words.
+/// Is `piece` an earlier state of the progress that `next` tells of? Both say how many in a hundred, and what is between the
+/// digits and the bar is the same, so that nothing but numbers is lost. All else is a line that somebody may want to read.
 fn is_state_before(piece: &str, next: &str) -> bool {
-    let words = |text: &str| text.chars().filter(|c| c.is_alphabetic()).collect::<String>();
-    piece.contains(PROGRESS) && next.contains(PROGRESS) && words(next).starts_with(&words(piece))
+    let is_count = |text: &str| text.contains('%') && text.contains(|c: char| c.is_ascii_digit());
+    let words = |text: &str| {
+        let is_moving = |c: char| c.is_ascii_digit() || c.is_whitespace() || BAR.contains(&c);
+        text.chars().filter(|c| !is_moving(*c)).collect::<String>()
+    };
+    is_count(piece) && is_count(next) && words(next).starts_with(&words(piece))
 }
 
 fn overstrike(piece: &str, settled: &mut String) {
@@ -133,7 +143,8 @@ fn overstrike(piece: &str, settled: &mut String) {
     }
 }
 
-const PROGRESS: [char; 4] = ['%', '/', '#', '='];
+/// What bars are drawn with, that grow.
+const BAR: [char; 5] = ['#', '=', '>', '-', '.'];
 const BELL: char = '\u{7}';
 const CANCEL: char = '\u{18}';
 const SUBSTITUTE: char = '\u{1a}';

@@ -26,7 +26,8 @@ fn what_does_not_end_takes_no_more_than_its_line() {
     for start in ["\x1b", "\x1b[", "\x1b[12;", "\x1b]0;tit", "\x1bP", "\x1b(", "\u{9b}1", "\u{9d}x", "\x1bO"]
     {
         check(format!("a{start}"), "a");
-        check(format!("a{start}\nnext\n").as_bytes(), &plain(format!("a{start}\nnext\n").as_bytes()));
+        check(format!("a{start}\nnext line\n"), "a\nnext line\n");
+        check(format!("a{start}\n1;2\n3"), "a\n1;2\n3");
         assert!(plain(format!("{start}\nnext line\nlast").as_bytes()).ends_with("last"), "{start:?}");
     }
     check("\x1b]0;a\x1b[31mred", "red");
@@ -48,6 +49,9 @@ fn of_overwritten_lines_the_last_state_is_left() {
         "Receiving:  1% (1/9)\rReceiving: 50% (5/9)\rReceiving: 100% (9/9), done.\n",
         "Receiving: 100% (9/9), done.\n",
     );
+    check("##   20.0%\r##### 60.5%\r######## 100.0%", "######## 100.0%");
+    check("port=80\rport2=90\r1/2\r3/4\r#a\r#ab", "port=80\nport2=90\n1/2\n3/4\n#a\n#ab");
+    check("rate 5%\rlimit 6%\r%\r%\n", "rate 5%\nlimit 6%\n%\n%\n");
     check("dos\r\nlines\r\n", "dos\nlines\n");
     check("old\rmac\rlines", "old\nmac\nlines");
     check("1\r2\r3\n", "1\n2\n3\n");
@@ -65,6 +69,11 @@ proptest! {
     #[test]
     fn lines_without_controls_are_left_alone(text in "[ -~\u{e9}\u{4e00}\n\t]{0,200}") {
         prop_assert_eq!(plain(text.as_bytes()), text);
+    }
+
+    #[test]
+    fn no_line_that_tells_no_progress_is_lost(lines in proptest::collection::vec("[a-b0-2/#= ]{0,3}[a-b0-2/#=]", 1..6)) {
+        prop_assert_eq!(plain(lines.join("\r").as_bytes()), lines.join("\n"));
     }
 
     #[test]
