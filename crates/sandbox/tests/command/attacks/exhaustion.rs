@@ -157,7 +157,7 @@ fn of_waiting() -> Vec<Attack> {
             "seccomp: the supervisor counts them",
             |_| waits(),
         )
-        .changed(|order, _| order.limits.open_files = 1000)
+        .changed(|order, _| order.limits.open_files = 512)
         .harms(|_, report| bounded(&report.stdout, MOST_WAITS))
         .unjailed(),
         row("many_watches", "the host's user runs out of file watches", "seccomp", |_| watches())
@@ -351,10 +351,10 @@ fn watches() -> Verdict {
     Verdict::Held(count.to_string())
 }
 
-const FILES: usize = 700;
-const NUMBERS: std::ops::Range<usize> = 800..920;
+const FILES: usize = 200;
+const NUMBERS: std::ops::Range<usize> = 300..400;
 /// What is allowed where the host allows a user most.
-const MOST_WAITS: u64 = 1 << 16;
+const MOST_WAITS: u64 = 1 << 14;
 const FEW: u64 = 32;
 const LITTLE: u64 = 32 << 20;
 const MUCH: usize = 200;
