@@ -70,7 +70,10 @@ pub fn make(
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
             Ok(value) => Ok(Some(mask.value(value))),
-            Err(message) => Err(Problem { reason: Reason::OutputUnreadable, message }),
+            Err(message) => {
+                let message = with_refused(message, &words, &ended, unseen);
+                Err(Problem { reason: Reason::OutputUnreadable, message })
+            }
         },
     };
     if outcome.is_ok() {
@@ -163,6 +166,8 @@ fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Vec<Refused>) -> Opt
 /// `None` where the command did what it is for. `words` are what it wrote to `stderr`, without secrets.
 fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str, words: &str) -> Option<Problem> {
     let name = tool.program.name.as_str();
+    // Who is kept from something may try it again until it is ended.
+    let told_why = |said: String| with_refused(said, words, ended, unseen);
     let (reason, message) = match &ended.ending {
         Ending::Exited(0) => return None,
         // Such as `grep` that finds nothing; but an error that is told is one.
@@ -176,7 +181,8 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str, words: &s
             with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox)), words, ended, unseen),
         ),
         Ending::Signalled(CPU_TIME) => {
-            (Reason::Timeout, format!("`{name}` used more processor time than it may, and was ended"))
+            let said = format!("`{name}` used more processor time than it may, and was ended");
+            (Reason::Timeout, told_why(said))
         }
         Ending::Signalled(number) => {
             let what = match *number {
@@ -191,24 +197,19 @@ fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str, words: &s
         }
         Ending::TimedOut => {
             let time = tool.deadline.as_millis();
-            (
-                Reason::Timeout,
-                format!("`{name}` was not done within {time} ms, and was ended with all it started"),
-            )
+            let said = format!("`{name}` was not done within {time} ms, and was ended with all it started");
+            (Reason::Timeout, told_why(said))
         }
         Ending::OutOfMemory => {
             let most = tool.limits.memory_bytes;
-            (
-                Reason::Memory,
-                format!("`{name}` used more than the {most} bytes of memory that it may, and was ended"),
-            )
+            let said =
+                format!("`{name}` used more than the {most} bytes of memory that it may, and was ended");
+            (Reason::Memory, told_why(said))
         }
         Ending::OutputTooLarge => {
             let most = tool.limits.stdout_bytes;
-            (
-                Reason::ResultTooLarge,
-                format!("`{name}` wrote more than {most} bytes, and was ended; ask for less at once"),
-            )
+            let said = format!("`{name}` wrote more than {most} bytes, and was ended; ask for less at once");
+            (Reason::ResultTooLarge, told_why(said))
         }
         Ending::NoJail(why) => (Reason::JailUnavailable, why.clone()),
     };
@@ -234,6 +235,11 @@ fn with_words(mut said: String, words: &str, ended: &Ended, unseen: &Unseen) -> 
     if !lines.is_empty() {
         said = format!("{said}: {}", cut(&lines.join(" / "), LONGEST_WORDS));
     }
+    with_refused(said, words, ended, unseen)
+}
+
+/// What the jail kept from it, and what helps.
+fn with_refused(mut said: String, words: &str, ended: &Ended, unseen: &Unseen) -> String {
     // A program looks at much that it does not need; what it complains of comes first, and what nobody could grant not at all.
     let mut refused: Vec<&Refused> =
         ended.refused.iter().filter(|refused| refused.can_be_granted()).collect();

@@ -176,6 +176,24 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
     assert_eq!(report.walls, ["recorder"]);
 }
 
+/// A client that tries a refused host until its deadline is the most common of them.
+#[test]
+fn what_the_jail_refused_is_told_however_it_ends() {
+    let host = "; the jail refused: reaching `example.com:443`";
+    for (ending, reason) in [
+        (Ending::Exited(1), Reason::CommandFailed),
+        (Ending::Signalled(9), Reason::CommandFailed),
+        (Ending::Signalled(24), Reason::Timeout),
+        (Ending::TimedOut, Reason::Timeout),
+        (Ending::OutOfMemory, Reason::Memory),
+        (Ending::OutputTooLarge, Reason::ResultTooLarge),
+    ] {
+        let mut with = ended(ending, "", "");
+        with.refused = vec![Refused::Host("example.com:443".into())];
+        check("echo", with, Err((reason, host)));
+    }
+}
+
 /// Nobody is told of `stat`. What a manifest names is looked for on the host; what a caller names is not, for then every
 /// failing command would tell which files there are.
 #[test]
