@@ -27,7 +27,7 @@ fn a_collector_hears_of_calls() {
         assert!(!body.contains("to be or not"), "{body}");
         if head.starts_with("POST /v1/traces ") {
             traces = Some(body);
-        } else if head.starts_with("POST /v1/metrics ") && body.contains("word_count") {
+        } else if head.starts_with("POST /v1/metrics ") && body.contains("\"released\"") {
             metrics = Some(body);
         }
     }
