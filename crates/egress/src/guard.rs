@@ -31,7 +31,7 @@ pub struct Leaving<'a> {
 pub enum Part<'a> {
     /// Scheme, host, path and query, as they will be sent; of a tunnel, and of a question for a name, only the host.
     Url,
-    /// The value of the header of this name.
+    /// The value of the header of this name, which says what the value is; judge both.
     Header(&'a str),
     /// The body, unpacked if it says that it is packed.
     Body,

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use toolgate_egress::{BodyGuard, Leaving};
+use toolgate_egress::{BodyGuard, Leaving, Part};
 use toolgate_gate::Survey;
 use toolgate_secrets::{Detector, Tier};
 
@@ -38,7 +38,13 @@ impl SecretGuard {
 
 impl BodyGuard for SecretGuard {
     fn judge(&self, leaving: &Leaving<'_>) -> Option<String> {
-        let finding = self.detector.contains(&self.without_lent(leaving.bytes), self.refuses_from)?;
+        let bytes = self.without_lent(leaving.bytes);
+        let bytes = match leaving.part {
+            // The name tells what the value is, as it does in a body.
+            Part::Header(name) => Cow::Owned([name.as_bytes(), b": ", &bytes].concat()),
+            Part::Url | Part::Body => bytes,
+        };
+        let finding = self.detector.contains(&bytes, self.refuses_from)?;
         Some(format!("it holds a {} of {}", finding.kind, finding.provider))
     }
 }
@@ -57,3 +63,69 @@ fn url_encoded(text: &str) -> String {
 /// Too short to be taken for anything by a rule.
 const LENT: &str = "(lent)";
 const SHORTEST: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPAQUE: &str = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
+
+    fn judged(lent: &[&str], part: Part<'_>, text: &str) -> Option<String> {
+        let lent: Vec<String> = lent.iter().map(|&secret| secret.to_owned()).collect();
+        let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, &Survey::default());
+        guard.judge(&Leaving { host: "a.example", part, bytes: text.as_bytes() })
+    }
+
+    #[track_caller]
+    fn check_header(name: &str, value: &str, expect: Option<&str>) {
+        assert_eq!(judged(&[], Part::Header(name), value).as_deref(), expect, "{name}: {value}");
+    }
+
+    #[test]
+    fn a_header_is_judged_with_its_name() {
+        check_header("x-api-key", OPAQUE, Some("it holds a password of generic"));
+        check_header("token", OPAQUE, Some("it holds a token of generic"));
+        check_header("x-auth-token", OPAQUE, Some("it holds a password of generic"));
+        check_header("cookie", &format!("a=1; session={OPAQUE}"), Some("it holds a session of generic"));
+        check_header("authorization", &format!("Bearer {OPAQUE}"), Some("it holds a token of generic"));
+    }
+
+    #[test]
+    fn what_headers_ordinarily_hold_may_leave() {
+        for (name, value) in [
+            ("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"),
+            ("authorization", "none"),
+            ("cookie", "lang=en; theme=dark"),
+            ("etag", "\"33a64df551425fcc55e4d42a148795d9f25f89d4\""),
+            ("idempotency-key", "8e03978e-40d5-43dd-bc93-6894a57f9324"),
+            ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+            ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+            ("user-agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"),
+            ("x-amz-content-sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ] {
+            check_header(name, value, None);
+        }
+    }
+
+    /// What a call was lent may leave under any name, and nothing else with it.
+    #[test]
+    fn what_was_lent_may_leave_in_a_header() {
+        for (name, value) in [
+            ("x-api-key", OPAQUE.to_owned()),
+            ("token", OPAQUE.to_owned()),
+            ("authorization", format!("Bearer {OPAQUE}")),
+            ("cookie", format!("session={OPAQUE}")),
+        ] {
+            assert_eq!(judged(&[OPAQUE], Part::Header(name), &value), None, "{name}");
+        }
+        let other = format!("a={OPAQUE}; session={}", OPAQUE.to_lowercase());
+        assert!(judged(&[OPAQUE], Part::Header("cookie"), &other).is_some());
+    }
+
+    #[test]
+    fn other_parts_are_judged_as_they_are() {
+        assert_eq!(judged(&[], Part::Body, OPAQUE), None);
+        assert!(judged(&[], Part::Body, &format!("api_key: {OPAQUE}")).is_some());
+        assert!(judged(&[], Part::Url, &format!("https://a.example/?token={OPAQUE}")).is_some());
+    }
+}
