@@ -1,6 +1,10 @@
 //! Which characters make a reader see something else than what is there?
 
+mod filler;
+
 use std::{borrow::Cow, fmt::Write as _};
+
+use self::filler::BLANK;
 
 /// Controls, bidirectional overrides, and what has no width or no look of its own. Where people decide by a text, these are
 /// shown by their number or refused.
@@ -25,22 +29,51 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    let mut before = ' ';
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        // One selector follows what it varies, and one joiner stands between two; a row of them is a message in hiding.
-        let hides = is_selector(character) && (is_selector(before) || is_joiner(before))
-            || is_joiner(character) && is_joiner(before);
-        // Alone it goes back to where the line began, and what follows is written over it.
-        let overwrites = character == '\r' && characters.peek() != Some(&'\n');
-        if hides || overwrites || acts_on_its_neighbours(character) {
+    let mut place = Place::default();
+    for (at, character) in text.char_indices() {
+        let rest = text.get(at + character.len_utf8()..).unwrap_or_default();
+        if place.hides(character, rest) || acts_on_its_neighbours(character) {
             let _ = write!(shown, "\\u{{{:x}}}", u32::from(character));
         } else {
             shown.push(character);
         }
-        before = character;
+        place.before = character;
     }
     if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
+}
+
+/// What stands before a character.
+struct Place {
+    before: char,
+    /// Whether the blanks before it were those of a picture.
+    blanks_belong: bool,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { before: ' ', blanks_belong: false }
+    }
+}
+
+impl Place {
+    /// Whether a character is out of sight here, or puts others out of sight.
+    fn hides(&mut self, character: char, rest: &str) -> bool {
+        let before = self.before;
+        if character == BLANK {
+            if before != BLANK {
+                self.blanks_belong = filler::blanks_belong(before, rest);
+            }
+            return !self.blanks_belong;
+        }
+        if filler::is_filler(character) {
+            return !filler::belongs(character, before, rest);
+        }
+        // One selector follows what it varies, and one joiner stands between two; a row of them is a message in hiding.
+        is_selector(character) && (is_selector(before) || is_joiner(before))
+            || is_joiner(character) && is_joiner(before)
+            // Alone it goes back to where the line began, and what follows is written over it.
+            || character == '\r' && !rest.starts_with('\n')
+    }
 }
 
 fn is_selector(character: char) -> bool {
@@ -95,6 +128,35 @@ mod tests {
         check("x\u{200d}\u{fe0f}y", "x\u{200d}\\u{fe0f}y");
     }
 
+    /// Whatever counts as deceptive elsewhere is shown where it has no business, but what emoji and scripts are made of.
+    #[test]
+    fn nothing_unseen_stands_among_other_letters() {
+        let stays = |one: char| is_selector(one) || is_joiner(one) || matches!(one, '\n' | '\t');
+        for one in (0..=u32::from(char::MAX)).filter_map(char::from_u32).filter(|one| is_deceptive(*one)) {
+            let shown = format!("a\\u{{{:x}}}b", u32::from(one));
+            let text = format!("a{one}b");
+            check(&text, if stays(one) { &text } else { &shown });
+        }
+    }
+
+    #[test]
+    fn an_alphabet_that_nobody_sees_is_shown() {
+        check("note\u{1d173}\u{1d17a}\u{1d174}", "note\\u{1d173}\\u{1d17a}\\u{1d174}");
+        check("\u{3164}", "\\u{3164}");
+        check("한\u{3164}\u{ffa0}글", "한\u{3164}\\u{ffa0}글");
+        check("ᠠ\u{180b}\u{180c}\u{180d}", "ᠠ\u{180b}\\u{180c}\\u{180d}");
+        check("ok \u{2800}\u{2800} \u{2800}", "ok \\u{2800}\\u{2800} \\u{2800}");
+        check("⣿\u{2800} \u{2800}\u{2800} ", "⣿\u{2800} \\u{2800}\\u{2800} ");
+    }
+
+    /// Where each looks for the end of its row, this takes hours.
+    #[test]
+    fn a_long_row_of_blanks_is_looked_at_once() {
+        let row = "\u{2800}".repeat(1 << 20);
+        check(&format!("{row}⣿"), &format!("{row}⣿"));
+        check(&row, &"\\u{2800}".repeat(1 << 20));
+    }
+
     #[test]
     fn what_people_write_stays() {
         for text in [
@@ -106,6 +168,10 @@ mod tests {
             "one\r\ntwo\r\n",
             "Donau\u{ad}dampf\u{ad}schiff",
             "می\u{200c}خواهم",
+            "ᄒ\u{1160}ᆫ \u{115f}ᅡ",
+            "ᠠ\u{180b}ᠨ ᠭ\u{180d} ",
+            "\u{2800}\u{2800}⣀⣴\u{2800}\u{2800}\n⣿\u{2800}\n",
+            "𝅘𝅥\u{1d173}𝅘𝅥\u{1d174}",
         ] {
             assert!(matches!(neutral(text), Cow::Borrowed(same) if same == text), "{text}");
         }
