@@ -16,12 +16,13 @@ mod profile;
 mod status;
 mod strength;
 mod sys;
+mod way_out;
 pub mod wire;
 
 pub use command::{
     Access, Attempt, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, CommandStrength,
-    CommandUsage, Ending, JAILER_NAME, Jailer, Network, OutputCaps, ProxySockets, Refused, Running,
-    SYSTEM_FOLDERS, Source, SpawnError, Trace, View, Wall, jailer_main, run_if_jailer, system_settings,
+    CommandUsage, Ending, JAILER_NAME, Jailer, Network, OutputCaps, Refused, Running, SYSTEM_FOLDERS, Source,
+    SpawnError, Trace, View, Wall, jailer_main, run_if_jailer, system_settings,
 };
 pub use container::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerStrength, ContainerUser, ContainerWall,
@@ -36,6 +37,7 @@ pub use probe::{HostRow, HostState, HostStrength, probe};
 pub use profile::{ProfileError, SeccompProfile};
 pub use strength::{Part, Required, Strength};
 pub use sys::leave;
+pub use way_out::ProxySockets;
 
 /// A process whose name (`argv[0]`) is this one is a worker.
 pub const WORKER_NAME: &str = "toolgate-worker";

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{self, Read},
-    net::{Ipv4Addr, TcpListener, UdpSocket},
     os::fd::{AsFd, AsRawFd, BorrowedFd},
     os::unix::net::UnixStream,
 };
@@ -19,9 +18,9 @@ use super::{
     walls::Wall,
 };
 use crate::{
-    privileges,
+    ProxySockets, privileges,
     sys::{
-        self, mounts,
+        self,
         process::{self, Split},
     },
 };
@@ -153,10 +152,7 @@ fn at_least(release: &str, wanted: (u32, u32)) -> bool {
 }
 
 fn open_sockets(http_port: u16, inner: &UnixStream) -> io::Result<()> {
-    let dns = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    mounts::raise_loopback(dns.as_fd())?;
-    let dns = UdpSocket::bind((Ipv4Addr::LOCALHOST, DNS_PORT))?;
-    let http = TcpListener::bind((Ipv4Addr::LOCALHOST, http_port))?;
+    let ProxySockets { http, dns } = ProxySockets::make_here(http_port)?;
     passing::send(inner, &Word::Sockets.to_frame()?, &[http.as_fd(), dns.as_fd()])
 }
 
@@ -202,8 +198,6 @@ const NAMESPACES: [Wall; 5] = [
     Wall::UtsNamespace,
     Wall::CgroupNamespace,
 ];
-
-const DNS_PORT: u16 = 53;
 
 /// The kernel keeps some numbers for itself.
 const LOWEST_HIGHEST_PID: u64 = 301;

@@ -20,8 +20,10 @@ use super::{
     CommandJail, SpawnError,
     encode::{self, Word},
     passing, rules,
-    running::{Leash, ProxySockets, Running},
+    running::{Leash, Running},
 };
+
+use crate::ProxySockets;
 
 /// A process whose name (`argv[0]`) is this one is a jailer.
 pub const JAILER_NAME: &str = "toolgate-jailer";

@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    net::{TcpListener, UdpSocket},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     pin::pin,
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -21,7 +20,10 @@ use super::{
     encode::{Account, Word},
     passing::{self, Parcel},
 };
-use crate::wire::{self, HEADER};
+use crate::{
+    ProxySockets,
+    wire::{self, HEADER},
+};
 
 /// A command in its jail. Dropping it kills the command and everything it ever started.
 #[derive(Debug)]
@@ -32,13 +34,6 @@ pub struct Running {
     pub(crate) stdin: pipe::Sender,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
-}
-
-/// Made inside the command's network, held by the gateway: whoever connects in there talks to the gateway.
-#[derive(Debug)]
-pub struct ProxySockets {
-    pub http: TcpListener,
-    pub dns: UdpSocket,
 }
 
 impl Running {
@@ -96,12 +91,6 @@ impl Running {
             strength,
             usage: account.usage,
         }
-    }
-}
-
-impl ProxySockets {
-    pub(crate) fn from(http: Option<OwnedFd>, dns: Option<OwnedFd>) -> Option<Self> {
-        Some(Self { http: http?.into(), dns: dns?.into() })
     }
 }
 

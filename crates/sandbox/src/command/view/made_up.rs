@@ -1,6 +1,6 @@
 //! Files of `/etc` that say just enough, and nothing about the host.
 
-use super::super::Network;
+use crate::{Network, way_out::RESOLVER};
 
 /// Name and text of each.
 pub(crate) fn files(network: Network) -> Vec<(&'static str, String)> {
@@ -8,7 +8,7 @@ pub(crate) fn files(network: Network) -> Vec<(&'static str, String)> {
     let group = rustix::process::getegid().as_raw();
     let resolver = match network {
         Network::None => "",
-        Network::Proxied { .. } => "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n",
+        Network::Proxied { .. } => RESOLVER,
     };
     vec![
         ("passwd", format!("{}:x:{user}:{group}::/tmp:/usr/sbin/nologin\n{NOBODY}", name(user))),
