@@ -8,6 +8,7 @@ mod inspect;
 mod leash;
 mod look;
 mod masks;
+mod network;
 mod options;
 mod owner;
 mod plan;
@@ -18,6 +19,7 @@ mod walls;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 pub use image::ImageName;
+pub use network::way_out_of_containers;
 pub use running::RunningContainer;
 pub use runtime::{NoRuntime, Runtime, RuntimeKind, RuntimeProgram, container_row, probe_runtime};
 pub use walls::{ContainerStrength, ContainerWall};
@@ -38,7 +40,7 @@ pub struct ContainerJail {
     pub user: ContainerUser,
     /// Binds, what is hidden in them, and the size of `/tmp`. All else comes from the image, which cannot be changed.
     pub view: View,
-    /// Only [`Network::None`]: a container has no door to the gateway's proxy.
+    /// [`Network::Proxied`] only with Podman of root. The variables that name the proxy are the caller's to give.
     pub network: Network,
     pub limits: ContainerLimits,
     /// Walls without which it must not run, on top of [`ContainerWall::MANDATORY`].

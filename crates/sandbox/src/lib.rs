@@ -27,7 +27,7 @@ pub use command::{
 pub use container::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerStrength, ContainerUser, ContainerWall,
     ImageName, NoRuntime, RunningContainer, Runtime, RuntimeKind, RuntimeProgram, Shortage, container_row,
-    probe_runtime,
+    probe_runtime, way_out_of_containers,
 };
 pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};

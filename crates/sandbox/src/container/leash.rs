@@ -1,6 +1,12 @@
 //! How does a container end, however its gateway lets go of it?
 
-use std::{io, os::fd::OwnedFd, sync::Arc, thread, time::Duration};
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use tokio::net::unix::pipe;
@@ -34,6 +40,11 @@ impl Leash {
 
     pub(super) fn hold(&mut self, handle: Option<OwnedFd>) {
         self.handle = handle;
+    }
+
+    /// The first process, where we hold it.
+    pub(super) fn held(&self) -> Option<BorrowedFd<'_>> {
+        self.handle.as_ref().map(AsFd::as_fd)
     }
 
     /// Ends everything in there, at once where we hold its first process, and else as soon as the runtime can.

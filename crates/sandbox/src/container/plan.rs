@@ -17,6 +17,7 @@ use rustix::fs::{Mode, OFlags};
 use super::{
     ContainerJail, ContainerLimits, ContainerUser,
     masks::{self, Hidden, Id, Masks},
+    network::{NAME_FILE_PLACE, NameFile},
 };
 use crate::{Access, Bind, Network, Source, SpawnError};
 
@@ -30,11 +31,14 @@ pub(super) struct Plan {
     pub(super) user: ContainerUser,
     pub(super) tmp_bytes: u64,
     pub(super) limits: ContainerLimits,
+    pub(super) network: Network,
     pub(super) deadline: Duration,
     /// Outer ones first.
     pub(super) mounts: Vec<Mount>,
     /// Covers must exist as long as the container.
     _masks: Option<Masks>,
+    /// And so must the file that says whom to ask for names.
+    _names: Option<NameFile>,
 }
 
 #[derive(Debug)]
@@ -49,8 +53,8 @@ pub(super) struct Mount {
 
 impl Plan {
     pub(super) fn check(jail: ContainerJail) -> Result<Self, SpawnError> {
-        if jail.network != Network::None {
-            return invalid("a container has no network; run a tool that needs one with `sandbox: process`");
+        if jail.network == (Network::Proxied { http_port: 0 }) {
+            return invalid("the proxy's port is 0; name the one that the command is told");
         }
         if jail.user.uid == 0 || jail.user.gid == 0 {
             return invalid("a container does not run as root; name another user and group");
@@ -62,7 +66,12 @@ impl Plan {
         }
         let shown: Vec<Shown> = jail.view.binds.into_iter().map(Shown::open).collect::<Result<_, _>>()?;
         check_places(&shown)?;
-        let (mounts, masks) = mounts(shown, &jail.view.hidden, &jail.view.hidden_large)?;
+        let names = match jail.network {
+            Network::None => None,
+            Network::Proxied { .. } => Some(names(&shown)?),
+        };
+        let (names, name_file) = names.unzip();
+        let (mounts, masks) = mounts(shown, names, &jail.view.hidden, &jail.view.hidden_large)?;
         Ok(Self {
             image: jail.image.as_str().to_owned(),
             argv,
@@ -71,9 +80,11 @@ impl Plan {
             user: jail.user,
             tmp_bytes: jail.view.tmp_bytes,
             limits: jail.limits,
+            network: jail.network,
             deadline: jail.deadline,
             mounts,
             _masks: masks,
+            _names: name_file,
         })
     }
 }
@@ -217,9 +228,22 @@ fn check_places(shown: &[Shown]) -> Result<(), SpawnError> {
     Ok(())
 }
 
+/// In the place of what the image says about names, and of nothing that a bind shows.
+fn names(shown: &[Shown]) -> Result<(Shown, NameFile), SpawnError> {
+    let at = Path::new(NAME_FILE_PLACE);
+    if shown.iter().any(|one| one.at.starts_with(at)) {
+        return invalid(format!("nothing can be bound at `{NAME_FILE_PLACE}`, which leads to the way out"));
+    }
+    let file = NameFile::make()
+        .map_err(|error| SpawnError::Failed(format!("`{NAME_FILE_PLACE}` cannot be made: {error}")))?;
+    let source = Source::Path(file.path().to_owned());
+    Ok((Shown::open(Bind { source, at: at.to_owned(), access: Access::Read })?, file))
+}
+
 /// The binds, the folders in them that stay where they are, and, over them, the covers.
 fn mounts(
     shown: Vec<Shown>,
+    names: Option<Shown>,
     hidden: &[PathBuf],
     large: &[PathBuf],
 ) -> Result<(Vec<Mount>, Option<Masks>), SpawnError> {
@@ -248,7 +272,7 @@ fn mounts(
         mounts.push(Mount { source, target, access: Access::Read, id, _open: None });
     }
     let pins = pins(&shown, &covers)?;
-    for one in shown.into_iter().chain(pins) {
+    for one in shown.into_iter().chain(pins).chain(names) {
         if !covers.iter().any(|(target, _)| *target == one.at) {
             let (source, target) = (one.real.to_string_lossy().into_owned(), place(&one.at)?);
             mounts.push(Mount { source, target, access: one.access, id: one.id, _open: Some(one.open) });

@@ -19,11 +19,12 @@ use super::{
     inspect::{Inspected, LowLevel},
     leash::Leash,
     look::{Events, Files, Seen},
+    network,
     options::Badge,
     owner::{self, Owner, PATIENCE},
     plan::Plan,
 };
-use crate::{Ending, OutputCaps, SpawnError};
+use crate::{Ending, Network, OutputCaps, ProxySockets, SpawnError};
 
 /// A container that is made and looked at, and runs when it is finished. Dropping it removes the container.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub struct RunningContainer {
     plan: Plan,
     strength: ContainerStrength,
     events: Events,
+    sockets: Option<ProxySockets>,
     due: Due,
 }
 
@@ -79,9 +81,16 @@ impl RunningContainer {
         &self.strength
     }
 
+    /// The sockets of [`Network::Proxied`]; once.
+    pub fn take_sockets(&mut self) -> Option<ProxySockets> {
+        self.sockets.take()
+    }
+
     /// Starts the command, feeds it, hears it out, and ends it at its deadline or when it says too much.
     pub async fn finish(self, stdin: Vec<u8>, caps: OutputCaps) -> ContainerReport {
-        let Self { leash, plan, strength, events, due } = self;
+        let Self { leash, plan, strength, events, sockets, due } = self;
+        // Whoever did not take them wants nobody to answer.
+        drop(sockets);
         let started = Instant::now();
         let (mut out, mut err) = (Captured::up_to(caps.stdout), Captured::up_to(caps.stderr));
         let end = match start(&leash) {
@@ -123,8 +132,11 @@ impl RunningContainer {
 
 fn make(runtime: &Arc<Runtime>, jail: ContainerJail, due: Due) -> Result<RunningContainer, SpawnError> {
     let required = jail.required;
-    let mut plan = Plan::check(jail)?;
     let failed = |why: String| SpawnError::Failed(format!("{}: {why}", runtime.program.kind.name()));
+    if jail.network != Network::None {
+        runtime.check_way_out().map_err(|why| failed(why.to_owned()))?;
+    }
+    let mut plan = Plan::check(jail)?;
     let badge = badge(&plan).map_err(|error| failed(error.to_string()))?;
     let mut leash = Leash::new(Arc::clone(runtime), badge.name.clone());
     let variables: Vec<String> = plan.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
@@ -144,7 +156,7 @@ fn make(runtime: &Arc<Runtime>, jail: ContainerJail, due: Due) -> Result<Running
     }
     let mut seen = Seen::look(inspected.state.pid, &inspected.id, &plan);
     let walls = inspected.walls(runtime, &plan, low_level.as_ref(), &seen);
-    let strength = ContainerStrength { runtime: runtime.program.kind, walls };
+    let mut strength = ContainerStrength { runtime: runtime.program.kind, walls };
     leash.hold(seen.handle.take());
     let missing = strength.missing(required);
     if !missing.is_empty() {
@@ -154,9 +166,25 @@ fn make(runtime: &Arc<Runtime>, jail: ContainerJail, due: Due) -> Result<Running
     if seen.files == Files::Other {
         return Err(failed("a bind is not the file or folder that was checked; it was exchanged".to_owned()));
     }
+    let sockets = match plan.network {
+        Network::None => None,
+        Network::Proxied { http_port } => {
+            due.patience()?;
+            let sockets = open_sockets(&leash, http_port).map_err(failed)?;
+            strength.has_a_way_out();
+            Some(sockets)
+        }
+    };
     // They may be secrets, and have arrived.
     plan.env.clear();
-    Ok(RunningContainer { leash, plan, strength, events: std::mem::take(&mut seen.events), due })
+    Ok(RunningContainer { leash, plan, strength, events: std::mem::take(&mut seen.events), sockets, due })
+}
+
+fn open_sockets(leash: &Leash, http_port: u16) -> Result<ProxySockets, String> {
+    let process =
+        leash.held().ok_or("the container's first process cannot be told, and so not its network")?;
+    network::open_sockets(process, http_port)
+        .map_err(|error| format!("the sockets of its way out cannot be made: {error}"))
 }
 
 fn badge(plan: &Plan) -> io::Result<Badge> {

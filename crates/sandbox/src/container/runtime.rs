@@ -12,9 +12,7 @@ use crate::{HostRow, HostState};
 pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
     let mut reasons = Vec::new();
     for kind in [RuntimeKind::Podman, RuntimeKind::Docker] {
-        let found =
-            FOLDERS.iter().map(|folder| PathBuf::from(folder).join(kind.name())).find(|path| path.is_file());
-        let Some(path) = found else {
+        let Some(path) = installed(kind) else {
             reasons.push(format!("no `{}` in {}", kind.name(), FOLDERS.join(", ")));
             continue;
         };
@@ -24,6 +22,11 @@ pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
         }
     }
     Err(NoRuntime(reasons.join("; ")))
+}
+
+/// Where the runtime's program is, whether it works or not.
+pub(super) fn installed(kind: RuntimeKind) -> Option<PathBuf> {
+    FOLDERS.iter().map(|folder| PathBuf::from(folder).join(kind.name())).find(|path| path.is_file())
 }
 
 /// What people are told about it.

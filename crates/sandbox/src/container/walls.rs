@@ -15,6 +15,9 @@ pub struct ContainerStrength {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ContainerWall {
     NetworkNone,
+    /// In place of [`Self::NetworkNone`] where there is a way out: a network of its own, seen from inside to hold a loopback and
+    /// nothing else, on which the gateway listens.
+    NetworkNamespace,
     ReadOnlyRoot,
     NoCapabilities,
     NoNewPrivileges,
@@ -38,7 +41,7 @@ pub enum ContainerWall {
 }
 
 impl ContainerWall {
-    /// Without these no container runs, whatever is asked.
+    /// Without these no container is started, whatever is asked. A way out is made when they all stand.
     pub const MANDATORY: &[Self] = &[
         Self::NetworkNone,
         Self::ReadOnlyRoot,
@@ -59,6 +62,7 @@ impl ContainerWall {
     pub const fn name(self) -> &'static str {
         match self {
             Self::NetworkNone => "network-none",
+            Self::NetworkNamespace => "network-namespace",
             Self::ReadOnlyRoot => "read-only-root",
             Self::NoCapabilities => "no-capabilities",
             Self::NoNewPrivileges => "no-new-privileges",
@@ -88,6 +92,12 @@ impl ContainerStrength {
         let asked: BTreeSet<ContainerWall> =
             ContainerWall::MANDATORY.iter().chain(required).copied().collect();
         asked.difference(&self.walls).map(|wall| wall.name().to_owned()).collect()
+    }
+
+    /// A way out was made: there is a network now.
+    pub(super) fn has_a_way_out(&mut self) {
+        self.walls.remove(&ContainerWall::NetworkNone);
+        self.walls.insert(ContainerWall::NetworkNamespace);
     }
 
     /// The names of what holds, for people and the journal; the runtime's first.

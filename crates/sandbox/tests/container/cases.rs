@@ -2,9 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt};
 
-use toolgate_sandbox::{
-    Access, ContainerJail, ContainerWall, Ending, ImageName, Network, SpawnError, probe_runtime,
-};
+use toolgate_sandbox::{Access, ContainerJail, ContainerWall, Ending, ImageName, SpawnError, probe_runtime};
 
 use crate::driver::{
     CAPS, Case, EXPECTED, ODD_IMAGE, USER, bind, finish, finish_with, folder, is_empty_of_containers, jail,
@@ -25,7 +23,6 @@ pub const ALL: &[Case] = &[
     Case { name: "the_strength_is_what_holds", body: the_strength_is_what_holds },
     Case { name: "a_wall_that_is_missing_refuses", body: a_wall_that_is_missing_refuses },
     Case { name: "a_host_without_a_bound_refuses", body: a_host_without_a_bound_refuses },
-    Case { name: "a_network_is_refused", body: a_network_is_refused },
     Case {
         name: "variables_arrive_and_are_seen_by_nobody_else",
         body: variables_arrive_and_are_seen_by_nobody_else,
@@ -115,12 +112,6 @@ const UNBOUNDED: &str = r#"case " $* " in
   *) exec /usr/bin/podman "$@" ;;
 esac
 "#;
-
-fn a_network_is_refused() {
-    let mut one = jail("true");
-    one.network = Network::Proxied { http_port: 3128 };
-    assert!(matches!(refusal(one), SpawnError::Invalid(why) if why.contains("sandbox: process")));
-}
 
 fn variables_arrive_and_are_seen_by_nobody_else() {
     let mut one = jail("env; while [ ! -e /w/go ]; do sleep 0.1; done");

@@ -259,7 +259,13 @@ fn try_out(options: &[String], tar: &Path) -> Result<Runtime, String> {
         RuntimeProgram { kind: RuntimeKind::Podman, path: PODMAN.into(), options: options.to_vec() };
     let runtime = Runtime::ask(program).map_err(|error| error.to_string())?;
     let tar = tar.to_string_lossy();
-    let odd = ["VOLUME /data", "ENTRYPOINT [\"/bin/false\"]", "ENV FROM_IMAGE=yes", "CMD [\"/bin/false\"]"];
+    let odd = [
+        "VOLUME /data",
+        "ENTRYPOINT [\"/bin/false\"]",
+        "ENV FROM_IMAGE=yes",
+        "ENV http_proxy=http://192.0.2.1:8080",
+        "CMD [\"/bin/false\"]",
+    ];
     let odd: Vec<&str> = odd.iter().flat_map(|change| ["--change", change]).collect();
     for (changes, name) in [(&[][..], IMAGE), (odd.as_slice(), ODD_IMAGE)] {
         let import = Command::new(PODMAN)
@@ -296,6 +302,7 @@ fn image(folder: &Path) -> PathBuf {
         fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o1777)).unwrap();
     }
     fs::write(root.join("tmp/of-the-image"), "x").unwrap();
+    fs::write(root.join("etc/resolv.conf"), "nameserver 192.0.2.53\n").unwrap();
     fs::write(root.join("sbin/init"), "#!/bin/sh\ncat /proc/mounts\n").unwrap();
     fs::set_permissions(root.join("sbin/init"), fs::Permissions::from_mode(0o755)).unwrap();
     let tar = folder.join("image.tar");
@@ -354,7 +361,7 @@ pub const EXPECTED: [ContainerWall; 15] = [
 
 const PODMAN: &str = "/usr/bin/podman";
 const BUSYBOX: &str = "/bin/busybox";
-const PROGRAMS: [&str; 24] = [
+const PROGRAMS: [&str; 27] = [
     "cat", "chmod", "cp", "dd", "echo", "env", "false", "grep", "head", "id", "kill", "ln", "ls", "mkdir",
-    "mount", "mv", "pwd", "rm", "sh", "sleep", "touch", "true", "wc", "hostname",
+    "mount", "mv", "pwd", "rm", "sh", "sleep", "touch", "true", "wc", "hostname", "nc", "nslookup", "ping",
 ];

@@ -14,6 +14,7 @@ mod attacks;
 mod cases;
 mod driver;
 mod endings;
+mod network;
 
 use std::process::ExitCode;
 
@@ -24,7 +25,10 @@ fn main() -> ExitCode {
     {
         return endings::be_a_gateway(folder, options);
     }
-    let cases: Vec<driver::Case> = [cases::ALL, attacks::ALL, endings::ALL].concat();
+    if arguments == ["--take-the-ports"] {
+        return network::take_the_ports();
+    }
+    let cases: Vec<driver::Case> = [cases::ALL, attacks::ALL, network::ALL, endings::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
         return driver::list(&cases);
     }

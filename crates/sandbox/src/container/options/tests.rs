@@ -89,6 +89,18 @@ fn the_filter_is_never_taken_away_and_nothing_is_privileged() {
 }
 
 #[test]
+fn only_podman_of_root_gives_a_way_out() {
+    let ordinary = |kind| runtime(kind, Version(27, 0), Offer::There, Owner::OrdinaryUser);
+    assert_eq!(podman().check_way_out(), Ok(()));
+    let why = ordinary(RuntimeKind::Podman).check_way_out().unwrap_err();
+    assert!(why.contains("as root") && why.contains("sandbox: process"), "{why}");
+    for docker in [docker(), ordinary(RuntimeKind::Docker)] {
+        let why = docker.check_way_out().unwrap_err();
+        assert!(why.contains("Podman") && why.contains("sandbox: process"), "{why}");
+    }
+}
+
+#[test]
 fn the_deadline_that_the_monitor_keeps_is_a_little_later_and_never_wraps() {
     let mut long = plan(&["/bin/true"], Vec::new());
     long.deadline = Duration::MAX;

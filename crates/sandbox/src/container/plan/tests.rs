@@ -22,9 +22,11 @@ impl Plan {
             user,
             tmp_bytes: 1 << 20,
             limits,
+            network: Network::None,
             deadline: Duration::from_secs(10),
             mounts,
             _masks: None,
+            _names: None,
         }
     }
 }
@@ -71,10 +73,10 @@ fn a_plain_jail_is_taken() {
 }
 
 #[test]
-fn root_a_network_and_no_program_are_refused() {
+fn root_no_port_and_no_program_are_refused() {
     check_refused(|jail| jail.user.uid = 0, "root");
     check_refused(|jail| jail.user.gid = 0, "root");
-    check_refused(|jail| jail.network = Network::Proxied { http_port: 1 }, "no network");
+    check_refused(|jail| jail.network = Network::Proxied { http_port: 0 }, "port is 0");
     check_refused(|jail| jail.argv.clear(), "no program");
     check_refused(|jail| jail.argv = vec!["".into()], "no program");
     check_refused(|jail| jail.argv.push("a\0b".into()), "text only");
@@ -123,6 +125,22 @@ fn places_are_absolute_plain_and_not_the_containers_own() {
         jail.view.binds.push(bind(folder.path(), "/w/", Access::Write));
     };
     check_refused(twice, "two binds");
+}
+
+#[test]
+fn a_way_out_brings_its_own_word_about_names() {
+    let mut proxied = jail();
+    proxied.network = Network::Proxied { http_port: 3128 };
+    let plan = Plan::check(proxied).unwrap();
+    let [names] = plan.mounts.as_slice() else { panic!("{:?}", plan.mounts) };
+    assert_eq!((names.target.as_str(), names.access), ("/etc/resolv.conf", Access::Read));
+    assert!(fs::read_to_string(&names.source).unwrap().starts_with("nameserver 127.0.0.1\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let taken = |jail: &mut ContainerJail| {
+        jail.network = Network::Proxied { http_port: 3128 };
+        jail.view.binds.push(bind(folder.path(), "/etc/resolv.conf", Access::Read));
+    };
+    check_refused(taken, "leads to the way out");
 }
 
 #[test]

@@ -1,0 +1,349 @@
+//! A way out of a container: two sockets in the gateway's hands, and nothing else, whatever is tried in there.
+
+use std::{
+    env, fs,
+    io::Read,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    process::{Child, Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net,
+};
+use toolgate_sandbox::{
+    Access, ContainerJail, ContainerReport, ContainerWall, Ending, ImageName, Network, ProxySockets, Runtime,
+    SpawnError, way_out_of_containers,
+};
+
+use crate::driver::{
+    CAPS, Case, ODD_IMAGE, bind, folder, is_empty_of_containers, jail, on_runtime, output, processes_with,
+    refusal, runtime, runtime_through, wait_until,
+};
+
+pub const ALL: &[Case] = &[
+    Case { name: "a_way_out_leads_to_the_gateway", body: a_way_out_leads_to_the_gateway },
+    Case { name: "a_way_out_is_told_by_its_wall", body: a_way_out_is_told_by_its_wall },
+    Case { name: "no_network_unless_granted", body: no_network_unless_granted },
+    Case { name: "nothing_is_reached_around_the_way_out", body: nothing_is_reached_around_the_way_out },
+    Case { name: "the_ports_of_a_way_out_are_taken", body: the_ports_of_a_way_out_are_taken },
+    Case { name: "nobody_uses_the_way_out_of_another", body: nobody_uses_the_way_out_of_another },
+    Case { name: "an_image_does_not_choose_the_way_out", body: an_image_does_not_choose_the_way_out },
+    Case { name: "a_way_out_ends_with_its_command", body: a_way_out_ends_with_its_command },
+    Case { name: "a_way_out_that_nobody_takes_is_closed", body: a_way_out_that_nobody_takes_is_closed },
+    Case { name: "a_cancelled_way_out_leaves_nothing_open", body: a_cancelled_way_out_leaves_nothing_open },
+    Case { name: "another_process_gets_no_way_out", body: another_process_gets_no_way_out },
+    Case { name: "a_network_with_more_gets_no_way_out", body: a_network_with_more_gets_no_way_out },
+];
+
+fn a_way_out_leads_to_the_gateway() {
+    let Some(one) = proxied("cat /etc/resolv.conf; echo page? | nc 127.0.0.1 3128; nslookup a.test; true")
+    else {
+        return;
+    };
+    let Heard { report, said, asked } = through_the_gateway(one);
+    let text = String::from_utf8_lossy(&report.stdout);
+    assert_eq!(report.ending, Ending::Exited(0), "{text}");
+    assert!(text.starts_with("nameserver 127.0.0.1\n"), "{text}");
+    assert!(text.contains("answer\n"), "{text}");
+    assert_eq!(said, ["page?\n"]);
+    let is_the_name = |question: &Vec<u8>| question.windows(8).any(|part| part == b"\x01a\x04test\0");
+    assert!(!asked.is_empty() && asked.iter().all(is_the_name), "{asked:?}");
+}
+
+fn a_way_out_is_told_by_its_wall() {
+    let Some(one) = proxied("true") else { return };
+    let Heard { report, .. } = through_the_gateway(one);
+    assert!(report.strength.has(ContainerWall::NetworkNamespace), "{:?}", report.strength);
+    assert!(!report.strength.has(ContainerWall::NetworkNone), "{:?}", report.strength);
+    let made = on_runtime(async { runtime().spawn(jail("true")).await.unwrap() });
+    assert!(made.strength().has(ContainerWall::NetworkNone), "{:?}", made.strength());
+    assert!(!made.strength().has(ContainerWall::NetworkNamespace), "{:?}", made.strength());
+}
+
+fn no_network_unless_granted() {
+    let mut made = on_runtime(async { runtime().spawn(jail("true")).await.unwrap() });
+    assert!(made.take_sockets().is_none());
+    drop(made);
+    let script = "for port in 3128 53; do echo x | nc -w 2 127.0.0.1 $port && echo reached; done; cat /etc/resolv.conf";
+    assert_eq!(output(jail(script)), "nameserver 192.0.2.53\n", "the image's own word, which leads nowhere");
+}
+
+/// Also by whoever forgets all variables: they are only a hint.
+fn nothing_is_reached_around_the_way_out() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let everywhere = TcpListener::bind("0.0.0.0:0").unwrap();
+    let (port, other) = (server.local_addr().unwrap().port(), everywhere.local_addr().unwrap().port());
+    let script = format!(
+        "unset http_proxy https_proxy ALL_PROXY; ls /sys/class/net; \
+         for target in '127.0.0.1 {port}' '127.0.0.1 {other}' '127.0.0.2 {other}' '::1 {other}' '192.0.2.1 80' \
+           '169.254.169.254 80' '10.0.0.1 {other}' '172.17.0.1 {other}' '10.88.0.1 {other}'; do \
+           echo x | nc -w 2 $target && echo reached $target; \
+         done; ping -c 1 -W 1 192.0.2.1 > /dev/null && echo pinged; true"
+    );
+    let Some(one) = proxied(&script) else { return };
+    let Heard { report, said, .. } = through_the_gateway(one);
+    assert_eq!(String::from_utf8_lossy(&report.stdout), "lo\n");
+    assert_eq!(said, Vec::<String>::new());
+    for listener in [server, everywhere] {
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "somebody came out");
+    }
+}
+
+fn the_ports_of_a_way_out_are_taken() {
+    let Some(mut one) = proxied("/attacker --take-the-ports; echo page? | nc 127.0.0.1 3128") else { return };
+    // This program, and what it is linked to.
+    one.view.binds.push(bind(&env::current_exe().unwrap(), "/attacker", Access::Execute));
+    for place in ["/lib", "/lib64", "/usr/lib"].into_iter().filter(|place| Path::new(place).exists()) {
+        one.view.binds.push(bind(Path::new(place), place, Access::Execute));
+    }
+    let Heard { report, said, .. } = through_the_gateway(one);
+    let text = String::from_utf8_lossy(&report.stdout);
+    assert_eq!(text, "tcp 127.0.0.1:3129\nudp 127.0.0.1:3129\nanswer\n", "all but the first two are taken");
+    assert_eq!(said, ["page?\n"]);
+}
+
+/// Tries to listen where the gateway does, with every option that lets two have one port, and says where that went well.
+pub fn take_the_ports() -> ExitCode {
+    let places = [
+        "127.0.0.1:3129",
+        "127.0.0.1:3128",
+        "0.0.0.0:3128",
+        "[::]:3128",
+        "127.0.0.1:53",
+        "0.0.0.0:53",
+        "[::]:53",
+    ];
+    for (kind, name) in [(SocketType::STREAM, "tcp"), (SocketType::DGRAM, "udp")] {
+        for place in places.iter().filter(|place| name == "udp" || !place.ends_with(":53")) {
+            // Nobody of ours is at this port for this kind.
+            let is_free = name == "udp" && place.ends_with(":3128");
+            if !is_free && listens(kind, place.parse().unwrap()).is_ok() {
+                println!("{name} {place}");
+            }
+        }
+    }
+    if rustix::net::socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP)).is_ok() {
+        println!("raw");
+    }
+    ExitCode::SUCCESS
+}
+
+fn listens(kind: SocketType, place: SocketAddr) -> rustix::io::Result<()> {
+    let family = if place.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket(family, kind, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    rustix::net::bind(&socket, &place)?;
+    if kind == SocketType::STREAM { rustix::net::listen(&socket, 1) } else { Ok(()) }
+}
+
+fn nobody_uses_the_way_out_of_another() {
+    let one = |word: &str| {
+        proxied(&format!("for round in 1 2 3 4 5; do echo {word} | nc 127.0.0.1 3128; sleep 0.1; done"))
+    };
+    let (Some(first), Some(second)) = (one("first"), one("second")) else { return };
+    let (first, second) = on_runtime(async { tokio::join!(gateway(first), gateway(second)) });
+    assert_eq!(first.said, ["first\n"; 5]);
+    assert_eq!(second.said, ["second\n"; 5]);
+}
+
+fn an_image_does_not_choose_the_way_out() {
+    let Some(mut one) = proxied("cat /etc/resolv.conf; echo $http_proxy; echo x > /etc/resolv.conf; true")
+    else {
+        return;
+    };
+    one.image = ImageName::parse(ODD_IMAGE).unwrap();
+    one.env = vec![("http_proxy".into(), "http://127.0.0.1:3128".into())];
+    let Heard { report, .. } = through_the_gateway(one);
+    let text = String::from_utf8_lossy(&report.stdout);
+    assert_eq!(text, "nameserver 127.0.0.1\noptions timeout:2 attempts:1\nhttp://127.0.0.1:3128\n");
+}
+
+/// What was started in the background neither lives on nor finds anybody who listens.
+fn a_way_out_ends_with_its_command() {
+    let before = sockets_of_this_process();
+    let script = "(trap '' HUP TERM; while :; do echo survivor-word | nc 127.0.0.1 3128; done) & sleep 0.5";
+    let Some(one) = proxied(script) else { return };
+    let Heard { report, said, .. } = through_the_gateway(one);
+    assert_eq!(report.ending, Ending::Exited(0));
+    assert!(!said.is_empty(), "it never ran");
+    wait_until("the end of the container", is_empty_of_containers);
+    assert_eq!(processes_with("survivor-word"), Vec::<String>::new());
+    assert_eq!(sockets_of_this_process(), before, "something keeps its network");
+}
+
+fn a_way_out_that_nobody_takes_is_closed() {
+    let before = sockets_of_this_process();
+    let Some(one) = proxied("echo x | nc -w 2 127.0.0.1 3128 || echo nobody") else { return };
+    assert_eq!(output(one), "nobody\n");
+    assert_eq!(sockets_of_this_process(), before);
+}
+
+fn a_cancelled_way_out_leaves_nothing_open() {
+    let before = sockets_of_this_process();
+    for patience in [20, 200, 400, 600, 800, 1000] {
+        let Some(one) = proxied("sleep 1000") else { return };
+        on_runtime(async {
+            let _ = tokio::time::timeout(Duration::from_millis(patience), gateway(one)).await;
+        });
+        wait_until("the end of the container", is_empty_of_containers);
+    }
+    assert_eq!(sockets_of_this_process(), before);
+}
+
+/// A runtime that shows another process than the container's, in a network of its own.
+fn another_process_gets_no_way_out() {
+    let Some(one) = proxied("true") else { return };
+    let bystander = Bystander::start();
+    let folder = folder();
+    let script = folder.path().join("podman");
+    fs::write(&script, LYING.replace("PID", &bystander.pid)).unwrap();
+    let why = spawn_refused(&runtime_through(&script), one);
+    assert!(why.contains("exchanged") || why.contains("first process cannot be told"), "{why}");
+    for kind in ["tcp", "udp"] {
+        let sockets = fs::read_to_string(format!("/proc/{}/net/{kind}", bystander.pid)).unwrap();
+        assert_eq!(sockets.lines().count(), 1, "{sockets}");
+    }
+    wait_until("the end of the container", is_empty_of_containers);
+}
+
+fn a_network_with_more_gets_no_way_out() {
+    let Some(one) = proxied("true") else { return };
+    let folder = folder();
+    let script = folder.path().join("podman");
+    fs::write(&script, BRIDGED).unwrap();
+    let why = spawn_refused(&runtime_through(&script), one);
+    assert!(why.contains("more in its network than a loopback: `extra0`"), "{why}");
+    wait_until("the end of the container", is_empty_of_containers);
+}
+
+const LYING: &str = r#"case " $* " in
+  *" inspect "*) /usr/bin/podman "$@" | sed 's/"Pid": [0-9]*,/"Pid": PID,/' ;;
+  *) exec /usr/bin/podman "$@" ;;
+esac
+"#;
+
+/// Somebody on the host puts a bridge into the network that was made.
+const BRIDGED: &str = r#"/usr/bin/podman "$@" || exit
+case " $* " in
+  *" init "*)
+    while [ $# -gt 1 ]; do
+      case $1 in --root|--runroot|--runtime) set -- "$@" "$1" "$2"; shift ;; esac
+      shift
+      [ "$1" = init ] && break
+    done
+    shift
+    name=$1
+    shift
+    pid=$(/usr/bin/podman "$@" inspect --type=container --format '{{.State.Pid}}' "$name")
+    /bin/busybox nsenter -n -t "$pid" /bin/busybox brctl addbr extra0 ;;
+esac
+"#;
+
+/// A container with a way out; `None`, and a word about it, where nobody can open one.
+fn proxied(script: &str) -> Option<ContainerJail> {
+    let mut one = jail(script);
+    one.network = Network::Proxied { http_port: 3128 };
+    if let Err(why) = way_out_of_containers() {
+        println!("skipped: {why}");
+        assert!(refusal(one).to_string().contains(why), "it must be refused");
+        return None;
+    }
+    Some(one)
+}
+
+/// What came of a command, and what the gateway heard at both sockets.
+struct Heard {
+    report: ContainerReport,
+    said: Vec<String>,
+    asked: Vec<Vec<u8>>,
+}
+
+#[track_caller]
+fn through_the_gateway(jail: ContainerJail) -> Heard {
+    on_runtime(gateway(jail))
+}
+
+async fn gateway(jail: ContainerJail) -> Heard {
+    let mut container = runtime().spawn(jail).await.unwrap_or_else(|error| panic!("{error}"));
+    let ProxySockets { http, dns } = container.take_sockets().unwrap();
+    assert!(container.take_sockets().is_none(), "once");
+    let (mut said, mut asked) = (Vec::new(), Vec::new());
+    let report = tokio::select! {
+        report = container.finish(Vec::new(), CAPS) => report,
+        never = answer(http, &mut said) => never,
+        never = refuse_names(dns, &mut asked) => never,
+    };
+    Heard { report, said, asked }
+}
+
+async fn answer<T>(http: TcpListener, said: &mut Vec<String>) -> T {
+    http.set_nonblocking(true).unwrap();
+    let http = net::TcpListener::from_std(http).unwrap();
+    loop {
+        let (mut connection, _) = http.accept().await.unwrap();
+        let mut line = [0; 64];
+        let got = connection.read(&mut line).await.unwrap_or(0);
+        said.push(String::from_utf8_lossy(&line[..got]).into_owned());
+        let _ = connection.write_all(b"answer\n").await;
+    }
+}
+
+async fn refuse_names<T>(dns: std::net::UdpSocket, asked: &mut Vec<Vec<u8>>) -> T {
+    dns.set_nonblocking(true).unwrap();
+    let dns = net::UdpSocket::from_std(dns).unwrap();
+    loop {
+        let mut question = [0; 512];
+        let (got, from) = dns.recv_from(&mut question).await.unwrap();
+        asked.push(question[..got].to_vec());
+        // An answer, and the answer is no.
+        (question[2], question[3]) = (0x81, 0x85);
+        let _ = dns.send_to(&question[..got], from).await;
+    }
+}
+
+fn spawn_refused(runtime: &Runtime, jail: ContainerJail) -> String {
+    match on_runtime(async { runtime.spawn(jail).await.map(drop) }) {
+        Err(SpawnError::Failed(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A socket is a handle on the network that it was made in.
+fn sockets_of_this_process() -> usize {
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    let targets = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+}
+
+/// Somebody else on the host, who has everything of its own that a container has.
+struct Bystander {
+    starter: Child,
+    pid: String,
+}
+
+impl Bystander {
+    fn start() -> Self {
+        let mut apart = Command::new("unshare");
+        apart.args(["--net", "--ipc", "--uts", "--mount", "--pid", "--fork", "--kill-child"]);
+        let mut starter =
+            apart.args(["sh", "-c", "echo; exec sleep 1000"]).stdout(Stdio::piped()).spawn().unwrap();
+        // When it speaks it has begun.
+        starter.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let id = starter.id();
+        let pid = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap().trim().to_owned();
+        Self { starter, pid }
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        let _ = self.starter.kill();
+        let _ = self.starter.wait();
+    }
+}
