@@ -27,6 +27,7 @@ mod stop;
 mod tool;
 mod unseen;
 mod view;
+mod way_out;
 
 pub use arg::Arg;
 pub use command::CliCommand;

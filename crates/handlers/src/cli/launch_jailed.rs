@@ -1,20 +1,19 @@
 //! How is an order carried out for real? In a jail of the sandbox; what it may reach, through the gateway's own proxy.
 
-use std::{ffi::OsString, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
 use tokio::time::{Instant, timeout_at};
-use toolgate_egress::{
-    Egress, Exchange, Outcome, Proxy, ProxyLimits, ProxyReport, Reason, Rules, proxy_environment,
-};
-use toolgate_gate::{EffectEntry, EffectKind};
+use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
     Access as JailAccess, Attempt, Bind as JailBind, CommandJail, CommandLimits, CommandReport,
-    CommandRequired, Jailer, Network, OutputCaps, Refused as JailRefused, Running, Source,
-    Trace as JailTrace, View,
+    CommandRequired, Jailer, OutputCaps, Refused as JailRefused, Source, Trace as JailTrace, View,
 };
 use toolgate_spec::model::SandboxKind;
 
-use super::launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage};
+use super::{
+    launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage},
+    way_out::{self, Outlet},
+};
 
 /// Runs commands in jails.
 #[derive(Clone)]
@@ -40,21 +39,7 @@ impl JailedLauncher {
         if order.sandbox == SandboxKind::Container {
             return Err("`execution.sandbox: container` is not for this launcher; say `process`".to_owned());
         }
-        let way_out = match (order.network.clone(), &self.egress) {
-            (None, _) => None,
-            (Some(way_out), Some(egress)) => {
-                let limits = ProxyLimits {
-                    lifetime: order.deadline,
-                    refused_methods: way_out.refused_methods,
-                    ..ProxyLimits::default()
-                };
-                Some((way_out.rules, egress.with_guard(way_out.guard), limits))
-            }
-            (Some(_), None) => return Err(
-                "this gateway has no way out for commands; open its network, or take `network` from the tool"
-                    .to_owned(),
-            ),
-        };
+        let outlet = Outlet::of(&order, self.egress.as_ref())?;
         let end = Instant::now() + order.deadline;
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
         let so_far = Arc::clone(&order.so_far);
@@ -64,38 +49,19 @@ impl JailedLauncher {
             Ok(spawned) => spawned.map_err(|error| error.to_string())?,
             Err(_) => return Ok(Ended::at_once(Ending::TimedOut)),
         };
-        let proxy =
-            way_out.map(|(rules, egress, limits)| open(&mut running, rules, &egress, limits)).transpose()?;
-        let (refused, passed) = (running.witness(), proxy.as_ref().map(Proxy::witness));
+        let outlet = outlet.open(running.take_sockets())?;
+        let (refused, passed) = (running.witness(), outlet.witness());
         so_far.told_by(move || {
-            let passed = passed.as_ref().map(|passed| passed()).unwrap_or_default();
-            (effects(&passed), refusals(refused(), &passed))
+            let passed = passed();
+            (way_out::effects(&passed), refusals(refused(), &passed))
         });
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
-        let passed = match proxy {
-            Some(proxy) => proxy.finish().await,
-            None => ProxyReport::default(),
-        };
-        Ok(ended(report, &passed))
+        Ok(ended(report, &outlet.finish().await))
     }
-}
-
-fn open(running: &mut Running, rules: Rules, egress: &Egress, limits: ProxyLimits) -> Result<Proxy, String> {
-    let sockets = running.take_sockets().ok_or("the jail has no sockets for its way out")?;
-    Proxy::serve(egress, rules, limits, sockets.http, sockets.dns)
-        .map_err(|error| format!("the way out cannot be served: {error}"))
 }
 
 fn jail(order: Order, required: CommandRequired) -> CommandJail {
-    let mut env: Vec<_> = order.env.into_iter().map(|(name, value)| (name.into(), value)).collect();
-    let mut network = Network::None;
-    if order.network.is_some() {
-        network = Network::Proxied { http_port: PROXY_PORT };
-        // The last of two variables of one name would count for some programs and the first for others.
-        let pointing = proxy_environment(PROXY_PORT);
-        env.retain(|(name, _): &(OsString, _)| !pointing.iter().any(|(known, _)| name == known));
-        env.extend(pointing.into_iter().map(|(name, value)| (name.into(), value.into())));
-    }
+    let (env, network) = way_out::environment(&order);
     let limits = order.limits;
     CommandJail {
         program: order.program,
@@ -151,34 +117,15 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
         stderr: report.stderr,
         refused,
         walls: report.strength.names(),
-        effects: effects(passed),
+        effects: way_out::effects(passed),
         usage: Usage { elapsed: report.usage.elapsed, memory_bytes: report.usage.peak_memory },
     }
-}
-
-fn effects(passed: &ProxyReport) -> Vec<EffectEntry> {
-    passed.exchanges.iter().map(effect).collect()
 }
 
 /// By the jail, and by the way out of it.
 fn refusals(by_jail: Vec<JailRefused>, passed: &ProxyReport) -> Vec<Refused> {
     let mut refused: Vec<Refused> = by_jail.into_iter().map(refusal).collect();
-    for exchange in passed.exchanges.iter().filter(|exchange| exchange.outcome.is_refusal()) {
-        let one = match exchange.outcome {
-            Outcome::Ended(Reason::ContentRefused) => {
-                Refused::Other(format!("sending a secret to `{}`", target(exchange)))
-            }
-            Outcome::Ended(Reason::MethodNeedsApproval) => Refused::Other(format!(
-                "sending `{}` to `{}` without approval",
-                exchange.method,
-                target(exchange)
-            )),
-            _ => Refused::Host(target(exchange)),
-        };
-        if !refused.contains(&one) {
-            refused.push(one);
-        }
-    }
+    way_out::add_refusals(passed, &mut refused);
     refused
 }
 
@@ -199,42 +146,21 @@ fn path_refusal(path: PathBuf, attempt: Attempt) -> Refused {
     Refused::Path { path, access }
 }
 
-fn effect(exchange: &Exchange) -> EffectEntry {
-    EffectEntry {
-        kind: EffectKind::Fetch,
-        what: format!("{} {}", exchange.kind.word(), exchange.method).trim_end().to_owned(),
-        target: target(exchange),
-        to: None,
-        outcome: exchange.outcome.code().to_owned(),
-        bytes: exchange.bytes_up.saturating_add(exchange.bytes_down),
-        elapsed: exchange.elapsed,
-    }
-}
-
-fn target(exchange: &Exchange) -> String {
-    match exchange.port {
-        Some(port) => format!("{}:{port}", exchange.host),
-        None => exchange.host.clone(),
-    }
-}
-
 impl fmt::Debug for JailedLauncher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JailedLauncher").field("required", &self.required).finish_non_exhaustive()
     }
 }
 
-/// Where the proxy listens in a jail; above those that only a privileged program could take.
-const PROXY_PORT: u16 = 3128;
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{ffi::OsString, time::Duration};
 
-    use toolgate_egress::{BodyGuard, Guard, Leaving, Mode};
+    use toolgate_egress::{BodyGuard, Guard, Leaving, Mode, Rules};
+    use toolgate_sandbox::Network;
 
     use super::*;
-    use crate::cli::launch::WayOut;
+    use crate::cli::{launch::WayOut, way_out::PROXY_PORT};
 
     struct Anything;
 

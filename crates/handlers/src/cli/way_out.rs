@@ -1,0 +1,126 @@
+//! How does a command reach out, whatever it runs in? Through the gateway's own proxy, at sockets of the command's network.
+
+use std::ffi::OsString;
+
+use toolgate_egress::{
+    Egress, Exchange, Outcome, Proxy, ProxyLimits, ProxyReport, Reason, Rules, proxy_environment,
+};
+use toolgate_gate::{EffectEntry, EffectKind};
+use toolgate_sandbox::{Network, ProxySockets};
+
+use super::launch::{Order, Refused};
+
+/// What an order may reach, settled before its command is made. Opened when there are sockets for it.
+#[derive(Debug)]
+pub struct Outlet(Option<Settled>);
+
+#[derive(Debug)]
+struct Settled {
+    rules: Rules,
+    egress: Egress,
+    limits: ProxyLimits,
+}
+
+/// A way out for one run, or none. Dropping it ends everything that passes through it.
+#[derive(Debug)]
+pub struct OpenOutlet(Option<Proxy>);
+
+impl Outlet {
+    pub fn of(order: &Order, egress: Option<&Egress>) -> Result<Self, String> {
+        let Some(way_out) = order.network.clone() else { return Ok(Self(None)) };
+        let egress = egress.ok_or(
+            "this gateway has no way out for commands; open its network, or take `network` from the tool",
+        )?;
+        let limits = ProxyLimits {
+            lifetime: order.deadline,
+            refused_methods: way_out.refused_methods,
+            ..ProxyLimits::default()
+        };
+        let egress = egress.with_guard(way_out.guard);
+        Ok(Self(Some(Settled { rules: way_out.rules, egress, limits })))
+    }
+
+    pub fn open(self, sockets: Option<ProxySockets>) -> Result<OpenOutlet, String> {
+        let Some(Settled { rules, egress, limits }) = self.0 else { return Ok(OpenOutlet(None)) };
+        let ProxySockets { http, dns } = sockets.ok_or("the jail has no sockets for its way out")?;
+        let proxy = Proxy::serve(&egress, rules, limits, http, dns)
+            .map_err(|error| format!("the way out cannot be served: {error}"))?;
+        Ok(OpenOutlet(Some(proxy)))
+    }
+}
+
+impl OpenOutlet {
+    /// Tells what passed until it is asked, also when this is gone.
+    pub fn witness(&self) -> impl Fn() -> ProxyReport + Send + use<> {
+        let proxy = self.0.as_ref().map(Proxy::witness);
+        move || proxy.as_ref().map(|passed| passed()).unwrap_or_default()
+    }
+
+    /// Closes it, and tells what passed.
+    pub async fn finish(self) -> ProxyReport {
+        match self.0 {
+            Some(proxy) => proxy.finish().await,
+            None => ProxyReport::default(),
+        }
+    }
+}
+
+/// The variables of an order, those that lead to the proxy included, and the network to which they belong.
+pub fn environment(order: &Order) -> (Vec<(OsString, OsString)>, Network) {
+    let mut env: Vec<(OsString, OsString)> =
+        order.env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
+    if order.network.is_none() {
+        return (env, Network::None);
+    }
+    // The last of two variables of one name would count for some programs and the first for others.
+    let pointing = proxy_environment(PROXY_PORT);
+    env.retain(|(name, _)| !pointing.iter().any(|(known, _)| name == known));
+    env.extend(pointing.into_iter().map(|(name, value)| (name.into(), value.into())));
+    (env, Network::Proxied { http_port: PROXY_PORT })
+}
+
+pub fn effects(passed: &ProxyReport) -> Vec<EffectEntry> {
+    passed.exchanges.iter().map(effect).collect()
+}
+
+/// Adds what was refused on the way out, each once.
+pub fn add_refusals(passed: &ProxyReport, refused: &mut Vec<Refused>) {
+    for exchange in passed.exchanges.iter().filter(|exchange| exchange.outcome.is_refusal()) {
+        let one = match exchange.outcome {
+            Outcome::Ended(Reason::ContentRefused) => {
+                Refused::Other(format!("sending a secret to `{}`", target(exchange)))
+            }
+            Outcome::Ended(Reason::MethodNeedsApproval) => Refused::Other(format!(
+                "sending `{}` to `{}` without approval",
+                exchange.method,
+                target(exchange)
+            )),
+            _ => Refused::Host(target(exchange)),
+        };
+        if !refused.contains(&one) {
+            refused.push(one);
+        }
+    }
+}
+
+fn effect(exchange: &Exchange) -> EffectEntry {
+    EffectEntry {
+        kind: EffectKind::Fetch,
+        what: format!("{} {}", exchange.kind.word(), exchange.method).trim_end().to_owned(),
+        target: target(exchange),
+        to: None,
+        outcome: exchange.outcome.code().to_owned(),
+        bytes: exchange.bytes_up.saturating_add(exchange.bytes_down),
+        elapsed: exchange.elapsed,
+    }
+}
+
+fn target(exchange: &Exchange) -> String {
+    match exchange.port {
+        Some(port) => format!("{}:{port}", exchange.host),
+        None => exchange.host.clone(),
+    }
+}
+
+/// Where the proxy listens; above those that only a privileged program could take.
+pub const PROXY_PORT: u16 = 3128;
