@@ -10,7 +10,9 @@ use toolgate_handlers::{
     OwnVariables, Places, ToolHandlers,
 };
 use toolgate_policy::EffectivePolicy;
-use toolgate_sandbox::{CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required};
+use toolgate_sandbox::{
+    CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required, way_out_of_containers,
+};
 use toolgate_secrets::Detector;
 use toolgate_spec::{
     model::{ParamType, ToolSpec},
@@ -108,6 +110,7 @@ impl Runner {
                     places: self.places.clone(),
                     allowed: AllowedCommands::Any,
                     environment: GatewayEnvironment::current(self.own.clone()),
+                    way_out_of_containers: way_out_of_containers(),
                 },
                 secrets,
                 detector,

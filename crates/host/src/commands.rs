@@ -80,6 +80,7 @@ impl Inner {
 
     async fn in_containers(&self) -> Result<&ContainerLauncher, String> {
         let Some(container) = self.container.clone() else { return Err(NO_IMAGE.to_owned()) };
+        let egress = Some(self.egress.clone());
         // Asking a runtime blocks, and so does taking away what an earlier gateway left behind.
         let made = || async {
             tokio::task::spawn_blocking(move || {
@@ -87,7 +88,7 @@ impl Inner {
                 let runtime = probe_runtime().map_err(|error| error.to_string())?;
                 runtime.sweep()?;
                 let Container { user, required, .. } = container;
-                Ok(ContainerLauncher { runtime: Arc::new(runtime), image, user, required })
+                Ok(ContainerLauncher { runtime: Arc::new(runtime), egress, image, user, required })
             })
             .await
             .unwrap_or_else(|_| Err("the container runtime could not be asked".to_owned()))

@@ -13,6 +13,7 @@ use toolgate_handlers::{
 };
 use toolgate_sandbox::{
     CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
+    way_out_of_containers,
 };
 use toolgate_secrets::Detector;
 
@@ -63,6 +64,7 @@ pub fn open_handlers(
                 None => AllowedCommands::Any,
             },
             environment: GatewayEnvironment::current(own),
+            way_out_of_containers: way_out_of_containers(),
         },
         secrets,
         detector: Arc::clone(detector),

@@ -115,7 +115,7 @@ impl Formatter for InOrder {
         if value < EXACT {
             return CompactFormatter.write_u64(writer, value);
         }
-        canonical_number(writer, value.into())
+        canonical_number(writer, &value.into())
     }
 
     fn write_i64<W: ?Sized + Write>(&mut self, writer: &mut W, value: i64) -> io::Result<()> {
@@ -123,12 +123,12 @@ impl Formatter for InOrder {
         if value.unsigned_abs() < EXACT {
             return CompactFormatter.write_i64(writer, value);
         }
-        canonical_number(writer, value.into())
+        canonical_number(writer, &value.into())
     }
 
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
         self.is_no_key()?;
-        canonical_number(writer, Number::from_f64(value).ok_or(io::ErrorKind::InvalidData)?)
+        canonical_number(writer, &Number::from_f64(value).ok_or(io::ErrorKind::InvalidData)?)
     }
 
     fn write_f32<W: ?Sized + Write>(&mut self, _: &mut W, _: f32) -> io::Result<()> {
@@ -152,8 +152,8 @@ impl Formatter for InOrder {
     }
 }
 
-fn canonical_number<W: ?Sized + Write>(writer: &mut W, number: Number) -> io::Result<()> {
-    let text = serde_json_canonicalizer::to_vec(&number)?;
+fn canonical_number<W: ?Sized + Write>(writer: &mut W, number: &Number) -> io::Result<()> {
+    let text = serde_json_canonicalizer::to_vec(number)?;
     writer.write_all(&text)
 }
 

@@ -1,7 +1,8 @@
 //! How is an order carried out in a container? By the runtime that the host has, in the image that the operator chose.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
+use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, ImageName, Network,
     Runtime, Shortage, SpawnError, View,
@@ -10,12 +11,15 @@ use toolgate_sandbox::{
 use super::{
     launch::{Access, Ended, Ending, Launch, Order, OrderLimits, Refused, Usage},
     launch_jailed::{bind, caps},
+    way_out::{self, Outlet},
 };
 
 /// Runs commands in containers.
 #[derive(Clone)]
 pub struct ContainerLauncher {
     pub runtime: Arc<Runtime>,
+    /// Without it, commands that reach out are not run.
+    pub egress: Option<Egress>,
     pub image: ImageName,
     pub user: ContainerUser,
     /// Walls that must hold beyond those without which nothing runs.
@@ -33,30 +37,41 @@ impl Launch for ContainerLauncher {
 
 impl ContainerLauncher {
     async fn run(&self, mut order: Order) -> Result<Ended, String> {
-        if order.network.is_some() {
-            return Err(
-                "a container has no network; take `network` from the tool, or say `sandbox: process`"
-                    .to_owned(),
-            );
-        }
+        let outlet = Outlet::of(&order, self.egress.as_ref())?;
+        let so_far = Arc::clone(&order.so_far);
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
         let bounds = Bounds::of(&order);
-        let running = match self.runtime.spawn(self.jail(order)).await {
+        let mut running = match self.runtime.spawn(self.jail(order)).await {
             Ok(running) => running,
             // Making the container counts: a call has one deadline.
             Err(SpawnError::Late) => return Ok(Ended::at_once(Ending::TimedOut)),
             Err(error) => return Err(error.to_string()),
         };
-        Ok(ended(running.finish(stdin, caps).await, &bounds))
+        let outlet = outlet.open(running.take_sockets())?;
+        let passed = outlet.witness();
+        so_far.told_by(move || {
+            let (passed, mut refused) = (passed(), Vec::new());
+            way_out::add_refusals(&passed, &mut refused);
+            (way_out::effects(&passed), refused)
+        });
+        let report = running.finish(stdin, caps).await;
+        Ok(ended(report, &outlet.finish().await, &bounds))
     }
 
     fn jail(&self, order: Order) -> ContainerJail {
+        let (mut env, network) = way_out::environment(&order);
+        if network != Network::None {
+            // The image may have them, too, and nothing can be dialled directly.
+            let given = |name: &str| env.iter().any(|(known, _)| known == name);
+            let silenced: Vec<&str> = NO_PROXY.into_iter().filter(|name| !given(name)).collect();
+            env.extend(silenced.into_iter().map(|name| (name.into(), OsString::new())));
+        }
         let limits = order.limits;
         let bounded = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         ContainerJail {
             image: self.image.clone(),
             argv: order.argv.into_iter().map(Into::into).collect(),
-            env: order.env.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            env,
             cwd: order.cwd,
             user: self.user,
             view: View {
@@ -65,7 +80,7 @@ impl ContainerLauncher {
                 hidden_large: order.hidden_large,
                 tmp_bytes: limits.tmp_bytes,
             },
-            network: Network::None,
+            network,
             limits: ContainerLimits {
                 memory_bytes: memory(&limits),
                 millicpus: ONE_PROCESSOR,
@@ -79,9 +94,10 @@ impl ContainerLauncher {
     }
 }
 
-fn ended(report: ContainerReport, bounds: &Bounds) -> Ended {
+fn ended(report: ContainerReport, passed: &ProxyReport, bounds: &Bounds) -> Ended {
     let mut refused: Vec<Refused> =
         report.shortages.iter().map(|shortage| Refused::Other(bounds.shortage(*shortage))).collect();
+    way_out::add_refusals(passed, &mut refused);
     refused.push(Refused::Lack(bounds.describe(|wall| report.strength.has(wall))));
     Ended {
         ending: report.ending.into(),
@@ -89,7 +105,7 @@ fn ended(report: ContainerReport, bounds: &Bounds) -> Ended {
         stderr: report.stderr,
         refused,
         walls: report.strength.names(),
-        effects: Vec::new(),
+        effects: way_out::effects(passed),
         usage: Usage { elapsed: report.elapsed, memory_bytes: 0 },
     }
 }
@@ -117,8 +133,9 @@ impl Bounds {
             0 => String::new(),
             more => format!("{more} more and "),
         };
+        let beyond = if holds(ContainerWall::NetworkNamespace) { " but its way out" } else { "" };
         let mut said = format!(
-            "no network, nothing to write to but {}{more}`/tmp` ({} bytes), {} open files, files of {} bytes",
+            "no network{beyond}, nothing to write to but {}{more}`/tmp` ({} bytes), {} open files, files of {} bytes",
             first.collect::<String>(),
             limits.tmp_bytes,
             limits.open_files,
@@ -158,6 +175,7 @@ impl fmt::Debug for ContainerLauncher {
 
 const ONE_PROCESSOR: u32 = 1_000;
 const FIRST_WRITABLE: usize = 3;
+const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// Runtimes put helpers of their own into a container's memory.
 const LEAST_MEMORY: u64 = 64 << 20;
@@ -188,7 +206,7 @@ mod tests {
         );
         assert_eq!(
             bounds(&["/a", "/b"]).describe(|_| true),
-            "no network, nothing to write to but `/a`, `/b`, `/tmp` (10 bytes), 8 open files, files of 9 bytes, \
+            "no network but its way out, nothing to write to but `/a`, `/b`, `/tmp` (10 bytes), 8 open files, files of 9 bytes, \
              134217728 bytes of memory, 7 processes"
         );
         let many = bounds(&["/a", "/b", "/c", "/d", "/e"]).describe(|_| false);

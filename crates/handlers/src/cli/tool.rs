@@ -47,6 +47,8 @@ pub struct CommandHost {
     pub places: Places,
     pub allowed: AllowedCommands,
     pub environment: GatewayEnvironment,
+    /// Whether a command in a container can reach out, or why not.
+    pub way_out_of_containers: Result<(), &'static str>,
 }
 
 /// A command tool made ready once, for any number of calls.
@@ -105,8 +107,9 @@ impl CliTool {
         };
         let program = find(&written.command, &host.allowed, &open_folders(policy, &host.places))?;
         let known = known_ways(&program)?;
-        check_way_out(policy)?;
-        let surveyor = Surveyor::new(&spec, policy, &host.places, without_network(policy)).of_a_command();
+        check_way_out(policy, host)?;
+        let surveyor =
+            Surveyor::new(&spec, policy, &host.places, without_network(policy, host)).of_a_command();
         let paths = paths::names(&spec, &surveyor)?;
         check_program(written, &program)?;
         check_shell(&written.command, policy)?;
@@ -212,9 +215,10 @@ impl fmt::Debug for CommandBody {
     }
 }
 
-/// A container has no way out that anybody could open.
-fn without_network(policy: &EffectivePolicy) -> WithoutNetwork {
-    let has_way_out = policy.execution.sandbox.value != SandboxKind::Container;
+/// Nobody is asked for what nobody could open.
+fn without_network(policy: &EffectivePolicy, host: &CommandHost) -> WithoutNetwork {
+    let has_way_out =
+        policy.execution.sandbox.value != SandboxKind::Container || host.way_out_of_containers.is_ok();
     if policy.network.proxy_on_approval.value && has_way_out {
         WithoutNetwork::Ask
     } else {
@@ -275,16 +279,18 @@ fn check_shell(command: &str, policy: &EffectivePolicy) -> Result<(), String> {
     Ok(())
 }
 
-/// A container has no door to the gateway's proxy. Better no tool than one whose every call is refused.
-fn check_way_out(policy: &EffectivePolicy) -> Result<(), String> {
+/// Better no tool than one whose every call is refused.
+fn check_way_out(policy: &EffectivePolicy, host: &CommandHost) -> Result<(), String> {
     let mode = policy.network.mode.value;
     if mode == NetworkMode::Blocked || policy.execution.sandbox.value != SandboxKind::Container {
         return Ok(());
     }
-    Err(format!(
-        "it has a network (`{}`) and runs in a container, which has none; set `network.access` to `none`, or `execution.sandbox` to `process`, where the gateway's proxy is the way out (for a shell, in the operator's overrides)",
-        mode.name()
-    ))
+    host.way_out_of_containers.map_err(|why| {
+        format!(
+            "it has a network (`{}`) and runs in a container: {why} (for a shell, in the operator's overrides), or set `network.access` to `none`",
+            mode.name()
+        )
+    })
 }
 
 /// What this very command would take for something else than the author meant.

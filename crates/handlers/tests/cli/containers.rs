@@ -40,6 +40,7 @@ esac
     let program = RuntimeProgram { kind: RuntimeKind::Podman, path: "/bin/sh".into(), options };
     ContainerLauncher {
         runtime: Arc::new(Runtime::ask(program).unwrap()),
+        egress: None,
         image: ImageName::parse("localhost/tried:1").unwrap(),
         user: ContainerUser { uid: 1000, gid: 1000 },
         required: &[],

@@ -169,6 +169,10 @@ handler: {cli: {command: ls, cwd: $WORKSPACE}}
 
 /// The shipped shell under what the operator says, and changed as `document` wants it past every check of its text.
 fn shell(operator: &str, document: impl FnOnce(&mut ToolSpec)) -> Result<CliTool, String> {
+    shell_in(&World::new(), operator, document)
+}
+
+fn shell_in(world: &World, operator: &str, document: impl FnOnce(&mut ToolSpec)) -> Result<CliTool, String> {
     let (spec, _) = resolve(&crate::catalog::manifest("bash"));
     let mut spec = ToolSpec::clone(&spec);
     document(&mut spec);
@@ -176,8 +180,7 @@ fn shell(operator: &str, document: impl FnOnce(&mut ToolSpec)) -> Result<CliTool
     let user = UserOverrides::parse(&text, Format::Yaml).unwrap();
     let set = PolicySet::shipped().unwrap();
     let policy = toolgate_policy::resolve(&spec, &set, Some(&user)).unwrap();
-    let world = World::new();
-    let program = program(&world, "bash", 0o755);
+    let program = program(world, "bash", 0o755);
     CliTool::new(with_command(&spec, &program), &policy, &world.host())
 }
 
@@ -196,34 +199,41 @@ fn only_the_operator_takes_the_question_or_the_container_from_a_shell() {
 }
 
 #[test]
-fn a_network_in_a_container_is_refused_with_its_remedy() {
+fn a_network_in_a_container_without_a_way_out_is_refused_with_its_remedy() {
     let network = "network: {access: limited, allowedHosts: [api.example.com]}";
-    let why = shell(&format!("{{{network}}}"), |_| ()).unwrap_err();
-    for part in ["container", "`network.access` to `none`", "`execution.sandbox` to `process`"] {
+    let networked = format!("{{{network}, execution: {{sandbox: container}}}}");
+    let mut world = World::new();
+    load_as(&world, "echo", &networked).unwrap();
+    shell(&format!("{{{network}}}"), |_| ()).unwrap();
+    world.way_out_of_containers = Err("there is none; do something about it");
+    let why = load_as(&world, "echo", &networked).unwrap_err();
+    for part in ["container", "do something about it", "`network.access` to `none`"] {
         assert!(why.contains(part), "{why}");
     }
-    shell(&format!("{{{network}, execution: {{sandbox: process}}}}"), |_| ()).unwrap();
-    let world = World::new();
     load_as(&world, "echo", "{execution: {sandbox: container}}").unwrap();
-    let networked = format!("{{{network}, execution: {{sandbox: container}}}}");
-    assert!(load_as(&world, "echo", &networked).is_err());
+    load_as(&world, "echo", &format!("{{{network}}}")).unwrap();
 }
 
-/// What the shipped settings say with `accessUpgradeable: proxy`; in a container there is no way out to be opened.
+/// What the shipped settings say with `accessUpgradeable: proxy`.
 #[test]
-fn a_shell_outside_a_container_may_be_let_to_the_one_host_that_it_names() {
-    let survey = |operator: &str, arguments: &serde_json::Value| {
-        shell(operator, |_| ()).unwrap().survey(arguments.as_object().unwrap())
+fn a_shell_may_be_let_to_the_one_host_that_it_names() {
+    let survey = |world: &World, operator: &str, arguments: &serde_json::Value| {
+        shell_in(world, operator, |_| ()).unwrap().survey(arguments.as_object().unwrap())
     };
-    let outside = "{execution: {sandbox: process}}";
+    let mut world = World::new();
     let named = json!({ "command": "true", "host": "api.example.com" });
-    let asked = survey(outside, &named).unwrap();
-    let sources: Vec<&str> = asked.questions.iter().map(|question| question.source).collect();
-    assert_eq!(sources, ["network"]);
-    assert!(survey(outside, &json!({ "command": "true" })).unwrap().questions.is_empty());
-    assert_eq!(survey("{}", &named).err().unwrap().reason, Reason::HostNotAllowed);
     let private = json!({ "command": "true", "host": "169.254.169.254" });
-    assert_eq!(survey(outside, &private).err().unwrap().reason, Reason::HostNotAllowed);
+    for operator in ["{}", "{execution: {sandbox: process}}"] {
+        let asked = survey(&world, operator, &named).unwrap();
+        let sources: Vec<&str> = asked.questions.iter().map(|question| question.source).collect();
+        assert_eq!(sources, ["network"], "{operator}");
+        assert!(survey(&world, operator, &json!({ "command": "true" })).unwrap().questions.is_empty());
+        assert_eq!(survey(&world, operator, &private).err().unwrap().reason, Reason::HostNotAllowed);
+    }
+    // Nobody is asked for what nobody can open.
+    world.way_out_of_containers = Err("there is none");
+    assert_eq!(survey(&world, "{}", &named).err().unwrap().reason, Reason::HostNotAllowed);
+    assert_eq!(survey(&world, "{execution: {sandbox: process}}", &named).unwrap().questions.len(), 1);
 }
 
 /// A tool with this command, past every check of its text, under what the operator says.

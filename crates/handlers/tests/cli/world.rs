@@ -36,6 +36,7 @@ pub struct World {
     pub environment: Vec<(String, OsString)>,
     pub secrets: BTreeMap<String, String>,
     pub own: OwnVariables,
+    pub way_out_of_containers: Result<(), &'static str>,
 }
 
 impl World {
@@ -47,6 +48,7 @@ impl World {
             environment: Vec::new(),
             secrets: BTreeMap::new(),
             own: OwnVariables::named([]),
+            way_out_of_containers: Ok(()),
         };
         for (path, text) in [
             ("workspace/docs/readme.md", "# The gate\nopens for those who are named\n"),
@@ -84,6 +86,7 @@ impl World {
             },
             allowed: self.allowed.clone(),
             environment: GatewayEnvironment::of(self.environment.clone(), self.own.clone()),
+            way_out_of_containers: self.way_out_of_containers,
         }
     }
 

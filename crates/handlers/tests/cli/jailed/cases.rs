@@ -48,15 +48,18 @@ static JAILER: LazyLock<Jailer> = LazyLock::new(|| Jailer::start(&env::current_e
 
 pub fn launcher() -> Arc<dyn Launch> {
     let resolver = SystemResolver::with_servers(&[]).unwrap();
-    // Roots that sign for nobody; none of this speaks TLS.
-    let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
-    let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
-    let egress = Egress::new(Arc::new(resolver), &roots, Limits::default()).unwrap();
+    let egress = Egress::new(Arc::new(resolver), &roots(), Limits::default()).unwrap();
     Arc::new(JailedLauncher {
         jailer: JAILER.clone(),
         egress: Some(egress),
         required: CommandRequired::MINIMUM,
     })
+}
+
+/// Such as sign for nobody; none of this speaks TLS.
+pub fn roots() -> TlsRoots {
+    let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
+    TlsRoots::Pem(signed.cert.pem().into_bytes())
 }
 
 fn run(world: &World, manifest: &str, arguments: &Value) -> Result<RunReport, Refusal> {
@@ -257,10 +260,10 @@ fn refusals_are_told() {
 }
 
 /// The real jail, and word of when it has told that something was refused.
-struct Watched {
-    jailed: Arc<dyn Launch>,
-    path: String,
-    is_told: Arc<Notify>,
+pub struct Watched {
+    pub jailed: Arc<dyn Launch>,
+    pub path: String,
+    pub is_told: Arc<Notify>,
 }
 
 impl Launch for Watched {

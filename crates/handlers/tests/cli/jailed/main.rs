@@ -16,6 +16,10 @@ mod cases;
 #[expect(dead_code, reason = "some of it is for the other binary")]
 mod catalog;
 mod client;
+mod contained;
+#[path = "../../../../sandbox/tests/container/driver.rs"]
+#[expect(dead_code, reason = "most of it is for the tests of the sandbox")]
+mod driver;
 mod reach;
 #[path = "../world.rs"]
 #[expect(dead_code, reason = "what stands in for the jail belongs to the other binary")]
@@ -34,17 +38,22 @@ fn main() -> ExitCode {
     {
         return client::main(rest);
     }
+    let mut all: Vec<(&str, fn())> = [&cases::ALL[..], &reach::ALL, &contained::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
-        for (name, _) in cases::ALL.into_iter().chain(reach::ALL) {
+        for (name, _) in all {
             println!("{name}: test");
         }
         return ExitCode::SUCCESS;
     }
     let wanted = arguments.iter().find(|word| !word.starts_with('-')).map_or("", String::as_str);
-    let failed: Vec<&str> = cases::ALL
+    all.retain(|(name, _)| name.contains(wanted));
+    if let Some(why) = contained::left_out() {
+        let before = all.len();
+        all.retain(|(name, _)| !contained::ALL.iter().any(|(own, _)| own == name));
+        println!("LEFT OUT: {} cases of containers ({why})", before - all.len());
+    }
+    let failed: Vec<&str> = all
         .into_iter()
-        .chain(reach::ALL)
-        .filter(|(name, _)| name.contains(wanted))
         .filter(|(name, run)| {
             let is_well = panic::catch_unwind(run).is_ok();
             println!("test {name} ... {}", if is_well { "ok" } else { "FAILED" });
@@ -52,5 +61,9 @@ fn main() -> ExitCode {
         })
         .map(|(name, _)| name)
         .collect();
-    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let left = driver::leave();
+    if !left.is_empty() {
+        println!("containers left: {left}");
+    }
+    if failed.is_empty() && left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
