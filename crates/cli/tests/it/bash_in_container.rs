@@ -169,9 +169,10 @@ const TEST_RUN: &str = r#"echo 'tools: {}' > overrides.yaml
 /// Calls, says yes where a person is asked, and calls again. `$3` is the port of the one server there is, which has two names.
 const APPROVALS: &str = r#"echo '127.0.0.1 allowed.test other.test' >> /etc/hosts
 echo 'tools: {bash: {capability: {network: {blockPrivateIPs: false}}}}' > overrides.yaml
+echo 'auth: {local: {permissions: [allow_destructive]}}' >> toolgate.yaml
 "$2" test
 get() {
-  printf '%s' "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'GET http://$1 HTTP/1.1\r\nHost: $1\r\n\r\n' >&3; read -r line <&3; echo \"said: \${line%?}\""
+  printf '%s' "exec 3<>/dev/tcp/127.0.0.1/3128 || exit 1; printf 'GET http://$1 HTTP/1.1\r\nHost: ${1%%/*}\r\n\r\n' >&3; read -r line <&3; echo \"said: \${line%?}\""
 }
 call() {
   code=0
