@@ -142,7 +142,7 @@ impl Toolgate {
         // What is sound is served from the start; what is not is told.
         let mut loaded = load::load(&toolgate.config(), &toolgate.workshop());
         // Nothing looser is served meanwhile, and a client that lists at once sees all of them.
-        if toolgate.try_untried(&loaded, ToTry::Untried).await {
+        if Box::pin(toolgate.try_untried(&loaded, ToTry::Untried)).await {
             loaded = load::load(&toolgate.config(), &toolgate.workshop());
         }
         check_described(toolgate.handlers.cli.commands.keys(), &loaded)?;

@@ -52,7 +52,9 @@ async fn write_down(toolgate: Arc<Toolgate>, refusals: Arc<Refusals>, log: Log, 
             // The journal may wait for the disk, and the log for whoever reads it.
             let written = tokio::task::spawn_blocking(move || {
                 let written = note_all(&toolgate, due);
-                lines.iter().for_each(|line| log.warn(line));
+                for line in &lines {
+                    log.warn(line);
+                }
                 written
             })
             .await;

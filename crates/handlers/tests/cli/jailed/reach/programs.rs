@@ -210,8 +210,8 @@ fn holds(tempting: &Tempting, options: &[&str]) {
         ..Config::default()
     };
     let made = TestRunner::new(config).run(&corpus::made_of(words), |word| {
-        let seen = canary.call(&tool, &word);
-        if seen.wrong.is_empty() { Ok(()) } else { Err(TestCaseError::fail(format!("{seen:?}"))) }
+        let done = canary.call(&tool, &word);
+        if done.wrong.is_empty() { Ok(()) } else { Err(TestCaseError::fail(format!("{done:?}"))) }
     });
     assert!(made.is_ok(), "{tempting:?}: {made:?}; again with {SEED}={seed}");
 }
