@@ -43,15 +43,25 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
 }
 
 fn look(place: &Pointer, schema: &Value, report: &mut Report<'_>) {
-    let is_tried = ["examples", "x-misses"].iter().any(|keyword| schema.get(keyword).is_some());
-    if schema.get("pattern").is_some_and(Value::is_string) && !is_tried {
-        report.add(
-            Code::LintArgumentUntried,
-            place.key("pattern"),
-            "the rule for an argument of the command was never tried",
-            "write `examples` that it must let through and `x-misses` that it must refuse beside it",
-        );
+    if !schema.get("pattern").is_some_and(Value::is_string) {
+        return;
     }
+    let has =
+        |keyword: &str| schema.get(keyword).and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    let problem = match (has("examples"), has("x-misses")) {
+        (true, true) => return,
+        (true, false) => "the rule for an argument of the command was tried with nothing that it must refuse",
+        (false, true) => {
+            "the rule for an argument of the command was tried with nothing that it must let through"
+        }
+        (false, false) => "the rule for an argument of the command was never tried",
+    };
+    report.add(
+        Code::LintArgumentUntried,
+        place.key("pattern"),
+        problem,
+        "write `examples` that it must let through and `x-misses` that it must refuse beside it",
+    );
 }
 
 /// The parts of which a value that is written into a command line can be made.
@@ -103,8 +113,10 @@ handler: {{cli: {{command: cat, args: [{args}]}}}}
         let when = "{when: a, args: ['{a}']}";
         let at = "/input/properties/a/pattern";
         check("a: {type: string, pattern: '^a$'}", when, &[at]);
-        check("a: {type: string, pattern: '^a$', examples: [a]}", when, &[]);
-        check("a: {type: string, pattern: '^a$', x-misses: [b]}", when, &[]);
+        check("a: {type: string, pattern: '^a$', examples: [a], x-misses: [b]}", when, &[]);
+        // One that lets everything through fits every example, and one that refuses everything every miss.
+        check("a: {type: string, pattern: '^a$', examples: [a]}", when, &[at]);
+        check("a: {type: string, pattern: '^a$', x-misses: [b]}", when, &[at]);
         check("a: {type: string, maxLength: 3}", when, &[]);
         let each = "{each: a, args: ['{item}']}";
         let list = "a: {type: array, items: {type: string, pattern: '^a$'}}";
