@@ -74,3 +74,5 @@ impl fmt::Debug for StateKey {
         f.write_str("StateKey(***)")
     }
 }
+
+const SESSION_HEADER: &str = "mcp-session-id";

@@ -302,11 +302,16 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
             in_all: config.server.max_connections as usize * 4,
             per_caller: 64,
             streams_per_caller: 64,
-            idle: config.server.request_timeout.max(Duration::from_mins(10)),
+            // In the order in which a call may wait and work.
+            idle: MOST_QUEUEING + config.approvals.timeout + LONGEST_RUN.max(config.server.request_timeout),
         },
     })
 }
 
+/// Longer than a call waits for its place.
+const MOST_QUEUEING: Duration = Duration::from_mins(2);
+/// The longest time that a tool can be given.
+const LONGEST_RUN: Duration = Duration::from_mins(10);
 const SESSION_TOKEN: Duration = Duration::from_hours(24);
 /// From a message that was read to the call that it asks for.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);

@@ -11,7 +11,7 @@ use rmcp::{
 use toolgate_gate::{Ask, Call, Client, ClientAnswer, Outcome, caught};
 
 use super::{
-    ClientAnswers, ask, logging, notify, reply,
+    ClientAnswers, SESSION_HEADER, ask, logging, notify, reply,
     seal::Bound,
     tools::{CallerSource, Door, Era, Shared},
 };
@@ -169,5 +169,4 @@ fn cancelled() -> ErrorData {
 
 /// Of `_meta`: which conversation a call belongs to.
 const CONVERSATION_KEY: &str = "dev.toolgate/conversation";
-const SESSION_HEADER: &str = "mcp-session-id";
 const LONGEST_NAME: usize = 200;

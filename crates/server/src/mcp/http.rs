@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gate::Gate;
 
 use super::{
-    CallerIdentity, McpSettings,
+    CallerIdentity, McpSettings, SESSION_HEADER,
     direct::{self, Kind, Maker},
     session::{ASKER, Asker, OwnedSessions},
     streams::{Place, Streams, holding},
@@ -61,12 +61,11 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
         return (StatusCode::UNAUTHORIZED, "nobody is known to make this request").into_response();
     };
     let standing = request.extensions().get::<CallerStanding>().map(|known| Arc::clone(&known.0));
-    let request = match direct::kind_of(request, mcp.message_bytes).await {
+    let session = |id: &str| mcp.sessions.find(id, &caller.subject);
+    let request = match direct::kind_of(request, mcp.message_bytes, session).await {
         Kind::Plain(call) => {
             let maker = Maker { caller, standing };
-            // Its future is large, and this one would be as large.
-            let answer = Box::pin(direct::answer(&mcp.shared, maker, *call, &mcp.shutdown)).await;
-            return without_caching(answer);
+            return without_caching(direct::answer(&mcp.shared, maker, *call, &mcp.shutdown).await);
         }
         Kind::Other(request) => *request,
         Kind::Broken => return StatusCode::BAD_REQUEST.into_response(),
@@ -109,7 +108,7 @@ struct Full;
 
 /// One that names none at all is told so by the SDK.
 fn names_own_session(sessions: &OwnedSessions, request: &Request, subject: &str) -> bool {
-    match request.headers().get("mcp-session-id") {
+    match request.headers().get(SESSION_HEADER) {
         None => true,
         Some(id) => id.to_str().is_ok_and(|id| sessions.is_of(id, subject)),
     }

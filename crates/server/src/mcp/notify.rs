@@ -17,31 +17,58 @@ pub async fn with_progress<W: Future>(
     work: W,
 ) -> W::Output {
     let Some(token) = token else { return work.await };
-    let begun = Instant::now();
-    // Waited for: a call that takes no time would otherwise be answered before its own beginning is told.
-    tell(peer, &token, begun).await;
     tokio::select! {
+        biased;
         output = work => output,
-        never = keep_telling(peer, &token, begun) => match never {},
+        never = keep_telling(peer, Pace::new(Some(token))) => match never {},
     }
 }
 
-/// Often at first, for people watch short calls more closely than long ones.
-async fn keep_telling(peer: &Peer<RoleServer>, token: &ProgressToken, begun: Instant) -> Infallible {
-    let mut pause = FIRST_PAUSE;
+async fn keep_telling(peer: &Peer<RoleServer>, mut pace: Pace) -> Infallible {
+    let mut pause = pace.pause();
     loop {
         sleep(pause).await;
-        tell(peer, token, begun).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        if let Some(progress) = pace.progress() {
+            // A client that is gone is found out elsewhere.
+            drop(peer.notify_progress(progress).await);
+        }
+        pause = pace.next();
     }
 }
 
-/// A client that is gone is found out elsewhere.
-async fn tell(peer: &Peer<RoleServer>, token: &ProgressToken, begun: Instant) {
-    let elapsed = begun.elapsed();
-    let progress = ProgressNotificationParam::new(token.clone(), elapsed.as_secs_f64())
-        .with_message(format!("at work for {} s", elapsed.as_secs()));
-    drop(peer.notify_progress(progress).await);
+/// When is a client told of a call that goes on, and what? A call that takes no time is answered and nothing else.
+#[derive(Debug)]
+pub struct Pace {
+    /// `None`: it wants no progress, and is only to know that somebody is there.
+    token: Option<ProgressToken>,
+    begun: Instant,
+    pause: Duration,
+}
+
+impl Pace {
+    pub fn new(token: Option<ProgressToken>) -> Self {
+        let pause = if token.is_some() { FIRST_PAUSE } else { SILENCE };
+        Self { token, begun: Instant::now(), pause }
+    }
+
+    /// Before it is told for the first time.
+    pub const fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// The pause after that. Short at first, for people watch short calls more closely than long ones.
+    pub fn next(&mut self) -> Duration {
+        if self.token.is_some() {
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        }
+        self.pause
+    }
+
+    pub fn progress(&self) -> Option<ProgressNotificationParam> {
+        let elapsed = self.begun.elapsed();
+        let progress = ProgressNotificationParam::new(self.token.clone()?, elapsed.as_secs_f64());
+        Some(progress.with_message(format!("at work for {} s", elapsed.as_secs())))
+    }
 }
 
 /// Tells a client with a session whenever the tools have changed, until it is gone.
@@ -54,5 +81,7 @@ pub async fn tell_of_changes(gate: Gate, peer: Peer<RoleServer>) {
     }
 }
 
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Without progress. Proxies cut a connection on which nothing is said for half a minute or more.
+const SILENCE: Duration = Duration::from_secs(10);

@@ -1,6 +1,7 @@
 //! Whose session is this? Sessions are counted, and are there only for the caller who began them.
 
 mod attended;
+mod known;
 
 use std::{
     collections::HashMap,
@@ -13,7 +14,10 @@ use std::{
 
 use futures_core::Stream;
 use rmcp::{
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientNotification, Extensions, RootsListChangedNotification,
+        RootsListChangedNotificationMethod, ServerJsonRpcMessage,
+    },
     transport::streamable_http_server::{
         SessionId, SessionManager,
         session::{
@@ -25,6 +29,7 @@ use rmcp::{
 use toolgate_policy::Caller;
 
 use self::attended::Attended;
+pub use self::known::{Known, Running};
 use super::SessionLimits;
 
 /// The SDK's sessions with an owner each.
@@ -39,6 +44,23 @@ pub struct OwnedSessions {
 struct Owner {
     subject: String,
     last_used: Instant,
+    known: Arc<Known>,
+    /// When the SDK last heard of a use that it did not see.
+    reported: Instant,
+}
+
+impl Owner {
+    fn new(subject: &str) -> Self {
+        let now = Instant::now();
+        Self { subject: subject.to_owned(), last_used: now, known: Arc::default(), reported: now }
+    }
+}
+
+/// Its calls end with it, however it ends.
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.known.end();
+    }
 }
 
 /// Who makes the request that is being answered. The SDK does not tell its session layer.
@@ -61,7 +83,8 @@ fn with_caller<T>(look: impl FnOnce(&Caller) -> T) -> Option<T> {
 impl OwnedSessions {
     pub fn new(limits: SessionLimits) -> Self {
         let mut inner = LocalSessionManager::default();
-        inner.session_config.keep_alive = Some(limits.idle);
+        // The SDK is told of some uses so much later.
+        inner.session_config.keep_alive = Some(limits.idle + limits.idle / REPORTS);
         // Clients older than these events read them as broken messages.
         inner.session_config.sse_retry = None;
         Self { inner: Arc::new(inner), limits, owners: Mutex::default() }
@@ -69,6 +92,27 @@ impl OwnedSessions {
 
     pub fn is_of(&self, id: &str, subject: &str) -> bool {
         self.owners().get(id).is_some_and(|owner| owner.subject == subject)
+    }
+
+    /// The caller's own session, for a call that the SDK need not see. Its being used keeps the session alive all the same.
+    pub fn find(&self, id: &str, subject: &str) -> Option<Arc<Known>> {
+        let now = Instant::now();
+        let mut owners = self.owners();
+        let (id, _) = owners.get_key_value(id).filter(|(_, owner)| owner.subject == subject)?;
+        let id = SessionId::clone(id);
+        let owner = owners.get_mut(&id)?;
+        owner.last_used = now;
+        let known = Arc::clone(&owner.known);
+        if now.duration_since(owner.reported) >= self.limits.idle / REPORTS {
+            owner.reported = now;
+            tokio::spawn(report(Arc::clone(&self.inner), id));
+        }
+        Some(known)
+    }
+
+    /// `None`: it is not there any more.
+    fn known(&self, id: &SessionId) -> Option<Arc<Known>> {
+        self.owners().get(id).map(|owner| Arc::clone(&owner.known))
     }
 
     /// Is the session the asker's own? Using it keeps it from being the one to make place.
@@ -104,7 +148,7 @@ impl OwnedSessions {
         if let Some(leaves) = &leaves {
             owners.remove(leaves);
         }
-        owners.insert(id.clone(), Owner { subject: subject.to_owned(), last_used: Instant::now() });
+        owners.insert(id.clone(), Owner::new(subject));
         Ok(leaves)
     }
 
@@ -137,7 +181,12 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.inner.initialize_session(id, message).await
+        let said = Known::said_by(&message);
+        let answer = self.inner.initialize_session(id, message).await?;
+        if let (Some(known), Some(said)) = (self.known(id), said) {
+            known.introduce(said, &answer);
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -156,6 +205,7 @@ impl SessionManager for OwnedSessions {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.own(id)?;
+        self.known(id).inspect(|known| known.hear(&message));
         let request = match &message {
             ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
@@ -166,7 +216,11 @@ impl SessionManager for OwnedSessions {
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         self.own(id)?;
-        self.inner.accept_message(id, message).await
+        let known = self.known(id).inspect(|known| known.hear(&message));
+        let ends_handshake = Known::ends_handshake(&message);
+        self.inner.accept_message(id, message).await?;
+        known.filter(|_| ends_handshake).inspect(|known| known.set_ready());
+        Ok(())
     }
 
     async fn create_standalone_stream(
@@ -186,3 +240,15 @@ impl SessionManager for OwnedSessions {
         self.inner.resume(id, last_event_id).await
     }
 }
+
+/// Tells the SDK that a session is being used, by a message that means nothing to this server.
+async fn report(sessions: Arc<LocalSessionManager>, id: SessionId) {
+    let (method, extensions) = (RootsListChangedNotificationMethod::default(), Extensions::default());
+    let roots = RootsListChangedNotification { method, extensions };
+    let message = ClientNotification::RootsListChangedNotification(roots);
+    // A session that is gone needs no reports.
+    let _ = sessions.accept_message(&id, ClientJsonRpcMessage::notification(message)).await;
+}
+
+/// Of the time after which an unused session ends.
+const REPORTS: u32 = 4;

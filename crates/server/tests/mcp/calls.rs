@@ -138,7 +138,7 @@ async fn a_conversation_without_a_usable_name_is_refused() {
 }
 
 #[tokio::test]
-async fn progress_is_told_from_the_beginning_on_and_rises() {
+async fn progress_is_told_of_calls_that_take_time_and_rises() {
     let world = World::new();
     world.add("slow", "", Does::Sleeps(500));
     world.add("fast", "", Does::Echo);
@@ -146,7 +146,7 @@ async fn progress_is_told_from_the_beginning_on_and_rises() {
     for client in
         [Client::modern(server, "ann"), Client::session(server, "ann", "2025-11-25", json!({})).await]
     {
-        for (tool, least) in [("slow", 3), ("fast", 1)] {
+        for (tool, least) in [("slow", 3), ("fast", 0)] {
             let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": "p1"}});
             let reply = client.request("tools/call", params).await;
             let told: Vec<f64> = reply
@@ -159,6 +159,9 @@ async fn progress_is_told_from_the_beginning_on_and_rises() {
                 })
                 .collect();
             assert!(told.len() >= least, "{tool} {}: {}", client.era, reply.text);
+            // On a machine that is busy even that may take its time.
+            let kind = if told.is_empty() { "application/json" } else { "text/event-stream" };
+            assert_eq!(reply.headers["content-type"], kind, "{tool} {}", client.era);
             assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
             assert_eq!(reply.result()["isError"], false);
         }

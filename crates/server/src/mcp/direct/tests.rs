@@ -45,7 +45,7 @@ async fn kind(headers: &[(&str, &str)], body: &str) -> Kind {
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    kind_of(request.body(Body::from(body.to_owned())).unwrap(), 10_000).await
+    kind_of(request.body(Body::from(body.to_owned())).unwrap(), 10_000, |_| None).await
 }
 
 #[tokio::test]
@@ -53,7 +53,15 @@ async fn what_is_too_long_or_has_two_readings_is_nobodys() {
     let message = plain_message().to_string();
     let long = message.replace("\"a\":1", &format!("\"a\":\"{}\"", "x".repeat(10_000)));
     assert!(matches!(kind(&PLAIN_HEADERS, &long).await, Kind::TooLong));
-    for (once, twice) in [("\"id\":1", "\"id\":1,\"id\":2"), ("\"a\":1", "\"a\":1,\"a\":1")] {
+    for (once, twice) in [
+        ("\"id\":1", "\"id\":1,\"id\":2"),
+        ("\"a\":1", "\"a\":1,\"a\":1"),
+        ("\"_meta\":{", "\"_meta\":{\"x\":1,\"x\":1,"),
+        ("\"_meta\":{", "\"_meta\":{\"x\":{\"y\":1,\"y\":2},"),
+        ("\"_meta\":{", "\"_meta\":{\"progressToken\":1,\"progressToken\":1,"),
+        ("\"version\":\"1\"", "\"version\":\"1\",\"x\":1,\"x\":2"),
+        ("Capabilities\":{", "Capabilities\":{\"x\":1,\"x\":2"),
+    ] {
         let doubled = message.replacen(once, twice, 1);
         assert!(matches!(kind(&PLAIN_HEADERS, &doubled).await, Kind::Ambiguous), "{doubled}");
         assert!(matches!(kind(&[], &doubled).await, Kind::Ambiguous), "{doubled}");
@@ -68,6 +76,13 @@ async fn a_plain_call_is_plain() {
     short["params"].as_object_mut().unwrap().remove("arguments");
     short["params"]["_meta"].as_object_mut().unwrap().remove("io.modelcontextprotocol/clientInfo");
     assert!(is_plain(&PLAIN_HEADERS, &short.to_string()).await);
+    for (name, value) in
+        [("progressToken", json!("p")), ("progressToken", json!(1)), ("other.example/x", json!([1]))]
+    {
+        let mut more = plain_message();
+        more["params"]["_meta"][name] = value;
+        assert!(is_plain(&PLAIN_HEADERS, &more.to_string()).await, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -89,7 +104,7 @@ async fn one_header_that_differs_is_enough() {
 #[tokio::test]
 async fn one_member_that_differs_is_enough() {
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 14] = [
+    let changes: [(&str, Change); 17] = [
         ("another version of JSON-RPC", |message| message["jsonrpc"] = "1.0".into()),
         ("another method", |message| message["method"] = "tools/list".into()),
         ("another name", |message| message["params"]["name"] = "other".into()),
@@ -106,7 +121,16 @@ async fn one_member_that_differs_is_enough() {
         ("a client without a name", |message| {
             message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({});
         }),
-        ("progress", |message| message["params"]["_meta"]["progressToken"] = 1.into()),
+        ("progress of nothing", |message| message["params"]["_meta"]["progressToken"] = json!({})),
+        ("a level for messages", |message| {
+            message["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = "info".into();
+        }),
+        ("a conversation", |message| message["params"]["_meta"]["dev.toolgate/conversation"] = "x".into()),
+        ("much beside the call", |message| {
+            for number in 0..9 {
+                message["params"]["_meta"][format!("x{number}")] = 1.into();
+            }
+        }),
         ("no `_meta`", |message| drop(message["params"].as_object_mut().unwrap().remove("_meta"))),
     ];
     for (what, change) in changes {

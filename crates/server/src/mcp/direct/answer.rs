@@ -1,0 +1,108 @@
+//! Makes a plain call, and writes its answer: as JSON where it is there soon, as a stream where the client has to wait.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use rmcp::model::{ErrorData, ServerJsonRpcMessage, ServerResult};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::{Call, Standing, caught};
+use toolgate_policy::Caller;
+
+use super::{JSON, PlainCall, told};
+use crate::mcp::{
+    ClientAnswers,
+    call::{conclude, ill},
+    notify::Pace,
+    seal::Bound,
+    session::Running,
+    tools::{Era, Shared},
+};
+
+/// Who makes the call, as the front knows.
+pub struct Maker {
+    pub caller: Caller,
+    pub standing: Option<Arc<dyn Standing>>,
+}
+
+/// A call on its way. Dropped, it is cancelled.
+pub type Work = Pin<Box<dyn Future<Output = End> + Send>>;
+
+/// How it ended for the client.
+#[derive(Debug)]
+pub enum End {
+    /// With a message, as JSON.
+    Answered(Vec<u8>),
+    /// The client cancelled it, or ended its session: nobody reads an answer.
+    GivenUp,
+    /// The gateway stopped, or could not write its answer.
+    Unanswered,
+}
+
+/// Makes the call. `shutdown` ends it at once, as it does with the SDK's.
+pub async fn answer(
+    shared: &Arc<Shared>,
+    maker: Maker,
+    call: PlainCall,
+    shutdown: &CancellationToken,
+) -> Response {
+    let pace = Pace::new(call.progress.clone());
+    let mut work: Work = Box::pin(work(Arc::clone(shared), maker, call, shutdown.clone()));
+    match timeout(pace.pause(), &mut work).await {
+        Ok(End::Answered(message)) => json(message),
+        Ok(End::GivenUp) => told::nothing(),
+        Ok(End::Unanswered) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Err(_) => told::response(work, pace),
+    }
+}
+
+async fn work(shared: Arc<Shared>, maker: Maker, call: PlainCall, shutdown: CancellationToken) -> End {
+    let Maker { caller, standing } = maker;
+    let PlainCall { id, tool, arguments, client, shows_forms, running, .. } = call;
+    let era = if running.is_some() { Era::Sessions } else { Era::Stateless };
+    let can_answer = shared.answers == ClientAnswers::Taken && shows_forms;
+    let bound = if can_answer { Bound::to(&caller.subject, &tool, &arguments) } else { None };
+    let call = Call { tool, arguments, caller, client, answer: None, ask: None, standing };
+    let outcome = tokio::select! {
+        outcome = caught(shared.gate.handle(call)) => outcome,
+        () = given_up(running.as_ref()) => return End::GivenUp,
+        () = shutdown.cancelled() => return End::Unanswered,
+    };
+    let response = outcome.ok_or_else(ill).and_then(|outcome| conclude(&shared, outcome, bound));
+    let message = match response {
+        Ok(response) => ServerJsonRpcMessage::response(in_the_words_of(era, response.into()), id),
+        Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
+    };
+    serde_json::to_vec(&message).map_or(End::Unanswered, End::Answered)
+}
+
+/// As the SDK does for those who know no other kind of result.
+fn in_the_words_of(era: Era, mut result: ServerResult) -> ServerResult {
+    match era {
+        Era::Sessions => result.strip_result_type_for_legacy_peer(),
+        Era::Stateless => {}
+    }
+    result
+}
+
+async fn given_up(running: Option<&Running>) {
+    match running {
+        Some(running) => running.given_up().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// For a message whose id may be the very thing that has several readings.
+pub fn ambiguous() -> Response {
+    let error =
+        ErrorData::invalid_request("an object in this message names a member twice; send each once", None);
+    let message = ServerJsonRpcMessage::error(error, None);
+    let mut response = json(serde_json::to_vec(&message).unwrap_or_default());
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+fn json(message: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(JSON))], message).into_response()
+}
