@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use toolgate::{Loaded, Origin, Surveyed, Toolgate};
-use toolgate_gate::{Candidate, Trial};
+use toolgate_gate::Candidate;
 use toolgate_policy::{RiskLevel, State};
 use toolgate_spec::model::ToolId;
 
@@ -134,9 +134,7 @@ async fn publish(
         }
     };
     let told = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
-    let workshop = toolgate.workshop();
-    let trial: Trial =
-        workshop.local_pass(toolgate.gate(), candidate, SystemTime::now()).await.map_err(told)?;
+    let trial = toolgate.local_pass(candidate, &tool.origin).await.map_err(told)?;
     // It is over already, so before anything else that may end the command, such as a person who is asked.
     if trial.took_back {
         note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
@@ -161,7 +159,7 @@ async fn publish(
         let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
         noted.map_err(|error| error.to_string())
     };
-    workshop.publish(&passed, &record).map_err(told)?;
+    toolgate.workshop().publish(&passed, &record).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
     if let Some(taken) = taken_in(candidate) {
         writeln!(terminal, "  takes    {taken} from the gateway's environment")?;
