@@ -25,6 +25,15 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         let loaded = toolgate.loaded();
         let chosen = choose(&loaded, &args.tools)?;
         let mut ending = Ending::Clean;
+        if args.tools.is_empty() {
+            for tool in loaded.tools.iter().filter(|tool| is_withdrawn(tool)) {
+                writeln!(
+                    terminal,
+                    "left out   {}: somebody took it back; publish it by its name",
+                    visible(&tool.name)
+                )?;
+            }
+        }
         for tool in chosen {
             ending = ending.max(publish(&toolgate, tool, args, terminal).await?);
         }
@@ -96,12 +105,13 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Recor
     Ok(records)
 }
 
-/// All that are named; without names, all that are not active yet, and those that something keeps from it.
+/// All that are named; without names, all that are not active yet, and those that something keeps from it, but none that
+/// somebody took back: whoever publishes the rest does not overrule that unawares.
 fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
     let tools = &loaded.tools;
     if names.is_empty() {
         let is_waiting = |tool: &&Surveyed| match &tool.candidate {
-            Ok(candidate) => candidate.lifecycle.state != State::Active,
+            Ok(candidate) => candidate.lifecycle.state != State::Active && !candidate.is_withdrawn,
             Err(problem) => loaded.problems.iter().any(|known| known.what == *problem),
         };
         return Ok(tools.iter().filter(is_waiting).collect());
@@ -117,6 +127,10 @@ fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>,
             })
         })
         .collect()
+}
+
+fn is_withdrawn(tool: &Surveyed) -> bool {
+    tool.candidate.as_ref().is_ok_and(|candidate| candidate.is_withdrawn)
 }
 
 async fn publish(

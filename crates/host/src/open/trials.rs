@@ -30,36 +30,56 @@ impl Toolgate {
         }
     }
 
-    /// Tests every document that has no pass yet, and publishes what passes. For programs whose tools are their own.
+    /// Publishes every tool that passes, for programs whose tools are their own. One that has passed as it is now is not run
+    /// again, unless its command line is made in code; one that somebody took back stays so until it is published by its name.
+    /// Returns the runs that there were.
     pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
-        let broken = |problem: String| OpenError { part: "passes", problem };
         let _alone = self.changing.lock().await;
-        let workshop = self.workshop();
+        let (config, workshop) = (self.config(), self.workshop());
         let mut trials = Vec::new();
-        for tool in &self.loaded().tools {
+        // By what is known of them now: the last load may be long ago.
+        for tool in load::load(&config, &workshop).tools {
             let Ok(candidate) = &tool.candidate else { continue };
-            let trial = self.local_pass(candidate, &tool.origin).await.map_err(broken)?;
+            if candidate.is_withdrawn {
+                continue;
+            }
+            let told = |problem: String| OpenError {
+                part: "passes",
+                problem: format!("`{}`: {problem}", tool.name),
+            };
+            if self.has_passed_as_it_is(candidate) {
+                self.publish_passed(&workshop, candidate).map_err(told)?;
+                continue;
+            }
+            let trial = self.local_pass(candidate, &tool.origin).await.map_err(told)?;
             if trial.took_back {
                 self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             if trial.has_passed() {
-                let told = |problem: String| broken(format!("`{}`: {problem}", tool.name));
                 let passed = trial.publishable(candidate).map_err(told)?;
-                let note = || {
-                    if trial.pass.is_published {
-                        return Ok(());
-                    }
-                    let noted = self.note_publication("tool.published", &candidate.tool, "library");
-                    noted.map_err(|error| error.to_string())
-                };
-                workshop.publish(&passed, &note).map_err(told)?;
+                self.publish_passed(&workshop, &passed).map_err(told)?;
             }
             trials.push(trial);
         }
-        let config = self.config();
-        let loaded = load::load(&config, &workshop);
-        self.put_in_force(loaded, &config)?;
+        self.put_in_force(load::load(&config, &workshop), &config)?;
         Ok(trials)
+    }
+
+    /// A pass is for the document: it says nothing about a command line that is made in code, which may be another one by now.
+    fn has_passed_as_it_is(&self, candidate: &Candidate) -> bool {
+        let is_made_in_code = self.handlers.cli.commands.contains_key(&candidate.tool.spec().name);
+        candidate.holding_pass().is_some() && !is_made_in_code
+    }
+
+    fn publish_passed(&self, workshop: &Workshop, passed: &Candidate) -> Result<(), String> {
+        if passed.holding_pass().is_some_and(|pass| pass.is_published) {
+            return Ok(());
+        }
+        let note = || {
+            let noted = self.note_publication("tool.published", &passed.tool, "library");
+            noted.map_err(|error| error.to_string())
+        };
+        workshop.publish(passed, &note)
     }
 
     /// Shipped tools that were chosen and have no pass, or `which` besides, take their test run here, and are published by passing:
