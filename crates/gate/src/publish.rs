@@ -44,6 +44,8 @@ pub struct Candidate {
     pub lifecycle: Lifecycle,
     /// The latest test run of exactly this document under exactly this policy.
     pub pass: Option<StoredPass>,
+    /// Somebody took the tool back, whatever it said then.
+    pub is_withdrawn: bool,
 }
 
 /// Why a document is no candidate.
@@ -82,6 +84,13 @@ pub struct Trial {
     pub was_withdrawn: bool,
 }
 
+impl Candidate {
+    /// The test run that lets it be published as it is now.
+    pub fn holding_pass(&self) -> Option<&StoredPass> {
+        self.pass.as_ref().filter(|pass| pass.record.outcome == PassOutcome::Passed)
+    }
+}
+
 impl Trial {
     pub const fn has_passed(&self) -> bool {
         matches!(self.outcome, Outcome::Released(_))
@@ -112,22 +121,23 @@ impl Workshop {
             .map_err(Unfit::NotOffered)?;
         let pass = self.passes.latest(tool.spec.id.as_str()).map_err(Unfit::Unreadable)?;
         let lifecycle = self.lifecycle(&tool, pass.as_ref());
+        let is_withdrawn = pass.as_ref().is_some_and(|pass| pass.is_withdrawn);
         let pass = pass.filter(|pass| speaks_for(pass, &tool));
-        Ok(Candidate { lifecycle, pass, tool: Arc::new(tool) })
+        Ok(Candidate { lifecycle, pass, is_withdrawn, tool: Arc::new(tool) })
     }
 
     fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>) -> Lifecycle {
         let current = Digests { document: &tool.digest, policy: &tool.policy_digest };
         let lifecycle = state(&tool.spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
-        let is_published = pass.is_some_and(|pass| pass.is_published);
-        if lifecycle.state == State::Active && !is_published {
-            return Lifecycle {
-                state: State::Draft,
-                because: "it has passed its test run, and nobody has published it yet",
-                ..lifecycle
-            };
+        let because = match pass {
+            Some(pass) if pass.is_published => return lifecycle,
+            Some(pass) if pass.is_withdrawn => "somebody took it back; publish it by its name",
+            _ => "it has passed its test run, and nobody has published it yet",
+        };
+        match lifecycle.state {
+            State::Active => Lifecycle { state: State::Draft, because, ..lifecycle },
+            _ => lifecycle,
         }
-        lifecycle
     }
 
     /// The Local Pass: an ordinary call of the draft with its test values. What came of it is remembered; a pass does not
@@ -214,8 +224,9 @@ impl Workshop {
     /// Marks a tool that has passed as published, if its pass still holds. `note` is called before, and must not use the store
     /// of passes; where it fails, the tool is not published.
     pub fn publish(&self, candidate: &Candidate, note: Note<'_>) -> Result<(), String> {
-        let pass = candidate.pass.as_ref().filter(|pass| pass.record.outcome == PassOutcome::Passed);
-        let Some(pass) = pass else { return Err("it has not passed its test run".to_owned()) };
+        let Some(pass) = candidate.holding_pass() else {
+            return Err("it has not passed its test run".to_owned());
+        };
         let published = self.passes.revise(candidate.tool.spec.id.as_str(), &|latest| {
             // A later pass of the same document, by another process, says the same.
             let Some(latest) = latest.filter(|latest| latest.record == pass.record) else {

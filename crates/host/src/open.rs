@@ -1,15 +1,14 @@
 //! How is a gateway put together? From one configuration, in one place, refusing at the first part that is not in order.
 
 mod reload;
+mod trials;
 
 pub use self::reload::{Beside, Reloaded, Watched};
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt, io,
-    path::Path,
+    collections::BTreeMap,
+    fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
 };
 
 use arc_swap::ArcSwap;
@@ -21,9 +20,9 @@ use toolgate_config::{
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
-    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Trial, Workshop,
+    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
 };
-use toolgate_handlers::{CliCommand, Places, ToolHandlers};
+use toolgate_handlers::{CliCommand, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
 use toolgate_store::{Limits as QueueLimits, State};
@@ -32,7 +31,6 @@ use crate::{
     alarm::Alarm,
     alerts::Alerts,
     builder::Builder,
-    catalog,
     decisions::recorded_queue,
     detector::open_detector,
     handlers::{check_described, check_own, open_handlers},
@@ -49,6 +47,7 @@ pub struct Toolgate {
     workshop: ArcSwap<Workshop>,
     state: Arc<State>,
     journal: FileJournal,
+    secrets: Arc<Detector>,
     handlers: Arc<ToolHandlers>,
     egress: Egress,
     writes: Writes,
@@ -123,6 +122,7 @@ impl Toolgate {
             workshop: ArcSwap::from_pointee(workshop),
             state,
             journal,
+            secrets: detector,
             handlers,
             egress,
             writes: extras.writes,
@@ -183,39 +183,6 @@ impl Toolgate {
     /// The names of the tools that this caller may know of, in order.
     pub fn list(&self, caller: &Caller) -> Vec<String> {
         self.gate.list(caller).iter().map(|tool| tool.name().to_owned()).collect()
-    }
-
-    /// Tests every document that has no pass yet, and publishes what passes. For programs whose tools are their own.
-    pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
-        let broken = |problem: String| OpenError { part: "passes", problem };
-        let _alone = self.changing.lock().await;
-        let workshop = self.workshop();
-        let mut trials = Vec::new();
-        for tool in &self.loaded().tools {
-            let Ok(candidate) = &tool.candidate else { continue };
-            let trial =
-                workshop.local_pass(&self.gate, candidate, SystemTime::now()).await.map_err(broken)?;
-            if trial.took_back {
-                self.note_publication("tool.unpublished", &candidate.tool, "library")?;
-            }
-            if trial.has_passed() {
-                let told = |problem: String| broken(format!("`{}`: {problem}", tool.name));
-                let passed = trial.publishable(candidate).map_err(told)?;
-                let note = || {
-                    if trial.pass.is_published {
-                        return Ok(());
-                    }
-                    let noted = self.note_publication("tool.published", &candidate.tool, "library");
-                    noted.map_err(|error| error.to_string())
-                };
-                workshop.publish(&passed, &note).map_err(told)?;
-            }
-            trials.push(trial);
-        }
-        let config = self.config();
-        let loaded = load::load(&config, &workshop);
-        self.put_in_force(loaded, &config)?;
-        Ok(trials)
     }
 
     /// Writes an event that is no call.
@@ -281,68 +248,6 @@ impl Toolgate {
             self.note(&json!({ "kind": "gateway.stopped" }))?;
         }
         Ok(self.journal.files.close()?)
-    }
-
-    /// Shipped tools that were chosen and have no pass, or `which` besides, take their test run here, in the sandbox that they will be served in,
-    /// but on files of our own: nobody who lists tools wants their notes rewritten. Those that pass are live after the next
-    /// load. Dropped, it leaves the rest untried.
-    pub async fn try_shipped(&self, which: ToTry) {
-        self.try_untried(&self.loaded(), which).await;
-    }
-
-    /// The ids of the shipped tools that `try_shipped` would try.
-    pub fn untried(&self, which: ToTry) -> BTreeSet<String> {
-        let loaded = self.loaded();
-        let untried = loaded.untried(which).filter(|candidate| self.may_try(candidate));
-        untried.map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
-    }
-
-    /// Was there anything to try?
-    async fn try_untried(&self, loaded: &Loaded, which: ToTry) -> bool {
-        let workshop = self.workshop();
-        let untried: Vec<&str> = loaded
-            .untried(which)
-            .filter(|candidate| self.may_try(candidate))
-            .map(|candidate| candidate.tool.spec().name.as_str())
-            .collect();
-        if untried.is_empty() {
-            return false;
-        }
-        // Where there is no room for a scratch folder the tools stay untried, and are not live.
-        let Ok(scratch) = tempfile::tempdir() else { return false };
-        let Ok(bench) = self.workbench(&workshop, scratch.path()) else { return false };
-        for name in untried {
-            let Some(tool) = catalog::shipped_tools().iter().find(|tool| tool.name == name) else { continue };
-            let Ok(candidate) = bench.assess(&tool.check) else { continue };
-            let note = || {
-                let noted = self.note_publication("tool.published", &candidate.tool, "catalog");
-                noted.map_err(|error| error.to_string())
-            };
-            let now = SystemTime::now();
-            // Without its record it is not live, and the next start tries again.
-            let Ok(trial) = bench.local_pass_and_publish(&self.gate, &candidate, now, &note).await else {
-                continue;
-            };
-            if trial.took_back {
-                // It is over already; a journal that cannot be written is told of with the next record.
-                let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
-            }
-        }
-        true
-    }
-
-    /// A command does not reach out for tools that somebody may want to serve.
-    fn may_try(&self, candidate: &toolgate_gate::Candidate) -> bool {
-        self.writes == Writes::Gateway || !candidate.tool.reaches_out()
-    }
-
-    fn workbench(&self, workshop: &Workshop, scratch: &Path) -> io::Result<Workshop> {
-        catalog::write_fixtures(scratch)?;
-        let mut handlers = self.handlers.as_ref().clone();
-        let places = Places { workspace: scratch.canonicalize()?, home: None, guarded: Vec::new() };
-        handlers.cli.host.places = places.clone();
-        handlers.js.places = places;
-        Ok(Workshop { handlers: Arc::new(handlers), ..workshop.clone() })
     }
 
     /// Only in this order: a journal that cannot be written must not keep a tighter set from being in force.

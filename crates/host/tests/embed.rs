@@ -30,6 +30,24 @@ fn the_example_calls_its_tools_and_is_refused_by_its_own_policy() {
     assert_eq!(published, ["first_pages", "shout"], "what is live was written down");
 }
 
+/// A pass is for the document: it holds at the next start, but not for a command line that is made in code.
+#[test]
+fn what_has_passed_is_not_run_again_unless_it_is_made_in_code() {
+    let state = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        assert!(Command::new(example("embed")).arg(state.path()).output().unwrap().status.success());
+    }
+    let records = toolgate_audit::read(&state.path().join("journal"), toolgate_audit::Span::default());
+    let mut tried: Vec<String> = records
+        .unwrap()
+        .map(|record| record.unwrap().entry)
+        .filter(|entry| entry["kind"] == "call.closed" && entry["purpose"] == "local-pass")
+        .map(|entry| entry["tool"]["name"].as_str().unwrap().to_owned())
+        .collect();
+    tried.sort();
+    assert_eq!(tried, ["first_pages", "first_pages", "shout"]);
+}
+
 /// Examples are built beside the tests.
 fn example(name: &str) -> PathBuf {
     let mut path = std::env::current_exe().unwrap();

@@ -78,7 +78,7 @@ pub struct ListArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::PUBLISH)]
 pub struct PublishArgs {
-    /// The tools, by name; all that are not published when absent
+    /// The tools, by name; when absent, all that are not published and that nobody took back
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
 

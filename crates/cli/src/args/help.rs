@@ -174,7 +174,8 @@ Examples:
 
 pub const PUBLISH: &str = "\
 Each tool is run once with its test values, in the sandbox it will be served in. What passes is published for exactly
-this document under exactly this policy: an edit makes it a draft again.
+this document under exactly this policy: an edit makes it a draft again. A tool that was taken back by `unpublish` is
+published again only by its name, edited or not.
 
 Exit codes:
   0  published

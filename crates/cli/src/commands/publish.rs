@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use toolgate::{Loaded, Origin, Surveyed, Toolgate};
-use toolgate_gate::{Candidate, Trial};
+use toolgate_gate::Candidate;
 use toolgate_policy::{RiskLevel, State};
 use toolgate_spec::model::ToolId;
 
@@ -25,6 +25,15 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         let loaded = toolgate.loaded();
         let chosen = choose(&loaded, &args.tools)?;
         let mut ending = Ending::Clean;
+        if args.tools.is_empty() {
+            for tool in loaded.tools.iter().filter(|tool| is_withdrawn(tool)) {
+                writeln!(
+                    terminal,
+                    "left out   {}: somebody took it back; publish it by its name",
+                    visible(&tool.name)
+                )?;
+            }
+        }
         for tool in chosen {
             ending = ending.max(publish(&toolgate, tool, args, terminal).await?);
         }
@@ -96,12 +105,13 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Recor
     Ok(records)
 }
 
-/// All that are named; without names, all that are not active yet, and those that something keeps from it.
+/// All that are named; without names, all that are not active yet, and those that something keeps from it, but none that
+/// somebody took back: whoever publishes the rest does not overrule that unawares.
 fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
     let tools = &loaded.tools;
     if names.is_empty() {
         let is_waiting = |tool: &&Surveyed| match &tool.candidate {
-            Ok(candidate) => candidate.lifecycle.state != State::Active,
+            Ok(candidate) => candidate.lifecycle.state != State::Active && !candidate.is_withdrawn,
             Err(problem) => loaded.problems.iter().any(|known| known.what == *problem),
         };
         return Ok(tools.iter().filter(is_waiting).collect());
@@ -119,6 +129,10 @@ fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>,
         .collect()
 }
 
+fn is_withdrawn(tool: &Surveyed) -> bool {
+    tool.candidate.as_ref().is_ok_and(|candidate| candidate.is_withdrawn)
+}
+
 async fn publish(
     toolgate: &Toolgate,
     tool: &Surveyed,
@@ -134,9 +148,7 @@ async fn publish(
         }
     };
     let told = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
-    let workshop = toolgate.workshop();
-    let trial: Trial =
-        workshop.local_pass(toolgate.gate(), candidate, SystemTime::now()).await.map_err(told)?;
+    let trial = toolgate.local_pass(candidate, &tool.origin).await.map_err(told)?;
     // It is over already, so before anything else that may end the command, such as a person who is asked.
     if trial.took_back {
         note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
@@ -161,7 +173,7 @@ async fn publish(
         let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
         noted.map_err(|error| error.to_string())
     };
-    workshop.publish(&passed, &record).map_err(told)?;
+    toolgate.workshop().publish(&passed, &record).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
     if let Some(taken) = taken_in(candidate) {
         writeln!(terminal, "  takes    {taken} from the gateway's environment")?;

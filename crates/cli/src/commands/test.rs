@@ -1,7 +1,7 @@
 //! Do these tools pass? Each one is called once with its test values, through all stages, in the sandbox it would be
 //! served in.
 
-use std::{io::Write, time::SystemTime};
+use std::io::Write;
 
 use serde_json::{Map, Value, json};
 use toolgate::{Config, Loaded, Origin, Surveyed, Toolgate, Writes};
@@ -90,13 +90,9 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
     for tool in &loaded.tools {
         match &tool.candidate {
             Ok(candidate) => {
-                let trial = toolgate
-                    .workshop()
-                    .local_pass(toolgate.gate(), candidate, SystemTime::now())
-                    .await
-                    .map_err(|problem| {
-                        Failure::new(format!("`{}`: {}", visible(&tool.name), visible(&problem)))
-                    })?;
+                let trial = toolgate.local_pass(candidate, &tool.origin).await.map_err(|problem| {
+                    Failure::new(format!("`{}`: {}", visible(&tool.name), visible(&problem)))
+                })?;
                 if trial.took_back {
                     toolgate
                         .note_publication("tool.unpublished", &candidate.tool, &gateway::operator())

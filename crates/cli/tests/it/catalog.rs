@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_policy::PassOutcome;
 use toolgate_spec::model::ToolId;
@@ -66,6 +66,45 @@ fn a_shipped_tool_that_failed_is_tried_again_at_the_next_start_and_one_that_was_
     until("the other one has been tried", || serving.names(&own).contains(&"slugify".to_owned()));
     assert!(!is_live(&serving), "nobody has published it again");
     serving.stop();
+}
+
+/// Nobody who tests or publishes tools wants their notes rewritten, nor shipped tools taken back because their fixtures are not there.
+#[test]
+fn no_test_run_of_a_shipped_tool_touches_the_workspace() {
+    let place = Place::new();
+    place.configure("catalog:\n  preset: files\n");
+    fs::create_dir_all(place.path().join("out/archive")).unwrap();
+    for file in ["out/report.md", "out/archive/old-letter.txt"] {
+        fs::write(place.path().join(file), "our own").unwrap();
+    }
+    let before = (files_below(&place.path().join("out")), states(&place));
+    assert!(before.1.iter().all(|(_, state)| state == "ACTIVE"), "{:?}", before.1);
+    place.ok(&["test"]);
+    assert_eq!((files_below(&place.path().join("out")), states(&place)), before);
+    // By name, and each on files that no other has changed.
+    place.ok(&["publish", "--yes", "delete_file", "write_text_file", "move_file", "delete_file"]);
+    assert_eq!((files_below(&place.path().join("out")), states(&place)), before);
+}
+
+fn states(place: &Place) -> Vec<(String, String)> {
+    let listed: Value = serde_json::from_str(&place.ok(&["list", "--format", "json"])).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let shipped = listed["tools"].as_array().unwrap().iter().filter(|tool| tool["origin"] == "shipped");
+    shipped.map(|tool| (text(&tool["name"]), text(&tool["state"]))).collect()
+}
+
+fn files_below(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.push((path.clone(), fs::read_to_string(path).unwrap()));
+        }
+    }
+    found.sort();
+    found
 }
 
 /// As a test run leaves it that fails, of the very document and policy of the last one.

@@ -235,6 +235,30 @@ fn what_was_used_without_being_named_stays() {
     }
 }
 
+/// Whoever publishes what is new does not overrule unawares what somebody decided.
+#[test]
+fn what_was_taken_back_is_published_by_its_name_alone() {
+    let place = Place::new();
+    for name in ["kept", "gone"] {
+        place.write_tool(name, &json!({}));
+    }
+    place.ok(&["publish"]);
+    place.ok(&["unpublish", "gone"]);
+    let left_out = "left out   gone: somebody took it back; publish it by its name\n";
+    assert_eq!(place.ok(&["publish"]), left_out);
+    assert!(place.ok(&["list"]).contains("somebody took it back; publish it by its name"));
+    for name in ["kept", "gone"] {
+        place.write_tool(name, &json!({ "code": "return `${text}?`" }));
+    }
+    assert_eq!(
+        place.ok(&["publish"]),
+        format!("{left_out}published  kept (L0)\n"),
+        "an edit changes nothing"
+    );
+    assert_eq!(place.ok(&["publish", "gone"]), "published  gone (L0)\n");
+    assert_eq!(place.ok(&["publish"]), "", "nothing is left");
+}
+
 #[test]
 fn a_flag_that_would_change_nothing_is_refused() {
     let place = Place::new();

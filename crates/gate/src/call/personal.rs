@@ -127,7 +127,7 @@ pub fn coercion<'t>(fields: &[FieldPattern], told: &'t str) -> Cow<'t, str> {
     }
 }
 
-/// Where a call ends so, does the message hold what the tool or its result says? Every other one is the gateway's word.
+/// Where a call ends so, does the message hold what the tool says? Every other one is the gateway's word.
 pub const fn is_said_by_tool(reason: Reason) -> bool {
     matches!(
         reason,
@@ -136,7 +136,6 @@ pub const fn is_said_by_tool(reason: Reason) -> bool {
             | Reason::NotData
             | Reason::CommandFailed
             | Reason::OutputUnreadable
-            | Reason::OutputShape
     )
 }
 

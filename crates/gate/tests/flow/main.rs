@@ -16,6 +16,7 @@ mod listings;
 mod outcomes;
 mod publishing;
 mod records;
+mod shapes;
 mod swaps;
 mod voices;
 mod waiting;

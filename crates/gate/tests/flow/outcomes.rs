@@ -237,7 +237,7 @@ async fn output_that_breaks_its_promise_is_withheld() {
         "filter.output_shape: the tool returned something other than it promises; nothing of it was released",
     )
     .await;
-    assert!(record["message"].as_str().unwrap().contains("`/sum`: expected a number"));
+    assert!(record["message"].as_str().unwrap().contains("`/properties/sum/type`: expected a number"));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use toolgate_config::{
     Config, Overrides,
     model::{Approvals, Exposure},
 };
-use toolgate_gate::LiveTool;
+use toolgate_gate::{LiveTool, text_for_journal};
 
 use super::{OpenError, Toolgate, workshop};
 use crate::{
@@ -94,7 +94,9 @@ impl Toolgate {
 
     /// Whatever was wrong, the journal says that something was asked for and is not in force.
     fn note_rejection(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
-        let told: Vec<String> = problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+        // What is wrong is quoted, and may be a secret that somebody wrote into the wrong place.
+        let tell = |one: &Problem| text_for_journal(&self.secrets, format!("{}: {}", one.place, one.what));
+        let told: Vec<String> = problems.iter().map(tell).collect();
         if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": told })) {
             problems.extend(broken(error));
         }
@@ -237,6 +239,38 @@ mod tests {
         assert_eq!(looking.found, Some(1));
         assert!(reloaded.unrecorded.is_none());
         toolgate.close().unwrap();
+    }
+
+    /// Whoever writes a secret into the wrong place is shown it; the journal is kept for years.
+    #[tokio::test]
+    async fn no_secret_in_a_rejected_edit_reaches_the_journal() {
+        let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
+        let folder = tempfile::tempdir().unwrap();
+        let toolgate = Toolgate::open(config(folder.path()), Extras::default()).await.unwrap();
+        let document = serde_json::json!({
+            "name": "say", "description": "Says nothing, for tests.", "codeType": "Javascript", "code": "return 1",
+            "params": [], "staticVariables": token,
+        });
+        let mut looking = Looking { toolgate: &toolgate, found: None };
+        let config = format!("version: 1\naudit: {{webhook: {{url: \"hooks.example/{token}\"}}}}\n");
+        for (file, text) in [("tools/say.json", document.to_string()), ("toolgate.yaml", config)] {
+            fs::write(folder.path().join(file), text).unwrap();
+            let problems = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap_err();
+            assert!(problems.iter().any(|problem| problem.what.contains(&token)), "{problems:?}");
+        }
+        toolgate.close().unwrap();
+        let journal = folder.path().join(".toolgate/journal");
+        let records = toolgate_audit::read(&journal, toolgate_audit::Span::default()).unwrap();
+        let entries: Vec<_> = records.map(|record| record.unwrap().entry).collect();
+        let rejected: Vec<String> = entries
+            .iter()
+            .filter(|entry| entry["kind"] == "tools.rejected")
+            .map(|entry| entry["problems"][0].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(rejected.len(), 2);
+        for (told, place) in rejected.iter().zip(["say.json", "toolgate.yaml"]) {
+            assert!(told.contains(place) && told.contains("[REDACTED]") && !told.contains(&token), "{told}");
+        }
     }
 
     #[tokio::test]

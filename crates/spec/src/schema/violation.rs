@@ -12,18 +12,32 @@ pub struct Violation {
     pub at: String,
     pub expected: String,
     pub came: String,
+    /// The same for those who may not see the value: which rule of the schema is broken, in the schema's words alone, and the
+    /// type of what came. Names of members are a part of the value as well, so the place is one in the schema.
+    pub without_value: String,
 }
 
 pub(super) fn of(error: &ValidationError<'_>) -> Violation {
     let at = shorten(error.instance_path().as_str(), 200);
     let (expected, came) = words(error);
-    Violation { at, expected: shorten(&expected, 300), came: shorten(&came, 120) }
+    let type_of_it = match error.kind() {
+        Kind::Required { .. } => "nothing",
+        _ => type_of(error.instance()),
+    };
+    let rule = shorten(error.schema_path().as_str(), 200);
+    let without_value = match &expected {
+        Some(expected) => format!("`{rule}`: expected {}, came {type_of_it}", shorten(expected, 300)),
+        None => format!("`{rule}` does not hold, came {type_of_it}"),
+    };
+    let expected = expected.unwrap_or_else(|| error.masked().to_string());
+    Violation { at, expected: shorten(&expected, 300), came: shorten(&came, 120), without_value }
 }
 
-fn words(error: &ValidationError<'_>) -> (String, String) {
+/// What is expected, where the schema's words alone can say it, and what came.
+fn words(error: &ValidationError<'_>) -> (Option<String>, String) {
     let instance = error.instance();
     let came = || describe(instance);
-    match error.kind() {
+    let (expected, came) = match error.kind() {
         Kind::Required { property } => (format!("`{}`", text_of(property)), "nothing".to_owned()),
         Kind::Type { kind } => (expected_types(kind), came()),
         Kind::Enum { options } => {
@@ -49,8 +63,10 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
         Kind::Pattern { pattern } => (format!("text that matches `{pattern}`"), came()),
         Kind::Format { format } => (format!("text in the format `{format}`"), came()),
         Kind::UniqueItems => ("entries that are all different".to_owned(), "one of them twice".to_owned()),
-        _ => (error.masked().to_string(), came()),
-    }
+        // What the library says of the rest may name members of the value.
+        _ => return (None, came()),
+    };
+    (Some(expected), came)
 }
 
 fn text_of(property: &Value) -> String {
@@ -62,5 +78,82 @@ fn counted(instance: &Value) -> String {
         Value::String(text) => format!("{} characters", text.chars().count()),
         Value::Array(items) => format!("{} entries", items.len()),
         other => describe(other),
+    }
+}
+
+const fn type_of(instance: &Value) -> &'static str {
+    match instance {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::CompiledSchema;
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: &Value, value: &Value, expect: &str) {
+        let violations = CompiledSchema::new(schema).unwrap().violations(value, 9);
+        let told: Vec<&str> = violations.iter().map(|one| one.without_value.as_str()).collect();
+        assert_eq!(told, [expect]);
+    }
+
+    #[test]
+    fn a_violation_can_be_told_without_the_value() {
+        let fields = json!({ "mail": { "type": "integer" }, "name": { "maxLength": 2 } });
+        let schema = json!({ "properties": fields, "required": ["mail"], "additionalProperties": false });
+        let mail = "ann@example.org";
+        check(
+            &schema,
+            &json!({ "mail": mail }),
+            "`/properties/mail/type`: expected an integer, came a string",
+        );
+        check(
+            &schema,
+            &json!({ "mail": 1, "name": mail }),
+            "`/properties/name/maxLength`: expected at most 2 characters, came a string",
+        );
+        check(&schema, &json!({}), "`/required`: expected `mail`, came nothing");
+        check(
+            &schema,
+            &json!({ "mail": 1, mail: 2 }),
+            "`/additionalProperties`: expected no other members than those declared, came an object",
+        );
+    }
+
+    /// The library's own words name them.
+    #[test]
+    fn names_of_members_are_a_part_of_the_value() {
+        let value = json!({ "ann@example.org": true });
+        check(
+            &json!({ "additionalProperties": { "type": "integer" } }),
+            &value,
+            "`/additionalProperties/type`: expected an integer, came a boolean",
+        );
+        for (schema, expect) in [
+            (
+                json!({ "unevaluatedProperties": false }),
+                "`/unevaluatedProperties` does not hold, came an object",
+            ),
+            (
+                json!({ "propertyNames": { "maxLength": 2 } }),
+                "`/propertyNames/maxLength` does not hold, came an object",
+            ),
+            (json!({ "not": { "type": "object" } }), "`/not` does not hold, came an object"),
+            (
+                json!({ "patternProperties": { "@": false } }),
+                "`/patternProperties/@` does not hold, came a boolean",
+            ),
+        ] {
+            check(&schema, &value, expect);
+        }
     }
 }

@@ -1,0 +1,144 @@
+//! What does `publish_all` do to the tools of a program that embeds the gateway, and to its files?
+//!
+//! Not an ordinary test binary, for tools run in processes that are this same program. It understands a filter and `--list`.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test without the usual harness fails loudly"
+)]
+
+use std::{
+    fs,
+    panic::{self, AssertUnwindSafe},
+    path::Path,
+    process::ExitCode,
+};
+
+use serde_json::json;
+use tempfile::TempDir;
+use toolgate::{Caller, Config, Extras, Toolgate};
+use toolgate_config::Overrides;
+use toolgate_gate::{PassStore as _, StoredPass};
+use toolgate_spec::model::ToolId;
+use toolgate_store::{Limits, State};
+
+const TESTS: &[(&str, fn())] = &[
+    ("shipped_tools_are_tested_on_files_of_their_own", shipped_tools_are_tested_on_files_of_their_own),
+    ("a_tool_that_has_passed_is_not_run_again", a_tool_that_has_passed_is_not_run_again),
+    ("a_tool_that_was_taken_back_stays_so", a_tool_that_was_taken_back_stays_so),
+];
+
+fn main() -> ExitCode {
+    toolgate::run_if_worker();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let filter = arguments.iter().find(|word| !word.starts_with('-')).map_or("", String::as_str);
+    let chosen: Vec<_> = TESTS.iter().filter(|(name, _)| name.contains(filter)).collect();
+    if arguments.iter().any(|word| word == "--list") {
+        for (name, _) in &chosen {
+            println!("{name}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    let mut failed = 0;
+    for (name, test) in &chosen {
+        let has_passed = panic::catch_unwind(AssertUnwindSafe(test)).is_ok();
+        println!("test {name} ... {}", if has_passed { "ok" } else { "FAILED" });
+        failed += usize::from(!has_passed);
+    }
+    println!("\n{} passed, {failed} failed", chosen.len() - failed);
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn shipped_tools_are_tested_on_files_of_their_own() {
+    // Not exposed, so that opening the gateway does not try it already.
+    let program = Program::new(
+        "catalog: {include: {names: [write_text_file]}}\nexposure: {excluded: [write_text_file]}\n",
+    );
+    let report = program.path().join("out/report.md");
+    fs::create_dir(program.path().join("out")).unwrap();
+    fs::write(&report, "our own").unwrap();
+    assert_eq!(program.publish_all().tried, ["write_text_file"]);
+    assert_eq!(fs::read_to_string(&report).unwrap(), "our own");
+}
+
+fn a_tool_that_has_passed_is_not_run_again() {
+    let program = Program::new("");
+    program.write_tool("say", "return 1");
+    let say = ["say".to_owned()];
+    assert_eq!(program.publish_all(), Published { tried: say.to_vec(), live: say.to_vec() });
+    assert_eq!(program.publish_all(), Published { tried: Vec::new(), live: say.to_vec() });
+    program.write_tool("say", "return 2");
+    assert_eq!(program.publish_all(), Published { tried: say.to_vec(), live: say.to_vec() });
+    // It has passed, and nobody has published it.
+    program.change_pass("say", &|pass| StoredPass { is_published: false, ..pass });
+    assert_eq!(program.publish_all(), Published { tried: Vec::new(), live: say.to_vec() });
+}
+
+fn a_tool_that_was_taken_back_stays_so() {
+    let program = Program::new("");
+    program.write_tool("say", "return 1");
+    assert_eq!(program.publish_all().live, ["say"]);
+    program.change_pass("say", &|pass| StoredPass { is_published: false, is_withdrawn: true, ..pass });
+    assert_eq!(program.publish_all(), Published::default());
+    // An edit does not bring it back either.
+    program.write_tool("say", "return 2");
+    assert_eq!(program.publish_all(), Published::default());
+}
+
+/// A program that opens a gateway, publishes its tools and ends.
+struct Program {
+    folder: TempDir,
+}
+
+/// Which tools were tried, of which each passed, and which are live then.
+#[derive(Debug, Default, PartialEq)]
+struct Published {
+    tried: Vec<String>,
+    live: Vec<String>,
+}
+
+impl Program {
+    fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("tools")).unwrap();
+        fs::write(folder.path().join("toolgate.yaml"), format!("version: 1\n{config}")).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write_tool(&self, name: &str, code: &str) {
+        let document = json!({
+            "name": name, "description": "Says a number, for tests.", "codeType": "Javascript", "code": code,
+            "params": [],
+        });
+        fs::write(self.path().join(format!("tools/{name}.json")), document.to_string()).unwrap();
+    }
+
+    fn change_pass(&self, name: &str, change: &dyn Fn(StoredPass) -> StoredPass) {
+        let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+        let state = State::open(&self.path().join(".toolgate/state.db"), limits).unwrap();
+        state.revise(ToolId::of_name(name).as_str(), &|latest| Ok(change(latest.unwrap()))).unwrap();
+    }
+
+    fn publish_all(&self) -> Published {
+        let file = self.path().join("toolgate.yaml");
+        let config = Config::load(&file, &|_| None, &Overrides::default()).unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let toolgate = Toolgate::open(config, Extras::default()).await.unwrap();
+            let trials = toolgate.publish_all().await.unwrap();
+            let live = toolgate.list(&Caller::new::<String>("ann", []));
+            toolgate.close().unwrap();
+            let tried = trials.into_iter().map(|trial| {
+                assert!(trial.has_passed(), "{:?}", trial.outcome);
+                trial.pass.name.unwrap()
+            });
+            Published { tried: tried.collect(), live }
+        })
+    }
+}
