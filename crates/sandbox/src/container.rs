@@ -3,6 +3,7 @@
 //! A container is created, looked at, and only then started: what the runtime made must be what was asked, or nothing runs.
 
 mod client;
+mod doors;
 mod image;
 mod inspect;
 mod leash;

@@ -14,6 +14,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::unix::pipe;
 
 use super::{
@@ -39,7 +40,9 @@ type Order = OwnedFd;
 
 impl Jailer {
     /// Starts `program` again under the jailer's name; its `main` must call [`super::jailer_main`] first of all.
+    /// Raises this process's limit of open files to what the host lets it have.
     pub fn start(program: &Path) -> io::Result<Self> {
+        make_room_for_descriptors();
         let (orders, inbox) = mpsc::channel();
         let (told, outcome) = mpsc::sync_channel(1);
         let program = program.to_owned();
@@ -72,11 +75,16 @@ impl Jailer {
         // Ours would keep the pipes open after the command has closed its ends.
         drop((stdin, stdout, stderr, jail));
 
-        // A supervisor that refuses an order says why before it goes, and sending then fails.
+        // A supervisor that refuses an order says why before it goes, and sending then fails. Where sending fails for another
+        // reason, it waits for the order, and would not say anything.
+        let unsent = match sent {
+            Err(error) if !is_end(&error) => return Err(SpawnError::Jailer(error)),
+            sent => sent,
+        };
         let mut parcel = leash.receive().await.map_err(SpawnError::Jailer)?;
-        sent.map_err(SpawnError::Jailer)?;
         match Word::read(parcel.kind, &parcel.body).map_err(SpawnError::Jailer)? {
             Word::Started(strength) => {
+                unsent.map_err(SpawnError::Jailer)?;
                 let mut descriptors = parcel.descriptors.drain(..);
                 let leash = leash.with_handle(descriptors.next());
                 let sockets = ProxySockets::from(descriptors.next(), descriptors.next());
@@ -148,6 +156,11 @@ impl Zygote {
         passing::send_some(self.socket.as_fd(), &[0], &[order]).map(drop)
     }
 
+    /// Whether the jailer itself is why something could not be sent.
+    fn is_dead(&mut self, error: &io::Error) -> bool {
+        is_end(error) || !matches!(self.process.try_wait(), Ok(None))
+    }
+
     fn bury(self) {
         let Self { mut process, socket } = self;
         drop(socket);
@@ -158,18 +171,46 @@ impl Zygote {
 
 fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Order>) {
     while let Ok(order) = inbox.recv() {
-        if zygote.hand_over(order.as_fd()).is_ok() {
+        let Err(error) = zygote.hand_over(order.as_fd()) else { continue };
+        // With the jailer everything dies that it ever started: while it lives, this order fails and no other.
+        if !zygote.is_dead(&error) {
+            refuse(order, &error);
             continue;
         }
-        // It has died. Whoever waits for this order hears of it by the end of the conversation if this fails too.
         match Zygote::start(program) {
             Ok(next) => std::mem::replace(&mut zygote, next).bury(),
-            Err(_) => continue,
+            Err(error) => {
+                refuse(order, &error);
+                continue;
+            }
         }
-        let _ = zygote.hand_over(order.as_fd());
+        if let Err(error) = zygote.hand_over(order.as_fd()) {
+            refuse(order, &error);
+        }
     }
     // The last conversation is over: without its socket the jailer ends by itself.
     zygote.bury();
+}
+
+/// Whether something could not be sent because nobody is left to receive it.
+fn is_end(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)
+}
+
+/// Says in the supervisor's place why there is none. Whoever waits and does not hear it hears the end of the conversation.
+fn refuse(order: Order, error: &io::Error) {
+    let why = format!("the jailer cannot be told of the command: {error}; try again");
+    if let Ok(frame) = Word::Failed(why).to_frame() {
+        let _ = passing::send(&UnixStream::from(order), &frame, &[]);
+    }
+}
+
+/// Descriptors on their way count for the user, those of commands too, and the kernel lets nobody send one more who has a lower
+/// limit of open files than that. A command's own limit is far below what hosts let a process have.
+fn make_room_for_descriptors() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Guards against a program that is something else and waits for its input.
@@ -177,4 +218,49 @@ const PATIENCE: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 fn gone() -> io::Error {
     io::Error::other("the thread that keeps the jailer has ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    /// A program that passes for a jailer, so that another would be started in the place of the one that lives.
+    fn impostor(folder: &Path) -> std::path::PathBuf {
+        let path = folder.join("impostor");
+        fs::write(&path, "#!/bin/sh\nprintf x >&0\nexec sleep 60\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn an_order_that_cannot_be_sent_fails_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        // Full, so that the next order cannot be sent, as where too many descriptors are on their way.
+        while passing::send_some(ours.as_fd(), &[0; 4096], &[]).is_ok() {}
+        let process = Command::new("sleep").arg("60").spawn().unwrap();
+        let id = process.id();
+        let (orders, inbox) = mpsc::channel();
+        let program = impostor(folder.path());
+        let keeper = thread::spawn(move || keep(Zygote { process, socket: ours }, &program, &inbox));
+        let (caller, order) = UnixStream::pair().unwrap();
+        orders.send(order.into()).unwrap();
+        let parcel = passing::receive(&caller).unwrap().expect("nobody says why");
+        let Ok(Word::Failed(why)) = Word::read(parcel.kind, &parcel.body) else { panic!("{parcel:?}") };
+        assert!(why.contains("try again"), "{why}");
+        let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        assert!(state.contains("(sleep) S"), "the jailer of all others was ended: {state}");
+        // At the end of its socket it is dead, and another takes its place.
+        drop(theirs);
+        let (caller, order) = UnixStream::pair().unwrap();
+        orders.send(order.into()).unwrap();
+        drop(orders);
+        keeper.join().unwrap();
+        assert!(!Path::new(&format!("/proc/{id}")).exists());
+        drop(caller);
+    }
 }

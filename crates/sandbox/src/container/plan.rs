@@ -15,7 +15,7 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 
 use super::{
-    ContainerJail, ContainerLimits, ContainerUser,
+    ContainerJail, ContainerLimits, ContainerUser, doors,
     masks::{self, Hidden, Id, Masks},
     network::{NAME_FILE_PLACE, NameFile},
 };
@@ -71,7 +71,8 @@ impl Plan {
             Network::Proxied { .. } => Some(names(&shown)?),
         };
         let (names, name_file) = names.unzip();
-        let (mounts, masks) = mounts(shown, names, &jail.view.hidden, &jail.view.hidden_large)?;
+        let doors = doors(&shown, jail.deadline)?;
+        let (mounts, masks) = mounts(shown, names, &jail.view.hidden, &jail.view.hidden_large, doors)?;
         Ok(Self {
             image: jail.image.as_str().to_owned(),
             argv,
@@ -165,6 +166,7 @@ struct Shown {
     at: PathBuf,
     access: Access,
     id: Id,
+    is_folder: bool,
     open: OwnedFd,
 }
 
@@ -189,7 +191,8 @@ impl Shown {
         if real.to_str().is_none_or(|text| text.contains(char::is_control)) {
             return invalid(format!("bind `{}`: a runtime takes names of plain text only", told(&real)));
         }
-        Ok(Self { real, at, access: bind.access, id: (about.dev(), about.ino()), open })
+        let id = (about.dev(), about.ino());
+        Ok(Self { real, at, access: bind.access, id, is_folder: about.is_dir(), open })
     }
 }
 
@@ -240,12 +243,22 @@ fn names(shown: &[Shown]) -> Result<(Shown, NameFile), SpawnError> {
     Ok((Shown::open(Bind { source, at: at.to_owned(), access: Access::Read })?, file))
 }
 
+/// What in the binds leads to somebody outside.
+fn doors(shown: &[Shown], deadline: Duration) -> Result<Vec<PathBuf>, SpawnError> {
+    let mut search = doors::Search::within(deadline);
+    for one in shown.iter().filter(|one| one.is_folder) {
+        search.look_through(one.open.as_fd(), &one.real, one.access)?;
+    }
+    Ok(search.doors())
+}
+
 /// The binds, the folders in them that stay where they are, and, over them, the covers.
 fn mounts(
     shown: Vec<Shown>,
     names: Option<Shown>,
     hidden: &[PathBuf],
     large: &[PathBuf],
+    doors: Vec<PathBuf>,
 ) -> Result<(Vec<Mount>, Option<Masks>), SpawnError> {
     let failed = |error: io::Error| SpawnError::Failed(format!("what is hidden cannot be covered: {error}"));
     let (mut hidden, unseen) = masks::existing(hidden, large).map_err(failed)?;
@@ -258,9 +271,14 @@ fn mounts(
         ));
     }
     let places: Vec<PathBuf> = shown.iter().map(|one| one.real.clone()).collect();
-    for real in masks::other_names(&hidden, &places).map_err(failed)? {
-        let about = fs::symlink_metadata(&real).map_err(failed)?;
-        hidden.push(Hidden { real, about, is_large: false });
+    let others = masks::other_names(&hidden, &places).map_err(failed)?;
+    for real in others.into_iter().chain(doors) {
+        match fs::symlink_metadata(&real) {
+            Ok(about) => hidden.push(Hidden { real, about, is_large: false }),
+            // Gone since it was found, and nothing is left to be covered.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
     }
     let covers = covers(&shown, &hidden)?;
     let masks = if covers.is_empty() { None } else { Some(Masks::make().map_err(failed)?) };

@@ -134,6 +134,7 @@ fn arguments_decide() {
     let mmap = |flags| shipped.fate("mmap", [0, 4096, 3, flags, 0, 0]);
     assert_eq!([mmap(0x22), mmap(0x01), mmap(0x02)], [Allowed; 3]);
     assert_eq!([mmap(0x21), mmap(0x23)], [Asked; 2], "shared memory without a file");
+    assert_eq!([mmap(0x102), mmap(0x122)], [Asked; 2], "memory that grows like a stack");
     shipped.check("chmod", 0, 0o755, 0, Allowed);
     shipped.check("fchmodat", 0, 0, 0o644, Allowed);
     for mode in [0o4755, 0o2755, 0o6000] {

@@ -68,6 +68,7 @@ const FROM_LIBC: &[(&str, u32)] = words![
     IPPROTO_TCP,
     IPPROTO_UDP,
     MAP_ANONYMOUS,
+    MAP_GROWSDOWN,
     MAP_SHARED,
     PRIO_PROCESS,
     PR_CAPBSET_READ,

@@ -1,10 +1,17 @@
 //! What somebody inside, or whoever chooses names and arguments, tries.
 
-use std::{fs, os::unix::fs::symlink, os::unix::net::UnixListener, path::Path};
+use std::{
+    fs,
+    io::Read,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink},
+    os::unix::net::{UnixDatagram, UnixListener, UnixStream},
+    path::Path,
+    process::ExitCode,
+};
 
 use toolgate_sandbox::{Access, Ending, SpawnError};
 
-use crate::driver::{Case, bind, finish, folder, jail, jail_of, output, refusal};
+use crate::driver::{Case, bind, finish, folder, jail, jail_of, output, refusal, with_attacker};
 
 pub const ALL: &[Case] = &[
     Case { name: "arguments_stay_arguments", body: arguments_stay_arguments },
@@ -23,6 +30,10 @@ pub const ALL: &[Case] = &[
     Case {
         name: "sockets_and_doors_to_the_kernel_are_no_binds",
         body: sockets_and_doors_to_the_kernel_are_no_binds,
+    },
+    Case {
+        name: "nobody_outside_is_reached_through_a_socket_in_a_bind",
+        body: nobody_outside_is_reached_through_a_socket_in_a_bind,
     },
     Case { name: "a_fork_bomb_stops_at_the_limit", body: a_fork_bomb_stops_at_the_limit },
     Case { name: "too_large_files_are_not_written", body: too_large_files_are_not_written },
@@ -206,6 +217,64 @@ fn sockets_and_doors_to_the_kernel_are_no_binds() {
     }
 }
 
+/// A database of the host that listens in the workspace, and a pipe from which somebody reads orders.
+fn nobody_outside_is_reached_through_a_socket_in_a_bind() {
+    let everybody = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    for access in [Access::Read, Access::Write] {
+        let top = folder();
+        let path = |name: &str| top.path().join(name);
+        fs::create_dir_all(path(".pg/run")).unwrap();
+        fs::create_dir(path("empty")).unwrap();
+        let database = UnixListener::bind(path(".pg/run/.s.PGSQL.5432")).unwrap();
+        let log = UnixDatagram::bind(path("log")).unwrap();
+        let pipe = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path("orders"), pipe, 0o777.into(), 0).unwrap();
+        let mut orders =
+            fs::OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path("orders")).unwrap();
+        for name in [".pg", ".pg/run", ".pg/run/.s.PGSQL.5432", "log", "orders"] {
+            everybody(&path(name));
+        }
+        for listener in [database.set_nonblocking(true), log.set_nonblocking(true)] {
+            listener.unwrap();
+        }
+        let script = "cd /w; mv .pg pg; mv .pg/run .pg/r; mv .pg/run/.s.PGSQL.5432 s; ln log l; \
+                      for place in */ .pg/*/ pg/*/ ''; do for name in log l s orders .s.PGSQL.5432; do \
+                      /attacker --reach \"$place$name\"; done; done 2>/dev/null; true";
+        let mut one = with_attacker(jail(script));
+        one.view.binds.push(bind(top.path(), "/w", access));
+        // A pipe in a folder that may be written is heard by whoever reads it there, as a file would be.
+        let expected = if access == Access::Write { "piped orders\n" } else { "" };
+        assert_eq!(output(one), expected, "{access:?}");
+        assert!(database.accept().is_err() && log.recv(&mut [0; 8]).is_err(), "{access:?}");
+        let mut heard = String::new();
+        orders.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard.is_empty(), access == Access::Read, "{heard}");
+    }
+}
+
+/// What of these can be reached, as somebody in a container.
+pub fn reach(paths: &[&str]) -> ExitCode {
+    for path in paths {
+        if UnixStream::connect(path).is_ok() {
+            println!("connected {path}");
+        }
+        if UnixDatagram::unbound().is_ok_and(|socket| socket.send_to(b"x", path).is_ok()) {
+            println!("sent {path}");
+        }
+        let mut pipe = fs::OpenOptions::new();
+        pipe.write(true).custom_flags(NONBLOCK);
+        let is_pipe = |file: &fs::File| {
+            file.metadata().is_ok_and(|about| std::os::unix::fs::FileTypeExt::is_fifo(&about.file_type()))
+        };
+        if let Some(mut file) = pipe.open(path).ok().filter(is_pipe)
+            && std::io::Write::write_all(&mut file, b"x").is_ok()
+        {
+            println!("piped {path}");
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 fn a_fork_bomb_stops_at_the_limit() {
     let report =
         finish(jail("n=0; while [ $n -lt 200 ]; do sleep 1000 & n=$((n + 1)); echo $n; done; echo all"));
@@ -229,3 +298,9 @@ fn mounting_is_refused() {
     let numbers: Vec<u32> = text.lines().map(|line| line.parse().unwrap()).collect();
     assert!(numbers[0] == 1 && numbers[1] < 6, "processes of the host are seen: {text}");
 }
+
+/// Makes this program reach for something in its container.
+pub const REACH: &str = "--reach";
+
+/// `O_NONBLOCK`: whoever opens a pipe waits for nobody.
+const NONBLOCK: i32 = 0o4000;

@@ -89,6 +89,15 @@ pub fn bind(source: &Path, at: &str, access: Access) -> Bind {
     Bind { source: Source::Path(source.to_owned()), at: at.into(), access }
 }
 
+/// Shows this program, and what it is linked to, as `/attacker`.
+pub fn with_attacker(mut jail: ContainerJail) -> ContainerJail {
+    jail.view.binds.push(bind(&env::current_exe().unwrap(), "/attacker", Access::Execute));
+    for place in ["/lib", "/lib64", "/usr/lib"].into_iter().filter(|place| Path::new(place).exists()) {
+        jail.view.binds.push(bind(Path::new(place), place, Access::Execute));
+    }
+    jail
+}
+
 #[track_caller]
 pub fn finish(jail: ContainerJail) -> ContainerReport {
     finish_with(jail, b"", CAPS)

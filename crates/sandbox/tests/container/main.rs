@@ -28,6 +28,10 @@ fn main() -> ExitCode {
     if arguments == ["--take-the-ports"] {
         return network::take_the_ports();
     }
+    if let [attacks::REACH, paths @ ..] = arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+    {
+        return attacks::reach(paths);
+    }
     let cases: Vec<driver::Case> = [cases::ALL, attacks::ALL, network::ALL, endings::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
         return driver::list(&cases);

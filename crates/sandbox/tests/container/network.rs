@@ -1,10 +1,9 @@
 //! A way out of a container: two sockets in the gateway's hands, and nothing else, whatever is tried in there.
 
 use std::{
-    env, fs,
+    fs,
     io::Read,
     net::{SocketAddr, TcpListener},
-    path::Path,
     process::{Child, Command, ExitCode, Stdio},
     time::Duration,
 };
@@ -15,13 +14,13 @@ use tokio::{
     net,
 };
 use toolgate_sandbox::{
-    Access, ContainerJail, ContainerReport, ContainerWall, Ending, ImageName, Network, ProxySockets, Runtime,
+    ContainerJail, ContainerReport, ContainerWall, Ending, ImageName, Network, ProxySockets, Runtime,
     SpawnError, way_out_of_containers,
 };
 
 use crate::driver::{
-    CAPS, Case, ODD_IMAGE, bind, folder, is_empty_of_containers, jail, on_runtime, output, processes_with,
-    refusal, runtime, runtime_through, wait_until,
+    CAPS, Case, ODD_IMAGE, folder, is_empty_of_containers, jail, on_runtime, output, processes_with, refusal,
+    runtime, runtime_through, wait_until, with_attacker,
 };
 
 pub const ALL: &[Case] = &[
@@ -95,13 +94,8 @@ fn nothing_is_reached_around_the_way_out() {
 }
 
 fn the_ports_of_a_way_out_are_taken() {
-    let Some(mut one) = proxied("/attacker --take-the-ports; echo page? | nc 127.0.0.1 3128") else { return };
-    // This program, and what it is linked to.
-    one.view.binds.push(bind(&env::current_exe().unwrap(), "/attacker", Access::Execute));
-    for place in ["/lib", "/lib64", "/usr/lib"].into_iter().filter(|place| Path::new(place).exists()) {
-        one.view.binds.push(bind(Path::new(place), place, Access::Execute));
-    }
-    let Heard { report, said, .. } = through_the_gateway(one);
+    let Some(one) = proxied("/attacker --take-the-ports; echo page? | nc 127.0.0.1 3128") else { return };
+    let Heard { report, said, .. } = through_the_gateway(with_attacker(one));
     let text = String::from_utf8_lossy(&report.stdout);
     assert_eq!(text, "tcp 127.0.0.1:3129\nudp 127.0.0.1:3129\nanswer\n", "all but the first two are taken");
     assert_eq!(said, ["page?\n"]);

@@ -42,6 +42,14 @@ pub fn table() -> Vec<Attack> {
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
         .unjailed(),
         row(
+            "growing_memory",
+            "memory that grows like a stack, which the limit of a process does not count",
+            "seccomp",
+            |_| growing_memory(),
+        )
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .unjailed(),
+        row(
             "many_locks",
             "memory of the kernel is taken by locks of files",
             "seccomp: the supervisor counts them",
@@ -103,6 +111,12 @@ fn dropped_shared_memory() -> Verdict {
         }
         Err(error) => Verdict::Held(error.to_string()),
     }
+}
+
+fn growing_memory() -> Verdict {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    super::must_fail(call(libc::SYS_mmap, &[0, MUCH, signed(protection), signed(flags), NONE, 0]))
 }
 
 /// Of one byte each, with a gap to the next, so that no two are joined; in many files, since each file's are searched.
