@@ -5,7 +5,7 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_gate::{EffectEntry, EffectKind, Reason};
-use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Refused};
+use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Reached, Refused};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::Format;
 
@@ -73,7 +73,8 @@ impl Launch for NeverEnds {
             elapsed: Duration::ZERO,
         };
         let refused = Refused::Host("other.example.com:443".to_owned());
-        order.so_far.told_by(move || (vec![reached.clone()], vec![refused.clone()]));
+        let effects = Reached { told: vec![reached], dropped: 2, dropped_bytes: 30 };
+        order.so_far.told_by(move || (effects.clone(), vec![refused.clone()]));
         self.0.notify_one();
         Box::pin(std::future::pending())
     }
