@@ -84,9 +84,11 @@ pub fn make(
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
     let dropped = lines.count().saturating_sub(console.len());
     RunReport {
-        // Somebody may have asked to be told of the very text that is taken out.
-        outcome: outcome
-            .map_err(|problem| RunFailure { heard: Some(stderr.clone()), ..problem.masked(mask) }),
+        // Somebody may have asked to be told of the very text that is taken out, or that nobody is shown.
+        outcome: outcome.map_err(|problem| {
+            let heard = format!("{stderr}\n{}", mask.cut_text(&plain(&ended.stdout)));
+            RunFailure { heard: Some(heard), ..problem.masked(mask) }
+        }),
         console,
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),
         usage: usage_of(&ended.usage, &ended.effects),
@@ -105,9 +107,9 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
         console: Vec::new(),
         console_dropped: 0,
         effects: Vec::new(),
+        effects_dropped: 0,
         usage: RunUsage::default(),
         walls: Vec::new(),
-        effects_dropped: 0,
         refused: Vec::new(),
         withheld: Vec::new(),
         worker: None,

@@ -136,6 +136,26 @@ fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
     }
 }
 
+/// Whoever wants to be told of a text is told however the command ends: what it wrote before it failed is shown to nobody.
+#[test]
+fn what_a_failed_command_wrote_is_searched_for_alarming_texts() {
+    let as_text = manifest("echo", "'{text}'");
+    let as_json = as_text.replace("    command:", "    output: json\n    command:");
+    for (tool, ending) in [
+        (&as_text, Ending::Exited(1)),
+        (&as_text, Ending::TimedOut),
+        (&as_text, Ending::OutputTooLarge),
+        (&as_json, Ending::Exited(0)),
+    ] {
+        let world = World::new();
+        let (tool, _) = world.recorded(tool, ended(ending, "launch codes", "oops"));
+        let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
+        assert!(!failure.message.contains("launch codes"), "{}", failure.message);
+        let heard = failure.heard.unwrap();
+        assert!(heard.contains("launch codes") && heard.contains("oops"), "{heard}");
+    }
+}
+
 #[test]
 fn finding_nothing_is_an_answer() {
     check("grep", ended(Ending::Exited(1), "", ""), Ok(""));
