@@ -99,20 +99,29 @@ pub struct Survey {
 /// What a run had the gateway do before its caller went away, and what was refused to it. A run that comes to its end
 /// reports instead.
 #[derive(Debug, Default)]
-pub struct LeftEffects(Mutex<(Vec<EffectEntry>, Vec<String>)>);
+pub struct LeftEffects(Mutex<Left>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub effects: Vec<EffectEntry>,
+    pub dropped: u32,
+    pub refused: Vec<String>,
+}
 
 impl LeftEffects {
-    /// Said by a run as it is dropped, masked as its report would be.
-    pub fn leave(&self, effects: Vec<EffectEntry>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend(effects);
+    /// Said by a run as it is dropped, masked as its report would be: each effect, and how many more there were.
+    pub fn leave(&self, effects: Vec<EffectEntry>, dropped: u32) {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.effects.extend(effects);
+        left.dropped = left.dropped.saturating_add(dropped);
     }
 
     /// The same of what the walls kept it from.
     pub fn leave_refused(&self, refused: Vec<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.extend(refused);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).refused.extend(refused);
     }
 
-    pub(crate) fn take(&self) -> (Vec<EffectEntry>, Vec<String>) {
+    pub(crate) fn take(&self) -> Left {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -170,6 +179,8 @@ pub struct RunReport {
     pub console: Vec<(&'static str, String)>,
     pub console_dropped: u32,
     pub effects: Vec<EffectEntry>,
+    /// More than are told one by one. What went through them is in the usage.
+    pub effects_dropped: u32,
     pub usage: RunUsage,
     /// The walls that were really in force; empty where nothing ran.
     pub walls: Vec<String>,

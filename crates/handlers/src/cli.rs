@@ -32,7 +32,9 @@ mod way_out;
 pub use arg::Arg;
 pub use command::CliCommand;
 pub use environment::GatewayEnvironment;
-pub use launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage, WayOut};
+pub use launch::{
+    Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Reached, Refused, Trace, Usage, WayOut,
+};
 pub use launch_container::ContainerLauncher;
 pub use launch_jailed::JailedLauncher;
 pub use program::AllowedCommands;

@@ -36,12 +36,36 @@ impl MountTable {
         Ok(Self::parse(&String::from_utf8_lossy(&text)))
     }
 
-    pub(crate) fn parse(text: &str) -> Self {
+    /// As the kernel writes it.
+    pub fn parse(text: &str) -> Self {
         Self { mounts: text.lines().filter_map(Mount::parse).collect() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Mount> {
         self.mounts.iter()
+    }
+
+    /// Has anything two names at all?
+    pub fn shows_anything_twice(&self) -> bool {
+        let is_twin = |one: &Mount, other: &Mount| {
+            one.device == other.device
+                && (one.root.starts_with(&other.root) || other.root.starts_with(&one.root))
+        };
+        let mut mounts = self.mounts.iter();
+        while let Some(one) = mounts.next() {
+            if mounts.clone().any(|other| is_twin(one, other)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Is nothing mounted between these two, of which one lies in the other? Both are free of links.
+    pub fn lie_in_one_mount(&self, one: &Path, other: &Path) -> bool {
+        match (self.around(one), self.around(other)) {
+            (Some(one), Some(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
     }
 
     /// Every other name of what lies at a path, which is free of links.
@@ -52,7 +76,7 @@ impl MountTable {
     }
 
     /// Every name outside of it under which a folder, or something in it, is seen. The path is free of links.
-    pub(crate) fn seen_outside(&self, path: &Path) -> Vec<PathBuf> {
+    pub fn seen_outside(&self, path: &Path) -> Vec<PathBuf> {
         let within = self.mounts.iter().filter(|mount| mount.point.starts_with(path));
         let within = within.map(|mount| (mount.device.as_str(), mount.root.clone()));
         let places = self.place(path).into_iter().chain(within);
@@ -178,6 +202,14 @@ mod tests {
         check(&table.other_names(Path::new("/secret/disk/x")), &["/mnt/data/x"]);
         check(&table.other_names(Path::new("/secretly")), &[]);
         check(&table.other_names(Path::new("/covered/x")), &[]);
+    }
+
+    #[test]
+    fn only_mounts_of_the_same_files_are_twins() {
+        assert!(MountTable::parse(MOUNTS).shows_anything_twice());
+        let apart =
+            "1 0 254:0 /a / rw - ext4 x rw\n2 1 254:0 /b /b rw - ext4 x rw\n3 1 0:5 /a /c rw - tmpfs x rw";
+        assert!(!MountTable::parse(apart).shows_anything_twice());
     }
 
     #[test]

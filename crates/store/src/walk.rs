@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     ffi::OsStr,
-    fmt, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -40,6 +40,13 @@ impl Error for WalkError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.error)
     }
+}
+
+/// The files that links below a folder lead to, by their real names, where `walk` comes by the links.
+pub(crate) fn linked_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(is_walked);
+    let links = entries.filter_map(Result::ok).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+    links.filter_map(|link| fs::canonicalize(link.path()).ok()).filter(|real| real.is_file())
 }
 
 /// Does `walk` pass over this path, given relative to the folder that was named? The last name may be a folder's or a
@@ -92,7 +99,7 @@ fn judge_link(
     is_named: bool,
     accept: &dyn Fn(&Path) -> bool,
 ) -> Option<Result<PathBuf, WalkError>> {
-    match std::fs::metadata(path) {
+    match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => None,
         _ if !is_named && !accept(path) => None,
         Ok(_) => Some(Ok(path.to_owned())),

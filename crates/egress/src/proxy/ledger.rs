@@ -1,6 +1,8 @@
-//! What passed? A bounded list with one entry for every exchange, however it ended.
+//! What passed? A bounded list of exchanges, however they ended, and the sums of all that it has no room for.
 
 use std::{
+    cmp::Reverse,
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -15,8 +17,9 @@ use crate::error::{Class, Reason};
 pub struct ProxyReport {
     /// In the order in which they ended.
     pub exchanges: Vec<Exchange>,
-    /// How many more there were.
+    /// How many more there were, and what went through them, both ways.
     pub dropped: u32,
+    pub dropped_bytes: u64,
 }
 
 /// One connection, or one question for a name.
@@ -33,6 +36,23 @@ pub struct Exchange {
     pub bytes_up: u64,
     pub bytes_down: u64,
     pub elapsed: Duration,
+}
+
+impl Exchange {
+    /// Both ways.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes_up.saturating_add(self.bytes_down)
+    }
+
+    /// Those of one room are told at each other's cost. A flood of questions, or of refusals, does not hide a tunnel.
+    fn room(&self) -> (bool, bool) {
+        (self.kind == ExchangeKind::Dns, self.outcome.is_refusal())
+    }
+
+    /// What a reader learns of it first. Not the port: there are too many for the command to choose from.
+    fn gist(&self) -> (ExchangeKind, &str, Outcome) {
+        (self.kind, &self.host, self.outcome)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -142,15 +162,29 @@ impl Ledger {
 }
 
 impl ProxyReport {
-    /// Each side has its own room: a thousand refusals do not hide what passed.
     fn add(&mut self, exchange: Exchange, most: usize) {
-        let is_refusal = exchange.outcome.is_refusal();
-        let alike = self.exchanges.iter().filter(|told| told.outcome.is_refusal() == is_refusal);
-        if alike.count() < most {
-            self.exchanges.push(exchange);
-        } else {
-            self.dropped = self.dropped.saturating_add(1);
+        let room = exchange.room();
+        self.exchanges.push(exchange);
+        let told = self.exchanges.iter().filter(|told| told.room() == room).count();
+        if told <= most {
+            return;
         }
+        if let Some(at) = self.least_telling(room) {
+            let left_out = self.exchanges.remove(at);
+            self.dropped = self.dropped.saturating_add(1);
+            self.dropped_bytes = self.dropped_bytes.saturating_add(left_out.bytes());
+        }
+    }
+
+    /// One that repeats another before one that is alone of its kind; of these the one that moved least, and the latest of equals.
+    fn least_telling(&self, room: (bool, bool)) -> Option<usize> {
+        let within = || self.exchanges.iter().enumerate().filter(|(_, told)| told.room() == room);
+        let mut times: HashMap<_, u32> = HashMap::new();
+        for (_, told) in within() {
+            *times.entry(told.gist()).or_default() += 1;
+        }
+        let is_alone = |told: &Exchange| times.get(&told.gist()) == Some(&1);
+        within().min_by_key(|(at, told)| (is_alone(told), told.bytes(), Reverse(*at))).map(|(at, _)| at)
     }
 }
 
@@ -209,5 +243,58 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         self.ledger.close(&self.going, self.outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOT_ALLOWED: Outcome = Outcome::Ended(Reason::HostNotInAllowlist);
+
+    fn entry(ledger: &Arc<Ledger>, kind: ExchangeKind, host: &str, bytes: u64) -> Entry {
+        let entry = ledger.open(kind);
+        entry.asks(kind, "A".to_owned(), host.to_owned());
+        entry.add_up(bytes);
+        entry
+    }
+
+    /// Three are told of each room; those that are still open come last.
+    #[track_caller]
+    fn check(ended: &[(ExchangeKind, &str, u64, Outcome)], expect: &[&str], dropped: (u32, u64)) {
+        let ledger = Arc::new(Ledger::new(3));
+        let open = entry(&ledger, ExchangeKind::Connect, "tunnel.test", 32);
+        for (kind, host, bytes, outcome) in ended {
+            entry(&ledger, *kind, host, *bytes).close(*outcome);
+        }
+        let report = ledger.so_far();
+        let told: Vec<String> =
+            report.exchanges.iter().map(|told| format!("{} {}", told.host, told.bytes())).collect();
+        assert_eq!(told, expect);
+        assert_eq!((report.dropped, report.dropped_bytes), dropped);
+        open.close(Outcome::Ok);
+        assert_eq!(ledger.so_far().exchanges.last().map(|told| told.host.as_str()), Some("tunnel.test"));
+    }
+
+    #[test]
+    fn questions_do_not_hide_a_tunnel() {
+        let question = (ExchangeKind::Dns, "a.test", 5, Outcome::Ok);
+        check(&[question; 9], &["a.test 5", "a.test 5", "a.test 5", "tunnel.test 32"], (6, 30));
+    }
+
+    /// Nor do many small exchanges hide a large one, to wherever it goes.
+    #[test]
+    fn of_what_repeats_the_least_is_left_out() {
+        let small = (ExchangeKind::Http, "a.test", 5, Outcome::Ok);
+        let large = (ExchangeKind::Http, "a.test", 500, Outcome::Ok);
+        let ended = [small, small, small, small, large, small];
+        check(&ended, &["a.test 5", "a.test 500", "tunnel.test 32"], (4, 20));
+    }
+
+    #[test]
+    fn every_host_is_told_before_any_is_told_again() {
+        let to = |host| (ExchangeKind::Http, host, 0, NOT_ALLOWED);
+        let ended = [to("a.test"), to("a.test"), to("a.test"), to("b.test"), to("c.test"), to("d.test")];
+        check(&ended, &["a.test 0", "b.test 0", "c.test 0", "tunnel.test 32"], (3, 0));
     }
 }

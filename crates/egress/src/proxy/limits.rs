@@ -26,7 +26,8 @@ pub struct ProxyLimits {
     pub name_bytes: usize,
     /// Questions to the name server in all.
     pub questions: u32,
-    /// Exchanges that are told one by one, of those that were refused and of the others each; more are counted only.
+    /// Exchanges that are told one by one: of connections and of questions for names, and of both those that were refused and
+    /// the others, each. Of more the most telling; all are counted. A record of the journal shows as many.
     pub records: usize,
     /// Where tunnels may lead.
     pub tunnels: Vec<Tunnel>,
@@ -64,7 +65,7 @@ impl Default for ProxyLimits {
             names: 100,
             name_bytes: 128,
             questions: 2000,
-            records: 256,
+            records: 100,
             tunnels: vec![Tunnel { port: 443, carries: Carries::Tls }],
             refused_methods: Vec::new(),
         }

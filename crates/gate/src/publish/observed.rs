@@ -252,6 +252,7 @@ mod tests {
             console: Vec::new(),
             console_dropped: 0,
             effects,
+            effects_dropped: 0,
             usage: RunUsage::default(),
             walls: Vec::new(),
             refused: Vec::new(),

@@ -45,6 +45,7 @@ async fn what_a_dropped_call_had_done_is_in_its_record() {
             elapsed: Duration::ZERO,
         };
         world.fake.effects.lock().unwrap().0.push(sent);
+        world.fake.effects_dropped.store(2, Ordering::SeqCst);
         world.fake.effects.lock().unwrap().1.push("reading `/etc/shadow`".to_owned());
         let begun = async {
             while world.fake.runs() == 0 {
@@ -64,7 +65,7 @@ async fn what_a_dropped_call_had_done_is_in_its_record() {
         world.assert_paired();
         let run = &world.journal.last()["run"];
         assert_eq!(run["effects"][0]["target"], "https://example.com/in", "{is_stopped} {run}");
-        assert_eq!(run["effectCount"], 1);
+        assert_eq!(run["effectCount"], 3);
         assert_eq!(run["refused"][0], "reading `/etc/shadow`");
     }
 }

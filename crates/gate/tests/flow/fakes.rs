@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Condvar, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, SystemTime},
@@ -42,6 +42,8 @@ pub struct FakeTool {
     pub secrets: Vec<String>,
     /// What every run is said to have done, and been kept from.
     pub effects: Mutex<(Vec<EffectEntry>, Vec<String>)>,
+    /// How many more it is said to have done.
+    pub effects_dropped: AtomicU32,
     /// What every run writes to its console.
     pub console: Mutex<Vec<(&'static str, String)>>,
     /// What its runs take place in, one each.
@@ -52,13 +54,14 @@ pub struct FakeTool {
 /// A run that is dropped leaves what it had done.
 struct Leaving<'f> {
     effects: &'f Mutex<(Vec<EffectEntry>, Vec<String>)>,
+    dropped: u32,
     left: &'f LeftEffects,
 }
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let (effects, refused) = self.effects.lock().unwrap().clone();
-        self.left.leave(effects);
+        self.left.leave(effects, self.dropped);
         self.left.leave_refused(refused);
     }
 }
@@ -70,6 +73,7 @@ impl FakeTool {
             runs: AtomicUsize::new(0),
             secrets: vec!["s3cr3t-value".to_owned()],
             effects: Mutex::default(),
+            effects_dropped: AtomicU32::new(0),
             console: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             survey: Mutex::new(Ok(Survey::default())),
@@ -139,7 +143,9 @@ impl Runnable for FakeTool {
                     heard: Some((*heard).to_owned()),
                 }),
                 Does::NeverEnds => {
-                    let _leaving = Leaving { effects: &self.effects, left: &request.survey.left };
+                    let dropped = self.effects_dropped.load(Ordering::SeqCst);
+                    let left = &request.survey.left;
+                    let _leaving = Leaving { effects: &self.effects, dropped, left };
                     std::future::pending().await
                 }
             };
@@ -149,6 +155,7 @@ impl Runnable for FakeTool {
                 console: self.console.lock().unwrap().clone(),
                 console_dropped: 0,
                 effects,
+                effects_dropped: self.effects_dropped.load(Ordering::SeqCst),
                 usage: RunUsage::default(),
                 walls: vec!["fake-wall".to_owned()],
                 refused,

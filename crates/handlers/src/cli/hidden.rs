@@ -2,6 +2,7 @@
 //! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
 
 mod in_system;
+mod mounted;
 mod other_names;
 
 use std::{

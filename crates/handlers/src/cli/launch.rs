@@ -50,14 +50,14 @@ pub struct Order {
 #[derive(Default)]
 pub struct SoFar(Mutex<Option<Box<Witness>>>);
 
-type Witness = dyn Fn() -> (Vec<EffectEntry>, Vec<Refused>) + Send;
+type Witness = dyn Fn() -> (Reached, Vec<Refused>) + Send;
 
 impl SoFar {
-    pub fn told_by(&self, witness: impl Fn() -> (Vec<EffectEntry>, Vec<Refused>) + Send + 'static) {
+    pub fn told_by(&self, witness: impl Fn() -> (Reached, Vec<Refused>) + Send + 'static) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(witness));
     }
 
-    pub fn tell(&self) -> (Vec<EffectEntry>, Vec<Refused>) {
+    pub fn tell(&self) -> (Reached, Vec<Refused>) {
         let witness = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         witness.as_ref().map(|witness| witness()).unwrap_or_default()
     }
@@ -135,8 +135,17 @@ pub struct Ended {
     pub refused: Vec<Refused>,
     /// The walls that were really in force.
     pub walls: Vec<String>,
-    pub effects: Vec<EffectEntry>,
+    pub effects: Reached,
     pub usage: Usage,
+}
+
+/// What passed through a command's way out.
+#[derive(Clone, Debug, Default)]
+pub struct Reached {
+    pub told: Vec<EffectEntry>,
+    /// More than are told one by one, and what went through them.
+    pub dropped: u32,
+    pub dropped_bytes: u64,
 }
 
 impl Ended {
@@ -148,7 +157,7 @@ impl Ended {
             stderr: Vec::new(),
             refused: Vec::new(),
             walls: Vec::new(),
-            effects: Vec::new(),
+            effects: Reached::default(),
             usage: Usage::default(),
         }
     }

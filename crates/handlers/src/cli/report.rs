@@ -6,7 +6,7 @@ use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::model::SandboxKind;
 
 use super::{
-    launch::{Ended, Ending, Refused, Usage},
+    launch::{Ended, Ending, Reached, Refused, Usage},
     made::Swept,
     missed::missed,
     plain::plain,
@@ -84,13 +84,16 @@ pub fn make(
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
     let dropped = lines.count().saturating_sub(console.len());
     RunReport {
-        // Somebody may have asked to be told of the very text that is taken out.
-        outcome: outcome
-            .map_err(|problem| RunFailure { heard: Some(stderr.clone()), ..problem.masked(mask) }),
+        // Somebody may have asked to be told of the very text that is taken out, or that nobody is shown.
+        outcome: outcome.map_err(|problem| {
+            let heard = format!("{stderr}\n{}", mask.cut_text(&plain(&ended.stdout)));
+            RunFailure { heard: Some(heard), ..problem.masked(mask) }
+        }),
         console,
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),
         usage: usage_of(&ended.usage, &ended.effects),
-        effects: ended.effects.into_iter().map(|effect| masked(effect, mask)).collect(),
+        effects_dropped: ended.effects.dropped,
+        effects: masked(ended.effects.told, mask),
         walls: ended.walls,
         refused: ended.refused.iter().map(|refused| mask.text(&refused.describe())).collect(),
         withheld: Vec::new(),
@@ -104,6 +107,7 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
         console: Vec::new(),
         console_dropped: 0,
         effects: Vec::new(),
+        effects_dropped: 0,
         usage: RunUsage::default(),
         walls: Vec::new(),
         refused: Vec::new(),
@@ -113,19 +117,28 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
 }
 
 /// Something ran and did this, and what came of it cannot be told. All of it is masked.
-pub fn lost(effects: Vec<EffectEntry>, refused: Vec<String>) -> RunReport {
+pub fn lost(effects: Reached, refused: Vec<String>) -> RunReport {
     let message = "what came of the command was lost".to_owned();
     let problem = Problem { reason: Reason::CommandFailed, message };
     let usage = usage_of(&Usage::default(), &effects);
-    RunReport { effects, refused, usage, ..without_a_run(problem, &Mask::new(&[])) }
+    let Reached { told, dropped, .. } = effects;
+    RunReport {
+        effects: told,
+        effects_dropped: dropped,
+        refused,
+        usage,
+        ..without_a_run(problem, &Mask::new(&[]))
+    }
 }
 
-fn usage_of(usage: &Usage, effects: &[EffectEntry]) -> RunUsage {
+fn usage_of(usage: &Usage, effects: &Reached) -> RunUsage {
+    let told = u32::try_from(effects.told.len()).unwrap_or(u32::MAX);
+    let bytes = effects.told.iter().map(|effect| effect.bytes);
     RunUsage {
         statements: 0,
         memory_bytes: usage.memory_bytes,
-        host_calls: u32::try_from(effects.len()).unwrap_or(u32::MAX),
-        host_bytes: effects.iter().map(|effect| effect.bytes).sum(),
+        host_calls: told.saturating_add(effects.dropped),
+        host_bytes: bytes.fold(effects.dropped_bytes, u64::saturating_add),
         elapsed_us: u64::try_from(usage.elapsed.as_micros()).unwrap_or(u64::MAX),
         helpers: Vec::new(),
     }
@@ -268,9 +281,11 @@ fn with_refused(mut said: String, words: &str, ended: &Ended, unseen: &Unseen) -
 }
 
 /// A name can carry something out, and the journal is not to repeat it.
-pub fn masked(mut effect: EffectEntry, mask: &Mask) -> EffectEntry {
-    effect.target = mask.text(&effect.target);
-    effect
+pub fn masked(mut effects: Vec<EffectEntry>, mask: &Mask) -> Vec<EffectEntry> {
+    for effect in &mut effects {
+        effect.target = mask.text(&effect.target);
+    }
+    effects
 }
 
 fn cut(text: &str, most: usize) -> String {

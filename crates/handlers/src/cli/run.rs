@@ -6,9 +6,7 @@ use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, s
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::BodyGuard;
-use toolgate_gate::{
-    EffectEntry, Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, Survey,
-};
+use toolgate_gate::{Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
@@ -16,7 +14,7 @@ use toolgate_spec::model::ToolSpec;
 use super::{
     command::CliCommand,
     environment,
-    launch::{Access, Bind, Ended, Launch, Order, Refused, SoFar, Trace, WayOut},
+    launch::{Access, Bind, Ended, Launch, Order, Reached, Refused, SoFar, Trace, WayOut},
     line,
     made::Watch,
     report::{self, Problem},
@@ -146,11 +144,11 @@ impl Leaving<'_> {
         report::lost(effects, refused)
     }
 
-    fn masked(&self, so_far: &SoFar) -> (Vec<EffectEntry>, Vec<String>) {
+    fn masked(&self, so_far: &SoFar) -> (Reached, Vec<String>) {
         let (effects, refused) = so_far.tell();
         let told = refused.iter().filter(|refused| !matches!(refused, Refused::Lack(_)));
         (
-            effects.into_iter().map(|effect| report::masked(effect, &self.mask)).collect(),
+            Reached { told: report::masked(effects.told, &self.mask), ..effects },
             told.map(|refused| self.mask.text(&refused.describe())).collect(),
         )
     }
@@ -160,7 +158,7 @@ impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let Some(so_far) = &self.so_far else { return };
         let (effects, refused) = self.masked(so_far);
-        self.left.leave(effects);
+        self.left.leave(effects.told, effects.dropped);
         self.left.leave_refused(refused);
     }
 }
@@ -253,7 +251,7 @@ impl fmt::Debug for Prepared {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_gate::EffectKind;
+    use toolgate_gate::{EffectEntry, EffectKind};
 
     use super::*;
 
@@ -271,7 +269,8 @@ mod tests {
                 bytes: 7,
                 elapsed: Duration::ZERO,
             };
-            (vec![effect], vec![Refused::Host("s3cr3t-value.test:443".to_owned())])
+            let effects = Reached { told: vec![effect], dropped: 2, dropped_bytes: 30 };
+            (effects, vec![Refused::Host("s3cr3t-value.test:443".to_owned())])
         });
         let left = LeftEffects::default();
         let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));
@@ -281,6 +280,7 @@ mod tests {
         let targets: Vec<&str> = report.effects.iter().map(|effect| effect.target.as_str()).collect();
         assert_eq!(targets, ["***.example.com:443"]);
         assert_eq!(report.refused, ["reaching `***.test:443`"]);
-        assert_eq!((report.usage.host_calls, report.usage.host_bytes), (1, 7));
+        assert_eq!((report.usage.host_calls, report.usage.host_bytes), (3, 37));
+        assert_eq!(report.effects_dropped, 2);
     }
 }

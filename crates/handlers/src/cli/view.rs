@@ -136,6 +136,7 @@ impl ViewPlan {
             return Err(why.clone());
         }
         self.blocked.add_other_names(&places, stop, &mut found)?;
+        self.blocked.add_mounted(&places, self.sandbox, stop, &mut found)?;
         // What was left out must not pass for what is not there.
         if stop.is_asked() {
             return Err(NOBODY_WAITS.to_owned());

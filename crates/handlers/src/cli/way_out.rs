@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 
 use toolgate_egress::{
-    Egress, Exchange, Outcome, Proxy, ProxyLimits, ProxyReport, Reason, Rules, proxy_environment,
+    Egress, Exchange, ExchangeKind, Outcome, Proxy, ProxyLimits, ProxyReport, Reason, Rules,
+    proxy_environment,
 };
 use toolgate_gate::{EffectEntry, EffectKind};
 use toolgate_sandbox::{Network, ProxySockets};
 
-use super::launch::{Order, Refused};
+use super::launch::{Order, Reached, Refused};
 
 /// What an order may reach, settled before its command is made. Opened when there are sockets for it.
 #[derive(Debug)]
@@ -79,8 +80,15 @@ pub fn environment(order: &Order) -> (Vec<(OsString, OsString)>, Network) {
     (env, Network::Proxied { http_port: PROXY_PORT })
 }
 
-pub fn effects(passed: &ProxyReport) -> Vec<EffectEntry> {
-    passed.exchanges.iter().map(effect).collect()
+/// A record shows the first of them: what passed before what was refused, and questions for names last.
+pub fn effects(passed: &ProxyReport) -> Reached {
+    let mut exchanges: Vec<&Exchange> = passed.exchanges.iter().collect();
+    exchanges.sort_by_key(|exchange| (exchange.kind == ExchangeKind::Dns, exchange.outcome.is_refusal()));
+    Reached {
+        told: exchanges.into_iter().map(effect).collect(),
+        dropped: passed.dropped,
+        dropped_bytes: passed.dropped_bytes,
+    }
 }
 
 /// Adds what was refused on the way out, each once.
@@ -110,7 +118,7 @@ fn effect(exchange: &Exchange) -> EffectEntry {
         target: target(exchange),
         to: None,
         outcome: exchange.outcome.code().to_owned(),
-        bytes: exchange.bytes_up.saturating_add(exchange.bytes_down),
+        bytes: exchange.bytes(),
         elapsed: exchange.elapsed,
     }
 }

@@ -99,6 +99,8 @@ fn translate(report: JsReport) -> RunReport {
         console: report.console.into_iter().map(|line| (line.level.name(), line.text)).collect(),
         console_dropped: report.console_dropped,
         effects: report.effects.into_iter().map(effect).collect(),
+        // The calls of helpers are few enough to be told one by one.
+        effects_dropped: 0,
         usage: RunUsage {
             statements: usage.statements,
             memory_bytes: usage.memory_bytes,

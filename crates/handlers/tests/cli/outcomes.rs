@@ -5,7 +5,7 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_gate::{EffectEntry, EffectKind, Reason};
-use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Refused};
+use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Reached, Refused};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::Format;
 
@@ -73,7 +73,8 @@ impl Launch for NeverEnds {
             elapsed: Duration::ZERO,
         };
         let refused = Refused::Host("other.example.com:443".to_owned());
-        order.so_far.told_by(move || (vec![reached.clone()], vec![refused.clone()]));
+        let effects = Reached { told: vec![reached], dropped: 2, dropped_bytes: 30 };
+        order.so_far.told_by(move || (effects.clone(), vec![refused.clone()]));
         self.0.notify_one();
         Box::pin(std::future::pending())
     }
@@ -132,6 +133,26 @@ fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
             assert!(!message.contains(piece), "{message}");
             assert!(report.console.iter().all(|(_, line)| !line.contains(piece)), "{:?}", report.console);
         }
+    }
+}
+
+/// Whoever wants to be told of a text is told however the command ends: what it wrote before it failed is shown to nobody.
+#[test]
+fn what_a_failed_command_wrote_is_searched_for_alarming_texts() {
+    let as_text = manifest("echo", "'{text}'");
+    let as_json = as_text.replace("    command:", "    output: json\n    command:");
+    for (tool, ending) in [
+        (&as_text, Ending::Exited(1)),
+        (&as_text, Ending::TimedOut),
+        (&as_text, Ending::OutputTooLarge),
+        (&as_json, Ending::Exited(0)),
+    ] {
+        let world = World::new();
+        let (tool, _) = world.recorded(tool, ended(ending, "launch codes", "oops"));
+        let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
+        assert!(!failure.message.contains("launch codes"), "{}", failure.message);
+        let heard = failure.heard.unwrap();
+        assert!(heard.contains("launch codes") && heard.contains("oops"), "{heard}");
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt as _;
 use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable, Survey};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
-    OwnVariables, Places, SecretSource, Usage,
+    OwnVariables, Places, Reached, SecretSource, Usage,
 };
 use toolgate_policy::{EffectivePolicy, PolicySet};
 use toolgate_secrets::Detector;
@@ -209,7 +209,7 @@ pub fn ended(ending: Ending, stdout: &str, stderr: &str) -> Ended {
         stderr: stderr.as_bytes().to_vec(),
         refused: Vec::new(),
         walls: vec!["recorder".to_owned()],
-        effects: Vec::new(),
+        effects: Reached::default(),
         usage: Usage::default(),
     }
 }

@@ -172,6 +172,7 @@ impl Runnable for Noop {
             console: Vec::new(),
             console_dropped: 0,
             effects: Vec::new(),
+            effects_dropped: 0,
             usage: RunUsage::default(),
             walls: Vec::new(),
             refused: Vec::new(),

@@ -272,6 +272,7 @@ impl Runnable for FakeTool {
                 console: console(&self.does),
                 console_dropped: 0,
                 effects: Vec::new(),
+                effects_dropped: 0,
                 usage: RunUsage::default(),
                 walls: vec!["fake".to_owned()],
                 refused: Vec::new(),

@@ -38,6 +38,7 @@ impl Plan {
         for path in paths {
             plan.add(path);
         }
+        plan.leave_to_outer_folders();
         plan
     }
 
@@ -62,6 +63,7 @@ impl Plan {
         if missing.as_os_str().is_empty() {
             if real.is_dir() {
                 self.watch(real.clone(), Depth::Everything);
+                self.add_linked_files(&real);
             }
             if let Some(parent) = real.parent() {
                 self.watch(parent.to_owned(), Depth::Names);
@@ -84,6 +86,25 @@ impl Plan {
             self.watch(parent, Depth::Names);
             self.targets.push(link);
         }
+    }
+
+    /// A file that is linked into a folder counts as one of it, and is written where it lies.
+    fn add_linked_files(&mut self, folder: &Path) {
+        for file in walk::linked_files(folder) {
+            if let Some(parent) = file.parent() {
+                self.watch(parent.to_owned(), Depth::Names);
+            }
+            self.targets.push(file);
+        }
+    }
+
+    /// A folder in one that is watched with everything in it would, watched for itself, lose what is made in it later.
+    fn leave_to_outer_folders(&mut self) {
+        let whole = self.folders.iter().filter(|(_, folder)| folder.depth == Depth::Everything);
+        let whole: Vec<PathBuf> = whole.map(|(path, _)| path.clone()).collect();
+        self.folders.retain(|path, folder| {
+            folder.depth == Depth::Everything || !whole.iter().any(|outer| path.starts_with(outer))
+        });
     }
 
     fn watch(&mut self, path: PathBuf, depth: Depth) {

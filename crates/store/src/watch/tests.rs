@@ -158,6 +158,31 @@ fn a_link_that_is_moved_ticks_and_its_new_end_is_watched() {
     });
 }
 
+/// `walk` takes a link to a file for the file. It may lie anywhere, in a folder that is passed over too.
+#[test]
+fn a_file_that_is_linked_into_a_folder_is_watched_where_it_lies() {
+    both(|scene| {
+        for folder in ["tools/sub", "tools/.kept", "shared", "other"] {
+            fs::create_dir_all(scene.path(folder)).unwrap();
+        }
+        let [say, kept, other] =
+            ["shared/say.json", "tools/.kept/a.json", "other/b.json"].map(|name| scene.path(name));
+        for file in [&say, &kept, &other] {
+            fs::write(file, "1").unwrap();
+        }
+        symlink(&say, scene.path("tools/sub/say.json")).unwrap();
+        symlink("../.kept/a.json", scene.path("tools/sub/a.json")).unwrap();
+        let _watch = scene.watch(&["tools"]);
+        scene.ticks_after(|| fs::write(&say, "22").unwrap());
+        scene.ticks_after(|| write_atomic(&say, b"333").unwrap());
+        scene.ticks_after(|| fs::write(&kept, "22").unwrap());
+        scene.ticks_after(|| symlink(&other, scene.path("tools/b.json")).unwrap());
+        scene.ticks_after(|| fs::write(&other, "22").unwrap());
+        scene.ticks_after(|| fs::create_dir_all(scene.path("tools/sub/new")).unwrap());
+        scene.ticks_after(|| fs::write(scene.path("tools/sub/new/c.json"), "1").unwrap());
+    });
+}
+
 #[test]
 fn dropped_events_tick_and_everything_is_watched_anew() {
     both(|scene| {

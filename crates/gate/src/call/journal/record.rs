@@ -25,7 +25,7 @@ use crate::{
     gate::{Call, OnJournalFailure},
     live::LiveTool,
     outcome::Outcome,
-    ports::{EffectEntry, LeftEffects, RunReport, Runnable, Touch},
+    ports::{EffectEntry, Left, LeftEffects, RunReport, Runnable, Touch},
     reason::{End, Reason, Stage},
 };
 
@@ -238,12 +238,12 @@ impl CallRecord {
             self.heard(&notes.opinions);
             self.approval = notes.question.as_ref().map(shown_answer);
         }
-        let (effects, refused) = self.left.take().map(|left| left.take()).unwrap_or_default();
+        let Left { effects, dropped, refused } = self.left.take().map(|left| left.take()).unwrap_or_default();
         if (effects.is_empty() && refused.is_empty()) || self.run.is_some() {
             return;
         }
         let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
-        let mut run = json!({ "effectCount": effects.len(), "effects": shown });
+        let mut run = json!({ "effectCount": all_of(&effects, dropped), "effects": shown });
         if let (false, Some(run)) = (refused.is_empty(), run.as_object_mut()) {
             run.insert("refused".into(), json!(refused));
         }
@@ -280,7 +280,7 @@ impl CallRecord {
         let usage = &report.usage;
         let effects: Vec<Value> = report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
         let mut run = json!({
-            "effectCount": report.effects.len(),
+            "effectCount": all_of(&report.effects, report.effects_dropped),
             "effects": effects,
             "refused": report.refused,
             "usage": {
@@ -415,6 +415,10 @@ fn shown_answer(answered: &Answered) -> Value {
         members.shift_insert(0, "by".into(), by.as_str().into());
     }
     shown
+}
+
+fn all_of(told: &[EffectEntry], dropped: u32) -> usize {
+    told.len().saturating_add(usize::try_from(dropped).unwrap_or(usize::MAX))
 }
 
 fn shown_effect(effect: &EffectEntry) -> Value {

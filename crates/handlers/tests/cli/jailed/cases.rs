@@ -5,6 +5,7 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpListener,
     pin::Pin,
+    process::{Command, ExitCode},
     sync::{Arc, LazyLock},
     thread,
     time::Duration,
@@ -23,11 +24,12 @@ use crate::{
     world::{World, call, request, resolve, runtime, with_command},
 };
 
-pub const ALL: [(&str, fn()); 17] = [
+pub const ALL: [(&str, fn()); 18] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
     ("another_name_shows_nothing_blocked", another_name_shows_nothing_blocked),
+    ("a_second_mount_shows_nothing_blocked", a_second_mount_shows_nothing_blocked),
     ("a_link_of_a_blocked_name_shows_nothing", a_link_of_a_blocked_name_shows_nothing),
     ("what_is_blocked_is_not_made", what_is_blocked_is_not_made),
     ("writing_is_for_those_who_say_so", writing_is_for_those_who_say_so),
@@ -177,6 +179,49 @@ fn another_name_shows_nothing_blocked() {
     let found = check(&world, &search, &json!({ "path": "docs" }));
     assert_eq!(found, format!("{}:KEY=seen\n", world.at("docs/note")));
 }
+
+/// In a namespace of its own, so that the host's mounts stay as they are.
+fn a_second_mount_shows_nothing_blocked() {
+    let mut mounter = Command::new("unshare");
+    mounter.args(["--mount", "--propagation", "private"]);
+    if !rustix::process::geteuid().is_root() {
+        mounter.arg("--map-root-user");
+    }
+    let output = mounter.arg(env::current_exe().unwrap()).arg(MOUNTER).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Mounts what is blocked, by name and by pattern, in what a command is shown.
+pub fn be_a_mounter() -> ExitCode {
+    let world = World::new();
+    world.write("workspace/docs/note", "KEY=seen\n");
+    world.write("outside/vault/deep/key", "KEY=hidden\n");
+    world.write("outside/app/.env", "KEY=hidden\n");
+    world.write("outside/app/note", "KEY=seen\n");
+    let outside = world.root().join("outside");
+    for (from, on) in [("vault", "docs/a"), ("app", "docs/b")] {
+        fs::create_dir(world.at(on)).unwrap();
+        let mount = Command::new("mount").arg("--bind").arg(outside.join(from)).arg(world.at(on)).status();
+        assert!(mount.unwrap().success());
+    }
+    let outside = outside.display();
+    let search = tried(
+        PATH,
+        "command: grep, args: ['-r', KEY, '{path}']",
+        &format!("allowedPaths: [$WORKSPACE], blockedPaths: ['{outside}/vault', '{outside}/**/.env']"),
+    );
+    let found = check(&world, &search, &json!({ "path": "docs" }));
+    let mut lines: Vec<&str> = found.lines().collect();
+    lines.sort_unstable();
+    let seen = ["docs/b/note", "docs/note"].map(|name| format!("{}:KEY=seen", world.at(name)));
+    assert_eq!(lines, seen);
+    for on in ["docs/a", "docs/b"] {
+        assert!(Command::new("umount").arg(world.at(on)).status().unwrap().success());
+    }
+    ExitCode::SUCCESS
+}
+
+pub const MOUNTER: &str = "be-a-mounter";
 
 fn a_link_of_a_blocked_name_shows_nothing() {
     let world = World::new();

@@ -38,6 +38,9 @@ fn main() -> ExitCode {
     {
         return client::main(rest);
     }
+    if arguments.first().is_some_and(|role| role == cases::MOUNTER) {
+        return cases::be_a_mounter();
+    }
     let mut all: Vec<(&str, fn())> = [&cases::ALL[..], &reach::ALL, &contained::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
         for (name, _) in all {
