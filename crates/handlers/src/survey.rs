@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_egress::{HostRule, Mode, ProxyLimits, Rules, parse_url};
-use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, Survey, Touch};
+use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, StopFlag, Survey, Touch};
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::ToolSpec;
 
@@ -120,15 +120,24 @@ impl Surveyor {
         fields::name_path(&self.fields, name)
     }
 
-    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
+    /// Only paths lead to the disk, and only where files are granted at all.
+    pub fn waits_for_disk(&self) -> bool {
+        self.files.is_some() && fields::name_any_path(&self.fields)
+    }
+
+    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
         let mut found = Survey::default();
         let mut granted = CallGrants::default();
         let mut files = None;
         for Named { kind, text, spelling } in fields::named(&self.fields, arguments) {
             match kind {
                 EffectKind::Fetch => self.host(text, spelling, &mut found, &mut granted)?,
-                EffectKind::Read => self.path(text, Wanted::Read, &mut files, &mut found, &mut granted)?,
-                EffectKind::Write => self.path(text, Wanted::Write, &mut files, &mut found, &mut granted)?,
+                EffectKind::Read => {
+                    self.path(text, Wanted::Read, &mut files, stop, &mut found, &mut granted)?
+                }
+                EffectKind::Write => {
+                    self.path(text, Wanted::Write, &mut files, stop, &mut found, &mut granted)?;
+                }
             }
         }
         self.method(arguments, &mut found, &mut granted);
@@ -141,6 +150,7 @@ impl Surveyor {
         asked: &str,
         wanted: Wanted,
         files: &mut Option<Files>,
+        stop: &StopFlag,
         found: &mut Survey,
         granted: &mut CallGrants,
     ) -> Result<(), Refusal> {
@@ -151,7 +161,10 @@ impl Surveyor {
         })?;
         let opened = match files.take() {
             Some(opened) => opened,
-            None => Files::open(grants, || false).map_err(refusal)?,
+            None => {
+                let stop = stop.clone();
+                Files::open(grants, move || stop.is_asked()).map_err(refusal)?
+            }
         };
         let located = opened.locate(asked, wanted).map_err(refusal);
         *files = Some(opened);

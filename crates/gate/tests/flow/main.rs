@@ -13,6 +13,7 @@ mod disguises;
 mod fakes;
 mod leaks;
 mod listings;
+mod looking;
 mod outcomes;
 mod publishing;
 mod records;

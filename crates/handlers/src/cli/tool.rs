@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use toolgate_egress::Rules;
-use toolgate_gate::{Grants, Refusal, Survey};
+use toolgate_gate::{Grants, Refusal, StopFlag, Survey};
 use toolgate_policy::{EffectivePolicy, Origin};
 use toolgate_spec::{
     ArgPart,
@@ -148,8 +148,8 @@ impl CliTool {
     }
 
     /// What a call would touch, and its command line: what cannot be handed over is refused here, before anybody is asked.
-    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
-        let mut found = self.surveyor.survey(arguments)?;
+    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        let mut found = self.surveyor.survey(arguments, stop)?;
         let none = CallGrants::default();
         let granted = found.grants.get::<CallGrants>().unwrap_or(&none);
         if granted.paths.len() > MOST_PATHS {
@@ -176,6 +176,10 @@ impl CliTool {
         let line = line::settle(&elements, self.known)?;
         found.grants = Grants::new(Settled { line, granted: found.grants });
         Ok(found)
+    }
+
+    pub fn survey_waits_for_disk(&self) -> bool {
+        self.surveyor.waits_for_disk()
     }
 
     pub(super) fn values<'c>(

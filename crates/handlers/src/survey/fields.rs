@@ -71,9 +71,18 @@ pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNet
     fields
 }
 
+pub fn name_any_path(fields: &[Field]) -> bool {
+    fields.iter().any(Field::names_path)
+}
+
 pub fn name_path(fields: &[Field], name: &str) -> bool {
-    let is_path = |field: &&Field| matches!(field.kind, EffectKind::Read | EffectKind::Write);
-    fields.iter().filter(is_path).any(|field| field.pattern.matches(&[name]))
+    fields.iter().filter(|field| field.names_path()).any(|field| field.pattern.matches(&[name]))
+}
+
+impl Field {
+    fn names_path(&self) -> bool {
+        matches!(self.kind, EffectKind::Read | EffectKind::Write)
+    }
 }
 
 /// Every text of the arguments that a field names, in the order of the arguments.

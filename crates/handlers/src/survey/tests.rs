@@ -32,6 +32,10 @@ impl World {
     }
 
     fn survey(&self, manifest: &str, arguments: &Value) -> Result<Survey, Refusal> {
+        self.surveyor(manifest).survey(arguments.as_object().unwrap(), &StopFlag::default())
+    }
+
+    fn surveyor(&self, manifest: &str) -> Surveyor {
         let checked = toolgate_spec::check(manifest.as_bytes(), Format::Yaml);
         let tool = checked.tools.into_iter().next().unwrap();
         let spec = tool.spec.unwrap_or_else(|| panic!("{:?}", tool.findings));
@@ -40,7 +44,7 @@ impl World {
         let places = Places { guarded: vec![workspace.join(".toolgate")], workspace, home: None };
         let without_network =
             if policy.network.proxy_on_approval.value { WithoutNetwork::Ask } else { WithoutNetwork::Refuse };
-        Surveyor::new(&spec, &policy, &places, without_network).survey(arguments.as_object().unwrap())
+        Surveyor::new(&spec, &policy, &places, without_network)
     }
 
     #[track_caller]
@@ -294,4 +298,28 @@ capability: {extends: read}
     world.refuses(declared, &json!({ "file": "/etc/passwd" }), Reason::PathOutsideRoots);
     let without = declared.replace("touches: {read: [.file]}", "");
     assert!(world.touches(&without, &json!({ "file": "/etc/passwd" })).is_empty());
+}
+
+/// The search for the other names of a hard link may go through all of a large tree.
+#[test]
+fn a_look_ends_with_whoever_waits_for_it() {
+    let world = World::new();
+    fs::hard_link(world.at("src/main.rs"), world.at("src/twin.rs")).unwrap();
+    let surveyor = world.surveyor(READ);
+    let arguments = json!({ "file": "src/twin.rs" });
+    let look = |stop: &StopFlag| surveyor.survey(arguments.as_object().unwrap(), stop);
+    let stop = StopFlag::default();
+    let waiting = stop.waiting();
+    assert!(look(&stop).is_ok());
+    drop(waiting);
+    let refusal = look(&stop).unwrap_err();
+    assert!(refusal.message.contains("the call is over"), "{}", refusal.message);
+}
+
+/// Everybody else pays for no thread.
+#[test]
+fn only_paths_of_tools_that_are_granted_files_wait_for_a_disk() {
+    let world = World::new();
+    assert!(world.surveyor(READ).waits_for_disk());
+    assert!(!world.surveyor(FETCH).waits_for_disk());
 }
