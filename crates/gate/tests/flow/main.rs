@@ -9,6 +9,7 @@
 
 mod approvals;
 mod cancel;
+mod closing;
 mod disguises;
 mod fakes;
 mod leaks;
