@@ -73,6 +73,7 @@ pub struct GrantedPath {
     /// Where it leads: absolute, without links.
     pub real: String,
     pub wanted: Wanted,
+    /// For a command; `None` where nothing is there.
     pub held: Option<Held>,
 }
 
@@ -129,7 +130,9 @@ impl Surveyor {
         let mut found = Survey::default();
         let mut granted = CallGrants::default();
         let mut files = None;
-        for Named { kind, text, spelling } in fields::named(&self.fields, arguments) {
+        let named = fields::named(&self.fields, arguments);
+        self.check_count(&named)?;
+        for Named { kind, text, spelling } in named {
             match kind {
                 EffectKind::Fetch => self.host(text, spelling, &mut found, &mut granted)?,
                 EffectKind::Read => {
@@ -143,6 +146,22 @@ impl Surveyor {
         self.method(arguments, &mut found, &mut granted);
         found.grants = Grants::new(granted);
         Ok(found)
+    }
+
+    /// Before the first of them is opened.
+    fn check_count(&self, named: &[Named<'_>]) -> Result<(), Refusal> {
+        let most = match self.requests {
+            Requests::Command => MOST_HELD,
+            Requests::Gateway => MOST_JUDGED,
+        };
+        if named.iter().filter(|one| one.kind != EffectKind::Fetch).count() <= most {
+            return Ok(());
+        }
+        Err(Refusal {
+            reason: Reason::ArgumentRefused,
+            message: format!("the arguments name more than {most} paths"),
+            remedy: "name a folder above them, or fewer".to_owned(),
+        })
     }
 
     fn path(
@@ -178,7 +197,8 @@ impl Surveyor {
             asked: asked.to_owned(),
             real: located.real,
             wanted,
-            held: located.held,
+            // JavaScript opens it again, by its name.
+            held: located.held.filter(|_| self.requests == Requests::Command),
         });
         Ok(())
     }
@@ -304,6 +324,11 @@ fn refusal(error: FileError) -> Refusal {
     };
     Refusal { reason, message: error.message, remedy: remedy.to_owned() }
 }
+
+/// A command's paths are held open until it runs, and handed to the jail.
+const MOST_HELD: usize = 100;
+/// Those of JavaScript are compared at every use.
+const MOST_JUDGED: usize = 1_000;
 
 #[cfg(test)]
 mod tests;

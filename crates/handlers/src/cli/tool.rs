@@ -21,7 +21,6 @@ use toolgate_spec::{
 };
 
 use super::{
-    arg::refused,
     command::CliCommand,
     embedded,
     environment::{self, GatewayEnvironment},
@@ -152,10 +151,6 @@ impl CliTool {
         let mut found = self.surveyor.survey(arguments, stop)?;
         let none = CallGrants::default();
         let granted = found.grants.get::<CallGrants>().unwrap_or(&none);
-        if granted.paths.len() > MOST_PATHS {
-            let message = format!("the arguments name more than {MOST_PATHS} paths");
-            return Err(refused(message, "name a folder above them, or fewer"));
-        }
         let values = self.values(&self.literals, arguments, granted);
         let written = self.body.written();
         // Only whether they can be filled in; secrets are looked up when it runs.
@@ -352,7 +347,5 @@ fn limits(policy: &EffectivePolicy, deadline_ms: u64) -> OrderLimits {
     }
 }
 
-/// Each is held open until the run, and handed to the jail.
-const MOST_PATHS: usize = 100;
 /// A day: nobody waits longer, and clocks can be added up to it.
 const MOST_TIMEOUT_MS: u64 = 86_400_000;
