@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use toolgate_gate::{Handlers as _, Purpose, RunReport, RunRequest};
+use toolgate_gate::{Handlers as _, Purpose, RunReport, RunRequest, StopFlag};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
     OwnVariables, Places, ToolHandlers,
@@ -80,7 +80,7 @@ impl Runner {
             .handlers()?
             .prepare(spec, policy)
             .map_err(|why| Failure::Findings(format!("`{name}`: {}", visible(&why))))?;
-        let survey = tool.survey(arguments).map_err(|refusal| {
+        let survey = tool.survey(arguments, &StopFlag::default()).map_err(|refusal| {
             Failure::Findings(format!("{}; {}", visible(&refusal.message), visible(&refusal.remedy)))
         })?;
         let request = RunRequest {

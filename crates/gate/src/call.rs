@@ -14,6 +14,7 @@ mod prompt;
 pub(crate) mod secrets;
 mod standing;
 mod stop;
+mod survey;
 mod texts;
 
 use std::sync::Arc;
@@ -89,7 +90,7 @@ async fn through_the_stages(
 ) -> Result<filter::Filtered, Stop> {
     let admitted = trail.after(admit::admit(gate, call, draft))?;
     let bound = trail.after(bind::bind(admitted, trail.arguments_digest()))?;
-    let checked = trail.after(check::check(gate, bound))?;
+    let checked = trail.after(check::check(gate, bound).await)?;
     let decided = trail.after(decide::decide(gate, checked).await)?;
     let executed = trail.after(execute::execute(gate, decided).await)?;
     trail.after(filter::filter(gate, executed))

@@ -10,6 +10,7 @@ mod digest;
 mod gate;
 mod limiter;
 mod live;
+mod looks;
 mod metrics;
 mod open_calls;
 mod outcome;
@@ -33,8 +34,8 @@ pub use metrics::Metrics;
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{
     Answer, Ask, Clock, EffectEntry, EffectKind, Grants, LeftEffects, PassStore, Prompt, Question, Refusal,
-    Room, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Standing, StoredPass, Survey, SystemClock,
-    Touch,
+    Room, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Standing, StopFlag, StoredPass, Survey,
+    SystemClock, Touch, Waiting,
 };
 pub use publish::{
     Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,

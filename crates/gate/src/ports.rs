@@ -5,7 +5,10 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -31,8 +34,15 @@ impl Clock for SystemClock {
 
 /// A tool made ready once, for any number of calls. Made by a handler when the tool is loaded.
 pub trait Runnable: Send + Sync + fmt::Debug {
-    /// What would this call touch, and does the tool's policy grant it? Runs nothing and changes nothing.
-    fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal>;
+    /// What would this call touch, and does the tool's policy grant it? Runs nothing and changes nothing. What takes long
+    /// asks `stop` now and then, and ends once it says so.
+    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal>;
+
+    /// Does looking wait for a disk? Then it is done beside the runtime's own threads, which costs a thread and a hop. Only
+    /// whoever is sure says no.
+    fn survey_waits_for_disk(&self) -> bool {
+        true
+    }
 
     /// Makes sure of what a run takes place in, where that can be wanting, before a yes is spent on it. What is not taken by
     /// a run is given back when it is dropped.
@@ -48,6 +58,30 @@ pub trait Runnable: Send + Sync + fmt::Debug {
 
     /// What must not leave in any text about a call of this tool: the values of its secrets, as they are now.
     fn mask(&self) -> Mask;
+}
+
+/// Says to whoever looks, on another thread, that nobody waits any longer. By default nobody ever says so.
+#[derive(Clone, Debug, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+/// Letting go of it asks for the stop: at a deadline, or with a call that is cancelled.
+#[derive(Debug)]
+pub struct Waiting(StopFlag);
+
+impl StopFlag {
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub fn waiting(&self) -> Waiting {
+        Waiting(self.clone())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What a run gets to know.

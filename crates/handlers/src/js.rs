@@ -19,7 +19,7 @@ pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, Rules};
-use toolgate_gate::{LeftEffects, Refusal, Survey};
+use toolgate_gate::{LeftEffects, Refusal, StopFlag, Survey};
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
@@ -85,8 +85,12 @@ impl JsTool {
     }
 
     /// What a call with these arguments would touch.
-    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
-        self.surveyor.survey(arguments)
+    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        self.surveyor.survey(arguments, stop)
+    }
+
+    pub fn survey_waits_for_disk(&self) -> bool {
+        self.surveyor.waits_for_disk()
     }
 
     /// Other limits than the policy's, for tests and for operators who know why.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_egress::{HostRule, Mode, ProxyLimits, Rules, parse_url};
-use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, Survey, Touch};
+use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, StopFlag, Survey, Touch};
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::ToolSpec;
 
@@ -73,6 +73,7 @@ pub struct GrantedPath {
     /// Where it leads: absolute, without links.
     pub real: String,
     pub wanted: Wanted,
+    /// For a command; `None` where nothing is there.
     pub held: Option<Held>,
 }
 
@@ -120,15 +121,26 @@ impl Surveyor {
         fields::name_path(&self.fields, name)
     }
 
-    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
+    /// Only paths lead to the disk, and only where files are granted at all.
+    pub fn waits_for_disk(&self) -> bool {
+        self.files.is_some() && fields::name_any_path(&self.fields)
+    }
+
+    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
         let mut found = Survey::default();
         let mut granted = CallGrants::default();
         let mut files = None;
-        for Named { kind, text, spelling } in fields::named(&self.fields, arguments) {
+        let named = fields::named(&self.fields, arguments);
+        self.check_count(&named)?;
+        for Named { kind, text, spelling } in named {
             match kind {
                 EffectKind::Fetch => self.host(text, spelling, &mut found, &mut granted)?,
-                EffectKind::Read => self.path(text, Wanted::Read, &mut files, &mut found, &mut granted)?,
-                EffectKind::Write => self.path(text, Wanted::Write, &mut files, &mut found, &mut granted)?,
+                EffectKind::Read => {
+                    self.path(text, Wanted::Read, &mut files, stop, &mut found, &mut granted)?
+                }
+                EffectKind::Write => {
+                    self.path(text, Wanted::Write, &mut files, stop, &mut found, &mut granted)?;
+                }
             }
         }
         self.method(arguments, &mut found, &mut granted);
@@ -136,11 +148,28 @@ impl Surveyor {
         Ok(found)
     }
 
+    /// Before the first of them is opened.
+    fn check_count(&self, named: &[Named<'_>]) -> Result<(), Refusal> {
+        let most = match self.requests {
+            Requests::Command => MOST_HELD,
+            Requests::Gateway => MOST_JUDGED,
+        };
+        if named.iter().filter(|one| one.kind != EffectKind::Fetch).count() <= most {
+            return Ok(());
+        }
+        Err(Refusal {
+            reason: Reason::ArgumentRefused,
+            message: format!("the arguments name more than {most} paths"),
+            remedy: "name a folder above them, or fewer".to_owned(),
+        })
+    }
+
     fn path(
         &self,
         asked: &str,
         wanted: Wanted,
         files: &mut Option<Files>,
+        stop: &StopFlag,
         found: &mut Survey,
         granted: &mut CallGrants,
     ) -> Result<(), Refusal> {
@@ -151,7 +180,10 @@ impl Surveyor {
         })?;
         let opened = match files.take() {
             Some(opened) => opened,
-            None => Files::open(grants, || false).map_err(refusal)?,
+            None => {
+                let stop = stop.clone();
+                Files::open(grants, move || stop.is_asked()).map_err(refusal)?
+            }
         };
         let located = opened.locate(asked, wanted).map_err(refusal);
         *files = Some(opened);
@@ -165,7 +197,8 @@ impl Surveyor {
             asked: asked.to_owned(),
             real: located.real,
             wanted,
-            held: located.held,
+            // JavaScript opens it again, by its name.
+            held: located.held.filter(|_| self.requests == Requests::Command),
         });
         Ok(())
     }
@@ -291,6 +324,11 @@ fn refusal(error: FileError) -> Refusal {
     };
     Refusal { reason, message: error.message, remedy: remedy.to_owned() }
 }
+
+/// A command's paths are held open until it runs, and handed to the jail.
+const MOST_HELD: usize = 100;
+/// Those of JavaScript are compared at every use.
+const MOST_JUDGED: usize = 1_000;
 
 #[cfg(test)]
 mod tests;

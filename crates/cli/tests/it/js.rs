@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_gate::Survey;
+use toolgate_gate::{StopFlag, Survey};
 use toolgate_handlers::{FailureCode, JsReport, Returned};
 
 use crate::gateway::{Gateway, NoSecrets, Secret, document};
@@ -356,7 +356,7 @@ fn a_path_that_leads_elsewhere_since_it_was_looked_at_is_not_used() {
     };
     std::fs::create_dir(at(".github")).unwrap();
     std::fs::write(at(".github/a.txt"), "a\n").unwrap();
-    let survey = tool.survey(arguments).unwrap();
+    let survey = tool.survey(arguments, &StopFlag::default()).unwrap();
     std::fs::rename(at("sub"), at("aside")).unwrap();
     std::os::unix::fs::symlink(".github", at("sub")).unwrap();
     let report = edit(&survey);
@@ -364,7 +364,7 @@ fn a_path_that_leads_elsewhere_since_it_was_looked_at_is_not_used() {
     assert!(report.outcome.is_err(), "{report:?}");
     assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "a\n");
     // Looked at as it is by now, it is the link's target that was judged and shown.
-    let report = edit(&tool.survey(arguments).unwrap());
+    let report = edit(&tool.survey(arguments, &StopFlag::default()).unwrap());
     assert!(report.outcome.is_ok(), "{report:?}");
     assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "b\n");
 }
@@ -383,7 +383,7 @@ fn links_out_of_a_listed_folder_are_listed_as_links() {
     std::os::unix::fs::symlink("../shared.md", at("linked/shared.md")).unwrap();
     let arguments = json!({ "path": "linked" });
     let arguments = arguments.as_object().unwrap();
-    let survey = tool.survey(arguments).unwrap();
+    let survey = tool.survey(arguments, &StopFlag::default()).unwrap();
     let run = gateway.runner.run(&tool, arguments, &survey, &NoSecrets, "x");
     let report = gateway.runtime.block_on(run);
     let expected = json!({ "path": "linked", "total": 2, "entries": [

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use toolgate_secrets::Tier;
 
-use super::{bind::Bound, decide::Hearing, secrets, stop::Stop, texts};
+use super::{bind::Bound, decide::Hearing, secrets, stop::Stop, survey, texts};
 use crate::{
     gate::Inner,
     ports::{Question, Survey},
@@ -25,13 +25,11 @@ pub struct Checked {
     _sealed: (),
 }
 
-pub fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
+pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
     let tool = &bound.admitted.tool;
-    let mut survey = tool.runnable.survey(&bound.arguments).map_err(|refusal| {
-        Stop::new(refusal.reason, refusal.message)
-            .with_remedy(refusal.remedy)
-            .with_alerts(alerts(&bound, &texts_of(&bound, &Survey::default())))
-    })?;
+    let mut survey = survey::of(gate, &bound)
+        .await
+        .map_err(|stop| stop.with_alerts(alerts(&bound, &texts_of(&bound, &Survey::default()))))?;
     if tool.policy.data.can_leak_data.value {
         look_for_secrets(gate, &bound, &mut survey)
             .map_err(|stop| stop.with_alerts(alerts(&bound, &texts_of(&bound, &survey))))?;

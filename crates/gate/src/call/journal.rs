@@ -8,6 +8,7 @@ use toolgate_secrets::Detector;
 mod account;
 mod blot;
 mod record;
+mod slim;
 
 use self::account::{Account, Opening};
 pub use self::record::{CallRecord, Purpose, Shared};

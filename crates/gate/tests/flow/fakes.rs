@@ -5,7 +5,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc, Condvar, Mutex,
+        Arc, Condvar, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
     thread,
@@ -19,10 +19,12 @@ use toolgate_gate::{
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
     EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, NewApproval, Observer,
     OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure, RunReport, RunRequest,
-    RunUsage, Runnable, Shows, Spent, StoredPass, Survey, Trust, Workshop,
+    RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
+
+use crate::looking::LookedAt;
 
 /// What a fake tool does when it is run.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ pub struct FakeTool {
     /// What its runs take place in, one each.
     pub workers: Arc<Semaphore>,
     survey: Mutex<Result<Survey, Refusal>>,
+    /// Where it is there, looking waits for it.
+    pub disk: OnceLock<LookedAt>,
 }
 
 /// A run that is dropped leaves what it had done.
@@ -77,6 +81,7 @@ impl FakeTool {
             console: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             survey: Mutex::new(Ok(Survey::default())),
+            disk: OnceLock::new(),
         })
     }
 
@@ -108,8 +113,15 @@ fn busy() -> RunFailure {
 pub const WORKERS: u32 = 1_000;
 
 impl Runnable for FakeTool {
-    fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
+    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        if let Some(disk) = self.disk.get() {
+            disk.look(arguments, stop);
+        }
         self.survey.lock().unwrap().clone()
+    }
+
+    fn survey_waits_for_disk(&self) -> bool {
+        self.disk.get().is_some()
     }
 
     fn make_room<'r>(

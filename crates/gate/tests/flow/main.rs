@@ -9,10 +9,12 @@
 
 mod approvals;
 mod cancel;
+mod closing;
 mod disguises;
 mod fakes;
 mod leaks;
 mod listings;
+mod looking;
 mod outcomes;
 mod publishing;
 mod records;

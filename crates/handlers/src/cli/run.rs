@@ -6,7 +6,9 @@ use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, s
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::BodyGuard;
-use toolgate_gate::{Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, Survey};
+use toolgate_gate::{
+    Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey,
+};
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
@@ -79,8 +81,12 @@ struct Prepared {
 }
 
 impl Runnable for Prepared {
-    fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
-        self.tool.survey(arguments)
+    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        self.tool.survey(arguments, stop)
+    }
+
+    fn survey_waits_for_disk(&self) -> bool {
+        self.tool.survey_waits_for_disk()
     }
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {

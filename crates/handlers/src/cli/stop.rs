@@ -1,39 +1,12 @@
 //! How far is a tree looked at? No further than so many entries, and no longer than somebody waits for the answer.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
-
-/// Says to whoever looks, on another thread, that nobody waits any longer. By default nobody ever says so.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-/// Letting go of it asks for the stop: at a deadline, or with a call that is cancelled.
-#[derive(Debug)]
-pub struct Waiting(Stop);
+pub use toolgate_gate::StopFlag as Stop;
 
 /// What one look may still cost.
 #[derive(Debug)]
 pub struct Budget<'s> {
     left: usize,
     stop: &'s Stop,
-}
-
-impl Stop {
-    pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub fn waiting(&self) -> Waiting {
-        Waiting(self.clone())
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
-    }
 }
 
 impl<'s> Budget<'s> {

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use toolgate_egress::Rules;
-use toolgate_gate::{Grants, Refusal, Survey};
+use toolgate_gate::{Grants, Refusal, StopFlag, Survey};
 use toolgate_policy::{EffectivePolicy, Origin};
 use toolgate_spec::{
     ArgPart,
@@ -21,7 +21,6 @@ use toolgate_spec::{
 };
 
 use super::{
-    arg::refused,
     command::CliCommand,
     embedded,
     environment::{self, GatewayEnvironment},
@@ -148,14 +147,10 @@ impl CliTool {
     }
 
     /// What a call would touch, and its command line: what cannot be handed over is refused here, before anybody is asked.
-    pub fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
-        let mut found = self.surveyor.survey(arguments)?;
+    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        let mut found = self.surveyor.survey(arguments, stop)?;
         let none = CallGrants::default();
         let granted = found.grants.get::<CallGrants>().unwrap_or(&none);
-        if granted.paths.len() > MOST_PATHS {
-            let message = format!("the arguments name more than {MOST_PATHS} paths");
-            return Err(refused(message, "name a folder above them, or fewer"));
-        }
         let values = self.values(&self.literals, arguments, granted);
         let written = self.body.written();
         // Only whether they can be filled in; secrets are looked up when it runs.
@@ -176,6 +171,10 @@ impl CliTool {
         let line = line::settle(&elements, self.known)?;
         found.grants = Grants::new(Settled { line, granted: found.grants });
         Ok(found)
+    }
+
+    pub fn survey_waits_for_disk(&self) -> bool {
+        self.surveyor.waits_for_disk()
     }
 
     pub(super) fn values<'c>(
@@ -348,7 +347,5 @@ fn limits(policy: &EffectivePolicy, deadline_ms: u64) -> OrderLimits {
     }
 }
 
-/// Each is held open until the run, and handed to the jail.
-const MOST_PATHS: usize = 100;
 /// A day: nobody waits longer, and clocks can be added up to it.
 const MOST_TIMEOUT_MS: u64 = 86_400_000;

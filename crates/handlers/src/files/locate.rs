@@ -38,6 +38,7 @@ impl Files {
     pub fn locate(&self, path: &str, wanted: Wanted) -> Result<Located, FileError> {
         match wanted {
             Wanted::Read => self.reading("path", || {
+                self.go_on()?;
                 let place = self.roots.readable(path)?;
                 Ok(match self.look(path)? {
                     Some(found) => Located { real: found.real.clone(), held: Some(held(found)) },
@@ -49,6 +50,7 @@ impl Files {
     }
 
     fn locate_for_writing(&self, asked: &str) -> Result<Located, Fault> {
+        self.go_on()?;
         let place = self.writable(asked)?;
         let mut inside = place.inside().to_owned();
         loop {

@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use serde_json::{Map, Value};
 use toolgate_gate::{
     EffectEntry, EffectKind, Handlers, Reason, Refusal, Room, RunFailure, RunReport, RunRequest, RunUsage,
-    Runnable, Survey,
+    Runnable, StopFlag, Survey,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_sandbox::Lease;
@@ -50,8 +50,12 @@ struct Prepared {
 }
 
 impl Runnable for Prepared {
-    fn survey(&self, arguments: &Map<String, Value>) -> Result<Survey, Refusal> {
-        self.tool.survey(arguments)
+    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        self.tool.survey(arguments, stop)
+    }
+
+    fn survey_waits_for_disk(&self) -> bool {
+        self.tool.survey_waits_for_disk()
     }
 
     fn make_room<'r>(

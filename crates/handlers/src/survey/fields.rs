@@ -1,5 +1,7 @@
 //! Which arguments name something outside? Those the tool declares, and those whose schema says what they are.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 use toolgate_gate::EffectKind;
 use toolgate_policy::EffectivePolicy;
@@ -71,31 +73,54 @@ pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNet
     fields
 }
 
+pub fn name_any_path(fields: &[Field]) -> bool {
+    fields.iter().any(Field::names_path)
+}
+
 pub fn name_path(fields: &[Field], name: &str) -> bool {
-    let is_path = |field: &&Field| matches!(field.kind, EffectKind::Read | EffectKind::Write);
-    fields.iter().filter(is_path).any(|field| field.pattern.matches(&[name]))
+    fields.iter().filter(|field| field.names_path()).any(|field| field.pattern.matches(&[name]))
+}
+
+impl Field {
+    fn names_path(&self) -> bool {
+        matches!(self.kind, EffectKind::Read | EffectKind::Write)
+    }
 }
 
 /// Every text of the arguments that a field names, in the order of the arguments.
 pub fn named<'v>(fields: &[Field], arguments: &'v Map<String, Value>) -> Vec<Named<'v>> {
-    let mut found = Vec::new();
+    let mut found = Found::default();
     if !fields.is_empty() {
         for (name, value) in arguments {
             collect(fields, value, &mut vec![name.as_str()], &mut found);
         }
     }
-    found
+    found.named
 }
 
-fn collect<'v>(fields: &[Field], value: &'v Value, path: &mut Vec<&'v str>, found: &mut Vec<Named<'v>>) {
+/// What is named twice is judged once. A caller chooses how much is named, so each is looked up and not searched for.
+#[derive(Default)]
+struct Found<'v> {
+    named: Vec<Named<'v>>,
+    places: HashMap<(EffectKind, &'v str), usize>,
+}
+
+impl<'v> Found<'v> {
+    fn add(&mut self, one: Named<'v>) {
+        let place = *self.places.entry((one.kind, one.text)).or_insert(self.named.len());
+        match self.named.get_mut(place) {
+            // By the stricter of the two.
+            Some(known) => known.spelling = known.spelling.max(one.spelling),
+            None => self.named.push(one),
+        }
+    }
+}
+
+fn collect<'v>(fields: &[Field], value: &'v Value, path: &mut Vec<&'v str>, found: &mut Found<'v>) {
     match value {
         Value::String(text) => {
             for field in fields.iter().filter(|field| field.pattern.matches(path)) {
-                match found.iter_mut().find(|known| known.kind == field.kind && known.text == text) {
-                    // What is named twice is judged once, by the stricter of the two.
-                    Some(known) => known.spelling = known.spelling.max(field.spelling),
-                    None => found.push(Named { kind: field.kind, text, spelling: field.spelling }),
-                }
+                found.add(Named { kind: field.kind, text, spelling: field.spelling });
             }
         }
         Value::Array(items) => items.iter().for_each(|item| collect(fields, item, path, found)),

@@ -32,6 +32,15 @@ impl World {
     }
 
     fn survey(&self, manifest: &str, arguments: &Value) -> Result<Survey, Refusal> {
+        self.surveyor(manifest).survey(arguments.as_object().unwrap(), &StopFlag::default())
+    }
+
+    fn of_a_command(&self, manifest: &str, arguments: &Value) -> Result<Survey, Refusal> {
+        let surveyor = self.surveyor(manifest).of_a_command();
+        surveyor.survey(arguments.as_object().unwrap(), &StopFlag::default())
+    }
+
+    fn surveyor(&self, manifest: &str) -> Surveyor {
         let checked = toolgate_spec::check(manifest.as_bytes(), Format::Yaml);
         let tool = checked.tools.into_iter().next().unwrap();
         let spec = tool.spec.unwrap_or_else(|| panic!("{:?}", tool.findings));
@@ -40,7 +49,7 @@ impl World {
         let places = Places { guarded: vec![workspace.join(".toolgate")], workspace, home: None };
         let without_network =
             if policy.network.proxy_on_approval.value { WithoutNetwork::Ask } else { WithoutNetwork::Refuse };
-        Surveyor::new(&spec, &policy, &places, without_network).survey(arguments.as_object().unwrap())
+        Surveyor::new(&spec, &policy, &places, without_network)
     }
 
     #[track_caller]
@@ -101,7 +110,7 @@ fn a_path_is_told_by_its_real_name_and_held() {
     assert_eq!(world.touches(READ, &json!({ "file": "src/main.rs" })), expect("src/main.rs"));
     assert_eq!(world.touches(READ, &json!({ "file": "src/../leads_in" })), expect("src/main.rs"));
     assert_eq!(world.touches(READ, &json!({ "file": "not/there" })), expect("not/there"));
-    let found = world.survey(READ, &json!({ "file": "leads_in" })).unwrap();
+    let found = world.of_a_command(READ, &json!({ "file": "leads_in" })).unwrap();
     let granted: &CallGrants = found.grants.get().unwrap();
     assert_eq!(granted.paths[0].asked, "leads_in");
     assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src/main.rs"));
@@ -143,7 +152,7 @@ fn a_path_to_be_written_may_not_exist_yet() {
         .replace("classification: read", "classification: write")
         .replace("execution: {", "execution: {sandbox: process, ")
         + "\nsandboxOverrides: {fileRead: true, fileWrite: true}\n";
-    let found = world.survey(&write, &json!({ "file": "src/new/deep.txt" })).unwrap();
+    let found = world.of_a_command(&write, &json!({ "file": "src/new/deep.txt" })).unwrap();
     assert_eq!(found.touches[0], Touch { kind: EffectKind::Write, target: world.at("src/new/deep.txt") });
     let granted: &CallGrants = found.grants.get().unwrap();
     assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src"));
@@ -294,4 +303,70 @@ capability: {extends: read}
     world.refuses(declared, &json!({ "file": "/etc/passwd" }), Reason::PathOutsideRoots);
     let without = declared.replace("touches: {read: [.file]}", "");
     assert!(world.touches(&without, &json!({ "file": "/etc/passwd" })).is_empty());
+}
+
+/// The search for the other names of a hard link may go through all of a large tree.
+#[test]
+fn a_look_ends_with_whoever_waits_for_it() {
+    let world = World::new();
+    fs::hard_link(world.at("src/main.rs"), world.at("src/twin.rs")).unwrap();
+    let surveyor = world.surveyor(READ);
+    let arguments = json!({ "file": "src/twin.rs" });
+    let look = |stop: &StopFlag| surveyor.survey(arguments.as_object().unwrap(), stop);
+    let stop = StopFlag::default();
+    let waiting = stop.waiting();
+    assert!(look(&stop).is_ok());
+    drop(waiting);
+    let refusal = look(&stop).unwrap_err();
+    assert!(refusal.message.contains("the call is over"), "{}", refusal.message);
+}
+
+/// Everybody else pays for no thread.
+#[test]
+fn only_paths_of_tools_that_are_granted_files_wait_for_a_disk() {
+    let world = World::new();
+    assert!(world.surveyor(READ).waits_for_disk());
+    assert!(!world.surveyor(FETCH).waits_for_disk());
+}
+
+/// None of them is there, or is where it may be: whatever opens the first of them says something else.
+#[test]
+fn paths_are_counted_before_they_are_opened() {
+    let world = World::new();
+    let naming = |count: usize| {
+        let more: Vec<String> = (1..count).map(|number| format!("/outside/{number}")).collect();
+        json!({ "file": "src/main.rs", "more": more })
+    };
+    for (most, refused) in
+        [(100, world.of_a_command(READ, &naming(101))), (1_000, world.survey(READ, &naming(1_001)))]
+    {
+        let refusal = refused.unwrap_err();
+        assert_eq!(refusal.reason, Reason::ArgumentRefused);
+        assert_eq!(refusal.message, format!("the arguments name more than {most} paths"));
+    }
+    let refusal = world.of_a_command(READ, &naming(100)).unwrap_err();
+    assert_eq!(refusal.reason, Reason::PathOutsideRoots, "{}", refusal.message);
+    // What is named again is no other path.
+    let same = json!({ "file": "src/main.rs", "more": vec!["src/main.rs"; 500] });
+    assert_eq!(world.of_a_command(READ, &same).unwrap().touches.len(), 1);
+}
+
+#[test]
+fn ever_so_many_names_are_compared_once_each() {
+    let world = World::new();
+    let more: Vec<String> = (0..100_000).map(|number| format!("src/{number}")).collect();
+    let begun = std::time::Instant::now();
+    world.refuses(READ, &json!({ "file": "src/main.rs", "more": more }), Reason::ArgumentRefused);
+    // A guard against comparing each with each, which takes minutes; not a measurement.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+/// A person may think for minutes, and many calls may wait for one.
+#[test]
+fn nothing_stays_open_for_javascript() {
+    let world = World::new();
+    let found = world.survey(READ, &json!({ "file": "leads_in" })).unwrap();
+    let granted: &CallGrants = found.grants.get().unwrap();
+    assert!(granted.paths[0].held.is_none());
+    assert_eq!(granted.judged_paths()[0].real, world.at("src/main.rs"));
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_gate::Reason;
+use toolgate_gate::{Reason, StopFlag};
 use toolgate_handlers::{AllowedCommands, CliTool};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::{
@@ -218,7 +218,9 @@ fn a_network_in_a_container_without_a_way_out_is_refused_with_its_remedy() {
 #[test]
 fn a_shell_may_be_let_to_the_one_host_that_it_names() {
     let survey = |world: &World, operator: &str, arguments: &serde_json::Value| {
-        shell_in(world, operator, |_| ()).unwrap().survey(arguments.as_object().unwrap())
+        shell_in(world, operator, |_| ())
+            .unwrap()
+            .survey(arguments.as_object().unwrap(), &StopFlag::default())
     };
     let mut world = World::new();
     let named = json!({ "command": "true", "host": "api.example.com" });

@@ -13,7 +13,7 @@ use std::{
 
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::json;
-use toolgate_gate::{Reason, RunReport};
+use toolgate_gate::{Reason, RunReport, StopFlag};
 use toolgate_handlers::{Ended, Launch, Order};
 
 use crate::world::{World, call, nest_too_deep, request, runtime, said};
@@ -360,7 +360,7 @@ fn cancelling_the_call_does_not_keep_it() {
     let world = World::new();
     let tool = world.handlers(Arc::new(Endless)).runnable(world.load(&manifest(ENV)).unwrap());
     let arguments = serde_json::Map::new();
-    let survey = tool.survey(&arguments).unwrap();
+    let survey = tool.survey(&arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         let run = tool.run(request(&arguments, &survey));
         let made = async {

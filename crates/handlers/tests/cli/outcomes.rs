@@ -4,7 +4,7 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::json;
 use tokio::sync::Notify;
-use toolgate_gate::{EffectEntry, EffectKind, Reason};
+use toolgate_gate::{EffectEntry, EffectKind, Reason, StopFlag};
 use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Reached, Refused};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::Format;
@@ -88,7 +88,7 @@ fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
     let tool = world.handlers(Arc::new(NeverEnds(Arc::clone(&begun)))).runnable(tool);
     let arguments = json!({ "text": "x" });
     let arguments = arguments.as_object().unwrap();
-    let survey = tool.survey(arguments).unwrap();
+    let survey = tool.survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
             report = tool.run(request(arguments, &survey)) => panic!("it ended: {report:?}"),

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_gate::Reason;
+use toolgate_gate::{Reason, StopFlag};
 use toolgate_handlers::{Access, CliTool, Order, Refused};
 
 use crate::world::{World, call, nest_too_deep, resolve, said};
@@ -506,7 +506,8 @@ capability:
 #[track_caller]
 fn check_methods(network: &str, method: &str, asked: &[&str], refused: &[&str]) {
     let (world, manifest, arguments) = (World::new(), asking(network), json!({ "method": method }));
-    let found = world.load(&manifest).unwrap().survey(arguments.as_object().unwrap()).unwrap();
+    let found =
+        world.load(&manifest).unwrap().survey(arguments.as_object().unwrap(), &StopFlag::default()).unwrap();
     let sources: Vec<&str> = found.questions.iter().map(|question| question.source).collect();
     assert_eq!(sources, asked);
     let way_out = world.order(&manifest, &arguments).network;
@@ -549,7 +550,9 @@ fn what_holds_credentials_is_for_tools_that_read_secrets() {
     let secret = [".ssh/id_ed25519", ".ssh", ".npmrc", "harmless.txt", "also.txt"];
     for path in secret {
         let arguments = json!({ "path": at(path) });
-        let survey = |manifest: &str| world.load(manifest).unwrap().survey(arguments.as_object().unwrap());
+        let survey = |manifest: &str| {
+            world.load(manifest).unwrap().survey(arguments.as_object().unwrap(), &StopFlag::default())
+        };
         let refusal = survey(&without(PATH, PATH_ARG)).unwrap_err();
         assert_eq!(refusal.reason, Reason::PathBlocked, "{path}: {}", refusal.message);
         assert!(survey(&with(PATH, PATH_ARG)).is_ok(), "{path}");

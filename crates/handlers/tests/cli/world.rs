@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
-use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable, Survey};
+use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
     OwnVariables, Places, Reached, SecretSource, Usage,
@@ -174,7 +174,7 @@ pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
 /// Looks and runs, as the gate does once it has decided.
 pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Refusal> {
     let arguments = arguments.as_object().unwrap();
-    let survey = tool.survey(arguments)?;
+    let survey = tool.survey(arguments, &StopFlag::default())?;
     Ok(runtime().block_on(tool.run(request(arguments, &survey))))
 }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
     ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate,
     GateParts, Journal, LiveSet, LiveTool, OnJournalFailure, Refusal, RunReport, RunRequest, RunUsage,
-    Runnable, Shows, Survey, SystemClock,
+    Runnable, Shows, StopFlag, Survey, SystemClock,
 };
 use toolgate_policy::{CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -162,8 +162,12 @@ fn tool(number: usize, category: &str, set: &PolicySet) -> Arc<LiveTool> {
 struct Noop;
 
 impl Runnable for Noop {
-    fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
+    fn survey(&self, _: &Map<String, Value>, _: &StopFlag) -> Result<Survey, Refusal> {
         Ok(Survey::default())
+    }
+
+    fn survey_waits_for_disk(&self) -> bool {
+        false
     }
 
     fn run<'r>(&'r self, _: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {

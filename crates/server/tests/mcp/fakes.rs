@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallRecord,
     Journal, NewApproval, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Spent,
-    Survey, Trust,
+    StopFlag, Survey, Trust,
 };
 use toolgate_policy::Mask;
 
@@ -257,8 +257,12 @@ impl Drop for CountsDrop<'_> {
 }
 
 impl Runnable for FakeTool {
-    fn survey(&self, _: &Map<String, Value>) -> Result<Survey, Refusal> {
+    fn survey(&self, _: &Map<String, Value>, _: &StopFlag) -> Result<Survey, Refusal> {
         Ok(Survey::default())
+    }
+
+    fn survey_waits_for_disk(&self) -> bool {
+        false
     }
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {

@@ -14,6 +14,7 @@ use crate::{
         execute::{self, Place},
         prompt, secrets, standing,
         stop::{Answered, Stop},
+        survey,
     },
     digest,
     gate::{ClientAnswer, Inner},
@@ -60,7 +61,6 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
 
 async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
     is_still_in_force(gate, checked)?;
-    leads_where_it_led(checked)?;
     match trust {
         Some(trust) => on_queue(gate, move |queue| queue.remember(&trust)).await,
         None => Ok(()),
@@ -84,14 +84,15 @@ fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
 }
 
 /// The yes is for what was shown. A link may have been set elsewhere while the person thought.
-fn leads_where_it_led(checked: &Checked) -> Result<(), Stop> {
-    let bound = &checked.bound;
+async fn leads_where_it_led(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
     let message = "what the arguments lead to has changed since the question was asked; the call was not run";
     let changed = || Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again");
-    match bound.admitted.tool.runnable.survey(&bound.arguments) {
+    match survey::of(gate, &checked.bound).await {
         Ok(now) if now.touches == checked.survey.touches => Ok(()),
         Ok(_) => Err(changed()),
-        Err(refusal) => Err(changed().for_operator(format!("{message}: {}", refusal.message))),
+        // Nobody knows whether it has changed, and the yes is still there.
+        Err(stop) if matches!(stop.reason, Reason::Busy | Reason::CallerLapsed) => Err(stop),
+        Err(stop) => Err(changed().for_operator(format!("{message}: {}", stop.to_operator))),
     }
 }
 
@@ -113,13 +114,14 @@ async fn given_earlier(
 }
 
 /// Taken before an approval is spent, and kept until the run has ended. The last look at the caller, too: a person may have
-/// thought for minutes, and a yes for somebody who is no longer let in runs nothing. And the first of two looks at where the
-/// arguments lead: a link that is elsewhere for a moment must not cost the person a second answer.
+/// thought for minutes, and a yes for somebody who is no longer let in runs nothing. And the look at where the arguments lead:
+/// a link that is elsewhere for a moment, or a disk that does not answer, must not cost the person a second answer. What the
+/// arguments lead to after that, the run itself holds open or compares.
 async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Place, Stop> {
     let admitted = &checked.bound.admitted;
     let place = execute::make_place(gate, admitted).await?;
+    leads_where_it_led(gate, checked).await?;
     standing::still_let_in(&admitted.call).await?;
-    leads_where_it_led(checked)?;
     Ok(place)
 }
 

@@ -34,19 +34,25 @@ pub(super) struct Account {
 impl Account {
     /// Writes the last record and tells of the end. Says what kept the record from being written.
     pub fn finish(&mut self, reason: Option<Reason>) -> Result<(), String> {
+        let alerts = self.record.alerts.len();
         let mut written = self.journal.append(&self.record);
+        // What the tool or the caller made too large or too deep must not cost the record itself.
         if written.is_err() && self.record.make_slim() {
-            // What the tool or the caller made too large or too deep must not cost the record itself.
             written = self.journal.append(&self.record);
         }
+        if written.is_err() {
+            let mut least = self.record.clone();
+            least.make_least();
+            written = self.journal.append(&least);
+        }
         let is_refused = written.is_err() && self.on_failure == OnJournalFailure::Refuse;
-        self.tell(if is_refused { Some(Reason::JournalFailed) } else { reason });
+        self.tell(if is_refused { Some(Reason::JournalFailed) } else { reason }, alerts);
         written
     }
 
-    fn tell(&self, reason: Option<Reason>) {
+    fn tell(&self, reason: Option<Reason>, alerts: usize) {
         self.metrics.ended(reason);
-        self.metrics.alerted(self.record.alerts.len());
+        self.metrics.alerted(alerts);
         let Some(observer) = &self.observer else { return };
         let finished = Finished {
             record: &self.record,

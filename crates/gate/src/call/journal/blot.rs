@@ -46,6 +46,7 @@ impl CallRecord {
         if let Some(message) = &mut self.message {
             *message = text_for_journal(detector, blotted(&self.redact, std::mem::take(message)));
         }
+        self.cut_long();
     }
 
     /// Masks the values of the tool's own secrets, which no rule need know, in what callers' arguments lead to and what was said of

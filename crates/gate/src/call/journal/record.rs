@@ -245,7 +245,8 @@ impl CallRecord {
         let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
         let mut run = json!({ "effectCount": all_of(&effects, dropped), "effects": shown });
         if let (false, Some(run)) = (refused.is_empty(), run.as_object_mut()) {
-            run.insert("refused".into(), json!(refused));
+            run.insert("refused".into(), refused.iter().take(MOST_REFUSED).cloned().collect());
+            run.insert("refusedCount".into(), refused.len().into());
         }
         self.run = Some(run);
     }
@@ -279,10 +280,12 @@ impl CallRecord {
         self.stage = Some(Stage::Execute.name());
         let usage = &report.usage;
         let effects: Vec<Value> = report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
+        let refused: Vec<&String> = report.refused.iter().take(MOST_REFUSED).collect();
         let mut run = json!({
             "effectCount": all_of(&report.effects, report.effects_dropped),
             "effects": effects,
-            "refused": report.refused,
+            "refused": refused,
+            "refusedCount": report.refused.len(),
             "usage": {
                 "elapsedUs": usage.elapsed_us,
                 "hostBytes": usage.host_bytes,
@@ -335,27 +338,6 @@ impl CallRecord {
             self.ran(report);
             self.stage = Some(stage.name());
         }
-    }
-
-    /// Leaves out what callers and tools can make large. Says whether there was any.
-    pub fn make_slim(&mut self) -> bool {
-        let arguments =
-            self.request.shift_remove("args").is_some() | self.request.shift_remove("coercions").is_some();
-        let output = self.response.as_mut().and_then(Value::as_object_mut).is_some_and(|response| {
-            response.insert("redactedFields".into(), json!([])).is_some()
-                | response.shift_remove("output").is_some()
-        });
-        let effects = self
-            .run
-            .as_mut()
-            .and_then(Value::as_object_mut)
-            .is_some_and(|run| run.insert("effects".into(), json!([])).is_some());
-        let message = self.message.as_mut().is_some_and(shorten);
-        let opinions = self.opinions.iter_mut().fold(false, |any, opinion| match opinion.get_mut("why") {
-            Some(Value::String(why)) => shorten(why) || any,
-            _ => any,
-        });
-        arguments || output || effects || message || opinions
     }
 
     pub fn close(&mut self, outcome: &Outcome, elapsed: Duration) {
@@ -443,16 +425,8 @@ fn short(text: &str) -> String {
     text.get(..end).unwrap_or_default().to_owned()
 }
 
-/// Says whether there was anything to cut off.
-fn shorten(text: &mut String) -> bool {
-    let end = text.char_indices().nth(1_000).map(|(end, _)| end);
-    if let Some(end) = end {
-        text.truncate(end);
-    }
-    end.is_some()
-}
-
 const MOST_EFFECTS: usize = 100;
+const MOST_REFUSED: usize = 100;
 const MOST_COERCIONS: usize = 20;
 /// Arguments that name much outside raise a question each.
 const MOST_OPINIONS: usize = 100;

@@ -14,7 +14,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
-use toolgate_gate::{Reason, Refusal, RunReport};
+use toolgate_gate::{Reason, Refusal, RunReport, StopFlag};
 use toolgate_handlers::{CliTool, Ended, JailedLauncher, Launch, Order};
 use toolgate_sandbox::{CommandRequired, Jailer};
 
@@ -342,7 +342,7 @@ fn refusals_of_a_dropped_call_are_left() {
     let watched = Watched { jailed: launcher(), path: secret.clone(), is_told: Arc::clone(&is_told) };
     let tool = world.handlers(Arc::new(watched)).runnable(world.load(&manifest).unwrap());
     let arguments = serde_json::Map::new();
-    let survey = tool.survey(&arguments).unwrap();
+    let survey = tool.survey(&arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
             report = tool.run(request(&arguments, &survey)) => panic!("it ended: {report:?}"),

@@ -1,0 +1,107 @@
+//! How large may a record become? What callers and tools bring along is cut where it is long, left out where the record is too large all
+//! the same, and at last everything but the end itself: a call that was opened is closed, whatever it was made to say.
+
+use serde_json::{Map, Value, json};
+
+use super::CallRecord;
+
+impl CallRecord {
+    /// Cuts the long texts of lists that callers and tools fill. Only what has been looked through for secrets: half of one is not found.
+    pub(super) fn cut_long(&mut self) {
+        for touch in self.touches.iter_mut().filter_map(Value::as_object_mut) {
+            cut_members(touch);
+        }
+        let run = self.run.as_mut().and_then(Value::as_object_mut);
+        for (name, list) in run.into_iter().flat_map(Map::iter_mut) {
+            let items = match name.as_str() {
+                "effects" | "refused" => list.as_array_mut().into_iter().flatten(),
+                _ => continue,
+            };
+            for item in items {
+                match item {
+                    Value::String(text) => {
+                        cut(text, LONGEST_ITEM);
+                    }
+                    Value::Object(members) => cut_members(members),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Leaves out what callers and tools can make large. Says whether there was any.
+    pub(super) fn make_slim(&mut self) -> bool {
+        let mut any =
+            self.request.shift_remove("args").is_some() | self.request.shift_remove("coercions").is_some();
+        if let Some(response) = self.response.as_mut().and_then(Value::as_object_mut) {
+            any |= empty(response, "redactedFields") | response.shift_remove("output").is_some();
+        }
+        if let Some(run) = self.run.as_mut().and_then(Value::as_object_mut) {
+            any |= empty(run, "effects") | empty(run, "refused");
+        }
+        any |= !std::mem::take(&mut self.touches).is_empty();
+        any |= self.message.as_mut().is_some_and(|message| cut(message, LONGEST_TEXT));
+        for why in self.opinions.iter_mut().filter_map(|opinion| opinion.get_mut("why")) {
+            if let Value::String(why) = why {
+                any |= cut(why, LONGEST_TEXT);
+            }
+        }
+        // Somebody wants to be told of these, so some of them stay.
+        for list in [&mut self.alerts, &mut self.dangers] {
+            any |= list.len() > MOST_NAMED;
+            list.truncate(MOST_NAMED);
+            for text in list {
+                any |= cut(text, LONGEST_TEXT);
+            }
+        }
+        any
+    }
+
+    /// The end alone: which call of whom it was, how far it came and how it ended. Caller and client stay as they are, for the
+    /// opening record was written with them.
+    pub(super) fn make_least(&mut self) {
+        let name = self.tool.get("name").and_then(Value::as_str).unwrap_or_default();
+        let mut name = name.to_owned();
+        cut(&mut name, LONGEST_ITEM);
+        self.tool = json!({ "name": name }).into();
+        self.request.retain(|member, _| matches!(member.as_str(), "argsHash" | "boundHash"));
+        let said = self.message.take().map(|mut message| {
+            cut(&mut message, LONGEST_ITEM);
+            format!("{message}; ")
+        });
+        self.message = Some(format!("{}{LEFT_OUT}", said.unwrap_or_default()));
+        (self.run, self.response, self.tool_safety, self.labels) = (None, None, None, None);
+        (self.alerts, self.dangers) = (Vec::new(), Vec::new());
+        (self.opinions, self.touches) = (Vec::new(), Vec::new());
+    }
+}
+
+fn empty(members: &mut Map<String, Value>, name: &str) -> bool {
+    let list = members.get_mut(name).and_then(Value::as_array_mut);
+    list.is_some_and(|list| !std::mem::take(list).is_empty())
+}
+
+fn cut_members(members: &mut Map<String, Value>) {
+    for text in members.values_mut() {
+        if let Value::String(text) = text {
+            cut(text, LONGEST_ITEM);
+        }
+    }
+}
+
+/// Marks where it cuts. Says whether there was anything to cut off.
+fn cut(text: &mut String, longest: usize) -> bool {
+    // Nearly every text is short by its bytes already.
+    let end = if text.len() > longest { text.char_indices().nth(longest).map(|(end, _)| end) } else { None };
+    if let Some(end) = end {
+        text.truncate(end);
+        text.push('…');
+    }
+    end.is_some()
+}
+
+const LEFT_OUT: &str = "the rest of this record was too large to be written";
+/// Characters of a path, an address or what was refused.
+const LONGEST_ITEM: usize = 300;
+const LONGEST_TEXT: usize = 1_000;
+const MOST_NAMED: usize = 20;
