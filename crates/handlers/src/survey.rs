@@ -136,7 +136,7 @@ impl Surveyor {
             match kind {
                 EffectKind::Fetch => self.host(text, spelling, &mut found, &mut granted)?,
                 EffectKind::Read => {
-                    self.path(text, Wanted::Read, &mut files, stop, &mut found, &mut granted)?
+                    self.path(text, Wanted::Read, &mut files, stop, &mut found, &mut granted)?;
                 }
                 EffectKind::Write => {
                     self.path(text, Wanted::Write, &mut files, stop, &mut found, &mut granted)?;
@@ -178,12 +178,11 @@ impl Surveyor {
             message: "this tool may not touch files".to_owned(),
             remedy: "use a tool that is granted files".to_owned(),
         })?;
-        let opened = match files.take() {
-            Some(opened) => opened,
-            None => {
-                let stop = stop.clone();
-                Files::open(grants, move || stop.is_asked()).map_err(refusal)?
-            }
+        let opened = if let Some(opened) = files.take() {
+            opened
+        } else {
+            let stop = stop.clone();
+            Files::open(grants, move || stop.is_asked()).map_err(refusal)?
         };
         let located = opened.locate(asked, wanted).map_err(refusal);
         *files = Some(opened);
