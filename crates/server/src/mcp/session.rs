@@ -243,7 +243,7 @@ impl SessionManager for OwnedSessions {
 
 /// Tells the SDK that a session is being used, by a message that means nothing to this server.
 async fn report(sessions: Arc<LocalSessionManager>, id: SessionId) {
-    let (method, extensions) = (RootsListChangedNotificationMethod::default(), Extensions::default());
+    let (method, extensions) = (RootsListChangedNotificationMethod, Extensions::default());
     let roots = RootsListChangedNotification { method, extensions };
     let message = ClientNotification::RootsListChangedNotification(roots);
     // A session that is gone needs no reports.
