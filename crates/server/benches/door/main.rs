@@ -32,9 +32,9 @@ fn main() {
     if let Some(form) = std::env::args().skip_while(|argument| argument != "--flood").nth(1) {
         return flood_for_a_profiler(&runtime, &few, &form);
     }
-    beside_a_bare_server(&runtime, bare, &few, scale);
-    // Before there are servers with many tools, beside which a leak would look small.
+    // First of all: beside servers with many tools, or the sessions that a bare server keeps, a leak would look small.
     memory(&runtime, &few, scale);
+    beside_a_bare_server(&runtime, bare, &few, scale);
     many_tools(&runtime, &few, scale);
     hidden_tools(&runtime, scale);
 }
