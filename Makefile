@@ -16,6 +16,7 @@ test: setup lint ## everything that must hold before a change lands
 	@scripts/setup-programs
 	@scripts/setup-clients
 	@scripts/setup-podman
+	@scripts/setup-docker
 	$(CARGO) test --workspace --locked
 
 bench: setup ## ratios measured side by side in one run

@@ -6,8 +6,10 @@ mod client;
 mod doors;
 mod image;
 mod inspect;
+mod latch;
 mod leash;
 mod look;
+mod making;
 mod masks;
 mod network;
 mod options;
@@ -41,7 +43,7 @@ pub struct ContainerJail {
     pub user: ContainerUser,
     /// Binds, what is hidden in them, and the size of `/tmp`. All else comes from the image, which cannot be changed.
     pub view: View,
-    /// [`Network::Proxied`] only with Podman of root. The variables that name the proxy are the caller's to give.
+    /// [`Network::Proxied`] only with a runtime of root. The variables that name the proxy are the caller's to give.
     pub network: Network,
     pub limits: ContainerLimits,
     /// Walls without which it must not run, on top of [`ContainerWall::MANDATORY`].

@@ -253,7 +253,8 @@ mod tests {
         let Ok(Word::Failed(why)) = Word::read(parcel.kind, &parcel.body) else { panic!("{parcel:?}") };
         assert!(why.contains("try again"), "{why}");
         let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        assert!(state.contains("(sleep) S"), "the jailer of all others was ended: {state}");
+        // It may not have come to sleep yet.
+        assert!(!state.is_empty() && !state.contains(") Z "), "the jailer of all others was ended: {state}");
         // At the end of its socket it is dead, and another takes its place.
         drop(theirs);
         let (caller, order) = UnixStream::pair().unwrap();

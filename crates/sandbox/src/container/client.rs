@@ -15,7 +15,7 @@ use rustix::{
     process::{Pid, PidfdFlags},
 };
 
-use super::RuntimeProgram;
+use super::{Runtime, RuntimeKind, RuntimeProgram};
 
 /// What the program answered.
 #[derive(Debug)]
@@ -67,6 +67,19 @@ pub(super) fn command(program: &RuntimeProgram) -> Command {
     let mut command = Command::new(&program.path);
     command.args(&program.options).env_clear().envs(environment()).current_dir("/").process_group(0);
     command
+}
+
+/// The client that starts a container and is its pipes.
+pub(super) fn attach(runtime: &Runtime, name: &str) -> io::Result<tokio::process::Child> {
+    let mut command = tokio::process::Command::from(command(&runtime.program));
+    command.args(["start", "--attach", "--interactive"]).kill_on_drop(true);
+    if runtime.program.kind == RuntimeKind::Podman {
+        // Docker's client passes no signals on that we could send.
+        command.arg("--sig-proxy=false");
+    }
+    command.arg(name);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn()
 }
 
 /// Where an ordinary user's runtime keeps its things; nothing that chooses another runtime or another configuration.

@@ -1,6 +1,9 @@
 //! What did the runtime really make, is it what was asked, and what came of it?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use serde::Deserialize;
 
@@ -155,7 +158,12 @@ struct Namespace {
 }
 
 impl Inspected {
-    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+    pub(super) fn ask(runtime: &Runtime, name: &str, patience: Duration) -> Result<Self, String> {
+        let question = ["inspect".to_owned(), "--type=container".to_owned(), name.to_owned()];
+        Self::read(&runtime.tell(&question, patience)?)
+    }
+
+    fn read(text: &[u8]) -> Result<Self, String> {
         let [one]: [Self; 1] = serde_json::from_slice(text).map_err(|error| {
             format!(
                 "the runtime's account of the container is not understood: {error}; use a version we know"
@@ -171,7 +179,7 @@ impl Inspected {
             Some(low_level) => low_level.process.args.iter().collect(),
             None => std::iter::once(&self.path).chain(self.args.iter().flatten()).collect(),
         };
-        if command != plan.argv.iter().collect::<Vec<_>>() {
+        if !command.into_iter().eq(&plan.command()) {
             return Some("the command is another one".to_owned());
         }
         let env = low_level.map_or(&self.config.env, |low_level| &low_level.process.env);
@@ -238,14 +246,10 @@ impl Inspected {
         add(ContainerWall::Limits, has_limits);
         add(ContainerWall::NoExecution, self.runs_nothing_bound(plan));
         add(ContainerWall::SameFiles, seen.files == Files::Same);
-        if host.network_mode != "none" || seen.shares("net") {
+        if host.network_mode != "none" {
             add(ContainerWall::NetworkNone, false);
         }
-        for (namespace, wall) in NAMESPACES {
-            if seen.shares(namespace) {
-                add(wall, false);
-            }
-        }
+        walls.retain(|wall| !seen.absent.contains(wall));
         walls
     }
 
@@ -335,14 +339,6 @@ impl LowLevel {
         rows.into_iter().filter(|(_, holds)| *holds).map(|(wall, _)| wall).collect()
     }
 }
-
-/// As `/proc` names them.
-const NAMESPACES: [(&str, ContainerWall); 4] = [
-    ("ipc", ContainerWall::IpcNamespace),
-    ("net", ContainerWall::NetworkNone),
-    ("pid", ContainerWall::PidNamespace),
-    ("uts", ContainerWall::UtsNamespace),
-];
 
 /// How both runtimes write a time that has not come.
 const NEVER: &str = "0001-01-01T00:00:00";

@@ -49,9 +49,10 @@ impl Leash {
 
     /// Ends everything in there, at once where we hold its first process, and else as soon as the runtime can.
     pub(super) fn kill(&self) {
-        match &self.handle {
-            Some(handle) => drop(rustix::process::pidfd_send_signal(handle, Signal::KILL)),
-            None => self.remove_in_background(1),
+        let is_killed = |handle| rustix::process::pidfd_send_signal(handle, Signal::KILL).is_ok();
+        // Of a container that root made for an ordinary user, only root may kill it.
+        if !self.handle.as_ref().is_some_and(is_killed) {
+            self.remove_in_background(1);
         }
     }
 

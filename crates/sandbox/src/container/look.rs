@@ -13,7 +13,7 @@ use rustix::{
 };
 
 use super::{
-    Shortage,
+    ContainerWall, Shortage,
     masks::Id,
     plan::{Mount, Plan},
 };
@@ -22,7 +22,8 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) files: Files,
-    shared: BTreeSet<String>,
+    /// Walls that do not stand, whatever the runtime says.
+    pub(super) absent: BTreeSet<ContainerWall>,
     pub(super) handle: Option<OwnedFd>,
     pub(super) events: Events,
 }
@@ -45,23 +46,15 @@ impl Seen {
         let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else {
             return Self::default();
         };
-        // It cannot have ended since, for it waits to be started; but it must be the right one, for it will be killed.
+        // It cannot have ended since, for it waits to be let go; but it must be the right one, for it will be killed.
         let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let is_it = groups.contains(id);
         Self {
-            files: compare_files(pid, plan),
-            shared: ["ipc", "mnt", "net", "pid", "uts"]
-                .into_iter()
-                .filter(|name| is_shared(pid, name))
-                .map(str::to_owned)
-                .collect(),
+            files: if is_it || !plan.has_latch() { compare_files(pid, plan) } else { Files::NotSeen },
+            absent: absent_walls(pid, is_it && plan.has_latch()),
             handle: is_it.then_some(handle),
             events: if is_it { Events::open(&groups) } else { Events::default() },
         }
-    }
-
-    pub(super) fn shares(&self, namespace: &str) -> bool {
-        self.shared.contains(namespace)
     }
 }
 
@@ -117,12 +110,47 @@ fn count(file: &File, word: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix(word)).map(|count| count.trim().to_owned())
 }
 
+/// What the kernel says does not stand. A process that is held by a latch has everything on that its command will have; before, a
+/// low-level runtime is still in the middle of it.
+fn absent_walls(pid: i32, is_latched: bool) -> BTreeSet<ContainerWall> {
+    let shared = NAMESPACES.iter().filter(|(name, _)| is_shared(pid, name)).map(|(_, wall)| *wall);
+    let mut absent: BTreeSet<ContainerWall> = shared.collect();
+    if let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status"))
+        && is_latched
+    {
+        absent.extend(absent_by_status(&status));
+    }
+    absent
+}
+
+fn absent_by_status(status: &str) -> impl Iterator<Item = ContainerWall> {
+    let is = |line: &str, holds: &dyn Fn(&str) -> bool| {
+        let mut lines = status.lines().filter_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
+        lines.next().is_some_and(|values| values.split_whitespace().all(holds))
+    };
+    let is_nothing = |value: &str| value.bytes().all(|digit| digit == b'0');
+    let capabilities = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
+    let rows = [
+        (ContainerWall::NoCapabilities, capabilities.iter().all(|line| is(line, &is_nothing))),
+        (ContainerWall::NoNewPrivileges, is("NoNewPrivs", &|value| value == "1")),
+        (ContainerWall::Seccomp, is("Seccomp", &|value| value == "2")),
+        (
+            ContainerWall::UnprivilegedUser,
+            is("Uid", &|value| value != "0") && is("Gid", &|value| value != "0"),
+        ),
+    ];
+    rows.into_iter().filter(|(_, holds)| !holds).map(|(wall, _)| wall)
+}
+
 fn is_shared(pid: i32, name: &str) -> bool {
     let theirs = fs::read_link(format!("/proc/{pid}/ns/{name}"));
     theirs.is_ok_and(|theirs| fs::read_link(format!("/proc/self/ns/{name}")).is_ok_and(|ours| ours == theirs))
 }
 
 fn compare_files(pid: i32, plan: &Plan) -> Files {
+    if plan.mounts.is_empty() {
+        return Files::Same;
+    }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(root) = rustix::fs::open(format!("/proc/{pid}/root"), flags, Mode::empty()) else {
         return Files::NotSeen;
@@ -134,10 +162,11 @@ fn compare_files(pid: i32, plan: &Plan) -> Files {
 /// Links of the image lead to places of the image. In a bind somebody else may have put them, to have a bind or a cover elsewhere
 /// than where it belongs.
 fn links_of(mount: &Mount, plan: &Plan) -> ResolveFlags {
-    let target = Path::new(&mount.target);
-    let is_in_a_bind =
-        plan.mounts.iter().any(|other| other.target != mount.target && target.starts_with(&other.target));
-    if is_in_a_bind { ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS } else { ResolveFlags::IN_ROOT }
+    if mount.is_in_one_of(&plan.mounts) {
+        ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS
+    } else {
+        ResolveFlags::IN_ROOT
+    }
 }
 
 fn seen_at(root: &OwnedFd, target: &str, links: ResolveFlags) -> Option<Id> {
@@ -147,9 +176,37 @@ fn seen_at(root: &OwnedFd, target: &str, links: ResolveFlags) -> Option<Id> {
     Some((about.st_dev, about.st_ino))
 }
 
+/// As `/proc` names them.
+const NAMESPACES: [(&str, ContainerWall); 4] = [
+    ("ipc", ContainerWall::IpcNamespace),
+    ("net", ContainerWall::NetworkNone),
+    ("pid", ContainerWall::PidNamespace),
+    ("uts", ContainerWall::UtsNamespace),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_without_walls_is_seen_as_such() {
+        let walled = "Uid:\t1000\t1000\t1000\t1000\nGid:\t7\t7\t7\t7\nCapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0000\n\
+                      CapBnd:\t0000\nCapAmb:\t0000\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+        let absent = |status: &str| absent_by_status(status).collect::<Vec<_>>();
+        assert_eq!(absent(walled), []);
+        let rows = [
+            ("CapBnd:\t0000", "CapBnd:\t0001", ContainerWall::NoCapabilities),
+            ("CapAmb:\t0000\n", "", ContainerWall::NoCapabilities),
+            ("NoNewPrivs:\t1", "NoNewPrivs:\t0", ContainerWall::NoNewPrivileges),
+            ("Seccomp:\t2", "Seccomp:\t0", ContainerWall::Seccomp),
+            ("Uid:\t1000\t1000", "Uid:\t1000\t0", ContainerWall::UnprivilegedUser),
+            ("Gid:\t7", "Gid:\t0", ContainerWall::UnprivilegedUser),
+        ];
+        for (from, to, wall) in rows {
+            assert_eq!(absent(&walled.replace(from, to)), [wall], "{to}");
+        }
+        assert_eq!(absent("").len(), 4);
+    }
 
     #[test]
     fn what_the_kernel_counts_is_read() {

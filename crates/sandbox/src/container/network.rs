@@ -1,4 +1,4 @@
-//! How do the sockets of a way out get into a network that a runtime made, and which runtime lets us put them there?
+//! How do the sockets of a way out get into a network that a runtime made, and whose runtime lets us put them there?
 
 use std::{
     fs, io,
@@ -13,27 +13,19 @@ use std::{
 use rustix::thread::ThreadNameSpaceType;
 use tempfile::NamedTempFile;
 
-use super::{
-    Runtime, RuntimeKind,
-    masks::Id,
-    runtime::{Owner, installed},
-};
+use super::{Runtime, masks::Id, runtime::Owner};
 use crate::{ProxySockets, way_out::RESOLVER};
 
 /// Whether commands in containers can have a way out here, as far as that is known without asking a runtime.
 pub fn way_out_of_containers() -> Result<(), &'static str> {
-    if !rustix::process::geteuid().is_root() {
-        return Err(OF_AN_ORDINARY_USER);
-    }
-    installed(RuntimeKind::Podman).map(drop).ok_or(NOT_PODMAN)
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err(OF_AN_ORDINARY_USER) }
 }
 
 impl Runtime {
     pub(super) fn check_way_out(&self) -> Result<(), &'static str> {
-        match (self.program.kind, self.offers.owner) {
-            (RuntimeKind::Docker, _) => Err(NOT_PODMAN),
-            (RuntimeKind::Podman, Owner::OrdinaryUser) => Err(OF_AN_ORDINARY_USER),
-            (RuntimeKind::Podman, Owner::Root) => Ok(()),
+        match self.offers.owner {
+            Owner::OrdinaryUser => Err(OF_AN_ORDINARY_USER),
+            Owner::Root => way_out_of_containers(),
         }
     }
 }
@@ -98,10 +90,8 @@ impl NameFile {
 /// Where the C libraries look for it.
 pub(super) const NAME_FILE_PLACE: &str = "/etc/resolv.conf";
 
-const NOT_PODMAN: &str = "only Podman shows a container before it runs, and only then can it be given a way out; install Podman, or \
-    run the tool with `sandbox: process`";
-const OF_AN_ORDINARY_USER: &str = "only root can open a way out of a container, for its network belongs to nobody else; run the \
-    gateway as root, or the tool with `sandbox: process`";
+const OF_AN_ORDINARY_USER: &str = "only root can open a way out of a container, and only of one whose users are not mapped to others; run \
+    the gateway and the runtime as root, or the tool with `sandbox: process`";
 
 #[cfg(test)]
 mod tests {

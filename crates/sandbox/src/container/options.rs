@@ -38,7 +38,7 @@ impl Runtime {
         words.extend(plan.mounts.iter().map(|mount| format!("--mount={}", self.mount(mount))));
         words.extend(["--entrypoint=", "--env-file=/dev/stdin", "--"].map(str::to_owned));
         words.push(plan.image.clone());
-        words.extend(plan.argv.iter().cloned());
+        words.extend(plan.command());
         words
     }
 
@@ -54,6 +54,7 @@ impl Runtime {
     fn own_walls(&self, plan: &Plan) -> Vec<String> {
         let mut words = Vec::new();
         if self.program.kind == RuntimeKind::Docker {
+            words.extend(DOCKER_WALLS.map(str::to_owned));
             return words;
         }
         words.extend(PODMAN_WALLS.map(str::to_owned));
@@ -165,6 +166,9 @@ const PODMAN_WALLS: [&str; 8] = [
     "--no-hosts",
     "--image-volume=ignore",
 ];
+
+/// What Docker would otherwise tell of the host: whom it asks for names.
+const DOCKER_WALLS: [&str; 2] = ["--dns=127.0.0.1", "--dns-search=."];
 
 const GRACE_SECONDS: u32 = 30;
 

@@ -15,7 +15,8 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 
 use super::{
-    ContainerJail, ContainerLimits, ContainerUser, doors,
+    ContainerJail, ContainerLimits, ContainerUser, RuntimeKind, doors,
+    latch::{self, Latch},
     masks::{self, Hidden, Id, Masks},
     network::{NAME_FILE_PLACE, NameFile},
 };
@@ -39,6 +40,8 @@ pub(super) struct Plan {
     _masks: Option<Masks>,
     /// And so must the file that says whom to ask for names.
     _names: Option<NameFile>,
+    /// And what holds the command back until it was looked at, where the runtime does not.
+    latch: Option<Latch>,
 }
 
 #[derive(Debug)]
@@ -52,7 +55,7 @@ pub(super) struct Mount {
 }
 
 impl Plan {
-    pub(super) fn check(jail: ContainerJail) -> Result<Self, SpawnError> {
+    pub(super) fn check(jail: ContainerJail, runtime: RuntimeKind) -> Result<Self, SpawnError> {
         if jail.network == (Network::Proxied { http_port: 0 }) {
             return invalid("the proxy's port is 0; name the one that the command is told");
         }
@@ -71,8 +74,14 @@ impl Plan {
             Network::Proxied { .. } => Some(names(&shown)?),
         };
         let (names, name_file) = names.unzip();
+        let (hook, latch) = match runtime {
+            RuntimeKind::Podman => None,
+            RuntimeKind::Docker => Some(hook(&shown)?),
+        }
+        .unzip();
         let doors = doors(&shown, jail.deadline)?;
-        let (mounts, masks) = mounts(shown, names, &jail.view.hidden, &jail.view.hidden_large, doors)?;
+        let ours = names.into_iter().chain(hook).collect();
+        let (mounts, masks) = mounts(shown, ours, &jail.view.hidden, &jail.view.hidden_large, doors)?;
         Ok(Self {
             image: jail.image.as_str().to_owned(),
             argv,
@@ -86,7 +95,26 @@ impl Plan {
             mounts,
             _masks: masks,
             _names: name_file,
+            latch,
         })
+    }
+
+    /// The words that the container is made with.
+    pub(super) fn command(&self) -> Vec<String> {
+        let before = if self.has_latch() { latch::words(&self.mounts) } else { Vec::new() };
+        before.into_iter().chain(self.argv.iter().cloned()).collect()
+    }
+
+    pub(super) fn has_latch(&self) -> bool {
+        self.latch.is_some()
+    }
+}
+
+impl Mount {
+    /// Whether it lies in something that another one shows.
+    pub(super) fn is_in_one_of(&self, mounts: &[Self]) -> bool {
+        let target = Path::new(&self.target);
+        mounts.iter().any(|other| other.target != self.target && target.starts_with(&other.target))
     }
 }
 
@@ -243,6 +271,18 @@ fn names(shown: &[Shown]) -> Result<(Shown, NameFile), SpawnError> {
     Ok((Shown::open(Bind { source, at: at.to_owned(), access: Access::Read })?, file))
 }
 
+/// The latch at a place where nothing is bound.
+fn hook(shown: &[Shown]) -> Result<(Shown, Latch), SpawnError> {
+    let at = Path::new(latch::PLACE);
+    if shown.iter().any(|one| one.at.starts_with(at)) {
+        return invalid(format!("nothing can be bound at `{}`, which holds the command back", latch::PLACE));
+    }
+    let latch = Latch::make()
+        .map_err(|error| SpawnError::Failed(format!("`{}` cannot be made: {error}", latch::PLACE)))?;
+    let source = Source::Path(latch.path().to_owned());
+    Ok((Shown::open(Bind { source, at: at.to_owned(), access: Access::Execute })?, latch))
+}
+
 /// What in the binds leads to somebody outside.
 fn doors(shown: &[Shown], deadline: Duration) -> Result<Vec<PathBuf>, SpawnError> {
     let mut search = doors::Search::within(deadline);
@@ -255,7 +295,7 @@ fn doors(shown: &[Shown], deadline: Duration) -> Result<Vec<PathBuf>, SpawnError
 /// The binds, the folders in them that stay where they are, and, over them, the covers.
 fn mounts(
     shown: Vec<Shown>,
-    names: Option<Shown>,
+    ours: Vec<Shown>,
     hidden: &[PathBuf],
     large: &[PathBuf],
     doors: Vec<PathBuf>,
@@ -290,7 +330,7 @@ fn mounts(
         mounts.push(Mount { source, target, access: Access::Read, id, _open: None });
     }
     let pins = pins(&shown, &covers)?;
-    for one in shown.into_iter().chain(pins).chain(names) {
+    for one in shown.into_iter().chain(pins).chain(ours) {
         if !covers.iter().any(|(target, _)| *target == one.at) {
             let (source, target) = (one.real.to_string_lossy().into_owned(), place(&one.at)?);
             mounts.push(Mount { source, target, access: one.access, id: one.id, _open: Some(one.open) });

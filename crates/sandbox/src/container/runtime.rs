@@ -25,7 +25,7 @@ pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
 }
 
 /// Where the runtime's program is, whether it works or not.
-pub(super) fn installed(kind: RuntimeKind) -> Option<PathBuf> {
+fn installed(kind: RuntimeKind) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| PathBuf::from(folder).join(kind.name())).find(|path| path.is_file())
 }
 

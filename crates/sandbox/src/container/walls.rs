@@ -53,6 +53,7 @@ impl ContainerWall {
         Self::UtsNamespace,
         Self::UnprivilegedUser,
         Self::Limits,
+        Self::SameFiles,
     ];
 
     /// What a host with control groups has.

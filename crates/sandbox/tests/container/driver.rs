@@ -1,12 +1,12 @@
-//! Finds a Podman that runs here, or fails; makes an image for it, runs cases, says what failed.
+//! Finds a runtime that runs here, or fails; runs cases with it, says what failed.
 
 use std::{
     env,
     ffi::OsString,
     fs,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     panic::{self, AssertUnwindSafe},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, ExitCode},
     sync::OnceLock,
     time::{Duration, Instant},
@@ -18,6 +18,8 @@ use toolgate_sandbox::{
     ImageName, Network, OutputCaps, Runtime, RuntimeKind, RuntimeProgram, Source, SpawnError, View,
 };
 
+pub use crate::engines::{Engine, IMAGE, ODD_IMAGE};
+
 /// One test.
 #[derive(Clone, Copy)]
 pub struct Case {
@@ -25,16 +27,36 @@ pub struct Case {
     pub body: fn(),
 }
 
-pub fn run(cases: &[Case], filter: &str) -> ExitCode {
+/// The runtime that this process tries.
+pub fn kind() -> RuntimeKind {
+    if env::var_os(DOCKER_IS_TRIED).is_some() { RuntimeKind::Docker } else { RuntimeKind::Podman }
+}
+
+/// The cases with Podman, here, and then with Docker, in a process of its own.
+pub fn run_with_both(cases: &[Case], filter: &str) -> ExitCode {
+    if kind() == RuntimeKind::Docker {
+        return run(cases, filter);
+    }
+    let of_podman = run(cases, filter);
+    let mut again = Command::new(env::current_exe().unwrap());
+    let of_docker = again.args(env::args_os().skip(1)).env(DOCKER_IS_TRIED, "1").status().unwrap();
+    if of_docker.success() { of_podman } else { ExitCode::FAILURE }
+}
+
+fn run(cases: &[Case], filter: &str) -> ExitCode {
     let chosen: Vec<&Case> = cases.iter().filter(|case| case.name.contains(filter)).collect();
+    let (count, name) = (chosen.len(), kind().name());
     if env::var_os(LEAVE_OUT).is_some_and(|value| value == "1") {
-        println!("LEFT OUT: {} cases of containers ({LEAVE_OUT}=1)", chosen.len());
+        println!("LEFT OUT: {count} cases of containers with {name} ({LEAVE_OUT}=1)");
         return ExitCode::SUCCESS;
     }
-    if let Err(why) = host() {
+    if kind() == RuntimeKind::Docker && !rustix::process::geteuid().is_root() {
+        println!("LEFT OUT: {count} cases of containers with docker, whose daemon only root can start");
+        return ExitCode::SUCCESS;
+    }
+    if let Err(why) = engine() {
         println!(
-            "FAILED: {} cases of containers, for {why}; `scripts/setup-podman` helps, and {LEAVE_OUT}=1 leaves them out",
-            chosen.len()
+            "FAILED: {count} cases of containers with {name}, for {why}; `scripts/setup-podman` helps, and {LEAVE_OUT}=1 leaves them out"
         );
         return ExitCode::FAILURE;
     }
@@ -42,7 +64,7 @@ pub fn run(cases: &[Case], filter: &str) -> ExitCode {
     let mut failed = Vec::new();
     for case in &chosen {
         let passed = panic::catch_unwind(AssertUnwindSafe(case.body)).is_ok();
-        println!("test {} ... {}", case.name, if passed { "ok" } else { "FAILED" });
+        println!("test {name}::{} ... {}", case.name, if passed { "ok" } else { "FAILED" });
         if !passed {
             failed.push(case.name);
         }
@@ -136,7 +158,7 @@ pub fn on_runtime<T>(work: impl Future<Output = T>) -> T {
 }
 
 pub fn runtime() -> &'static Runtime {
-    &host().as_ref().unwrap().runtime
+    &engine().as_ref().unwrap().runtime
 }
 
 /// A folder that the container's user may write to, and that everybody may read.
@@ -148,14 +170,15 @@ pub fn folder() -> TempDir {
 
 /// This program as another gateway with the same storage.
 pub fn another_gateway(folder: &Path) -> Child {
-    let program = env::current_exe().unwrap();
-    Command::new(program).arg(GATEWAY).arg(folder).args(&host().as_ref().unwrap().options).spawn().unwrap()
+    let engine = engine().as_ref().unwrap();
+    let mut gateway = Command::new(env::current_exe().unwrap());
+    gateway.arg(GATEWAY).arg(folder).arg(&engine.client).args(&engine.options).spawn().unwrap()
 }
 
-/// This program on a machine without Podman: whether it is content, and what it says.
-pub fn without_podman(is_chosen: bool) -> (bool, String) {
+/// This program on a machine without the runtime: whether it is content, and what it says.
+pub fn without_a_runtime(is_chosen: bool) -> (bool, String) {
     let mut again = Command::new(env::current_exe().unwrap());
-    again.arg(WITHOUT_PODMAN).env_remove(LEAVE_OUT);
+    again.arg(WITHOUT_A_RUNTIME).env_remove(LEAVE_OUT);
     if is_chosen {
         again.env(LEAVE_OUT, "1");
     }
@@ -163,25 +186,36 @@ pub fn without_podman(is_chosen: bool) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The runtime of a gateway that was given these options.
-pub fn runtime_with(options: &[&str]) -> Runtime {
+/// The runtime of a gateway that was given this client and these options.
+pub fn runtime_with(client: &str, options: &[&str]) -> Runtime {
     let options = options.iter().map(ToString::to_string).collect();
-    Runtime::ask(RuntimeProgram { kind: RuntimeKind::Podman, path: PODMAN.into(), options }).unwrap()
+    Runtime::ask(RuntimeProgram { kind: kind(), path: client.into(), options }).unwrap()
 }
 
-/// The same Podman behind a script that a shell reads: a file that was just written cannot always be run at once.
-pub fn runtime_through(script: &Path) -> Runtime {
-    let own = host().as_ref().unwrap().options.iter().map(ToString::to_string);
-    let options = std::iter::once(script.display().to_string()).chain(own).collect();
-    Runtime::ask(RuntimeProgram { kind: RuntimeKind::Podman, path: "/bin/sh".into(), options }).unwrap()
+/// The same runtime behind a script in this folder, in which `CLIENT` is its client. A shell reads it: a file that was just written cannot
+/// always be run at once.
+pub fn runtime_through(folder: &Path, script: &str) -> Runtime {
+    let engine = engine().as_ref().unwrap();
+    let path = folder.join("runtime");
+    fs::write(&path, script.replace("CLIENT", &engine.client.display().to_string())).unwrap();
+    let own = engine.options.iter().map(ToString::to_string);
+    let options = std::iter::once(path.display().to_string()).chain(own).collect();
+    Runtime::ask(RuntimeProgram { kind: kind(), path: "/bin/sh".into(), options }).unwrap()
 }
 
-/// Podman itself, in the same storage.
-pub fn podman(arguments: &[&str]) -> String {
-    let host = host().as_ref().unwrap();
-    let output = Command::new(PODMAN).args(&host.options).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+/// The client itself, in the same storage.
+#[track_caller]
+pub fn ask(arguments: &[&str]) -> String {
+    engine().as_ref().unwrap().ask(arguments)
+}
+
+/// This program as a gateway of an ordinary user who may ask the daemon.
+pub fn gateway_of(user: u32, word: &str, folder: &Path) -> Command {
+    let engine = engine().as_ref().unwrap();
+    // Its own file may lie where that user cannot go.
+    let mut gateway = Command::new("/proc/self/exe");
+    gateway.arg(word).arg(folder).arg(engine.open_to(user)).args(&engine.options).uid(user).gid(user);
+    gateway
 }
 
 /// Waits until something holds; fails after a long while.
@@ -200,11 +234,13 @@ pub fn processes_with(word: &str) -> Vec<String> {
         .unwrap()
         .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok());
     let lines = entries.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
-    lines.filter(|line| line.contains(word) && !line.contains("podman")).collect()
+    lines
+        .filter(|line| line.contains(word) && !["podman", "docker"].iter().any(|name| line.contains(name)))
+        .collect()
 }
 
 pub fn is_empty_of_containers() -> bool {
-    podman(&["ps", "--all", "--quiet"]).is_empty()
+    ask(&["ps", "--all", "--quiet"]).is_empty()
 }
 
 fn wait_for_no_containers() -> String {
@@ -212,131 +248,29 @@ fn wait_for_no_containers() -> String {
     while !is_empty_of_containers() && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(50));
     }
-    podman(&["ps", "--all"]).lines().skip(1).collect::<Vec<_>>().join("; ")
+    ask(&["ps", "--all"]).lines().skip(1).collect::<Vec<_>>().join("; ")
 }
 
 /// Clears away what was made for whoever asked for a runtime; waits for containers that are on their way out.
 pub fn leave() -> String {
-    if HOST.get().is_none_or(Result::is_err) {
-        return String::new();
-    }
+    let Some(Ok(engine)) = ENGINE.get() else { return String::new() };
     let left = wait_for_no_containers();
-    clear_away();
+    engine.clear_away();
     left
 }
 
-struct Host {
-    runtime: Runtime,
-    options: Vec<String>,
-    folder: PathBuf,
-}
+static ENGINE: OnceLock<Result<Engine, String>> = OnceLock::new();
 
-static HOST: OnceLock<Result<Host, String>> = OnceLock::new();
-
-fn host() -> &'static Result<Host, String> {
-    HOST.get_or_init(find)
-}
-
-/// A Podman with storage of its own and a low-level runtime that works on this kernel.
-fn find() -> Result<Host, String> {
-    if env::args().any(|word| word == WITHOUT_PODMAN) {
-        return Err("it was told to find none".to_owned());
-    }
-    for needed in [PODMAN, BUSYBOX] {
-        if !Path::new(needed).exists() {
-            return Err(format!("there is no `{needed}`"));
+fn engine() -> &'static Result<Engine, String> {
+    ENGINE.get_or_init(|| {
+        if env::args().any(|word| word == WITHOUT_A_RUNTIME) {
+            return Err("it was told to find none".to_owned());
         }
-    }
-    let folder = tempfile::Builder::new().prefix("toolgate-podman-").tempdir().unwrap().keep();
-    let tar = image(&folder);
-    let mut reasons = Vec::new();
-    for low_level in ["crun", "runc"] {
-        let options = options(&folder.join(low_level), low_level);
-        match try_out(&options, &tar) {
-            Ok(runtime) => return Ok(Host { runtime, options, folder }),
-            Err(why) => {
-                reasons.push(format!("{low_level}: {why}"));
-                let _ =
-                    Command::new(PODMAN).args(&options).args(["rm", "--all", "--force", "--time=0"]).output();
-            }
-        }
-    }
-    let _ = fs::remove_dir_all(&folder);
-    Err(format!("Podman does not run here ({})", reasons.join("; ")))
-}
-
-fn options(folder: &Path, low_level: &str) -> Vec<String> {
-    let (root, run) = (folder.join("root"), folder.join("run"));
-    let (root, run) = (root.to_string_lossy(), run.to_string_lossy());
-    let words = ["--root", &root, "--runroot", &run, "--runtime", low_level];
-    let fixed = ["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "none"];
-    words.iter().chain(&fixed).map(ToString::to_string).collect()
-}
-
-fn try_out(options: &[String], tar: &Path) -> Result<Runtime, String> {
-    let program =
-        RuntimeProgram { kind: RuntimeKind::Podman, path: PODMAN.into(), options: options.to_vec() };
-    let runtime = Runtime::ask(program).map_err(|error| error.to_string())?;
-    let tar = tar.to_string_lossy();
-    let odd = [
-        "VOLUME /data",
-        "ENTRYPOINT [\"/bin/false\"]",
-        "ENV FROM_IMAGE=yes",
-        "ENV http_proxy=http://192.0.2.1:8080",
-        "ENV NO_PROXY=*",
-        "CMD [\"/bin/false\"]",
-    ];
-    let odd: Vec<&str> = odd.iter().flat_map(|change| ["--change", change]).collect();
-    for (changes, name) in [(&[][..], IMAGE), (odd.as_slice(), ODD_IMAGE)] {
-        let import = Command::new(PODMAN)
-            .args(options)
-            .args(["import", "--quiet"])
-            .args(changes)
-            .args([&tar, name])
-            .output();
-        let import = import.map_err(|error| error.to_string())?;
-        if !import.status.success() {
-            return Err(String::from_utf8_lossy(&import.stderr)
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .to_owned());
-        }
-    }
-    on_runtime(async { runtime.spawn(jail_of(&["/bin/true"])).await.map(drop) })
-        .map_err(|error| error.to_string())?;
-    Ok(runtime)
-}
-
-/// A root file system: one program with many names, and an `init` that is a script.
-fn image(folder: &Path) -> PathBuf {
-    let root = folder.join("image");
-    for name in ["bin", "sbin", "dev", "etc", "proc", "run", "sys", "tmp", "var/tmp", "data"] {
-        fs::create_dir_all(root.join(name)).unwrap();
-    }
-    fs::copy(BUSYBOX, root.join("bin/busybox")).unwrap();
-    for name in PROGRAMS {
-        symlink("busybox", root.join("bin").join(name)).unwrap();
-    }
-    for name in ["tmp", "var/tmp", "run", "data"] {
-        fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o1777)).unwrap();
-    }
-    fs::write(root.join("tmp/of-the-image"), "x").unwrap();
-    fs::write(root.join("etc/resolv.conf"), "nameserver 192.0.2.53\n").unwrap();
-    fs::write(root.join("sbin/init"), "#!/bin/sh\ncat /proc/mounts\n").unwrap();
-    fs::set_permissions(root.join("sbin/init"), fs::Permissions::from_mode(0o755)).unwrap();
-    let tar = folder.join("image.tar");
-    let mut tar_up = Command::new("tar");
-    // An ordinary user's containers know no other owner.
-    tar_up.args(["--owner=0", "--group=0", "--numeric-owner", "-C"]).arg(&root).arg("-cf").arg(&tar).arg(".");
-    let made = tar_up.status().unwrap();
-    assert!(made.success());
-    tar
-}
-
-fn clear_away() {
-    podman(&["rm", "--all", "--force", "--time=0"]);
-    let _ = fs::remove_dir_all(&host().as_ref().unwrap().folder);
+        Engine::find(kind(), &|runtime| {
+            on_runtime(async { runtime.spawn(jail_of(&["/bin/true"])).await.map(drop) })
+                .map_err(|error| error.to_string())
+        })
+    })
 }
 
 pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };
@@ -347,21 +281,26 @@ pub const PATIENCE: Duration = Duration::from_mins(2);
 /// Makes this program another gateway.
 pub const GATEWAY: &str = "--be-a-gateway";
 
-/// Makes this program find no Podman.
-const WITHOUT_PODMAN: &str = "--without-podman";
+/// Makes this program find no runtime.
+const WITHOUT_A_RUNTIME: &str = "--without-a-runtime";
+
+/// Makes this program try Docker.
+const DOCKER_IS_TRIED: &str = "TOOLGATE_TESTS_OF_DOCKER";
 
 /// Chosen by whoever has a machine that runs no containers.
 const LEAVE_OUT: &str = "TOOLGATE_TESTS_NO_CONTAINERS";
 
-pub const IMAGE: &str = "localhost/toolgate-test:1";
-/// With an entry point, a volume and variables of its own.
-pub const ODD_IMAGE: &str = "localhost/toolgate-odd:1";
-
 /// Nobody's on most machines, so that the host's own processes are not counted.
 pub const USER: u32 = 61_234;
 
-/// What a host with control groups must give.
-pub const EXPECTED: [ContainerWall; 15] = [
+/// What a host with control groups must give. Docker cannot keep programs in binds from being run.
+pub fn expected() -> Vec<ContainerWall> {
+    let own: &[ContainerWall] =
+        if kind() == RuntimeKind::Podman { &[ContainerWall::NoExecution] } else { &[] };
+    [&EXPECTED, own].concat()
+}
+
+const EXPECTED: [ContainerWall; 14] = [
     ContainerWall::NetworkNone,
     ContainerWall::ReadOnlyRoot,
     ContainerWall::NoCapabilities,
@@ -375,14 +314,5 @@ pub const EXPECTED: [ContainerWall; 15] = [
     ContainerWall::MemoryLimit,
     ContainerWall::ProcessLimit,
     ContainerWall::CpuLimit,
-    ContainerWall::NoExecution,
     ContainerWall::SameFiles,
-];
-
-const PODMAN: &str = "/usr/bin/podman";
-const BUSYBOX: &str = "/bin/busybox";
-const PROGRAMS: [&str; 29] = [
-    "cat", "chmod", "cp", "dd", "echo", "env", "false", "grep", "head", "id", "kill", "ln", "ls", "mkdir",
-    "mount", "mv", "pwd", "rm", "sh", "sleep", "touch", "true", "wc", "hostname", "nc", "nslookup", "ping",
-    "sort", "wget",
 ];

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use toolgate_sandbox::{Access, ContainerJail, ContainerWall, Ending, OutputCaps, Shortage, SpawnError};
 
 use crate::driver::{
-    CAPS, Case, IMAGE, another_gateway, bind, finish, finish_with, folder, is_empty_of_containers, jail,
-    on_runtime, podman, processes_with, runtime, runtime_with, wait_until,
+    CAPS, Case, IMAGE, another_gateway, ask, bind, finish, finish_with, folder, is_empty_of_containers, jail,
+    on_runtime, processes_with, runtime, runtime_with, wait_until,
 };
 
 pub const ALL: &[Case] = &[
@@ -47,10 +47,10 @@ pub const ALL: &[Case] = &[
 ];
 
 /// Runs a command that does not end.
-pub fn be_a_gateway(folder: &str, options: &[&str]) -> ExitCode {
+pub fn be_a_gateway(folder: &str, client: &str, options: &[&str]) -> ExitCode {
     on_runtime(async {
-        let container =
-            runtime_with(options).spawn(writer_to(Path::new(folder), "crashed-word")).await.unwrap();
+        let writer = writer_to(Path::new(folder), "crashed-word");
+        let container = runtime_with(client, options).spawn(writer).await.unwrap();
         container.finish(Vec::new(), CAPS).await
     });
     ExitCode::FAILURE
@@ -214,20 +214,23 @@ fn leftovers_of_the_dead_are_swept() {
             .into_iter()
             .chain(labels.iter().copied())
             .collect();
-        podman(&[options.as_slice(), &[IMAGE, "/bin/true"]].concat())
+        ask(&[options.as_slice(), &[IMAGE, "/bin/true"]].concat())
     };
     let dead =
         create(&["--label=toolgate.owner=1.1.another-boot.pid1", "--label=toolgate.expires=99999999999"]);
     let late = create(&["--label=toolgate.owner=1.1.x.y", "--label=toolgate.expires=1"]);
     let strange = create(&["--label=toolgate.owner=whoever"]);
     let foreign = create(&[]);
-    let living = on_runtime(async { runtime().spawn(jail("true")).await.unwrap() });
-    assert_eq!(runtime().sweep(), Ok(2));
-    let left = podman(&["ps", "--all", "--quiet", "--no-trunc"]);
+    let (living, left) = on_runtime(async {
+        let living = runtime().spawn(jail("true")).await.unwrap();
+        assert_eq!(runtime().sweep(), Ok(2));
+        let left = ask(&["ps", "--all", "--quiet", "--no-trunc"]);
+        (living.finish(Vec::new(), CAPS).await, left)
+    });
+    assert_eq!(living.ending, Ending::Exited(0));
     let left: Vec<&str> = left.lines().collect();
     assert_eq!(left.len(), 3);
     assert!(left.contains(&strange.as_str()) && left.contains(&foreign.as_str()));
     assert!(!left.contains(&dead.as_str()) && !left.contains(&late.as_str()));
-    assert_eq!(on_runtime(living.finish(Vec::new(), CAPS)).ending, Ending::Exited(0));
-    podman(&["rm", "--force", &strange, &foreign]);
+    ask(&["rm", "--force", &strange, &foreign]);
 }

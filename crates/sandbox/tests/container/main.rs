@@ -1,6 +1,6 @@
-//! Does a container hold? Runs Podman with images and storage of its own, made here, without a network.
+//! Does a container hold? Runs Podman, and then Docker, with images and storage of their own, made here, without a network.
 //!
-//! Where Podman is missing or cannot run, this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` chose to leave the cases out; then a
+//! Where one of them is missing or cannot run, this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` chose to leave the cases out; then a
 //! line says so. It understands a filter and `--list`.
 #![expect(
     clippy::unwrap_used,
@@ -14,16 +14,23 @@ mod attacks;
 mod cases;
 mod driver;
 mod endings;
+mod engines;
+mod exchanged;
 mod network;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [driver::GATEWAY, folder, options @ ..] =
+    if let [driver::GATEWAY, folder, client, options @ ..] =
         arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
     {
-        return endings::be_a_gateway(folder, options);
+        return endings::be_a_gateway(folder, client, options);
+    }
+    if let [exchanged::ORDINARY, folder, client, options @ ..] =
+        arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+    {
+        return exchanged::be_an_ordinary_gateway(folder, client, options);
     }
     if arguments == ["--take-the-ports"] {
         return network::take_the_ports();
@@ -32,10 +39,11 @@ fn main() -> ExitCode {
     {
         return attacks::reach(paths);
     }
-    let cases: Vec<driver::Case> = [cases::ALL, attacks::ALL, network::ALL, endings::ALL].concat();
+    let cases: Vec<driver::Case> =
+        [cases::ALL, attacks::ALL, exchanged::ALL, network::ALL, endings::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
         return driver::list(&cases);
     }
     let filter = arguments.iter().find(|word| !word.starts_with('-')).map_or("", String::as_str);
-    driver::run(&cases, filter)
+    driver::run_with_both(&cases, filter)
 }

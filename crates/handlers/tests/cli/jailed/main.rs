@@ -20,6 +20,8 @@ mod contained;
 #[path = "../../../../sandbox/tests/container/driver.rs"]
 #[expect(dead_code, reason = "most of it is for the tests of the sandbox")]
 mod driver;
+#[path = "../../../../sandbox/tests/container/engines.rs"]
+mod engines;
 mod reach;
 #[path = "../world.rs"]
 #[expect(dead_code, reason = "what stands in for the jail belongs to the other binary")]

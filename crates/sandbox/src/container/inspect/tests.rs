@@ -72,15 +72,19 @@ fn changed(mut account: Value, pointer: &str, value: Value) -> Value {
 }
 
 fn missing_in_docker(account: &Value) -> Vec<String> {
-    let walls = read(account).walls(&runtime(RuntimeKind::Docker), &plan(), None, &Seen::default());
+    let walls = read(account).walls(&runtime(RuntimeKind::Docker), &plan(), None, &seen());
     missing(walls)
 }
 
 fn missing_in_podman(account: &Value, low_level: &Value) -> Vec<String> {
     let low_level = LowLevel::read(&serde_json::to_vec(low_level).unwrap());
-    let walls =
-        read(account).walls(&runtime(RuntimeKind::Podman), &plan(), low_level.as_ref(), &Seen::default());
+    let walls = read(account).walls(&runtime(RuntimeKind::Podman), &plan(), low_level.as_ref(), &seen());
     missing(walls)
+}
+
+/// Nothing that contradicts the runtime.
+fn seen() -> Seen {
+    Seen { files: Files::Same, ..Seen::default() }
 }
 
 fn missing(walls: BTreeSet<ContainerWall>) -> Vec<String> {
@@ -137,7 +141,7 @@ fn what_podman_tells_its_low_level_runtime_counts() {
         ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace"]
     );
     // Without that account nothing is known.
-    assert_eq!(missing_in_podman(&account(), &json!({})).len(), ContainerWall::MANDATORY.len() - 1);
+    assert_eq!(missing_in_podman(&account(), &json!({})).len(), ContainerWall::MANDATORY.len() - 2);
     let bridged = changed(account(), "/HostConfig/NetworkMode", json!("bridge"));
     assert_eq!(missing_in_podman(&bridged, &low_level()), ["network-none"]);
 }
@@ -150,7 +154,19 @@ fn the_kernel_has_the_last_word() {
     assert!(seen.handle.is_none(), "a process of another group would be killed");
     assert_eq!(seen.files, Files::Other);
     let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan, None, &seen);
-    assert_eq!(missing(walls), ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace"]);
+    assert_eq!(
+        missing(walls),
+        ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace", "same-files"]
+    );
+}
+
+/// Of a process that may be anybody's, where there is a latch to ask.
+#[test]
+fn another_process_is_not_believed() {
+    let seen = Seen::look(i32::try_from(std::process::id()).unwrap(), "no such id", &plan().with_latch());
+    assert_eq!(seen.files, Files::NotSeen);
+    let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan(), None, &Seen::default());
+    assert_eq!(missing(walls), ["same-files"]);
 }
 
 #[test]

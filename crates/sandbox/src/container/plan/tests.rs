@@ -27,7 +27,15 @@ impl Plan {
             mounts,
             _masks: None,
             _names: None,
+            latch: None,
         }
+    }
+}
+
+impl Plan {
+    pub(in crate::container) fn with_latch(mut self) -> Self {
+        self.latch = Some(Latch::make().unwrap());
+        self
     }
 }
 
@@ -57,7 +65,7 @@ fn jail() -> ContainerJail {
 fn check_refused(change: impl FnOnce(&mut ContainerJail), expect: &str) {
     let mut jail = jail();
     change(&mut jail);
-    let error = Plan::check(jail).expect_err("it is taken").to_string();
+    let error = Plan::check(jail, RuntimeKind::Podman).expect_err("it is taken").to_string();
     assert!(error.contains(expect) && !error.contains('\n'), "{error}");
 }
 
@@ -67,7 +75,7 @@ fn bind(source: &Path, at: &str, access: Access) -> Bind {
 
 #[test]
 fn a_plain_jail_is_taken() {
-    let plan = Plan::check(jail()).unwrap();
+    let plan = Plan::check(jail(), RuntimeKind::Podman).unwrap();
     assert_eq!((plan.argv.as_slice(), plan.cwd.as_str()), (["/bin/true".to_owned()].as_slice(), "/"));
     assert!(plan.mounts.is_empty());
 }
@@ -101,7 +109,7 @@ fn variables_that_could_be_read_otherwise_are_refused_without_their_values() {
     for value in ["a\nINJECTED=1", "a\r", &"x".repeat(LONGEST_VALUE + 1)] {
         let mut jail = jail();
         jail.env = vec![("A".into(), value.into())];
-        let error = Plan::check(jail).unwrap_err().to_string();
+        let error = Plan::check(jail, RuntimeKind::Podman).unwrap_err().to_string();
         assert!(error.contains("`A`") && !error.contains(value), "{error}");
     }
     check_refused(|jail| jail.env = vec![("A".into(), "1".into()), ("A".into(), "2".into())], "twice");
@@ -131,7 +139,7 @@ fn places_are_absolute_plain_and_not_the_containers_own() {
 fn a_way_out_brings_its_own_word_about_names() {
     let mut proxied = jail();
     proxied.network = Network::Proxied { http_port: 3128 };
-    let plan = Plan::check(proxied).unwrap();
+    let plan = Plan::check(proxied, RuntimeKind::Podman).unwrap();
     let [names] = plan.mounts.as_slice() else { panic!("{:?}", plan.mounts) };
     assert_eq!((names.target.as_str(), names.access), ("/etc/resolv.conf", Access::Read));
     assert!(fs::read_to_string(&names.source).unwrap().starts_with("nameserver 127.0.0.1\n"));
@@ -149,7 +157,7 @@ fn sources_are_folders_and_files() {
     let take = |source: &Path| {
         let mut jail = jail();
         jail.view.binds.push(bind(source, "/w", Access::Read));
-        Plan::check(jail)
+        Plan::check(jail, RuntimeKind::Podman)
     };
     check_refused(
         |jail| jail.view.binds.push(bind(&folder.path().join("absent"), "/w", Access::Read)),
@@ -185,7 +193,7 @@ fn covered(binds: &[(&str, &str)], hidden: &[&str]) -> Result<Vec<String>, Strin
     let mut jail = jail();
     jail.view.binds = binds.iter().map(|(source, at)| bind(&path(source), at, Access::Write)).collect();
     jail.view.hidden = hidden.iter().map(|name| path(name)).collect();
-    let plan = Plan::check(jail).map_err(|error| error.to_string())?;
+    let plan = Plan::check(jail, RuntimeKind::Podman).map_err(|error| error.to_string())?;
     let is_cover = |mount: &&Mount| mount.source.contains("toolgate-masks-");
     let covers: Vec<String> = plan.mounts.iter().filter(is_cover).map(|mount| mount.target.clone()).collect();
     assert!(plan.mounts.iter().filter(is_cover).all(|mount| mount.access == Access::Read));
@@ -210,7 +218,7 @@ fn folders_above_something_hidden_or_bound_in_a_writable_bind_are_mounts_of_them
         jail.view.binds =
             vec![bind(&top, "/w", access), bind(&top.join("a/inner"), "/w/a/inner", Access::Read)];
         jail.view.hidden = vec![top.join("config/cedar/main.cedar")];
-        let plan = Plan::check(jail).unwrap();
+        let plan = Plan::check(jail, RuntimeKind::Podman).unwrap();
         let is_pin =
             |mount: &&Mount| ["/w/a", "/w/config", "/w/config/cedar"].contains(&mount.target.as_str());
         for pin in plan.mounts.iter().filter(is_pin) {
@@ -247,3 +255,19 @@ const LIMITS: ContainerLimits = ContainerLimits {
     open_files: 256,
     file_bytes: 1 << 20,
 };
+
+#[test]
+fn dockers_commands_are_behind_a_latch_where_nothing_else_is() {
+    let plan = Plan::check(jail(), RuntimeKind::Docker).unwrap();
+    let [latch] = plan.mounts.as_slice() else { panic!("{:?}", plan.mounts) };
+    assert_eq!((latch.target.as_str(), latch.access), (latch::PLACE, Access::Execute));
+    assert_eq!(plan.command(), [latch::PLACE, "1", "l/.toolgate-latch", "/bin/true"]);
+    assert_eq!(Plan::check(jail(), RuntimeKind::Podman).unwrap().command(), ["/bin/true"]);
+    for at in [latch::PLACE, "/.toolgate-latch/below"] {
+        let mut taken = jail();
+        let source = Source::Path("/etc".into());
+        taken.view.binds.push(Bind { source, at: at.into(), access: Access::Read });
+        let why = Plan::check(taken, RuntimeKind::Docker).unwrap_err().to_string();
+        assert!(why.contains("which holds the command back"), "{why}");
+    }
+}
