@@ -171,6 +171,8 @@ pub enum Refused {
     Syscall { name: String, detail: String },
     /// An address that is not the proxy's.
     Address { address: String },
+    /// A socket as C libraries make one to look names up, which most programs do without; or one to a daemon of the host.
+    LookUp,
 }
 
 /// What was tried on a path.
@@ -187,7 +189,7 @@ pub struct CommandUsage {
     pub elapsed: Duration,
     /// Of all processes together.
     pub cpu: Duration,
-    /// Of the largest process.
+    /// Of the largest process, or of all together at one of the looks at them, whichever is more.
     pub peak_memory: u64,
 }
 
@@ -239,6 +241,7 @@ impl Refused {
             Self::Syscall { name, detail } if detail.is_empty() => format!("system call `{name}`"),
             Self::Syscall { name, detail } => format!("system call `{name}` ({detail})"),
             Self::Address { address } => format!("connection to `{address}`"),
+            Self::LookUp => "system call `socket` (AF_UNIX, as for looking names up)".to_owned(),
         }
     }
 }

@@ -9,7 +9,7 @@ mod calls;
 mod program;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -106,13 +106,18 @@ impl CommandProfile {
                 allow(&mut actions, number, rule.clone()).map_err(|why| row.wrong(why))?;
             }
         }
-        let mut asked = BTreeSet::new();
+        let mut asked = BTreeMap::new();
         if variant.paths == Paths::Watched {
-            // A call with conditions would be let through whole, since whoever watches does not know them; one that
-            // is not allowed must not be let through at all.
-            let numbers = watched.iter().filter_map(|name| calls.number(name));
-            asked.extend(numbers.filter(|number| actions.get(number) == Some(&Action::Allow)));
-            actions.extend(asked.iter().map(|number| (*number, Action::Report)));
+            for number in watched.iter().filter_map(|name| calls.number(name)) {
+                // One that is not allowed must not be let through by whoever watches.
+                let conditions = match actions.get(&number) {
+                    Some(Action::Allow) => Conditions::None,
+                    Some(Action::AllowIf(rules)) => Conditions::OneOf(rules.clone()),
+                    Some(Action::Report | Action::Absent) | None => continue,
+                };
+                asked.insert(number, conditions);
+                actions.insert(number, Action::Report);
+            }
         }
         Ok(Filter { program: program::generate(&actions, calls.machine()), watched: asked, counted })
     }
@@ -123,9 +128,26 @@ impl CommandProfile {
 pub(crate) struct Filter {
     pub(crate) program: Vec<Instruction>,
     /// Calls that are allowed, and asked about only to be seen. Every other question is a refusal.
-    pub(crate) watched: BTreeSet<u32>,
+    pub(crate) watched: BTreeMap<u32, Conditions>,
     /// Calls that are allowed a number of times.
     pub(crate) counted: Vec<Countable>,
+}
+
+/// What must hold for a watched call to be let through.
+#[derive(Clone, Debug)]
+pub(crate) enum Conditions {
+    None,
+    OneOf(Vec<Rule>),
+}
+
+impl Conditions {
+    /// Only numbers are looked at, which nobody changes while a call waits.
+    pub(crate) fn hold(&self, arguments: [u64; 6]) -> bool {
+        match self {
+            Self::None => true,
+            Self::OneOf(rules) => rules.iter().any(|rule| rule.holds(arguments)),
+        }
+    }
 }
 
 /// A call with such arguments is one more of these.

@@ -202,6 +202,8 @@ pub enum Refused {
     },
     /// Such as a system call; in words.
     Other(String),
+    /// What most programs try and do without; in words, and for the journal only: in a failure it would hide what matters.
+    InPassing(String),
     /// What its surroundings do not have, where nobody sees what was refused; in words. Told of a failure only.
     Lack(String),
 }
@@ -233,7 +235,7 @@ impl Refused {
                 };
                 format!("making `{}`, which is blocked ({since})", shown(path))
             }
-            Self::Other(what) => what.escape_debug().to_string(),
+            Self::Other(what) | Self::InPassing(what) => what.escape_debug().to_string(),
             Self::Lack(what) => format!("what nobody saw; the container has {}", what.escape_debug()),
         }
     }
@@ -242,7 +244,7 @@ impl Refused {
     pub fn can_be_granted(&self) -> bool {
         match self {
             Self::Path { path, .. } => !["/proc", "/sys", "/dev"].iter().any(|own| path.starts_with(own)),
-            Self::Made { .. } | Self::Lack(_) => false,
+            Self::Made { .. } | Self::Lack(_) | Self::InPassing(_) => false,
             Self::Host(_) | Self::Other(_) => true,
         }
     }
@@ -258,7 +260,7 @@ impl Refused {
                 path.to_str().is_some_and(|path| text.contains(path))
             }
             Self::Host(host) => text.contains(host.as_str()),
-            Self::Other(_) | Self::Lack(_) => false,
+            Self::Other(_) | Self::InPassing(_) | Self::Lack(_) => false,
         }
     }
 
@@ -270,7 +272,7 @@ impl Refused {
             ),
             Self::Path { .. } => Some("add the path to `execution.allowedPaths`"),
             Self::Host(_) => Some("add the host to `network.allowedHosts`"),
-            Self::Made { .. } | Self::Other(_) | Self::Lack(_) => None,
+            Self::Made { .. } | Self::Other(_) | Self::InPassing(_) | Self::Lack(_) => None,
         }
     }
 }

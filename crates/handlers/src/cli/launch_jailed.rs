@@ -134,6 +134,7 @@ fn refusal(refused: JailRefused) -> Refused {
         JailRefused::Path { path, access } => path_refusal(path, access),
         JailRefused::Address { address } => Refused::Host(address),
         other @ JailRefused::Syscall { .. } => Refused::Other(other.describe()),
+        passing @ JailRefused::LookUp => Refused::InPassing(passing.describe()),
     }
 }
 

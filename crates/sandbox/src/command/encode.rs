@@ -250,6 +250,7 @@ fn write_refused(writer: &mut Writer, refused: &Refused) {
         }
         Refused::Syscall { name, detail } => drop(writer.u8(1).text(name).text(detail)),
         Refused::Address { address } => drop(writer.u8(2).text(address)),
+        Refused::LookUp => drop(writer.u8(3)),
     }
 }
 
@@ -261,6 +262,7 @@ fn read_refused(reader: &mut Reader<'_>) -> Result<Refused, WireError> {
             detail: reader.text(MOST_TEXT)?.to_owned(),
         },
         2 => Refused::Address { address: reader.text(MOST_TEXT)?.to_owned() },
+        3 => Refused::LookUp,
         other => return Err(WireError::UnknownValue(other)),
     })
 }
@@ -280,7 +282,7 @@ fn read_account(reader: &mut Reader<'_>) -> Result<Account, WireError> {
     let usage = CommandUsage { elapsed, cpu, peak_memory: reader.u64()? };
     let refused_beyond = reader.u64()?;
     let mut refused = Vec::new();
-    for _ in 0..reader.count(MOST_ITEMS, 5)? {
+    for _ in 0..reader.count(MOST_ITEMS, 1)? {
         refused.push(read_refused(reader)?);
     }
     Ok(Account { ending, usage, refused, refused_beyond })

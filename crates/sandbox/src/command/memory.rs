@@ -7,8 +7,9 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use rustix::process::Pid;
 
-/// Whether the descendants of `top`, which is ours and none of the command's, hold more than `limit` bytes.
-pub(crate) fn exceeds(top: Pid, limit: u64) -> bool {
+/// What the descendants of `top`, which is ours and none of the command's, hold together: exactly where it may be more than `limit`,
+/// and not less than that elsewhere.
+pub(crate) fn held(top: Pid, limit: u64) -> u64 {
     let top = top.as_raw_nonzero().get();
     let mut processes = family(Path::new("/proc"), top);
     processes.remove(&top);
@@ -19,7 +20,8 @@ pub(crate) fn exceeds(top: Pid, limit: u64) -> bool {
             .fold(0, u64::saturating_add)
     };
     // What several share is counted several times by the first, which is quick, and once by the second, which is not.
-    total(resident) > limit && total(proportional) > limit
+    let quick = total(resident);
+    if quick > limit { total(proportional) } else { quick }
 }
 
 /// A process and everybody it started, as far as they still live.
@@ -132,8 +134,8 @@ mod tests {
     fn a_child_holds_something() {
         let own = rustix::process::getpid();
         let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
-        assert!(exceeds(own, 4096));
-        assert!(!exceeds(own, 1 << 50));
+        assert!(held(own, 4096) > 4096);
+        assert!((1..1 << 30).contains(&held(own, 1 << 50)));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -7,7 +7,7 @@ mod caller;
 mod counts;
 mod granted;
 
-use std::{collections::BTreeSet, os::fd::BorrowedFd};
+use std::{collections::BTreeMap, os::fd::BorrowedFd};
 
 use rustix::process::Pid;
 
@@ -17,7 +17,7 @@ use super::{
     seal::{Filters, Ground},
 };
 use crate::{
-    filter::{Countable, Counted, Filter},
+    filter::{Conditions, Countable, Counted, Filter},
     sys::filter::{self, Answer, Notice},
 };
 use caller::Caller;
@@ -28,7 +28,7 @@ use granted::{Granted, Question};
 #[derive(Debug)]
 pub(crate) struct Notices {
     /// Calls that are allowed and only looked at. Every other question is a refusal.
-    watched: BTreeSet<u32>,
+    watched: BTreeMap<u32, Conditions>,
     counted: Vec<Countable>,
     counts: Counts,
     network: Network,
@@ -76,11 +76,11 @@ impl Notices {
         let counted = self.counted.iter().find_map(|row| row.of(number, notice.data.args));
         let (refused, answer) = if let Some(what) = counted {
             self.count(what, name, &notice)
-        } else if self.watched.contains(&number) {
+        } else if self.watched.get(&number).is_some_and(|conditions| conditions.hold(notice.data.args)) {
             let row = WATCHED.iter().find(|watched| watched.name == name);
             (row.map(|row| self.look(row, &notice)).unwrap_or_default(), Answer::Continue)
         } else {
-            (vec![refuse(name, &notice)], Answer::Refuse { errno: libc::EPERM })
+            (vec![Some(refuse(name, &notice))], Answer::Refuse { errno: libc::EPERM })
         };
         for one in refused.into_iter().flatten() {
             // Whoever is gone may have been replaced by another process of the same number, whose memory we then read.
@@ -135,7 +135,13 @@ impl Notices {
             return None;
         }
         let path = caller.whole(place, &given)?;
-        self.granted.refuses(&path, attempt).then_some(Refused::Path { path, access: attempt })
+        let refused = if self.granted.refuses(&path, attempt) {
+            path
+        } else {
+            // A link in what is granted may lead to what is not.
+            granted::behind_links(&path).filter(|real| self.granted.refuses(real, attempt))?
+        };
+        Some(Refused::Path { path: refused, access: attempt })
     }
 
     /// Of those who ask about a path without opening it. Only a view of its own keeps the answer from them.
@@ -177,17 +183,17 @@ impl Notices {
     }
 }
 
-fn refuse(name: &str, notice: &Notice) -> Option<Refused> {
+fn refuse(name: &str, notice: &Notice) -> Refused {
     let [first, second, ..] = notice.data.args;
     let detail = match name {
-        "socket" if is_lookup_of_names(first, second) => return None,
+        "socket" if is_lookup_of_names(first, second) => return Refused::LookUp,
         "socket" | "socketpair" => family(first),
         "ioctl" => format!("request {second:#x}"),
         "prctl" | "personality" => format!("{first:#x}"),
         "clone" => "a namespace of its own".to_owned(),
         _ => String::new(),
     };
-    Some(Refused::Syscall { name: name.to_owned(), detail })
+    Refused::Syscall { name: name.to_owned(), detail }
 }
 
 /// Calls that are looked at when refusals are traced.
@@ -231,7 +237,7 @@ fn asked(mode: u64) -> (Attempt, Question) {
     (attempt, if is_bare { Question::IsThere } else { Question::IsUsable })
 }
 
-/// How C libraries ask a name service that hardly any host has, before they read the files; in no way a lack.
+/// How C libraries ask a name service that hardly any host has, before they read the files. Others reach for daemons in the same way.
 fn is_lookup_of_names(family: u64, kind: u64) -> bool {
     let usual = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     family == u64::from(libc::AF_UNIX.cast_unsigned()) && kind == u64::from(usual.cast_unsigned())
@@ -274,6 +280,18 @@ const WATCHED: &[Watched] = &[
     row("renameat2", What::Two(below(0, 1), below(2, 3))),
     row("link", What::Two(at(0), at(1))),
     row("linkat", What::Two(below(0, 1), below(2, 3))),
+    row("mknod", What::Path(at(0), Attempt::Write)),
+    row("mknodat", What::Path(below(0, 1), Attempt::Write)),
+    row("chmod", What::Path(at(0), Attempt::Write)),
+    row("fchmodat", What::Path(below(0, 1), Attempt::Write)),
+    row("fchmodat2", What::Path(below(0, 1), Attempt::Write)),
+    row("chown", What::Path(at(0), Attempt::Write)),
+    row("lchown", What::Path(at(0), Attempt::Write)),
+    row("fchownat", What::Path(below(0, 1), Attempt::Write)),
+    row("utime", What::Path(at(0), Attempt::Write)),
+    row("utimes", What::Path(at(0), Attempt::Write)),
+    row("futimesat", What::Path(below(0, 1), Attempt::Write)),
+    row("utimensat", What::Path(below(0, 1), Attempt::Write)),
     row("connect", What::Connect),
     // Not those of the family `stat`: every program asks them about nearly every file, and each question costs a turn.
     row("access", What::Access { place: at(0), mode: 1 }),

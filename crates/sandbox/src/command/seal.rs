@@ -89,6 +89,9 @@ impl Filters {
 /// Limits of each process, but for its descriptors. One that is already lower stays: it cannot be raised, and need not be.
 pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     set(Resource::Data, limits.memory_bytes, limits.memory_bytes)?;
+    // A stack is no data to the kernel, and grows as far as this lets it.
+    let most_stack = limits.memory_bytes.min(MOST_STACK);
+    set(Resource::Stack, most_stack.min(USUAL_STACK), most_stack)?;
     // The soft limit sends a signal that says why; the hard one, a second later, kills without a word.
     set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds.saturating_add(1))?;
     set(Resource::Fsize, limits.file_bytes, limits.file_bytes)?;
@@ -233,3 +236,7 @@ fn grants(order: &Order, ground: Ground) -> io::Result<Vec<(OwnedFd, Grant)>> {
 
 const NEWEST: ABI = ABI::V9;
 const MOST_LOCKED: u64 = 64 << 10;
+
+/// What programs, and each of their threads, find everywhere; and as much as compilers ask for.
+const USUAL_STACK: u64 = 8 << 20;
+const MOST_STACK: u64 = 64 << 20;

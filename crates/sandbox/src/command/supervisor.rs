@@ -173,7 +173,7 @@ impl Course {
             notices,
             kind,
             sockets: Vec::new(),
-            memory: Memory { group: None, limit: u64::MAX, looked: Instant::now(), is_out: false },
+            memory: Memory { group: None, limit: u64::MAX, looked: Instant::now(), most: 0 },
             started: Instant::now(),
             stage: Stage::Making,
             ended: None,
@@ -347,7 +347,8 @@ impl Course {
         let usage = CommandUsage {
             elapsed: self.started.elapsed(),
             cpu: ended.map(|ended| ended.cpu).unwrap_or_default(),
-            peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default(),
+            // Of those who were killed together nobody tells the kernel's own account.
+            peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most),
         };
         let (refused, refused_beyond) = self.notices.take_list();
         say(control, &Word::Report(Account { ending, usage, refused, refused_beyond }), &[]);
@@ -359,21 +360,22 @@ struct Memory {
     group: Option<ControlGroup>,
     limit: u64,
     looked: Instant,
-    is_out: bool,
+    /// That was seen at one look.
+    most: u64,
 }
 
 impl Memory {
     /// Looks now and then; in a group the kernel does.
     fn is_out(&mut self, top: Pid) -> bool {
-        if self.group.is_none() && !self.is_out && self.looked.elapsed() >= BETWEEN_LOOKS {
-            self.is_out = memory::exceeds(top, self.limit);
+        if self.group.is_none() && self.most <= self.limit && self.looked.elapsed() >= BETWEEN_LOOKS {
+            self.most = self.most.max(memory::held(top, self.limit));
             self.looked = Instant::now();
         }
-        self.is_out
+        self.most > self.limit
     }
 
     fn was_out(&self) -> bool {
-        self.is_out || self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
+        self.most > self.limit || self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
     }
 }
 

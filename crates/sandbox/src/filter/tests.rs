@@ -228,7 +228,7 @@ fn only_what_is_allowed_anyway_is_watched() {
     let watched = Shipped::new(Variant { paths: Paths::Watched, ..PLAIN });
     watched.check("openat", 0, 0, 0, Fate::Asked);
     let number = |call| watched.calls.number(call).unwrap();
-    let seen: Vec<u32> = watched.filter.watched.iter().copied().collect();
+    let seen: Vec<u32> = watched.filter.watched.keys().copied().collect();
     assert_eq!(seen, [number("execve"), number("openat")], "`connect` and `mount` must not be let through");
 }
 

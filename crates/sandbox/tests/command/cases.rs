@@ -49,6 +49,7 @@ pub fn all() -> Vec<Case> {
         add("a_missing_program_is_told", running::missing_program);
         add("refused_calls_are_told", refusals::refused_calls);
         add("refused_paths_are_told", refusals::refused_paths);
+        add("what_is_refused_by_other_ways_is_told", refusals::refused_by_other_ways);
         add("refused_questions_are_told", refusals::refused_questions);
         add("refusals_of_a_dropped_command_are_told", refusals::refusals_of_a_dropped_command);
         add("memory_runs_out_for_one_and_for_all", limits::memory);

@@ -13,6 +13,13 @@ pub fn main(role: &str, words: &[&str]) -> ExitCode {
     match role {
         "ask-about-paths" => ask_about_paths(Path::new(words[0]), Path::new(words[1])),
         "internet-socket" => drop(UdpSocket::bind("127.0.0.1:0")),
+        // As programs written in Go make one.
+        "daemons-socket" => drop(rustix::net::socket_with(
+            rustix::net::AddressFamily::UNIX,
+            rustix::net::SocketType::STREAM,
+            rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK,
+            None,
+        )),
         "use-the-network" => use_the_network(),
         "count-forks" => count_forks(),
         "take-memory" => println!("{}", take_memory(1 << 12)),

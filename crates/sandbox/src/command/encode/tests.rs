@@ -85,6 +85,7 @@ fn every_word_survives_its_journey() {
         Refused::Path { path: "/etc/shadow".into(), access: Attempt::Write },
         Refused::Syscall { name: "bpf".into(), detail: String::new() },
         Refused::Address { address: "192.0.2.1:80".into() },
+        Refused::LookUp,
     ];
     let usage =
         CommandUsage { elapsed: Duration::from_millis(5), cpu: Duration::from_micros(7), peak_memory: 9 };
@@ -96,6 +97,7 @@ fn every_word_survives_its_journey() {
         Word::Refused(refused[0].clone()),
         Word::Refused(refused[1].clone()),
         Word::Refused(refused[2].clone()),
+        Word::Refused(refused[3].clone()),
         Word::Sockets,
         Word::Exit(Ended { status: -1, cpu: Duration::from_micros(5), peak_memory: 1 << 40 }),
     ];
@@ -112,6 +114,14 @@ fn every_word_survives_its_journey() {
             Word::Report(Account { ending, usage, refused: refused.clone(), refused_beyond: 3 })
         }),
     );
+    // Of the shortest alone, which must not be taken for too many.
+    let shortest = vec![Refused::LookUp];
+    words.push(Word::Report(Account {
+        ending: Ending::Exited(0),
+        usage,
+        refused: shortest,
+        refused_beyond: 0,
+    }));
     for word in words {
         let frame = word.to_frame().unwrap();
         let parcel = parcel(&frame, 0);

@@ -1,8 +1,14 @@
 //! Was a path granted? As far as its name tells.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+use rustix::{
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags},
+    io::Errno,
+};
 
 use super::super::{Access, Attempt, encode::Order, seal::Ground, view};
 
@@ -67,6 +73,9 @@ impl Granted {
         if is_a_view_on_itself(path) {
             return false;
         }
+        if !self.has_own_view && self.is_closed_around_something_hidden(path, attempt) {
+            return exists(path) || path.parent().is_some_and(exists);
+        }
         // Folders above what is granted are the view's own, and show nothing else.
         if self.has_own_view
             && attempt == Attempt::Read
@@ -85,6 +94,19 @@ impl Granted {
             // What would be made does not exist yet.
             (Some(_), Attempt::Write) => exists(path) || path.parent().is_some_and(exists),
             (Some(_) | None, _) => exists(path),
+        }
+    }
+
+    /// Landlock alone grants nothing in the folders above something hidden but what was there: they are neither listed nor changed.
+    fn is_closed_around_something_hidden(&self, path: &Path, attempt: Attempt) -> bool {
+        let is_above = |folder: &Path| {
+            self.hidden.iter().any(|hidden| hidden != folder && hidden.starts_with(folder))
+                && self.grants.iter().any(|(at, _)| folder.starts_with(at))
+        };
+        match attempt {
+            Attempt::Read => is_above(path),
+            Attempt::Write => !exists(path) && path.parent().is_some_and(is_above),
+            Attempt::Execute => false,
         }
     }
 
@@ -108,6 +130,16 @@ fn is_a_view_on_itself(path: &Path) -> bool {
     match (parts.next(), parts.next()) {
         (None | Some("self" | "thread-self"), _) | (Some(_), None) => true,
         (Some(first), Some(_)) => first.parse::<u32>().is_ok(),
+    }
+}
+
+/// Where a path leads that has links in it; `None` where it has none, or leads nowhere.
+pub(crate) fn behind_links(path: &Path) -> Option<PathBuf> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let straight = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    match straight {
+        Err(Errno::LOOP) => fs::canonicalize(path).ok(),
+        Ok(_) | Err(_) => None,
     }
 }
 
@@ -170,6 +202,49 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
         assert!(usr.keeps_from(&link, Attempt::Read, Question::LeadsWhere));
+    }
+
+    #[test]
+    fn without_a_view_the_folders_above_something_hidden_are_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        fs::create_dir_all(top.join("open/below")).unwrap();
+        fs::create_dir_all(top.join("keys")).unwrap();
+        let hidden = top.join("keys/key");
+        let with = |has_own_view| Granted {
+            grants: vec![(top.to_owned(), Access::Write)],
+            hidden: vec![hidden.clone()],
+            has_own_view,
+        };
+        let rows = [
+            ("", Attempt::Read, true),
+            ("keys", Attempt::Read, true),
+            ("keys/new", Attempt::Write, true),
+            ("new", Attempt::Write, true),
+            ("open", Attempt::Read, false),
+            ("open", Attempt::Write, false),
+            ("open/below", Attempt::Read, false),
+            ("open/new", Attempt::Write, false),
+        ];
+        for (name, attempt, is_refused) in rows {
+            assert_eq!(with(false).refuses(&top.join(name), attempt), is_refused, "{name} {attempt:?}");
+            assert!(!with(true).refuses(&top.join(name), attempt), "{name} {attempt:?}");
+        }
+    }
+
+    #[test]
+    fn only_links_lead_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir(top.join("real")).unwrap();
+        fs::write(top.join("real/file"), "").unwrap();
+        std::os::unix::fs::symlink("real", top.join("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", top.join("broken")).unwrap();
+        assert_eq!(behind_links(&top.join("link/file")), Some(top.join("real/file")));
+        assert_eq!(behind_links(&top.join("link")), Some(top.join("real")));
+        for plain in ["real", "real/file", "absent", "broken"] {
+            assert_eq!(behind_links(&top.join(plain)), None, "{plain}");
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn modes_tell_what_is_asked() {
 }
 
 #[test]
-fn a_question_to_the_name_service_is_no_lack() {
+fn a_question_to_the_name_service_is_told_from_others() {
     let (unix, usual) =
         (libc::AF_UNIX as u64, (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64);
     assert!(is_lookup_of_names(unix, usual));

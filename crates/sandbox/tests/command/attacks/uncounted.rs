@@ -50,6 +50,13 @@ pub fn table() -> Vec<Attack> {
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
         .unjailed(),
         row(
+            "moved_memory",
+            "a page of the stack is moved, and grows on where the limit of a process does not count it",
+            "seccomp: nothing is moved",
+            |_| moved_memory(),
+        )
+        .unjailed(),
+        row(
             "many_locks",
             "memory of the kernel is taken by locks of files",
             "seccomp: the supervisor counts them",
@@ -117,6 +124,16 @@ fn growing_memory() -> Verdict {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     super::must_fail(call(libc::SYS_mmap, &[0, MUCH, signed(protection), signed(flags), NONE, 0]))
+}
+
+/// Of whichever page: no filter knows the stack's from others.
+fn moved_memory() -> Verdict {
+    let mut page = vec![0_u8; 8192];
+    let start = of(page.as_mut_slice()).next_multiple_of(4096);
+    let moved = call(libc::SYS_mremap, &[start, 4096, 8192, signed(libc::MREMAP_MAYMOVE)]);
+    // What was moved is missing where it was, and nobody may touch it any more.
+    std::mem::forget(page);
+    super::must_fail(moved)
 }
 
 /// Of one byte each, with a gap to the next, so that no two are joined; in many files, since each file's are searched.

@@ -41,6 +41,40 @@ pub fn refused_paths(tier: Tier) {
     assert_eq!(finish(quiet).refused, []);
 }
 
+/// What a link leads to, what would be changed without being opened, and a socket that may be a daemon's.
+pub fn refused_by_other_ways(tier: Tier) {
+    let (outside, open) = (folder(), folder());
+    fs::create_dir(outside.join("deep")).unwrap();
+    for name in ["there", "deep/there"] {
+        fs::write(outside.join(name), "x").unwrap();
+    }
+    symlink(outside.join("there"), open.join("link")).unwrap();
+    symlink(outside.join("deep"), open.join("folder")).unwrap();
+    fs::write(open.join("mine"), "x").unwrap();
+    let script = format!(
+        "cd {}; cat link folder/there; chmod 600 mine; mkfifo pipe; touch -d yesterday mine; cat mine",
+        open.display()
+    );
+    let mut order = shell(tier, &script);
+    order.view.binds.push(bind(&open, Access::Read));
+    let report = finish(order);
+    assert_eq!(report.stdout, b"x", "what is granted is read: {}", String::from_utf8_lossy(&report.stderr));
+    let path = |path: &Path, access| Refused::Path { path: path.to_owned(), access };
+    for expected in [
+        path(&outside.join("there"), Attempt::Read),
+        path(&outside.join("deep/there"), Attempt::Read),
+        path(&open.join("pipe"), Attempt::Write),
+        path(&open.join("mine"), Attempt::Write),
+    ] {
+        let is_told = report.refused.contains(&expected);
+        // Without a view nobody may change modes and times at all, and the call itself is what is told.
+        let is_call = tier == Tier::Landlock && expected == path(&open.join("mine"), Attempt::Write);
+        assert!(is_told || is_call, "{expected:?} is not in {:?}", report.refused);
+    }
+    let report = finish(inside(tier, "daemons-socket"));
+    assert!(report.refused.contains(&Refused::LookUp), "{:?}", report.refused);
+}
+
 /// Whoever hangs up before the end still knows what was refused until then.
 pub fn refusals_of_a_dropped_command(tier: Tier) {
     let folder = folder();
