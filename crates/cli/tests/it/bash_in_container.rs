@@ -1,6 +1,6 @@
 //! The shipped `bash` passes its test run, in a container from an image that is made here, and reaches what a person lets it reach.
 //!
-//! Where Podman runs no container this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` chose to leave it out; then it says so.
+//! With Podman and with Docker. Where one of them runs no container this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` chose to leave it out; then it says so.
 
 use std::{
     env, fs,
@@ -17,8 +17,12 @@ use tempfile::TempDir;
 
 #[test]
 fn bash_passes_in_a_container() {
-    let Some((_, said)) = in_a_container("the test run of `bash`", TEST_RUN, &[]) else { return };
-    assert!(said.contains("pass  bash\n") && said.contains("1 tool passed, 0 failed"), "{said}");
+    for runtime in RUNTIMES {
+        let Some((_, said)) = in_a_container("the test run of `bash`", runtime, TEST_RUN, &[]) else {
+            continue;
+        };
+        assert!(said.contains("pass  bash\n") && said.contains("1 tool passed, 0 failed"), "{said}");
+    }
 }
 
 /// Nothing before the yes, one host after it, and for one call.
@@ -40,7 +44,17 @@ fn a_person_lets_bash_reach_one_host() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         }
     });
-    let Some((world, said)) = in_a_container("the way out of `bash`", APPROVALS, &[&port]) else { return };
+    for runtime in RUNTIMES {
+        asked.lock().unwrap().clear();
+        check_approvals(runtime, &port, &asked);
+    }
+}
+
+#[track_caller]
+fn check_approvals(runtime: &'static [&'static str], port: &str, asked: &Mutex<Vec<String>>) {
+    let Some((world, said)) = in_a_container("the way out of `bash`", runtime, APPROVALS, &[port]) else {
+        return;
+    };
     let steps = [
         "asked for a host: 1",
         "said: HTTP/1.1 200 OK",
@@ -58,21 +72,24 @@ fn a_person_lets_bash_reach_one_host() {
     }
 }
 
-/// The world that a script left and what it said, with the first low-level runtime that works; `None` where that was left out.
-fn in_a_container(what: &str, script: &str, words: &[&str]) -> Option<(TempDir, String)> {
+/// The world that a script left and what it said, with the first of a runtime's ways that works; `None` where that was left out.
+fn in_a_container(what: &str, ways: &[&str], script: &str, words: &[&str]) -> Option<(TempDir, String)> {
     if env::var_os("TOOLGATE_TESTS_NO_CONTAINERS").is_some_and(|value| value == "1") {
         // Not `eprintln!`, which is only shown for tests that fail.
         let _ = writeln!(io::stderr(), "LEFT OUT: {what} in a container (TOOLGATE_TESTS_NO_CONTAINERS=1)");
         return None;
     }
+    if ways == DOCKER && !is_root() {
+        let _ = writeln!(io::stderr(), "LEFT OUT: {what} with Docker, whose daemon only root can start");
+        return None;
+    }
     let mut reasons = String::new();
-    // One of them does not know every kernel's control groups.
-    for low_level in ["crun", "runc"] {
+    for way in ways {
         let world = tempfile::tempdir().unwrap();
-        let output = run(world.path(), low_level, script, words);
+        let output = run(world.path(), way, script, words);
         let said =
             [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-        if output.status.code() == Some(NO_PODMAN) {
+        if output.status.code() == Some(NO_RUNTIME) {
             reasons.push_str(&said);
             continue;
         }
@@ -80,11 +97,11 @@ fn in_a_container(what: &str, script: &str, words: &[&str]) -> Option<(TempDir, 
         return Some((world, said));
     }
     panic!(
-        "Podman runs no container here; `scripts/setup-podman` says why, and TOOLGATE_TESTS_NO_CONTAINERS=1 leaves this out:\n{reasons}"
+        "no container runs here by {ways:?}; `scripts/setup-podman` and `scripts/setup-docker` help, and TOOLGATE_TESTS_NO_CONTAINERS=1 leaves this out:\n{reasons}"
     );
 }
 
-fn run(world: &Path, low_level: &str, script: &str, words: &[&str]) -> Output {
+fn run(world: &Path, way: &str, script: &str, words: &[&str]) -> Output {
     let mut command = if is_root() {
         let mut apart = Command::new("unshare");
         apart.args(["--mount", "sh"]);
@@ -93,12 +110,23 @@ fn run(world: &Path, low_level: &str, script: &str, words: &[&str]) -> Output {
         Command::new("sh")
     };
     command
-        .args(["-c", &format!("{WORLD}{script}"), "sh", low_level, env!("CARGO_BIN_EXE_toolgate")])
+        .args([
+            "-c",
+            &[IMAGE, runtime_of(way), WORKSPACE, script].concat(),
+            "sh",
+            way,
+            env!("CARGO_BIN_EXE_toolgate"),
+        ])
         .args(words)
+        .env("DOCKER", concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/docker/usr"))
         .current_dir(world)
         .env_remove("TOOLGATE_CONFIG")
         .output()
         .unwrap()
+}
+
+fn runtime_of(way: &str) -> &'static str {
+    if DOCKER.contains(&way) { OF_DOCKER } else { OF_PODMAN }
 }
 
 fn is_root() -> bool {
@@ -123,14 +151,15 @@ fn journal(world: &Path) -> String {
     text
 }
 
-/// Says that this low-level runtime does not run a container, with Toolgate or without.
-const NO_PODMAN: i32 = 77;
+/// Each in the ways that it may work: not every low-level runtime of Podman knows every kernel's control groups.
+const RUNTIMES: [&[&str]; 2] = [&["crun", "runc"], DOCKER];
+const DOCKER: &[&str] = &["docker"];
 
-/// The gateway asks Podman without options, so that its storage is chosen where Podman looks for it: for root that is `/etc`,
-/// for an ordinary user the home.
-const WORLD: &str = r#"set -e
-podman=/usr/bin/podman
-[ -x $podman ] || { echo "there is no $podman"; exit 77; }
+/// Says that it does not run a container in this way, with Toolgate or without.
+const NO_RUNTIME: i32 = 77;
+
+const IMAGE: &str = r#"set -e
+image=localhost/toolgate-bash:1
 mkdir -p image/bin image/dev image/etc image/proc image/run image/sys image/tmp workspace/tools
 chmod 1777 image/tmp
 cp /bin/bash image/bin/bash
@@ -139,6 +168,12 @@ for library in $(ldd /bin/bash | grep -o '/[^ )]*'); do
   cp -L "$library" "image$library"
 done
 tar --owner=0 --group=0 --numeric-owner -C image -cf image.tar .
+"#;
+
+/// The gateway asks Podman without options, so that its storage is chosen where Podman looks for it: for root that is `/etc`,
+/// for an ordinary user the home.
+const OF_PODMAN: &str = r#"podman=/usr/bin/podman
+[ -x $podman ] || { echo "there is no $podman"; exit 77; }
 if [ "$(id -u)" -eq 0 ]; then
   settings=etc/containers
   mkdir -p etc
@@ -152,13 +187,40 @@ mkdir -p "$settings"
 printf '[engine]\ncgroup_manager = "cgroupfs"\nevents_backend = "none"\nruntime = "%s"\n' "$1" > "$settings/containers.conf"
 printf '[storage]\ndriver = "vfs"\ngraphroot = "%s/storage"\nrunroot = "%s/run"\n' "$PWD" "$PWD" > "$settings/storage.conf"
 [ "$(id -u)" -ne 0 ] || mount --bind etc /etc
-image=localhost/toolgate-bash:1
 $podman import --quiet image.tar $image > /dev/null || exit 77
 $podman run --rm --network=none --pull=never --ulimit=nofile=256:256 --ulimit=nproc=64:64 $image /bin/bash -c true || {
   $podman rm --all --force --time=0 > /dev/null 2>&1
   exit 77
 }
-cd workspace
+"#;
+
+/// A machine that has Docker and no Podman, with a daemon at the usual place, which nobody else sees.
+const OF_DOCKER: &str = r#"[ -x "$DOCKER/sbin/dockerd" ] || { echo "there is no $DOCKER/sbin/dockerd"; exit 77; }
+[ ! -e /usr/bin/podman ] || mount --bind /dev/null /usr/bin/podman
+mkdir -p etc home
+cp -a /etc/. etc/
+mount --bind etc /etc
+mount -t tmpfs none /run
+mount -t tmpfs none /opt
+mkdir -p /opt/podman/bin
+cp "$DOCKER/bin/docker" /opt/podman/bin/docker
+export HOME="$PWD/home" PATH="$DOCKER/sbin:$DOCKER/bin:$PATH"
+echo '{}' > daemon.json
+setpriv --pdeathsig TERM -- dockerd --config-file="$PWD/daemon.json" --data-root="$PWD/data" --exec-root="$PWD/exec" --pidfile="$PWD/pid" \
+  --bridge=none --iptables=false --ip6tables=false --ip-forward=false --storage-driver=vfs > log 2>&1 &
+daemon=$!
+trap 'kill $daemon; wait $daemon' EXIT
+tries=0
+until docker version > /dev/null 2>&1; do
+  tries=$((tries + 1))
+  [ $tries -lt 300 ] || { tail -n 5 log; exit 77; }
+  sleep 0.2
+done
+docker import image.tar $image > /dev/null || exit 77
+docker run --rm --network=none --pull=never $image /bin/bash -c true || exit 77
+"#;
+
+const WORKSPACE: &str = r#"cd workspace
 printf 'version: 1\ncommands: {image: "%s"}\ncatalog: {include: {names: [bash]}}\npolicy: {overrides: overrides.yaml}\n' "$image" > toolgate.yaml
 "#;
 
