@@ -61,9 +61,15 @@ impl Place {
         undone.map(|undone| Self { at, undone })
     }
 
-    /// A space is part of no token, and `%20` is everywhere. It is undone where something else is, too.
-    fn is_disguise(&self) -> bool {
-        self.undone.encoding == Encoding::LookAlike || self.undone.reads != Reads::As(b' ')
+    /// A space is part of no token, and `%20` is everywhere, as `\"` is in JSON. They are undone where something else is, too,
+    /// or where something begins behind the space whose border they would hide.
+    fn is_disguise(&self, hay: &[u8]) -> bool {
+        match self.undone.reads {
+            _ if self.undone.encoding == Encoding::LookAlike => true,
+            Reads::As(b' ') => begins_something(hay, self.at + self.undone.length),
+            Reads::As(b'"') => hay.get(self.at + 1) != Some(&b'"'),
+            _ => true,
+        }
     }
 }
 
@@ -148,7 +154,10 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
             let byte = (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0');
             Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
-        [b'\\', letter @ (b'n' | b'r' | b't'), ..] if breaks_token(hay, at) => {
+        [b'\\', b'"', ..] => Some(Undone { length: 2, reads: Reads::As(b'"'), encoding: Encoding::Escape }),
+        [b'\\', letter @ (b'n' | b'r' | b't'), ..]
+            if breaks_token(hay, at) || begins_something(hay, at + 2) =>
+        {
             let byte = if letter == b't' { b'\t' } else { b'\n' };
             Some(Undone { length: 2, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
@@ -157,6 +166,9 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
             Some(Undone { length: 2, reads: Reads::As(b'\\'), encoding: Encoding::Escape })
         }
         [b'&', b'#', ..] => undo_entity(rest),
+        [b'&', b'q', b'u', b'o', b't', b';', ..] => {
+            Some(Undone { length: 6, reads: Reads::As(b'"'), encoding: Encoding::Entity })
+        }
         _ => None,
     }
 }
@@ -165,6 +177,14 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
 fn breaks_token(hay: &[u8], at: usize) -> bool {
     let touches = |at: Option<usize>| at.and_then(|at| hay.get(at)).is_some_and(|byte| is_token(*byte));
     touches(at.checked_sub(1)) && touches(at.checked_add(2))
+}
+
+/// Whether something begins here that may ask for a border before it: a token, or a name and its value. Most words do not.
+fn begins_something(hay: &[u8], at: usize) -> bool {
+    let rest = hay.get(at..).unwrap_or_default();
+    let length = rest.iter().take(SHORTEST).take_while(|byte| is_token(**byte)).count();
+    let (run, behind) = rest.split_at_checked(length).unwrap_or_default();
+    length == SHORTEST || run.contains(&b'=') || (length > 0 && behind.first() == Some(&b':'))
 }
 
 /// `\u002d`, `\u{2d}`, `\U0000002d`, and two of the first kind that make one character.
@@ -240,7 +260,7 @@ fn may_lead(byte: u8) -> bool {
 /// The neighbourhoods of the places, put together where they touch.
 fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
-    for Place { at, .. } in places.iter().filter(|place| place.is_disguise()) {
+    for Place { at, .. } in places.iter().filter(|place| place.is_disguise(hay)) {
         let floor = regions.last().map_or(0, |last| last.end);
         // What is near it was taken in with the place before.
         if at + NEAR <= floor {
@@ -255,11 +275,13 @@ fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
     regions
 }
 
-/// Some context, and then as far as there is no white space, but not before `floor`.
+/// Some context, and then as far as there is no white space, but not before `floor`. Begins with that white space, for
+/// where a text begins a line does.
 fn token_start(hay: &[u8], at: usize, floor: usize) -> usize {
     let from = at.saturating_sub(NEAR).max(floor);
     let far = hay.get(from.saturating_sub(FAR).max(floor)..from).unwrap_or_default();
-    from - far.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count()
+    let dense = far.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    from - far.len().min(dense + 1)
 }
 
 /// How many bytes there are before white space. Whole blocks without any are passed over at once.
@@ -280,6 +302,8 @@ const BLOCK: usize = 128;
 const ESCAPE: u8 = 0x1b;
 /// Longer ones are not sent by anything that sets colours.
 const MAX_SEQUENCE: usize = 40;
+/// No token that asks for a border is shorter.
+const SHORTEST: usize = 12;
 const NEAR: usize = 160;
 const FAR: usize = 4096;
 

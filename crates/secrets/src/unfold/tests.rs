@@ -52,6 +52,16 @@ fn what_is_cut_off_stays() {
     check("a%5F%5", &["a_%5"]);
 }
 
+/// A line end before a word of a sentence is none.
+#[test]
+fn a_line_end_before_a_token_or_a_name_is_undone() {
+    check(r"x: \ndapi0123456789", &["x: \ndapi0123456789"]);
+    check(r"x: \tpwd=1 \npass: x", &["x: \tpwd=1 \npass: x"]);
+    check("Hello%20dapi0123456789", &["Hello dapi0123456789"]);
+    check(r"said,\nThen they left, \tor so %20they said", &[]);
+    check(r#"\\\"a\\\""#, &[r#"\"a\""#]);
+}
+
 #[test]
 fn places_are_told_in_the_original() {
     let text = "x ab%5Fcd y";
@@ -60,6 +70,8 @@ fn places_are_told_in_the_original() {
     assert_eq!(seen, Some((2..9, Encoding::Url)));
     unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original(&(2..4)));
     assert_eq!(seen, None, "nothing was undone there");
+    unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original_or_beside(&(2..4)));
+    assert_eq!(seen, Some((2..4, Encoding::Url)), "but beside it");
 }
 
 #[test]
