@@ -136,6 +136,7 @@ impl Looker {
 
     fn look_plain(&self, hay: &[u8], layer: Layer, scratch: &mut Scratch, found: &mut Vec<Candidate>) {
         let mut decoded = DecodedUntil::default();
+        let marks = self.markers.find(hay);
         // By rule, for one may be surer than another.
         let mut bodies_until: HashMap<usize, usize> = HashMap::new();
         self.literals.each(hay, |at, needle| match needle.meaning {
@@ -146,7 +147,7 @@ impl Looker {
                 if is_left_out || (rule.is_key_body() && is_covered()) {
                     return;
                 }
-                rule.matches(hay, at..at + needle.text.len(), &self.markers, |matched| {
+                rule.matches(hay, at..at + needle.text.len(), &marks, |matched| {
                     if rule.is_key_body() {
                         bodies_until.insert(index, covered_until(hay, &matched.span));
                     }

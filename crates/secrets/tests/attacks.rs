@@ -76,6 +76,21 @@ fn beginnings_without_ends() {
     }
 }
 
+/// Each lays the next one open once a mark stands in its place.
+#[test]
+fn secrets_that_touch_each_other_and_marks() {
+    for piece in [
+        "dapia3f09c7be1d24586a3f09c7be1d24586",
+        "[REDACTED:token:github]dapia3f09c7be1d24586a3f09c7be1d24586",
+        "datadog [REDACTED:token:github] a3f09c7be1d24586a3f09c7be1d24586 ",
+        "\\ndapia3f09c7be1d24586",
+    ] {
+        let text = piece.repeat(300_000 / piece.len());
+        let redacted = DETECTOR.redact(&text, Tier::Possible);
+        assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
+    }
+}
+
 /// Each of them may begin a key that has no header, and all that stands before it on its line may be what a log writes
 /// before each line of one.
 #[test]

@@ -136,3 +136,22 @@ const BESIDE: &[(&str, &str)] = &[
     ("\\u0022", "\\u0022"),
     ("&#34;", "&#34;"),
 ];
+
+/// A mark has borders that what it replaced had not: what it touches becomes a secret, and so on from one to the next.
+#[test]
+fn secrets_glued_over_and_over_are_redacted_once() {
+    let detector = Detector::shipped().unwrap();
+    for loaded in SHIPPED.iter().flat_map(|file| read(*file).unwrap()) {
+        for hit in &loaded.hits {
+            for text in [
+                hit.repeat(60),
+                format!("{hit}{}", "0123456789abcdef".repeat(60)),
+                format!("{hit} ").repeat(60),
+            ] {
+                let once = detector.redact(&text, Tier::Possible).text.into_owned();
+                let twice = detector.redact(&once, Tier::Possible);
+                assert_eq!(twice.text, once, "{}: {text}", loaded.rule.id);
+            }
+        }
+    }
+}
