@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    check::{body_end, covered_until},
+    check::body_end,
     coded::{self, Keyword},
     finding::{Encoding, Tier},
     join::join,
@@ -138,18 +138,17 @@ impl Looker {
         let mut decoded = DecodedUntil::default();
         let marks = self.markers.find(hay);
         // By rule, for one may be surer than another.
-        let mut bodies_until: HashMap<usize, usize> = HashMap::new();
+        let mut keys_until: HashMap<usize, usize> = HashMap::new();
         self.literals.each(hay, |at, needle| match needle.meaning {
             Meaning::Rule(index) => {
                 let Some(rule) = self.rules.get(index) else { return };
-                let is_covered = || bodies_until.get(&index).is_some_and(|until| at < *until);
                 let is_left_out = layer.scope == Scope::StandingAlone && !rule.stands_alone();
-                if is_left_out || (rule.is_key_body() && is_covered()) {
+                if is_left_out || keys_until.get(&index).is_some_and(|until| at < *until) {
                     return;
                 }
                 rule.matches(hay, at..at + needle.text.len(), &marks, |matched| {
-                    if rule.is_key_body() {
-                        bodies_until.insert(index, covered_until(hay, &matched.span));
+                    if let Some(until) = rule.covers_until(hay, &matched.span) {
+                        keys_until.insert(index, until);
                     }
                     found.push(Candidate {
                         rule: index,

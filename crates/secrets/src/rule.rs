@@ -6,7 +6,7 @@ use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
 use self::alphabet::Alphabet;
 use crate::{
-    check::{Check, Judged, entropy},
+    check::{Check, Judged, covered_until, entropy},
     finding::Tier,
     marker::Marks,
 };
@@ -87,7 +87,7 @@ pub(crate) struct Match {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum End {
     Closed,
-    /// A key block that went on where the text stopped: what follows belongs to it.
+    /// A key block of which more may follow where the text stopped.
     Open,
 }
 
@@ -183,9 +183,13 @@ impl Rule {
         self.case == Case::Exact && self.context.is_none() && self.tier >= Tier::Probable
     }
 
-    /// Whether it finds the body of a key that has no header, which may hold ever so many beginnings of one.
-    pub(crate) fn is_key_body(&self) -> bool {
-        self.check == Some(Check::KeyBody)
+    /// Until where another hit has nothing to add to what was found: a key may hold ever so many beginnings of one.
+    pub(crate) fn covers_until(&self, hay: &[u8], found: &Range<usize>) -> Option<usize> {
+        match self.check? {
+            Check::KeyBody => Some(covered_until(hay, found)),
+            Check::Pem => Some(found.end),
+            _ => None,
+        }
     }
 
     /// Whether a hit on one of its words begins or contains the secret, so that the word is disguised with it.
