@@ -2,7 +2,7 @@
 //!
 //! Only the neighbourhood of such a thing is undone. Text without any is passed over at the speed of `memchr`.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use crate::{
     coded::byte_of_hex,
@@ -107,20 +107,31 @@ fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-/// A control, and what belongs to it where it begins a sequence that sets colours or an alphabet.
+/// A control, and what belongs to it where it begins a sequence: colours, an alphabet, a link or a title.
 fn undo_control(hay: &[u8], at: usize) -> Option<Undone> {
     let sequence = match hay.get(at..hay.len().min(at + MAX_SEQUENCE))? {
-        [ESCAPE, b'[', rest @ ..] => sequence_end(rest, &(b'0'..=b'?'), &(b'@'..=b'~')).map(|end| end + 2),
+        [ESCAPE, b'[', rest @ ..] => colours_end(rest).map(|end| end + 2),
+        [ESCAPE, b']' | b'P' | b'X' | b'^' | b'_', rest @ ..] => command_end(rest).map(|end| end + 2),
         [ESCAPE, b'(' | b')', b'0' | b'A' | b'B', ..] => Some(3),
         _ => None,
     };
     Some(Undone { length: sequence.unwrap_or(1), reads: Reads::AsNothing, encoding: Encoding::LookAlike })
 }
 
-/// How long a sequence is that has any number of the one kind, and then one of the other.
-fn sequence_end(rest: &[u8], inside: &RangeInclusive<u8>, last: &RangeInclusive<u8>) -> Option<usize> {
-    let inner = rest.iter().take_while(|byte| inside.contains(*byte)).count();
-    rest.get(inner).filter(|byte| last.contains(*byte)).map(|_| inner + 1)
+/// How long the rest of a sequence is that has any number of digits and signs, and then one letter.
+fn colours_end(rest: &[u8]) -> Option<usize> {
+    let inner = rest.iter().take_while(|byte| (b'0'..=b'?').contains(*byte)).count();
+    rest.get(inner).filter(|byte| (b'@'..=b'~').contains(*byte)).map(|_| inner + 1)
+}
+
+/// How long the rest of a sequence is that goes on up to a bell or a terminator.
+fn command_end(rest: &[u8]) -> Option<usize> {
+    let end = memchr::memchr2(BELL, ESCAPE, rest)?;
+    match rest.get(end..)? {
+        [BELL, ..] => Some(end + 1),
+        [ESCAPE, b'\\', ..] => Some(end + 2),
+        _ => None,
+    }
 }
 
 fn controls(hay: &[u8]) -> impl Iterator<Item = Place> {
@@ -154,7 +165,10 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
             let byte = (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0');
             Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
-        [b'\\', b'"', ..] => Some(Undone { length: 2, reads: Reads::As(b'"'), encoding: Encoding::Escape }),
+        // In JSON within JSON only: a rule that knows of quotes knows of one escaped once, and those are everywhere.
+        [b'\\', b'"', ..] if at.checked_sub(1).and_then(|at| hay.get(at)) == Some(&b'\\') => {
+            Some(Undone { length: 2, reads: Reads::As(b'"'), encoding: Encoding::Escape })
+        }
         [b'\\', letter @ (b'n' | b'r' | b't'), ..]
             if breaks_token(hay, at) || begins_something(hay, at + 2) =>
         {
@@ -229,6 +243,14 @@ fn undo_character(hay: &[u8], at: usize) -> Option<Undone> {
         _ => return None,
     };
     let character = std::str::from_utf8(hay.get(at..at + length)?).ok()?.chars().next()?;
+    // Two controls of one character begin what `ESC [` and `ESC ]` begin.
+    let rest = hay.get(at + length..hay.len().min(at + MAX_SEQUENCE)).unwrap_or_default();
+    let sequence = match character {
+        '\u{9b}' => colours_end(rest),
+        '\u{9d}' => command_end(rest),
+        _ => None,
+    };
+    let length = length + sequence.unwrap_or(0);
     Some(Undone { length, reads: reads(character)?, encoding: Encoding::LookAlike })
 }
 
@@ -254,7 +276,7 @@ fn has_lead(block: &[u8]) -> bool {
 
 /// Whether characters of the table begin with this byte; those of most of the world's scripts do not.
 fn may_lead(byte: u8) -> bool {
-    matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
+    matches!(byte, 0xc2 | 0xcc | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
 }
 
 /// The neighbourhoods of the places, put together where they touch.
@@ -300,8 +322,9 @@ fn token_end(hay: &[u8], at: usize) -> usize {
 
 const BLOCK: usize = 128;
 const ESCAPE: u8 = 0x1b;
-/// Longer ones are not sent by anything that sets colours.
-const MAX_SEQUENCE: usize = 40;
+const BELL: u8 = 0x07;
+/// As long as the address of a link.
+const MAX_SEQUENCE: usize = 2048;
 /// No token that asks for a border is shorter.
 const SHORTEST: usize = 12;
 const NEAR: usize = 160;

@@ -83,8 +83,8 @@ fn secrets_over_and_over() {
         "-----BEGIN PRIVATE KEY-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
         "-----BEGIN PRIVATE KEY-----\n(x)\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
         "-----BEGIN CERTIFICATE-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
-        "dapia3f09c7be1d24586a3f09c7be1d24586",
-        "[REDACTED:token:github]dapia3f09c7be1d24586a3f09c7be1d24586",
+        concat!("dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
+        concat!("[REDACTED:token:github]", "dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
         "datadog [REDACTED:token:github] a3f09c7be1d24586a3f09c7be1d24586 ",
         "\\ndapia3f09c7be1d24586",
     ] {

@@ -44,6 +44,7 @@ fn line_ends_within_tokens_and_escaped_escapes_are_undone() {
 #[test]
 fn a_sequence_without_an_end_is_one_character() {
     check("a\u{1b}[0;1 b\u{1b}]c\u{1b}", &["a[0;1 b]c"]);
+    check("a\u{9b}31mb\u{9b}31 c\u{9d}0;x\u{7}d\u{1b}]8;;x\u{1b}\\e", &["ab31 cde"]);
 }
 
 #[test]
