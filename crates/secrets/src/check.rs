@@ -10,7 +10,7 @@ use base64::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::rule::End;
+use crate::{marker::Marks, rule::End};
 
 mod assigned;
 mod bech32;
@@ -70,12 +70,12 @@ pub(crate) enum Judged {
 }
 
 impl Check {
-    pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>) -> Judged {
+    pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>, marks: &Marks) -> Judged {
         let secret = hay.get(span.clone()).unwrap_or_default();
         let is_sound = match self {
             Self::Assigned => {
                 let value = span.end.saturating_sub(1);
-                let end = assigned::literal_end(hay, value);
+                let end = assigned::literal_end(hay, value, marks);
                 return end.map_or(Judged::Refuted, |end| Judged::Extends(value..end, End::Closed));
             }
             Self::KeyBody => return pem::judge_body(hay, span),

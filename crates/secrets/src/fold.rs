@@ -3,7 +3,7 @@
 /// How a character reads to somebody who does not look at code points.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reads {
-    /// Not at all: it has no width.
+    /// Not at all: it has no width, or is written over or under the character before it.
     AsNothing,
     As(u8),
 }
@@ -16,16 +16,20 @@ pub(crate) fn reads(character: char) -> Option<Reads> {
         0x80..=0x84
         | 0x86..=0x9f
         | 0xad
-        | 0x34f
+        | 0x300..=0x36f
         | 0x61c
         | 0x115f..=0x1160
         | 0x17b4..=0x17b5
         | 0x180b..=0x180f
+        | 0x1ab0..=0x1aff
+        | 0x1dc0..=0x1dff
         | 0x200b..=0x200f
         | 0x202a..=0x202e
         | 0x2060..=0x206f
+        | 0x20d0..=0x20ff
         | 0x3164
         | 0xfe00..=0xfe0f
+        | 0xfe20..=0xfe2f
         | 0xfeff
         | 0xffa0
         | 0xfff0..=0xfffb
@@ -33,7 +37,7 @@ pub(crate) fn reads(character: char) -> Option<Reads> {
         | 0x1_d173..=0x1_d17a
         | 0xe_0000..=0xe_0fff => Reads::AsNothing,
         0x85 | 0x2028..=0x2029 => Reads::As(b'\n'),
-        0xa0 | 0x2000..=0x200a | 0x202f | 0x205f | 0x3000 => Reads::As(b' '),
+        0xa0 | 0x1680 | 0x2000..=0x200a | 0x202f | 0x205f | 0x2800 | 0x3000 => Reads::As(b' '),
         0x2010..=0x2015 | 0x2043 | 0x2212 | 0x2796 | 0xfe58 | 0xfe63 => Reads::As(b'-'),
         0x2024 | 0xfe52 => Reads::As(b'.'),
         0x2044 | 0x2215 | 0x29f8 => Reads::As(b'/'),
@@ -101,7 +105,7 @@ mod tests {
             ("𝚐𝚑𝚙𝟶𝐀𝗓", "ghp0Az"),
             ("–—−", "---"),
             ("ⓖⒽ🄰", "gHA"),
-            ("\u{a0}\u{3000}", "  "),
+            ("\u{a0}\u{3000}\u{2800}\u{1680}", "    "),
         ] {
             let folded: String = text
                 .chars()
@@ -116,7 +120,18 @@ mod tests {
 
     #[test]
     fn what_has_no_width_reads_as_nothing() {
-        for character in ['\u{200b}', '\u{200d}', '\u{feff}', '\u{ad}', '\u{2060}', '\u{fe0f}', '\u{e0041}'] {
+        for character in [
+            '\u{301}',
+            '\u{336}',
+            '\u{20dd}',
+            '\u{200b}',
+            '\u{200d}',
+            '\u{feff}',
+            '\u{ad}',
+            '\u{2060}',
+            '\u{fe0f}',
+            '\u{e0041}',
+        ] {
             assert_eq!(reads(character), Some(Reads::AsNothing), "{character:?}");
         }
     }

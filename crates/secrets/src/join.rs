@@ -1,4 +1,4 @@
-//! How does a token read that was broken by line ends, or glued from string literals?
+//! How does a token read that was broken by line ends, also as JSON writes them, or glued from string literals?
 //!
 //! Only tokens that touch the joint on both sides are joined: words of a sentence are never put together.
 
@@ -9,7 +9,7 @@ use crate::{finding::Encoding, view::View};
 /// Calls `each` with every chain of joined tokens.
 pub(crate) fn join(hay: &[u8], mut each: impl FnMut(&View)) {
     let mut chain = Chain::default();
-    for at in memchr::memchr2_iter(b'\n', b'+', hay) {
+    for at in memchr::memchr3_iter(b'\n', b'+', b'\\', hay) {
         if at < chain.end {
             continue;
         }
@@ -69,20 +69,26 @@ impl Chain {
 
 /// What lies between two pieces of a token, around the line end or plus sign at `at`.
 fn joint(hay: &[u8], at: usize) -> Option<Range<usize>> {
+    let length = match hay.get(at..)? {
+        [b'\\', b'n', ..] => 2,
+        [b'\\', b'r', b'\\', b'n', ..] => 4,
+        [b'\\', ..] => return None,
+        _ => 1,
+    };
     let touches = |at: Option<usize>| at.and_then(|at| hay.get(at)).is_some_and(|byte| is_token(*byte));
     let before = hay.get(at.saturating_sub(MAX_JOINT)..at)?;
     let start = at - before.iter().rev().take_while(|byte| closes(**byte)).count();
     if !touches(start.checked_sub(1)) {
         return None;
     }
-    let after = hay.get(at + 1..hay.len().min(at + 1 + MAX_JOINT))?;
-    let end = at + 1 + after.iter().take_while(|byte| opens(**byte)).count();
+    let after = hay.get(at + length..hay.len().min(at + length + MAX_JOINT))?;
+    let end = at + length + after.iter().take_while(|byte| opens(**byte)).count();
     if !touches(Some(end)) {
         return None;
     }
     let has_quote = |part: &[u8]| part.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let is_joint =
-        hay.get(at) == Some(&b'\n') || (has_quote(hay.get(start..at)?) && has_quote(hay.get(at..end)?));
+        hay.get(at) != Some(&b'+') || (has_quote(hay.get(start..at)?) && has_quote(hay.get(at..end)?));
     is_joint.then_some(start..end)
 }
 

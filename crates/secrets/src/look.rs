@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    check::{body_end, covered_until},
+    check::body_end,
     coded::{self, Keyword},
     finding::{Encoding, Tier},
     join::join,
@@ -60,6 +60,9 @@ enum Scope {
     StandingAlone,
 }
 
+/// What is found as it is written, by its rule and where it begins: where it ends, and how sure it is.
+type Known = HashMap<(usize, usize), (usize, Tier)>;
+
 impl Looker {
     pub(crate) fn new(rules: Vec<Rule>) -> Self {
         let markers = Markers::new(rules.iter().map(|rule| (&*rule.kind, &*rule.provider)));
@@ -81,8 +84,10 @@ impl Looker {
             return;
         }
         // What is found as it is written is not looked for again across what follows it.
-        let plain: HashMap<(usize, usize), usize> =
-            found.iter().map(|found| ((found.rule, found.span.start), found.span.end)).collect();
+        let plain: Known = found
+            .iter()
+            .map(|found| ((found.rule, found.span.start), (found.span.end, found.tier)))
+            .collect();
         let deeper = Layer { depth: layer.depth + 1, ..layer };
         let alone = Layer { scope: Scope::StandingAlone, ..deeper };
         let mut room = scratch.take(layer);
@@ -97,18 +102,24 @@ impl Looker {
         hay: &[u8],
         view: &View,
         layer: Layer,
-        plain: &HashMap<(usize, usize), usize>,
+        plain: &Known,
         scratch: &mut Scratch,
         found: &mut Vec<Candidate>,
     ) {
         let mut inner = Vec::new();
         self.look_deeper(&view.text, layer, scratch, &mut inner);
         for candidate in inner {
-            let Some((mut span, encoding)) = view.original(&candidate.span) else { continue };
+            let original = match layer.scope {
+                // It may be what stands beside it that was disguised: the border of a word, or the word that tells it.
+                Scope::AllRules => view.original_or_beside(&candidate.span),
+                // Between pieces that were put together there is nothing that could tell.
+                Scope::StandingAlone => view.original(&candidate.span),
+            };
+            let Some((mut span, encoding)) = original else { continue };
             // Where a disguise was undone the same secret may go on behind it; where lines were put together it does not.
-            let is_known = plain
-                .get(&(candidate.rule, span.start))
-                .is_some_and(|end| layer.scope == Scope::StandingAlone || span.end <= *end);
+            let is_known = plain.get(&(candidate.rule, span.start)).is_some_and(|(end, tier)| {
+                layer.scope == Scope::StandingAlone || (span.end <= *end && candidate.tier <= *tier)
+            });
             if is_known {
                 continue;
             }
@@ -125,19 +136,19 @@ impl Looker {
 
     fn look_plain(&self, hay: &[u8], layer: Layer, scratch: &mut Scratch, found: &mut Vec<Candidate>) {
         let mut decoded = DecodedUntil::default();
+        let marks = self.markers.find(hay);
         // By rule, for one may be surer than another.
-        let mut bodies_until: HashMap<usize, usize> = HashMap::new();
+        let mut keys_until: HashMap<usize, usize> = HashMap::new();
         self.literals.each(hay, |at, needle| match needle.meaning {
             Meaning::Rule(index) => {
                 let Some(rule) = self.rules.get(index) else { return };
-                let is_covered = || bodies_until.get(&index).is_some_and(|until| at < *until);
                 let is_left_out = layer.scope == Scope::StandingAlone && !rule.stands_alone();
-                if is_left_out || (rule.is_key_body() && is_covered()) {
+                if is_left_out || keys_until.get(&index).is_some_and(|until| at < *until) {
                     return;
                 }
-                rule.matches(hay, at..at + needle.text.len(), &self.markers, |matched| {
-                    if rule.is_key_body() {
-                        bodies_until.insert(index, covered_until(hay, &matched.span));
+                rule.matches(hay, at..at + needle.text.len(), &marks, |matched| {
+                    if let Some(until) = rule.covers_until(hay, &matched.span) {
+                        keys_until.insert(index, until);
                     }
                     found.push(Candidate {
                         rule: index,

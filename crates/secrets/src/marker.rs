@@ -1,10 +1,10 @@
 //! What stands where a secret stood, and where does such a mark already stand?
 //!
-//! A mark counts only if it is letter for letter one that this detector writes, so that nobody can hide a secret by
-//! writing something similar around it. Marks are looked at for one purpose: what is redacted twice must read like what is
-//! redacted once.
+//! A mark counts only if it is letter for letter one that this detector writes. Anybody can write one, so that it exempts what
+//! lies inside it and nothing else: it is no letter, no border, no distance and no value. Marks are looked at for one purpose:
+//! what is redacted twice must read like what is redacted once.
 
-use std::{collections::HashSet, ops::Range};
+use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use memchr::memmem;
 
@@ -12,6 +12,10 @@ pub(crate) struct Markers {
     known: HashSet<Box<[u8]>>,
     longest: usize,
 }
+
+/// The marks that stand in one text, in order.
+#[derive(Default)]
+pub(crate) struct Marks(Vec<Range<usize>>);
 
 /// The mark for a secret of this kind and provider.
 pub(crate) fn marker(kind: &str, provider: &str) -> String {
@@ -34,40 +38,94 @@ impl Markers {
         Self { known, longest }
     }
 
-    pub(crate) fn starts_at(&self, hay: &[u8], at: usize) -> bool {
-        self.length_at(hay, at).is_some()
-    }
-
-    pub(crate) fn ends_at(&self, hay: &[u8], at: usize) -> bool {
-        self.last_in(hay, at.saturating_sub(self.longest)..at).is_some_and(|mark| mark.end == at)
-    }
-
-    /// The mark that the byte at `at` is part of.
-    pub(crate) fn around(&self, hay: &[u8], at: usize) -> Option<Range<usize>> {
-        let until = hay.len().min(at + OPENING.len());
-        self.last_in(hay, at.saturating_sub(self.longest)..until).filter(|mark| mark.contains(&at))
-    }
-
-    /// The last mark that begins in `range`; it may end behind it.
-    pub(crate) fn last_in(&self, hay: &[u8], range: Range<usize>) -> Option<Range<usize>> {
-        let mut end = range.end;
-        loop {
-            let at = range.start + memmem::rfind(hay.get(range.start..end)?, OPENING)?;
-            if let Some(length) = self.length_at(hay, at) {
-                return Some(at..at + length);
-            }
-            end = at;
-        }
+    pub(crate) fn find(&self, hay: &[u8]) -> Marks {
+        let marks = memmem::find_iter(hay, OPENING);
+        Marks(marks.filter_map(|at| self.length_at(hay, at).map(|length| at..at + length)).collect())
     }
 
     fn length_at(&self, hay: &[u8], at: usize) -> Option<usize> {
         let rest = hay.get(at..hay.len().min(at + self.longest))?;
-        if !rest.starts_with(OPENING) {
-            return None;
-        }
         let length = memchr::memchr(b']', rest)? + 1;
         rest.get(..length).filter(|mark| self.known.contains(*mark)).map(<[u8]>::len)
     }
 }
 
+impl Marks {
+    /// The mark that the byte at `at` is part of.
+    pub(crate) fn around(&self, at: usize) -> Option<&Range<usize>> {
+        let (before, _) = self.split(at + 1);
+        before.last().filter(|mark| at < mark.end)
+    }
+
+    /// How far `within` bytes reach from `at` on: marks among them are no distance.
+    pub(crate) fn reach_behind(&self, at: usize, within: usize) -> usize {
+        let (_, behind) = self.split(at);
+        behind
+            .iter()
+            .take(MAX_PASSED)
+            .fold(within, |reach, mark| if mark.start <= at + reach { reach + mark.len() } else { reach })
+    }
+
+    /// The same backwards.
+    pub(crate) fn reach_before(&self, at: usize, within: usize) -> usize {
+        let (before, _) = self.split(at);
+        before
+            .iter()
+            .rev()
+            .take(MAX_PASSED)
+            .fold(within, |reach, mark| if mark.end + reach >= at { reach + mark.len() } else { reach })
+    }
+
+    /// What `part` of a text says besides its marks.
+    pub(crate) fn without<'h>(&self, hay: &'h [u8], part: &Range<usize>) -> Cow<'h, [u8]> {
+        let (_, behind) = self.split(part.start);
+        let mut at = part.start;
+        let mut kept = Vec::new();
+        for mark in behind.iter().take_while(|mark| mark.end <= part.end) {
+            kept.extend_from_slice(hay.get(at..mark.start).unwrap_or_default());
+            at = mark.end;
+        }
+        let rest = hay.get(at..part.end).unwrap_or_default();
+        if at == part.start {
+            return Cow::Borrowed(rest);
+        }
+        kept.extend_from_slice(rest);
+        Cow::Owned(kept)
+    }
+
+    /// Those that begin before `at`, and those that do not.
+    fn split(&self, at: usize) -> (&[Range<usize>], &[Range<usize>]) {
+        let count = self.0.partition_point(|mark| mark.start < at);
+        self.0.split_at_checked(count).unwrap_or_default()
+    }
+}
+
 const OPENING: &[u8] = b"[REDACTED:";
+/// Each mark lets something farther away be near, and becomes a mark in its turn. That has to end.
+const MAX_PASSED: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_marks_that_are_written_here_count() {
+        let markers = Markers::new([("token", "github")].into_iter());
+        let text =
+            "a[REDACTED:token:github]b[REDACTED:token:gitlab][REDACTED:token:github][REDACTED:token:github";
+        assert_eq!(markers.find(text.as_bytes()).0, [1..24, 48..71]);
+    }
+
+    #[test]
+    fn marks_are_no_distance_and_no_value() {
+        let markers = Markers::new([("token", "github")].into_iter());
+        let text = b"key [REDACTED:token:github] = [REDACTED:token:github]x";
+        let marks = markers.find(text);
+        assert_eq!((marks.reach_behind(3, 2), marks.reach_behind(3, 5)), (2 + 23, 5 + 46));
+        assert_eq!((marks.reach_before(53, 0), marks.reach_before(53, 3)), (23, 3 + 46));
+        assert_eq!(marks.reach_behind(3, 0), 0);
+        assert_eq!(*marks.without(text, &(0..text.len())), *b"key  = x");
+        assert_eq!(marks.around(26), Some(&(4..27)));
+        assert_eq!(marks.around(27), None);
+    }
+}

@@ -6,9 +6,9 @@ use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
 use self::alphabet::Alphabet;
 use crate::{
-    check::{Check, Judged, entropy},
+    check::{Check, Judged, covered_until, entropy},
     finding::Tier,
-    marker::Markers,
+    marker::Marks,
 };
 
 mod alphabet;
@@ -44,8 +44,6 @@ pub(crate) struct Rule {
     check: Option<Check>,
     context: Option<Context>,
     min_entropy: Option<f64>,
-    /// Whether the pattern asks for a word's border at its ends: a mark is not one.
-    borders: Borders,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -78,12 +76,6 @@ enum Lines {
     Same,
 }
 
-#[derive(Clone, Copy)]
-struct Borders {
-    front: bool,
-    back: bool,
-}
-
 /// A secret that a rule found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Match {
@@ -95,7 +87,7 @@ pub(crate) struct Match {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum End {
     Closed,
-    /// A key block that went on where the text stopped: what follows belongs to it.
+    /// A key block of which more may follow where the text stopped.
     Open,
 }
 
@@ -105,9 +97,13 @@ impl Rule {
         &self,
         hay: &[u8],
         word: Range<usize>,
-        markers: &Markers,
+        marks: &Marks,
         mut found: impl FnMut(Match),
     ) {
+        // What a mark says of the secret that was there tells nothing about others.
+        if marks.around(word.start).is_some() {
+            return;
+        }
         match self.place {
             Place::Here => {
                 // Most hits are words in a sentence; this tells them from tokens before the regex is asked.
@@ -120,20 +116,21 @@ impl Rule {
                 }
                 let input = Input::new(hay).range(word.start..until).anchored(Anchored::Yes);
                 if let Some(span) = self.search(&input)
-                    && self.in_context(hay, span.whole.start, markers)
+                    && self.in_context(hay, span.whole.start, marks)
                 {
-                    found_if(self.judge(hay, &span, markers), &mut found);
+                    found_if(self.judge(hay, &span, marks), &mut found);
                 }
             }
-            Place::Around { reach } => self.matches_around(hay, &word, reach, markers, &mut found),
+            Place::Around { reach } => self.matches_around(hay, &word, reach, marks, &mut found),
             Place::After { within, lines } => {
+                let within = marks.reach_behind(word.end, within);
                 let starts = word.end..word.end + within + 1;
                 let Some(from) = self.alphabet.first_run(hay, starts, self.shortest) else { return };
                 let until = hay.len().min(word.end + within + self.longest);
                 self.each(hay, from..until, |span| {
                     let near = span.whole.start - word.end <= within;
-                    if near && !is_barred(hay, &word, span.whole.start, lines, markers) {
-                        found_if(self.judge(hay, span, markers), &mut found);
+                    if near && !is_barred(hay, &(word.end..span.whole.start), lines) {
+                        found_if(self.judge(hay, span, marks), &mut found);
                     }
                     near
                 });
@@ -146,15 +143,15 @@ impl Rule {
         hay: &[u8],
         word: &Range<usize>,
         reach: usize,
-        markers: &Markers,
+        marks: &Marks,
         found: &mut impl FnMut(Match),
     ) {
         let from = run_start(hay, word.start, reach);
         let until = hay.len().min(word.start + self.longest);
         let mut judge = |spans: &Spans| {
             let holds = spans.whole.start <= word.start && word.end <= spans.whole.end;
-            if holds && self.in_context(hay, spans.whole.start, markers) {
-                found_if(self.judge(hay, spans, markers), found);
+            if holds && self.in_context(hay, spans.whole.start, marks) {
+                found_if(self.judge(hay, spans, marks), found);
             }
         };
         if self.beginnings.is_empty() {
@@ -186,9 +183,13 @@ impl Rule {
         self.case == Case::Exact && self.context.is_none() && self.tier >= Tier::Probable
     }
 
-    /// Whether it finds the body of a key that has no header, which may hold ever so many beginnings of one.
-    pub(crate) fn is_key_body(&self) -> bool {
-        self.check == Some(Check::KeyBody)
+    /// Until where another hit has nothing to add to what was found: a key may hold ever so many beginnings of one.
+    pub(crate) fn covers_until(&self, hay: &[u8], found: &Range<usize>) -> Option<usize> {
+        match self.check? {
+            Check::KeyBody => Some(covered_until(hay, found)),
+            Check::Pem => Some(found.end),
+            _ => None,
+        }
     }
 
     /// Whether a hit on one of its words begins or contains the secret, so that the word is disguised with it.
@@ -221,45 +222,31 @@ impl Rule {
         Some(Spans { whole, secret })
     }
 
-    fn in_context(&self, hay: &[u8], start: usize, markers: &Markers) -> bool {
+    fn in_context(&self, hay: &[u8], start: usize, marks: &Marks) -> bool {
         let Some(context) = &self.context else { return true };
-        let from = start.saturating_sub(context.within);
-        // A mark is shorter or longer than what it replaced, so nothing is near across one.
-        let from = markers.last_in(hay, from..start).map_or(from, |mark| mark.end.min(start));
+        let from = start.saturating_sub(marks.reach_before(start, context.within));
         let before = hay.get(from..start).unwrap_or_default();
         let line =
             memchr::memrchr(b'\n', before).filter(|_| context.lines == Lines::Same).map_or(0, |at| at + 1);
         let before = before.get(line..).unwrap_or_default().to_ascii_lowercase();
-        context.words.iter().any(|word| memchr::memmem::find(&before, word).is_some())
+        let is_told = |at: usize| marks.around(from + line + at).is_none();
+        context.words.iter().any(|word| memchr::memmem::find_iter(&before, word).any(is_told))
     }
 
-    /// What begins in a mark was redacted before. A value that begins with a whole one and goes on was not, unless
-    /// the pattern's own bound cut it.
-    fn is_in_mark(&self, hay: &[u8], secret: &Range<usize>, markers: &Markers) -> bool {
-        let is_closed = matches!(self.check, Some(Check::Assigned | Check::Written));
-        markers
-            .around(hay, secret.start)
-            .is_some_and(|mark| !is_closed || mark.start < secret.start || secret.end <= mark.end)
-    }
-
-    fn judge(&self, hay: &[u8], spans: &Spans, markers: &Markers) -> Option<Match> {
-        let Spans { whole, secret } = spans;
-        let is_marked = (self.borders.front && markers.ends_at(hay, whole.start))
-            || (self.borders.back && markers.starts_at(hay, whole.end))
-            || (secret.end < whole.end && markers.starts_at(hay, secret.end))
-            || (self.case == Case::Ignored && markers.around(hay, whole.start).is_some());
+    fn judge(&self, hay: &[u8], spans: &Spans, marks: &Marks) -> Option<Match> {
+        let secret = &spans.secret;
         let text = hay.get(secret.clone())?;
-        if is_marked || self.min_entropy.is_some_and(|least| entropy(text) < least) {
+        if self.min_entropy.is_some_and(|least| entropy(text) < least) {
             return None;
         }
         let plain = |tier| Match { span: secret.clone(), tier, end: End::Closed };
-        let matched = match self.check.map_or(Judged::Sound, |check| check.judge(hay, secret)) {
+        let matched = match self.check.map_or(Judged::Sound, |check| check.judge(hay, secret, marks)) {
             Judged::Sound => Some(plain(self.tier)),
             Judged::Unsound => self.unverified.map(plain),
             Judged::Refuted => None,
             Judged::Extends(span, end) => Some(Match { span, tier: self.tier, end }),
         };
-        matched.filter(|matched| !self.is_in_mark(hay, &matched.span, markers))
+        matched.filter(|matched| !is_in_mark(&matched.span, marks))
     }
 }
 
@@ -268,12 +255,15 @@ struct Spans {
     secret: Range<usize>,
 }
 
-/// Whether something stands between a word and a secret, or the word itself is in a mark.
-fn is_barred(hay: &[u8], word: &Range<usize>, start: usize, lines: Lines, markers: &Markers) -> bool {
-    let between = hay.get(word.end..start).unwrap_or_default();
-    (lines == Lines::Same && memchr::memchr(b'\n', between).is_some())
-        || markers.around(hay, word.start).is_some()
-        || markers.last_in(hay, word.start..start).is_some()
+/// What begins in a mark was redacted before. A value that begins with a whole one and goes on was not.
+fn is_in_mark(secret: &Range<usize>, marks: &Marks) -> bool {
+    marks.around(secret.start).is_some_and(|mark| mark.start < secret.start || secret.end <= mark.end)
+}
+
+/// Whether a line ends between a word and a secret that must not.
+fn is_barred(hay: &[u8], between: &Range<usize>, lines: Lines) -> bool {
+    let between = hay.get(between.clone()).unwrap_or_default();
+    lines == Lines::Same && memchr::memchr(b'\n', between).is_some()
 }
 
 fn found_if(found: Option<Match>, tell: &mut impl FnMut(Match)) {

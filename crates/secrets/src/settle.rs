@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::{
     finding::{Encoding, Tier},
+    join::is_token,
     look::{Candidate, Looker, Scratch},
     marker::{line_ends, marker},
     view::View,
@@ -22,28 +23,59 @@ pub(crate) fn settle(
     at_least: Tier,
     scratch: &mut Scratch,
 ) -> Vec<Candidate> {
+    let mut newest: Vec<Range<usize>> = decided.iter().map(|one| one.span.clone()).collect();
     for _ in 0..MAX_ROUNDS {
-        let more = look_again(looker, hay, &decided, scope, at_least, scratch);
+        let more = look_again(looker, hay, &decided, &newest, scope, at_least, scratch);
         if more.is_empty() {
-            break;
+            return decided;
         }
-        decided.extend(more);
-        decided = merged(decided);
+        newest = add(&mut decided, more);
     }
-    decided
+    // One that touches the next and so on, as nobody writes who means well: none of that run is left to be found.
+    let mut floor = scope.start;
+    for one in &mut decided {
+        if newest.binary_search_by_key(&one.span.start, |span| span.start).is_ok() {
+            one.span = token_run(hay, &one.span, floor.min(one.span.start));
+        }
+        floor = one.span.end;
+    }
+    merged(decided)
+}
+
+/// Adds what was found, and tells which of the decided are other than before.
+fn add(decided: &mut Vec<Candidate>, more: Vec<Candidate>) -> Vec<Range<usize>> {
+    let mut starts: Vec<usize> = more.iter().map(|one| one.span.start).collect();
+    starts.sort_unstable();
+    decided.extend(more);
+    *decided = merged(std::mem::take(decided));
+    let is_new = |span: &Range<usize>| {
+        let next = starts.partition_point(|start| *start < span.start);
+        starts.get(next).is_some_and(|start| *start < span.end)
+    };
+    decided.iter().map(|one| one.span.clone()).filter(is_new).collect()
+}
+
+/// The characters of tokens around `span`, not before `floor`.
+fn token_run(hay: &[u8], span: &Range<usize>, floor: usize) -> Range<usize> {
+    let before = hay.get(floor..span.start).unwrap_or_default();
+    let behind = hay.get(span.end..).unwrap_or_default();
+    let before = before.iter().rev().take_while(|byte| is_token(**byte)).count();
+    let behind = behind.iter().take_while(|byte| is_token(**byte)).count();
+    span.start - before..span.end + behind
 }
 
 fn look_again(
     looker: &Looker,
     hay: &[u8],
     decided: &[Candidate],
+    newest: &[Range<usize>],
     scope: &Range<usize>,
     at_least: Tier,
     scratch: &mut Scratch,
 ) -> Vec<Candidate> {
     let mut more = Vec::new();
     let mut view = View::default();
-    for region in neighbourhoods(hay, decided) {
+    for region in neighbourhoods(hay, newest) {
         render(looker, hay, &region, decided, &mut view);
         for mut found in looker.look(&view.text, scratch) {
             let Some(span) = view.origin(&found.span) else { continue };
@@ -62,10 +94,10 @@ fn look_again(
     more
 }
 
-fn neighbourhoods(hay: &[u8], decided: &[Candidate]) -> Vec<Range<usize>> {
+fn neighbourhoods(hay: &[u8], spans: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
-    for one in decided {
-        let region = one.span.start.saturating_sub(NEAR)..hay.len().min(one.span.end + NEAR);
+    for span in spans {
+        let region = span.start.saturating_sub(NEAR)..hay.len().min(span.end + NEAR);
         match regions.last_mut() {
             Some(last) if region.start <= last.end => last.end = last.end.max(region.end),
             _ => regions.push(region),
@@ -91,5 +123,5 @@ fn render(looker: &Looker, hay: &[u8], region: &Range<usize>, decided: &[Candida
 
 /// As far as a mark can change what is found: context, tokens that go on, words that are near.
 const NEAR: usize = 4096;
-/// Each round finds something or is the last; more than two were never seen.
-const MAX_ROUNDS: usize = 8;
+/// Each round finds something or is the last. A mark brings what is behind it nearer to a word before it, a few of them in turn.
+const MAX_ROUNDS: usize = 16;

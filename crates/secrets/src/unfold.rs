@@ -2,7 +2,7 @@
 //!
 //! Only the neighbourhood of such a thing is undone. Text without any is passed over at the speed of `memchr`.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use crate::{
     coded::byte_of_hex,
@@ -61,9 +61,15 @@ impl Place {
         undone.map(|undone| Self { at, undone })
     }
 
-    /// A space is part of no token, and `%20` is everywhere. It is undone where something else is, too.
-    fn is_disguise(&self) -> bool {
-        self.undone.encoding == Encoding::LookAlike || self.undone.reads != Reads::As(b' ')
+    /// A space is part of no token, and `%20` is everywhere, as `\"` is in JSON. They are undone where something else is, too,
+    /// or where something begins behind the space whose border they would hide.
+    fn is_disguise(&self, hay: &[u8]) -> bool {
+        match self.undone.reads {
+            _ if self.undone.encoding == Encoding::LookAlike => true,
+            Reads::As(b' ') => begins_something(hay, self.at + self.undone.length),
+            Reads::As(b'"') => hay.get(self.at + 1) != Some(&b'"'),
+            _ => true,
+        }
     }
 }
 
@@ -101,20 +107,31 @@ fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-/// A control, and what belongs to it where it begins a sequence that sets colours or an alphabet.
+/// A control, and what belongs to it where it begins a sequence: colours, an alphabet, a link or a title.
 fn undo_control(hay: &[u8], at: usize) -> Option<Undone> {
     let sequence = match hay.get(at..hay.len().min(at + MAX_SEQUENCE))? {
-        [ESCAPE, b'[', rest @ ..] => sequence_end(rest, &(b'0'..=b'?'), &(b'@'..=b'~')).map(|end| end + 2),
+        [ESCAPE, b'[', rest @ ..] => colours_end(rest).map(|end| end + 2),
+        [ESCAPE, b']' | b'P' | b'X' | b'^' | b'_', rest @ ..] => command_end(rest).map(|end| end + 2),
         [ESCAPE, b'(' | b')', b'0' | b'A' | b'B', ..] => Some(3),
         _ => None,
     };
     Some(Undone { length: sequence.unwrap_or(1), reads: Reads::AsNothing, encoding: Encoding::LookAlike })
 }
 
-/// How long a sequence is that has any number of the one kind, and then one of the other.
-fn sequence_end(rest: &[u8], inside: &RangeInclusive<u8>, last: &RangeInclusive<u8>) -> Option<usize> {
-    let inner = rest.iter().take_while(|byte| inside.contains(*byte)).count();
-    rest.get(inner).filter(|byte| last.contains(*byte)).map(|_| inner + 1)
+/// How long the rest of a sequence is that has any number of digits and signs, and then one letter.
+fn colours_end(rest: &[u8]) -> Option<usize> {
+    let inner = rest.iter().take_while(|byte| (b'0'..=b'?').contains(*byte)).count();
+    rest.get(inner).filter(|byte| (b'@'..=b'~').contains(*byte)).map(|_| inner + 1)
+}
+
+/// How long the rest of a sequence is that goes on up to a bell or a terminator.
+fn command_end(rest: &[u8]) -> Option<usize> {
+    let end = memchr::memchr2(BELL, ESCAPE, rest)?;
+    match rest.get(end..)? {
+        [BELL, ..] => Some(end + 1),
+        [ESCAPE, b'\\', ..] => Some(end + 2),
+        _ => None,
+    }
 }
 
 fn controls(hay: &[u8]) -> impl Iterator<Item = Place> {
@@ -148,7 +165,13 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
             let byte = (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0');
             Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
-        [b'\\', letter @ (b'n' | b'r' | b't'), ..] if breaks_token(hay, at) => {
+        // In JSON within JSON only: a rule that knows of quotes knows of one escaped once, and those are everywhere.
+        [b'\\', b'"', ..] if at.checked_sub(1).and_then(|at| hay.get(at)) == Some(&b'\\') => {
+            Some(Undone { length: 2, reads: Reads::As(b'"'), encoding: Encoding::Escape })
+        }
+        [b'\\', letter @ (b'n' | b'r' | b't'), ..]
+            if breaks_token(hay, at) || begins_something(hay, at + 2) =>
+        {
             let byte = if letter == b't' { b'\t' } else { b'\n' };
             Some(Undone { length: 2, reads: Reads::As(byte), encoding: Encoding::Escape })
         }
@@ -157,6 +180,9 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
             Some(Undone { length: 2, reads: Reads::As(b'\\'), encoding: Encoding::Escape })
         }
         [b'&', b'#', ..] => undo_entity(rest),
+        [b'&', b'q', b'u', b'o', b't', b';', ..] => {
+            Some(Undone { length: 6, reads: Reads::As(b'"'), encoding: Encoding::Entity })
+        }
         _ => None,
     }
 }
@@ -165,6 +191,14 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
 fn breaks_token(hay: &[u8], at: usize) -> bool {
     let touches = |at: Option<usize>| at.and_then(|at| hay.get(at)).is_some_and(|byte| is_token(*byte));
     touches(at.checked_sub(1)) && touches(at.checked_add(2))
+}
+
+/// Whether something begins here that may ask for a border before it: a token, or a name and its value. Most words do not.
+fn begins_something(hay: &[u8], at: usize) -> bool {
+    let rest = hay.get(at..).unwrap_or_default();
+    let length = rest.iter().take(SHORTEST).take_while(|byte| is_token(**byte)).count();
+    let (run, behind) = rest.split_at_checked(length).unwrap_or_default();
+    length == SHORTEST || run.contains(&b'=') || (length > 0 && behind.first() == Some(&b':'))
 }
 
 /// `\u002d`, `\u{2d}`, `\U0000002d`, and two of the first kind that make one character.
@@ -209,6 +243,14 @@ fn undo_character(hay: &[u8], at: usize) -> Option<Undone> {
         _ => return None,
     };
     let character = std::str::from_utf8(hay.get(at..at + length)?).ok()?.chars().next()?;
+    // Two controls of one character begin what `ESC [` and `ESC ]` begin.
+    let rest = hay.get(at + length..hay.len().min(at + MAX_SEQUENCE)).unwrap_or_default();
+    let sequence = match character {
+        '\u{9b}' => colours_end(rest),
+        '\u{9d}' => command_end(rest),
+        _ => None,
+    };
+    let length = length + sequence.unwrap_or(0);
     Some(Undone { length, reads: reads(character)?, encoding: Encoding::LookAlike })
 }
 
@@ -234,13 +276,13 @@ fn has_lead(block: &[u8]) -> bool {
 
 /// Whether characters of the table begin with this byte; those of most of the world's scripts do not.
 fn may_lead(byte: u8) -> bool {
-    matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
+    matches!(byte, 0xc2 | 0xcc | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
 }
 
 /// The neighbourhoods of the places, put together where they touch.
 fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
-    for Place { at, .. } in places.iter().filter(|place| place.is_disguise()) {
+    for Place { at, .. } in places.iter().filter(|place| place.is_disguise(hay)) {
         let floor = regions.last().map_or(0, |last| last.end);
         // What is near it was taken in with the place before.
         if at + NEAR <= floor {
@@ -255,11 +297,13 @@ fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
     regions
 }
 
-/// Some context, and then as far as there is no white space, but not before `floor`.
+/// Some context, and then as far as there is no white space, but not before `floor`. Begins with that white space, for
+/// where a text begins a line does.
 fn token_start(hay: &[u8], at: usize, floor: usize) -> usize {
     let from = at.saturating_sub(NEAR).max(floor);
     let far = hay.get(from.saturating_sub(FAR).max(floor)..from).unwrap_or_default();
-    from - far.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count()
+    let dense = far.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    from - far.len().min(dense + 1)
 }
 
 /// How many bytes there are before white space. Whole blocks without any are passed over at once.
@@ -278,8 +322,11 @@ fn token_end(hay: &[u8], at: usize) -> usize {
 
 const BLOCK: usize = 128;
 const ESCAPE: u8 = 0x1b;
-/// Longer ones are not sent by anything that sets colours.
-const MAX_SEQUENCE: usize = 40;
+const BELL: u8 = 0x07;
+/// As long as the address of a link.
+const MAX_SEQUENCE: usize = 2048;
+/// No token that asks for a border is shorter.
+const SHORTEST: usize = 12;
 const NEAR: usize = 160;
 const FAR: usize = 4096;
 

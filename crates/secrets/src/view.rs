@@ -46,6 +46,15 @@ impl View {
         Some((self.origin(part)?, encoding))
     }
 
+    /// The same, also where a part is written as it is here: what was undone before it, or else behind it, lets it be seen.
+    pub(crate) fn original_or_beside(&self, part: &Range<usize>) -> Option<(Range<usize>, Encoding)> {
+        self.original(part).or_else(|| {
+            let (before, behind) = self.segments.split_at_checked(self.segment_of(part.start)?)?;
+            let encoding = before.iter().rev().chain(behind).find_map(|segment| segment.encoding)?;
+            Some((self.origin(part)?, encoding))
+        })
+    }
+
     /// Where a part stands in the original.
     pub(crate) fn origin(&self, part: &Range<usize>) -> Option<Range<usize>> {
         let first = self.segments.get(self.segment_of(part.start)?)?;

@@ -130,7 +130,7 @@ impl Carry {
         let next = decided.last().map_or(limit, |last| last.span.end.max(limit));
         if let Some(last) = decided.last()
             && last.end == End::Open
-            && last.span.end == hay.len()
+            && last.span.end >= limit
         {
             self.open = Some((last.rule, last.tier, last.encoding));
         }

@@ -76,6 +76,24 @@ fn beginnings_without_ends() {
     }
 }
 
+/// Each lays the next one open once a mark stands in its place, or goes on in it.
+#[test]
+fn secrets_over_and_over() {
+    for piece in [
+        "-----BEGIN PRIVATE KEY-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
+        "-----BEGIN PRIVATE KEY-----\n(x)\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
+        "-----BEGIN CERTIFICATE-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
+        concat!("dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
+        concat!("[REDACTED:token:github]", "dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
+        "datadog [REDACTED:token:github] a3f09c7be1d24586a3f09c7be1d24586 ",
+        "\\ndapia3f09c7be1d24586",
+    ] {
+        let text = piece.repeat(300_000 / piece.len());
+        let redacted = DETECTOR.redact(&text, Tier::Possible);
+        assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
+    }
+}
+
 /// Each of them may begin a key that has no header, and all that stands before it on its line may be what a log writes
 /// before each line of one.
 #[test]
@@ -215,6 +233,23 @@ fn a_key_block_that_never_ends() {
     assert!(!out.contains("MIIE"));
     assert_eq!(out.lines().count(), 1 + 1 + lines + 1 + 1);
     assert_eq!(findings.len(), 1);
+}
+
+/// Nor does it end where something else stands on a line of its own, even if a window's border falls there.
+#[test]
+fn a_key_block_with_lines_of_others() {
+    let line = format!("{}\n", "Ab3xQz9K".repeat(8));
+    let others = "----- page 2 -----\n# (and a comment)\n";
+    for shift in (0..120).step_by(7) {
+        let before = "lorem ipsum\n".repeat(2000);
+        let header = format!("{}{}\n", "-----BEGIN PRI", "VATE KEY-----");
+        let lines = format!("{}{others}", line.repeat(9)).repeat(1000);
+        let text = format!("{}{before}{header}{lines}-----END PRIVATE KEY-----\nafter\n", " ".repeat(shift));
+        let redacted = DETECTOR.redact(&text, Tier::Definite);
+        assert!(!redacted.text.contains("Ab3x"), "shifted by {shift}");
+        assert!(redacted.text.ends_with("\nafter\n"));
+        assert_eq!(redacted.findings.len(), 1, "shifted by {shift}");
+    }
 }
 
 /// Wherever the border of a window falls, a secret on it is found.

@@ -91,7 +91,7 @@ fn tier() -> impl Strategy<Value = Tier> {
 /// Secrets, pieces of secrets and of disguises, marks and words, glued in any order.
 fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(
-        prop_oneof![3 => piece(), 2 => secret(), 1 => "[ -~]{0,12}", 1 => "\\PC{0,6}"],
+        prop_oneof![3 => piece(), 1 => beside(), 2 => secret(), 1 => "[ -~]{0,12}", 1 => "\\PC{0,6}"],
         0..14,
     )
     .prop_map(|pieces| pieces.concat())
@@ -155,6 +155,22 @@ fn piece() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
+/// What may stand beside a secret and hide it, or tell it.
+fn beside() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "%22",
+        "%3D",
+        "\\n",
+        "\\\"",
+        "&quot;",
+        "\u{1b}[32m",
+        "datadog",
+        "\"kty\"",
+        "\"d\":\"",
+    ])
+    .prop_map(str::to_owned)
+}
+
 fn secret() -> impl Strategy<Value = String> {
     let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
     let key = format!(
@@ -175,6 +191,10 @@ fn secret() -> impl Strategy<Value = String> {
         concat!("AKIA", "QYLPMN5HHHFPZA22").to_owned(),
         "postgres://app:s3cr3t@db/x".to_owned(),
         "password = \"hunter22\"".to_owned(),
+        concat!("dapi", "a3f09c7be1d24586a3f09c7be1d24586").to_owned(),
+        "a3f09c7be1d24586a3f09c7be1d24586".to_owned(),
+        "cIrjXn8OvnYozQ5YDXWsJD5JNfIsuCMs0lHGpZV0".to_owned(),
+        "Kd1cIrjXn8OvnYozQ5YDXWsJD5JNfIsuCMs0lHGpZV0".to_owned(),
         "token 0123456789abcdef0123456789abcdef0123456789abcdef".to_owned(),
     ];
     prop::sample::select(all)

@@ -4,15 +4,21 @@
 
 use std::ops::Range;
 
+use crate::marker::Marks;
+
 /// Where the value that begins at `start` ends, if it is a literal that somebody could log in with.
-pub(super) fn literal_end(hay: &[u8], start: usize) -> Option<usize> {
+pub(super) fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     let is_quoted = start.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte));
     let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
     let length =
         if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| is_bare(**byte)).count() };
     let span = start..start + length;
-    let value = hay.get(span.clone()).filter(|value| value.len() >= MIN_VALUE && is_written(value))?;
-    let is_literal = if is_quoted { is_quoted_literal(value) } else { is_bare_literal(hay, &span, value) };
+    // Within quotes a mark is a literal like everything else; without them its brackets would look like code.
+    let value = if is_quoted { hay.get(span.clone())?.into() } else { marks.without(hay, &span) };
+    if value.len() < MIN_VALUE || !is_written(&value) {
+        return None;
+    }
+    let is_literal = if is_quoted { is_quoted_literal(&value) } else { is_bare_literal(hay, &span, &value) };
     is_literal.then_some(span.end)
 }
 

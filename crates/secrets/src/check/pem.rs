@@ -1,7 +1,7 @@
 //! Where does a private key block end?
 //!
 //! At its `-----END …-----`. Where there is none, the block is all that still looks like one, however long: a key that was
-//! cut off is a key. A header without a body is a sentence about keys. A body without its header is known by how its format begins,
+//! cut off is a key. A line of something else in it, five dashes or another header, is no end where a line of a body follows. A header without a body is a sentence about keys. A body without its header is known by how its format begins,
 //! and ends with its lines. What a search or a log prints before each line is no end.
 
 use std::ops::Range;
@@ -15,20 +15,30 @@ use crate::rule::End;
 pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     let rest = hay.get(header.end..).unwrap_or_default();
     let prefix = prefix_of_lines(hay, header.start, rest);
-    let dashes = memmem::find(rest, DASHES);
-    let body = rest.get(..dashes.unwrap_or(rest.len())).unwrap_or_default();
-    let closes = dashes.is_some_and(|at| rest.get(at..).unwrap_or_default().starts_with(CLOSING));
+    let dashes = memmem::find(rest, DASHES).unwrap_or(rest.len());
+    let body = rest.get(..dashes).unwrap_or_default();
+    let closes = rest.get(dashes..).unwrap_or_default().starts_with(CLOSING);
     if closes && key_characters(body, prefix) >= MIN_BODY {
-        let from = header.end + body.len();
-        return Judged::Extends(header.start..closing_end(hay, from), End::Closed);
+        return Judged::Extends(header.start..closing_end(hay, header.end + dashes), End::Closed);
     }
-    let run = body_run(body, prefix);
-    let block = body.get(..run).unwrap_or_default();
-    if key_characters(block, prefix) < MIN_BODY {
+    let first = body.get(..body_run(body, prefix)).unwrap_or_default();
+    let begins_here = key_characters(first, prefix) >= MIN_BODY;
+    if !begins_here && !is_behind_something(rest) {
         return Judged::Refuted;
     }
-    let end = if run == rest.len() { End::Open } else { End::Closed };
-    Judged::Extends(header.start..header.end + trimmed(block), end)
+    let (length, end) = block(rest, prefix);
+    if !begins_here && next_line(rest.get(..length).unwrap_or_default()).is_none() {
+        return Judged::Refuted;
+    }
+    Judged::Extends(header.start..header.end + length, end)
+}
+
+/// Whether a body begins a little behind its header, behind a tag or a comment. One line may be a digest, two are not.
+fn is_behind_something(rest: &[u8]) -> bool {
+    let near = rest.get(..rest.len().min(MAX_GAP)).unwrap_or_default();
+    let Some(first) = next_line(near) else { return false };
+    let behind = near.get(first.end..).unwrap_or_default();
+    first.start <= MAX_TAG && next_line(behind).is_some_and(|second| second.start <= MAX_TAG)
 }
 
 /// `beginning` is how the format of a key begins; its header is not there, or was not chosen.
@@ -68,15 +78,89 @@ fn may_begin_behind(before: &[u8]) -> bool {
 
 /// Where a block that began before this text ends in it.
 pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
-    let before_dashes = hay.get(..memmem::find(hay, DASHES).unwrap_or(hay.len())).unwrap_or_default();
-    let run = body_run(before_dashes, b"");
-    if run == hay.len() {
-        return (run, End::Open);
+    block(hay, b"")
+}
+
+/// Where the block ends whose body begins here, and whether more of it may follow this text.
+fn block(text: &[u8], prefix: &[u8]) -> (usize, End) {
+    let (mut at, mut dashes) = (0, 0);
+    loop {
+        if dashes <= at {
+            let found = memmem::find(text.get(at..).unwrap_or_default(), DASHES);
+            dashes = found.map_or(text.len(), |found| at + found);
+        }
+        let end = at + body_run(text.get(at..dashes).unwrap_or_default(), prefix);
+        let rest = text.get(end..).unwrap_or_default();
+        if rest.starts_with(CLOSING) {
+            return (closing_end(text, end), End::Closed);
+        }
+        match goes_on(rest) {
+            Next::At(more) => at = end + more,
+            Next::Nowhere => return (trimmed(text.get(..end).unwrap_or_default()), End::Closed),
+            Next::Unknown => return (trimmed(text.get(..end).unwrap_or_default()), End::Open),
+        }
     }
-    if hay.get(run..).unwrap_or_default().starts_with(CLOSING) {
-        return (closing_end(hay, run), End::Closed);
+}
+
+enum Next {
+    At(usize),
+    Nowhere,
+    /// The text ends before that can be told.
+    Unknown,
+}
+
+/// Where a body goes on behind a few lines of something else. A whole block in between, such as a certificate, is one of them.
+fn goes_on(text: &[u8]) -> Next {
+    let mut at = 0;
+    for _ in 0..=MAX_BETWEEN {
+        let rest = text.get(at..text.len().min(MAX_OTHERS)).unwrap_or_default();
+        let line = rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default();
+        if memmem::find(line, CLOSING).is_some() {
+            return Next::Nowhere;
+        }
+        if let Some(length) = block_of_others(text.get(at..).unwrap_or_default(), line) {
+            at += length;
+            continue;
+        }
+        if let Some(next) = next_line(line) {
+            return Next::At(at + next.start);
+        }
+        at += line.len() + 1;
+        if at > text.len() {
+            return Next::Unknown;
+        }
     }
-    (trimmed(hay.get(..run).unwrap_or_default()), End::Closed)
+    Next::Nowhere
+}
+
+/// How long a block is that begins on this line and has an end of its own, with that line.
+fn block_of_others(text: &[u8], line: &[u8]) -> Option<usize> {
+    let opening = memmem::find(line, OPENING)?;
+    let name = line.get(opening + OPENING.len()..)?;
+    let name = name.get(..memmem::find(name, DASHES)?)?;
+    let near = text.get(..text.len().min(MAX_BODY))?;
+    let closing = memmem::find(near, &[CLOSING, name, DASHES].concat())?;
+    Some(closing + line_end(near.get(closing..)?))
+}
+
+fn line_end(text: &[u8]) -> usize {
+    memchr::memchr(b'\n', text).map_or(text.len(), |end| end + 1)
+}
+
+/// The first run of base64 that is as long and as varied as a line of a body.
+fn next_line(text: &[u8]) -> Option<Range<usize>> {
+    let mut from = 0;
+    while from < text.len() {
+        let rest = text.get(from..)?;
+        let start = from + rest.iter().position(|byte| is_base64(*byte))?;
+        let run = text.get(start..)?;
+        let length = run.iter().take_while(|byte| is_base64(**byte)).count();
+        if is_full_line(run.get(..length)?) {
+            return Some(start..start + length);
+        }
+        from = start + length;
+    }
+    None
 }
 
 /// How far a text looks like the body of a block. Two words on a line, the first of them short, are prose.
@@ -145,12 +229,15 @@ fn prefix_of_full_line(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii_end();
     let length = line.iter().rev().take_while(|byte| is_base64(**byte)).count();
     let (prefix, body) = line.split_at_checked(line.len() - length)?;
+    is_full_line(body).then_some(prefix)
+}
+
+fn is_full_line(body: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| body.iter().any(class);
-    let is_full = length >= SHORTEST_LINE
+    body.len() >= SHORTEST_LINE
         && has(u8::is_ascii_lowercase)
         && has(u8::is_ascii_uppercase)
-        && has(u8::is_ascii_digit);
-    is_full.then_some(prefix)
+        && has(u8::is_ascii_digit)
 }
 
 /// How far the lines of a body go. All but the last are of full length.
@@ -278,6 +365,7 @@ fn is_body(byte: u8) -> bool {
 }
 
 const DASHES: &[u8] = b"-----";
+const OPENING: &[u8] = b"-----BEGIN";
 const CLOSING: &[u8] = b"-----END";
 /// Nothing that can be used as a key is shorter.
 const MIN_BODY: usize = 32;
@@ -292,5 +380,9 @@ const MAX_NAME: usize = 80;
 const MAX_PREFIX: usize = 4096 + 16;
 /// So many lines of others stand between two of a key.
 const MAX_BETWEEN: usize = 4;
+/// No more of them than this are read to find the next one of a key.
+const MAX_OTHERS: usize = 1024;
+/// A comment or some tags.
+const MAX_TAG: usize = 80;
 /// Deeper than anybody indents.
 const MAX_GAP: usize = 256;

@@ -5,10 +5,13 @@ use super::*;
 #[track_caller]
 fn check(check: Check, sound: &[&str], unsound: &[&str]) {
     for text in sound {
-        assert!(matches!(check.judge(text.as_bytes(), &(0..text.len())), Judged::Sound), "{text}");
+        assert!(
+            matches!(check.judge(text.as_bytes(), &(0..text.len()), &Marks::default()), Judged::Sound),
+            "{text}"
+        );
     }
     for text in unsound {
-        let judged = check.judge(text.as_bytes(), &(0..text.len()));
+        let judged = check.judge(text.as_bytes(), &(0..text.len()), &Marks::default());
         assert!(matches!(judged, Judged::Unsound | Judged::Refuted), "{text}");
     }
 }
@@ -55,7 +58,7 @@ fn keys_without_a_structure() {
         ("a\\n", small, true),
     ] {
         let hay = format!("{before}{text}");
-        let judged = Check::Varied.judge(hay.as_bytes(), &(before.len()..hay.len()));
+        let judged = Check::Varied.judge(hay.as_bytes(), &(before.len()..hay.len()), &Marks::default());
         assert_eq!(matches!(judged, Judged::Sound), expected, "{hay}");
     }
 }
@@ -88,7 +91,7 @@ fn values_that_are_no_literals() {
         ("password = |p4$$w0rd", true),
     ] {
         let (text, at) = value(text);
-        let judged = Check::Assigned.judge(text.as_bytes(), &(at..at + 1));
+        let judged = Check::Assigned.judge(text.as_bytes(), &(at..at + 1), &Marks::default());
         assert_eq!(matches!(judged, Judged::Extends(..)), expect, "{text}");
     }
 }
@@ -99,7 +102,7 @@ fn check_key(check: Check, text: &str, expect: Option<&str>) {
     let at = text.find('|').unwrap();
     let text = text.replacen('|', "", 1);
     let until = text.get(at..).unwrap().find("-----\n").map_or(at + 1, |end| at + end + 5);
-    let found = match check.judge(text.as_bytes(), &(at..until)) {
+    let found = match check.judge(text.as_bytes(), &(at..until), &Marks::default()) {
         Judged::Extends(span, _) => text.get(span),
         _ => None,
     };

@@ -1,6 +1,7 @@
 //! Loading: what is refused, and that it names the rule and the remedy.
 
 use super::*;
+use crate::look::Candidate;
 
 #[test]
 fn the_shipped_rules_keep_to_their_examples() {
@@ -101,4 +102,56 @@ fn what_is_less_sure_is_counted_and_stays() {
         assert_eq!(detector.redact(&text, Tier::Possible).less_sure, 0);
     }
     assert_eq!(detector.redact("plain words", Tier::Definite).less_sure, 0);
+}
+
+/// What stands before a secret is undone where it is no part of it, too: else a quotation mark in an address hides the
+/// border of a word, and with it every secret that asks for one.
+#[test]
+fn no_disguise_beside_a_definite_secret_hides_it() {
+    let detector = Detector::shipped().unwrap();
+    let mut wrong = Vec::new();
+    for loaded in SHIPPED.iter().flat_map(|file| read(*file).unwrap()) {
+        let rule = &loaded.rule;
+        let hits = loaded.hits.iter().filter(|_| rule.tier == Tier::Definite);
+        for (hit, (before, behind)) in hits.flat_map(|hit| BESIDE.iter().map(move |beside| (hit, beside))) {
+            let text = format!("a: {before}{hit}{behind}");
+            let found = detector.looker.look(text.as_bytes(), &mut Scratch::default());
+            let is_it =
+                |one: &Candidate| detector.looker.rules[one.rule].id == rule.id && one.tier == rule.tier;
+            if !found.iter().any(is_it) {
+                wrong.push(format!("{}: {text:?}", rule.id));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+const BESIDE: &[(&str, &str)] = &[
+    ("%22", "%22"),
+    ("key%3D", "%26"),
+    ("Hello%20", "%20"),
+    ("\\n", "\\n"),
+    ("\\t", "\\t"),
+    ("\u{1b}[32m", "\u{1b}[0m"),
+    ("\\u0022", "\\u0022"),
+    ("&#34;", "&#34;"),
+];
+
+/// A mark has borders that what it replaced had not: what it touches becomes a secret, and so on from one to the next.
+#[test]
+fn secrets_glued_over_and_over_are_redacted_once() {
+    let detector = Detector::shipped().unwrap();
+    for loaded in SHIPPED.iter().flat_map(|file| read(*file).unwrap()) {
+        for hit in &loaded.hits {
+            for text in [
+                hit.repeat(60),
+                format!("{hit}{}", "0123456789abcdef".repeat(60)),
+                format!("{hit} ").repeat(60),
+            ] {
+                let once = detector.redact(&text, Tier::Possible).text.into_owned();
+                let twice = detector.redact(&once, Tier::Possible);
+                assert_eq!(twice.text, once, "{}: {text}", loaded.rule.id);
+            }
+        }
+    }
 }

@@ -16,6 +16,7 @@ fn tokens_broken_by_line_ends_are_joined() {
     check("0123456789 \\\nabcdefghij", &["0123456789abcdefghij"]);
     check("> 0123456789\n> abcdefghij", &["0123456789abcdefghij"]);
     check("01234567\n89abcd\nefghij", &["0123456789abcdefghij"]);
+    check(r"01234567\n89abcd\r\nefghij\n", &["0123456789abcdefghij"]);
 }
 
 #[test]
@@ -31,4 +32,6 @@ fn sums_and_short_words_are_not() {
     check("0123456789,\nabcdefghij", &[]);
     check("0123456789\n\n", &[]);
     check("\n\n\n", &[]);
+    check(r"0123456789\t\abcdefghij\", &[]);
+    check(r"said:\nthe words", &[]);
 }

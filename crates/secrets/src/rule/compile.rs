@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use regex_automata::{meta, util::syntax};
-use regex_syntax::hir::{Hir, HirKind, Look, literal::Extractor};
+use regex_syntax::hir::{Hir, HirKind, literal::Extractor};
 
 use super::{
-    Borders, Case, Context, Lines, Place, Rule,
+    Case, Context, Lines, Place, Rule,
     alphabet::Alphabet,
     file::{ContextText, RuleText},
 };
@@ -45,10 +45,6 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         .build(&text.pattern)
         .map_err(|cause| format!("`pattern` cannot be compiled: {cause}"))?;
     let group = pattern.group_info().to_index(regex_automata::PatternID::ZERO, "secret");
-    let borders = Borders {
-        front: hir.properties().look_set_prefix_any().contains(Look::WordAscii),
-        back: hir.properties().look_set_suffix_any().contains(Look::WordAscii),
-    };
     Ok(Rule {
         id: text.id.as_str().into(),
         provider: text.provider.as_str().into(),
@@ -68,7 +64,6 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         check: text.check,
         context: context.filter(|_| !matches!(place, Place::After { .. })),
         min_entropy: text.min_entropy,
-        borders,
     })
 }
 

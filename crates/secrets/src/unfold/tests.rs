@@ -44,12 +44,23 @@ fn line_ends_within_tokens_and_escaped_escapes_are_undone() {
 #[test]
 fn a_sequence_without_an_end_is_one_character() {
     check("a\u{1b}[0;1 b\u{1b}]c\u{1b}", &["a[0;1 b]c"]);
+    check("a\u{9b}31mb\u{9b}31 c\u{9d}0;x\u{7}d\u{1b}]8;;x\u{1b}\\e", &["ab31 cde"]);
 }
 
 #[test]
 fn what_is_cut_off_stays() {
     check(r"%5 %5G \u00 \u{} \x4 &#; &#x; \ud835 %", &[]);
     check("a%5F%5", &["a_%5"]);
+}
+
+/// A line end before a word of a sentence is none.
+#[test]
+fn a_line_end_before_a_token_or_a_name_is_undone() {
+    check(r"x: \ndapi0123456789", &["x: \ndapi0123456789"]);
+    check(r"x: \tpwd=1 \npass: x", &["x: \tpwd=1 \npass: x"]);
+    check("Hello%20dapi0123456789", &["Hello dapi0123456789"]);
+    check(r"said,\nThen they left, \tor so %20they said", &[]);
+    check(r#"\\\"a\\\""#, &[r#"\"a\""#]);
 }
 
 #[test]
@@ -60,6 +71,8 @@ fn places_are_told_in_the_original() {
     assert_eq!(seen, Some((2..9, Encoding::Url)));
     unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original(&(2..4)));
     assert_eq!(seen, None, "nothing was undone there");
+    unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original_or_beside(&(2..4)));
+    assert_eq!(seen, Some((2..4, Encoding::Url)), "but beside it");
 }
 
 #[test]
