@@ -2,12 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use toolgate_policy::OutputPolicy;
 use toolgate_spec::neutral;
 
-use super::{Purpose, admit::Admitted, console, decide::Decided, secrets, standing, stop::Stop};
+use super::{Purpose, admit::Admitted, console, decide::Decided, personal, secrets, standing, stop::Stop};
 use crate::{
     gate::{Call, Inner},
     limiter::Slot,
+    live::LiveTool,
     ports::{Room, RunFailure, RunReport, RunRequest},
     reason::Reason,
 };
@@ -79,13 +81,22 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
     match &report.outcome {
         Ok(_) => Ok(Executed { decided, report, alerts, _sealed: () }),
         Err(failure) => {
-            // What a tool says in failing is output like any other, and in the same order.
-            let message = secrets::without_secrets(&gate.secrets, &failure.message);
+            let message = told_of(failure, gate, &bound.admitted.tool);
             let said = [failure.message.as_str()].into_iter().chain(heard.as_deref());
             alerts.extend(bound.admitted.tool.alarms_in(said));
             Err(Stop::new(failure.reason, neutral(&message)).with_alerts(alerts).with_report(report))
         }
     }
+}
+
+/// What a tool says in failing is output like any other. Rules about fields cannot be applied to words, which have none: where there
+/// are such rules the words stay here, or a tool would say by failing what no rule lets leave.
+fn told_of(failure: &RunFailure, gate: &Inner, tool: &LiveTool) -> String {
+    let has_rules = OutputPolicy::of(&tool.spec.governance).exists();
+    if has_rules && personal::can_repeat_tool(failure.reason) {
+        return WITHHELD.to_owned();
+    }
+    secrets::without_secrets(&gate.secrets, &failure.message)
 }
 
 /// Counts a run until it ends, also by being dropped.
@@ -98,3 +109,5 @@ impl Drop for Running<'_> {
 }
 
 const CALL_AGAIN: &str = "wait a moment and call again";
+const WITHHELD: &str = "what was said of it is withheld, for this tool's `outputPolicy` has rules about fields and a message \
+     has none; `toolgate run` shows it to the tool's author";
