@@ -1,9 +1,11 @@
 //! What leaves although the result does not, and what is left of a result when something was taken out of it?
 
-use serde_json::json;
-use toolgate_gate::{Outcome, Reason};
+use std::sync::Arc;
 
-use crate::fakes::{Does, World, document, shown};
+use serde_json::json;
+use toolgate_gate::{Answer, Outcome, Reason};
+
+use crate::fakes::{Does, Says, World, call, document, shown};
 
 const ROW: &str = r#"{"ssn":"078-05-1120","mail":"ann@example.org"}"#;
 
@@ -53,4 +55,19 @@ async fn other_tools_and_the_gateway_say_why() {
     let world = World::new(fails, &[document("say", &rules)]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
     assert_eq!(shown(&outcome), "execute.missing_secret: `WEATHER_KEY` is not set");
+}
+
+/// Whoever says yes is shown the call, and nothing of what the tool will read.
+#[tokio::test]
+async fn a_yes_is_for_the_values_in_the_arguments() {
+    let leaky = json!({ "approval": { "level": "auto" }, "data": { "canLeakData": true } });
+    let change = json!({ "x-toolgate-capability": leaky });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let _ = world.call("say", json!({ "text": "nothing of the kind" })).await;
+    assert_eq!((world.fake.runs(), world.fake.agreed.lock().unwrap().len()), (1, 0));
+    let mut asked = call("say", json!({ "text": "store password = hunter22x please" }));
+    asked.ask = Some(Arc::new(Says(Answer::Accept)));
+    let outcome = world.gate.handle(asked).await;
+    assert!(matches!(outcome, Outcome::Released(_)), "{}", shown(&outcome));
+    assert_eq!(*world.fake.agreed.lock().unwrap(), ["hunter22x"]);
 }
