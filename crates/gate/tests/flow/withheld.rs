@@ -2,12 +2,32 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-use toolgate_gate::{Answer, Outcome, Reason};
+use serde_json::{Value, json};
+use toolgate_gate::{Answer, Outcome, Reason, Released};
 
 use crate::fakes::{Does, Says, World, call, document, shown};
 
 const ROW: &str = r#"{"ssn":"078-05-1120","mail":"ann@example.org"}"#;
+
+/// Well formed, and nobody's: told by its last six characters, without which it is letters.
+fn token() -> String {
+    format!("{}_{}", "ghp", "q7Zk2mVx9TbLw4Rs8NyPd3HcJf5GaE0QhQH1")
+}
+
+fn key_lines() -> Vec<String> {
+    let body = ["rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS"; 5];
+    let edge = |word: &str| format!("-----{word} PRIVATE KEY-----");
+    let inside = body.iter().map(|line| (*line).to_owned());
+    [edge("BEGIN")].into_iter().chain(inside).chain([edge("END")]).collect()
+}
+
+async fn released(does: Does, change: &Value) -> Released {
+    let world = World::new(does, &[document("say", change)]);
+    match world.call("say", json!({ "text": "x" })).await {
+        Outcome::Released(released) => released,
+        other => panic!("{}", shown(&other)),
+    }
+}
 
 /// With rules about fields, what no rule names does not leave; nor does it by failing.
 #[tokio::test]
@@ -55,6 +75,48 @@ async fn other_tools_and_the_gateway_say_why() {
     let world = World::new(fails, &[document("say", &rules)]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
     assert_eq!(shown(&outcome), "execute.missing_secret: `WEATHER_KEY` is not set");
+}
+
+#[tokio::test]
+async fn a_key_between_numbers_and_names_leaves_them_as_they_are() {
+    let lines = key_lines();
+    let numbered: Vec<Value> =
+        lines.iter().enumerate().map(|(n, line)| json!({ "n": n, "line": line, "ok": true })).collect();
+    let schema = json!({ "type": "object", "required": ["lines"], "properties": { "lines": {
+        "type": "array",
+        "items": {
+            "type": "object", "required": ["n", "line"], "additionalProperties": false,
+            "properties": { "n": { "type": "integer" }, "line": { "type": "string" }, "ok": { "type": "boolean" } },
+        },
+    } } });
+    let change = json!({ "x-toolgate-output": schema });
+    let released = released(Does::Returns(json!({ "lines": numbered })), &change).await;
+    let left = released.value["lines"].as_array().unwrap();
+    assert_eq!(left.len(), lines.len());
+    for (n, line) in left.iter().enumerate() {
+        assert_eq!((&line["n"], &line["ok"]), (&json!(n), &json!(true)), "{line}");
+        assert!(line["line"].as_str().unwrap().starts_with("[REDACTED:"), "{line}");
+    }
+    assert!(released.is_structured);
+}
+
+/// A client that was told a schema refuses what does not fit it; so such a result comes as text.
+#[tokio::test]
+async fn what_no_longer_fits_its_schema_is_no_structured_content() {
+    let change = json!({ "x-toolgate-output": { "type": "object", "properties": {
+        "key": { "type": "string", "pattern": "^ghp_" }, "name": { "type": "string", "maxLength": 4 },
+    } } });
+    for (result, is_structured) in [
+        (json!({ "key": token() }), false),
+        (json!({ "name": "ab\u{200b}c" }), false),
+        (json!({ "other": token(), "more": "\u{200b}" }), true),
+        (json!({ "name": "abc" }), true),
+    ] {
+        let released = released(Does::Returns(result.clone()), &change).await;
+        assert_eq!(released.is_structured, is_structured, "{result}");
+        let is_told = released.warnings.iter().any(|warning| warning.code == "output.unstructured");
+        assert_eq!(is_told, !is_structured, "{result}");
+    }
 }
 
 /// Whoever says yes is shown the call, and nothing of what the tool will read.
