@@ -155,7 +155,8 @@ fn masked(value: &Value) -> String {
 }
 
 const MOST_REDACTED: usize = 200;
-const LONGEST_PATH: usize = 200;
+/// Far more than anybody is shown, so that whoever looks for secrets in it sees each whole that begins where it is shown.
+const LONGEST_PATH: usize = 4_096;
 
 #[cfg(test)]
 mod tests {

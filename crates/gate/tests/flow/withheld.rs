@@ -133,3 +133,25 @@ async fn a_yes_is_for_the_values_in_the_arguments() {
     assert!(matches!(outcome, Outcome::Released(_)), "{}", shown(&outcome));
     assert_eq!(*world.fake.agreed.lock().unwrap(), ["hunter22x"]);
 }
+
+/// Half of a secret is not found, and is enough for whoever can reckon the rest.
+#[tokio::test]
+async fn names_and_paths_are_looked_through_before_they_are_cut() {
+    let world = World::new(Does::Returns(json!({})), &[document("say", &json!({}))]);
+    let mut unknown = call(&format!("{}{}", "x".repeat(165), token()), json!({}));
+    unknown.client.name = Some(format!("{}{}", "n".repeat(170), token()));
+    let _ = world.gate.handle(unknown).await;
+    let rules = json!({ "x-toolgate-outputPolicy": { ".name": "allow" } });
+    let field = format!("{}{}", "k".repeat(163), token());
+    let world_of_fields = World::new(Does::Returns(json!({ field: 1 })), &[document("say", &rules)]);
+    let _ = world_of_fields.call("say", json!({ "text": "x" })).await;
+    for record in world.journal.records().into_iter().chain(world_of_fields.journal.records()) {
+        assert!(!record.to_string().contains("q7Zk2mVx9"), "{record}");
+    }
+    let record = world.journal.last();
+    for name in [&record["tool"]["name"], &record["client"]["name"]] {
+        assert!(name.as_str().unwrap().chars().count() <= 200, "{name}");
+    }
+    let told = &world_of_fields.journal.last()["response"]["redactedFields"][0];
+    assert!(told.as_str().unwrap().contains("kkk"), "{told}");
+}
