@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use toolgate_policy::OutputPolicy;
-use toolgate_spec::neutral;
 
 use super::{Purpose, admit::Admitted, console, decide::Decided, personal, secrets, standing, stop::Stop};
 use crate::{
@@ -39,7 +38,7 @@ pub async fn make_place(gate: &Inner, admitted: &Admitted) -> Result<Place, Stop
 }
 
 fn without_room(failure: &RunFailure) -> Stop {
-    let stop = Stop::new(failure.reason, neutral(&failure.message));
+    let stop = Stop::new(failure.reason, failure.message.as_str());
     if failure.reason == Reason::Busy { stop.with_remedy(CALL_AGAIN) } else { stop }
 }
 
@@ -84,7 +83,7 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
             let message = told_of(failure, gate, &bound.admitted.tool);
             let said = [failure.message.as_str()].into_iter().chain(heard.as_deref());
             alerts.extend(bound.admitted.tool.alarms_in(said));
-            Err(Stop::new(failure.reason, neutral(&message)).with_alerts(alerts).with_report(report))
+            Err(Stop::new(failure.reason, message).with_alerts(alerts).with_report(report))
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_gate::{Answer, Outcome, Reason, Released};
+use toolgate_spec::is_deceptive;
 
 use crate::fakes::{Does, Says, World, call, document, shown};
 
@@ -154,4 +155,23 @@ async fn names_and_paths_are_looked_through_before_they_are_cut() {
     }
     let told = &world_of_fields.journal.last()["response"]["redactedFields"][0];
     assert!(told.as_str().unwrap().contains("kkk"), "{told}");
+}
+
+#[tokio::test]
+async fn a_refusal_repeats_nothing_that_acts_or_that_nobody_sees() {
+    let unseen = "a\u{202e}b\u{2066}c\u{200b}d\u{e0041}e\u{1b}[2J";
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    for (tool, arguments) in [
+        (unseen, json!({ "text": "x" })),
+        ("say", json!({ "text": "x", "count": unseen })),
+        ("say", json!({ "text": "x", unseen: 1 })),
+    ] {
+        let outcome = world.call(tool, arguments).await;
+        let Outcome::Refused(refused) = &outcome else { panic!("{}", shown(&outcome)) };
+        let message = world.journal.last()["message"].as_str().unwrap().to_owned();
+        for told in [&refused.to_caller, &refused.to_operator, &message] {
+            assert!(!told.contains(is_deceptive), "{told:?}");
+        }
+        assert!(refused.to_caller.contains("\\u{202e}"), "{}", refused.to_caller);
+    }
 }
