@@ -33,9 +33,9 @@ pub use live::LiveTool;
 pub use metrics::Metrics;
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{
-    Answer, Ask, Clock, EffectEntry, EffectKind, Grants, LeftEffects, PassStore, Prompt, Question, Refusal,
-    Room, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Standing, StopFlag, StoredPass, Survey,
-    SystemClock, Touch, Waiting,
+    Agreed, Answer, Ask, Clock, EffectEntry, EffectKind, Grants, LeftEffects, PassStore, Prompt, Question,
+    Refusal, Room, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Standing, StopFlag, StoredPass,
+    Survey, SystemClock, Touch, Waiting,
 };
 pub use publish::{
     Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,

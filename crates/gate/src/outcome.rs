@@ -63,7 +63,7 @@ pub struct Released {
     pub call_id: String,
     /// What the tool returned, filtered. A tool that returned nothing released the text `undefined`.
     pub value: Value,
-    /// Does the tool declare an output schema, so that the value is structured content?
+    /// Does the tool declare an output schema, and does the value still fit it, so that it is structured content?
     pub is_structured: bool,
     /// What its reader should know of it.
     pub warnings: Vec<Warning>,
@@ -72,7 +72,7 @@ pub struct Released {
 /// Something about a result that did not keep it from being released.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
-    /// Stable: `secret.probable` or `secret.possible`.
+    /// Stable: `secret.probable`, `secret.possible` or `output.unstructured`.
     pub code: &'static str,
     pub message: String,
 }

@@ -125,9 +125,31 @@ pub struct Survey {
     pub touches: Vec<Touch>,
     /// What a person has to be asked before it is touched.
     pub questions: Vec<Question>,
+    /// What may leave with a request although it is probably a secret. Filled by the gate.
+    pub agreed: Agreed,
     pub grants: Grants,
     /// For a run that is dropped before it can report.
     pub left: Arc<LeftEffects>,
+}
+
+/// What the arguments hold that is probably a secret. Such a call runs only if a person says yes, and the yes is for these values.
+#[derive(Clone, Default)]
+pub struct Agreed(Vec<String>);
+
+impl Agreed {
+    pub const fn new(values: Vec<String>) -> Self {
+        Self(values)
+    }
+
+    pub fn values(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Agreed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Agreed(***)")
+    }
 }
 
 /// What a run had the gateway do before its caller went away, and what was refused to it. A run that comes to its end

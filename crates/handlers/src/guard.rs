@@ -4,24 +4,26 @@ use std::{borrow::Cow, sync::Arc};
 
 use toolgate_egress::{BodyGuard, Leaving, Part};
 use toolgate_gate::Survey;
-use toolgate_secrets::{Detector, Tier};
+use toolgate_secrets::{Detector, Finding, Tier};
 
 /// Looks through what one call sends out.
 pub struct SecretGuard {
     detector: Arc<Detector>,
     /// The values of the tool's own secrets, which it was given to send, plain and as a URL spells them.
     lent: Vec<String>,
-    refuses_from: Tier,
+    /// What a person has agreed to send, although it may be a secret; spelled in the same ways.
+    agreed: Vec<String>,
 }
 
 impl SecretGuard {
-    /// What a person has agreed to send, although it may be a secret, is let through unless it is certainly one.
     pub fn new(detector: &Arc<Detector>, lent: &[String], survey: &Survey) -> Self {
-        let was_asked = survey.questions.iter().any(|question| question.source == "secret");
-        let refuses_from = if was_asked { Tier::Definite } else { Tier::Probable };
         let lent = lent.iter().filter(|secret| secret.len() >= SHORTEST);
-        let lent = lent.flat_map(|secret| [secret.clone(), url_encoded(secret)]).collect();
-        Self { detector: Arc::clone(detector), lent, refuses_from }
+        let spelled = |secret: &String| [secret.clone(), url_encoded(secret)];
+        Self {
+            detector: Arc::clone(detector),
+            lent: lent.flat_map(spelled).collect(),
+            agreed: survey.agreed.values().iter().flat_map(spelled).collect(),
+        }
     }
 
     /// A credential is recognised by what stands before it too, so that a lent one is put out of sight with as much of
@@ -34,6 +36,22 @@ impl SecretGuard {
         let hidden = self.lent.iter().fold(text, |text, secret| text.replace(secret.as_str(), LENT));
         Cow::Owned(hidden.into_bytes())
     }
+
+    /// What keeps this from leaving. A yes was given for values that somebody was shown: it is none for what stands beside them, nor
+    /// for what is certainly a secret. They are not put out of sight as lent ones are, for whoever chose them could hide with them
+    /// the word by which another secret is known.
+    fn secret_in(&self, bytes: &[u8]) -> Option<Finding> {
+        if self.agreed.is_empty() {
+            return self.detector.contains(bytes, Tier::Probable);
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let was_agreed = |finding: &Finding| {
+            let written = text.get(finding.span.clone()).unwrap_or_default();
+            finding.tier == Tier::Probable && self.agreed.iter().any(|agreed| agreed == written)
+        };
+        let found = self.detector.redact(&text, Tier::Probable).findings;
+        found.into_iter().find(|finding| !was_agreed(finding))
+    }
 }
 
 impl BodyGuard for SecretGuard {
@@ -44,7 +62,7 @@ impl BodyGuard for SecretGuard {
             Part::Header(name) => Cow::Owned([name.as_bytes(), b": ", &bytes].concat()),
             Part::Url | Part::Body => bytes,
         };
-        let finding = self.detector.contains(&bytes, self.refuses_from)?;
+        let finding = self.secret_in(&bytes)?;
         Some(format!("it holds a {} of {}", finding.kind, finding.provider))
     }
 }
@@ -66,14 +84,27 @@ const SHORTEST: usize = 4;
 
 #[cfg(test)]
 mod tests {
+    use toolgate_gate::{Agreed, Question};
+
     use super::*;
 
     const OPAQUE: &str = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
 
     fn judged(lent: &[&str], part: Part<'_>, text: &str) -> Option<String> {
+        judged_after(lent, &Survey::default(), part, text)
+    }
+
+    fn judged_after(lent: &[&str], survey: &Survey, part: Part<'_>, text: &str) -> Option<String> {
         let lent: Vec<String> = lent.iter().map(|&secret| secret.to_owned()).collect();
-        let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, &Survey::default());
+        let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, survey);
         guard.judge(&Leaving { host: "a.example", part, bytes: text.as_bytes() })
+    }
+
+    /// The survey of a call whose arguments held these, and to which somebody said yes.
+    fn agreed(values: &[&str]) -> Survey {
+        let asked = Question { source: "secret", why: "the arguments seem to hold a secret".to_owned() };
+        let values = values.iter().map(|&value| value.to_owned()).collect();
+        Survey { questions: vec![asked], agreed: Agreed::new(values), ..Survey::default() }
     }
 
     #[track_caller]
@@ -120,6 +151,42 @@ mod tests {
         }
         let other = format!("a={OPAQUE}; session={}", OPAQUE.to_lowercase());
         assert!(judged(&[OPAQUE], Part::Header("cookie"), &other).is_some());
+    }
+
+    /// The yes was given for what was shown, wherever in the request it stands.
+    #[test]
+    fn what_was_agreed_to_may_leave() {
+        let survey = agreed(&["hunter22x", "p&ss w0rd/1"]);
+        for (part, text) in [
+            (Part::Body, r#"{"note":"please store password = hunter22x"}"#),
+            (Part::Body, r#"{"password":"hunter22x","name":"ann"}"#),
+            (Part::Body, "password=hunter22x&name=ann"),
+            (Part::Body, "password = hunter22x\nname = ann\n"),
+            (Part::Body, r#"{"password":"p&ss w0rd/1"}"#),
+            (Part::Body, "password=p%26ss%20w0rd%2F1&name=ann"),
+            (Part::Header("x-api-key"), "hunter22x"),
+            (Part::Url, "https://a.example/?password=hunter22x"),
+        ] {
+            assert!(judged(&[], part, text).is_some(), "nothing to agree to in {text}");
+            assert_eq!(judged_after(&[], &survey, part, text), None, "{text}");
+        }
+    }
+
+    /// A yes to one secret is none to what a file held that nobody was shown.
+    #[test]
+    fn a_yes_lets_nothing_else_leave() {
+        let survey = agreed(&["hunter22x", "DB_PASSWORD"]);
+        for text in [
+            "please store password = hunter22x\nDB_PASSWORD=Tr0ub4dor-and-3\n",
+            "DB_PASSWORD=Tr0ub4dor-and-3",
+            r#"{"password":"hunter22x","env":"API_TOKEN=q7Zk2mVx9TbLw4Rs8NyPd3Hc"}"#,
+            "password = hunter22xyz",
+        ] {
+            assert!(judged_after(&[], &survey, Part::Body, text).is_some(), "{text}");
+        }
+        // What is certainly a secret never leaves, whatever somebody said.
+        let token = format!("{}_{}", "ghp", "q7Zk2mVx9TbLw4Rs8NyPd3HcJf5GaE0QhQH1");
+        assert!(judged_after(&[], &agreed(&[&token]), Part::Body, &token).is_some());
     }
 
     #[test]

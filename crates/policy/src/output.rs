@@ -1,9 +1,16 @@
 //! May this field of the output leave? Where a policy exists, what no rule names does not.
 
-use std::collections::HashMap;
+mod automaton;
+
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState},
+};
 
 use serde_json::Value;
 use toolgate_spec::model::{Governance, OutputAction, OutputRule};
+
+use self::automaton::Automaton;
 
 /// The field rules of one tool.
 #[derive(Clone, Copy, Debug)]
@@ -21,38 +28,32 @@ impl<'s> OutputPolicy<'s> {
         self.rules.is_some()
     }
 
-    /// What becomes of a leaf. The path lists field names from the top, without indices. The most specific rule
-    /// decides; of two equally specific the stricter. Only a field that the rule names itself is masked: an object or a list
+    /// The part of a result that may leave, and the fields that were masked or taken out of it. The most specific rule decides
+    /// of a field; of two equally specific the stricter. Only a field that the rule names itself is masked: an object or a list
     /// under `mask` is redacted as a whole, for its form would tell more than two characters.
-    pub fn action_for(&self, path: &[&str]) -> OutputAction {
-        let Some(rules) = self.rules else { return OutputAction::Allow };
-        rules
-            .iter()
-            .filter_map(|rule| Some((rule.pattern.specificity_at(path)?, effective(rule, path))))
-            .max()
-            .map_or(OutputAction::Redact, |(_, action)| action)
-    }
-
-    /// The part of a result that may leave, and the fields that were masked or taken out of it.
     pub fn apply(&self, mut value: Value) -> (Value, Vec<String>) {
-        if !self.exists() {
-            return (value, Vec::new());
-        }
-        let mut walk = Walk { policy: self, places: Vec::new(), path: Vec::new(), redacted: Vec::new() };
-        let top = walk.place();
+        let Some(rules) = self.rules else { return (value, Vec::new()) };
+        let mut walk = Walk {
+            rules: Automaton::new(rules),
+            told: HashSet::new(),
+            hashing: RandomState::new(),
+            redacted: Vec::new(),
+        };
         // Of the whole there is always something left: an object or list without what it held, or nothing.
-        if !walk.leaves(&mut value, top, Within::Field) && !value.is_object() && !value.is_array() {
+        let leaves = walk.leaves(&mut value, &Place::TOP, Within::Field);
+        if !leaves && !value.is_object() && !value.is_array() {
             value = Value::Null;
         }
         (value, walk.redacted)
     }
 }
 
-/// One pass over a value. What the rules say of a path is worked out once, however many items of a list have it.
-struct Walk<'w> {
-    policy: &'w OutputPolicy<'w>,
-    places: Vec<Place>,
-    path: Vec<String>,
+/// One pass over a value.
+struct Walk<'r> {
+    rules: Automaton<'r>,
+    /// The paths that are told, by their hash: a path that is left out because it has that of another can be borne.
+    told: HashSet<u64>,
+    hashing: RandomState,
     redacted: Vec<String>,
 }
 
@@ -63,46 +64,40 @@ enum Within {
     List,
 }
 
-struct Place {
-    action: OutputAction,
-    below: HashMap<String, usize>,
-    is_told: bool,
+/// Where the walk stands: what the rules have come to, and the names above, innermost first.
+struct Place<'p> {
+    state: usize,
+    name: &'p str,
+    above: Option<&'p Place<'p>>,
+}
+
+impl Place<'_> {
+    const TOP: Self = Self { state: Automaton::TOP, name: "", above: None };
+
+    /// The names from the top, without indices.
+    fn path(&self) -> Vec<&str> {
+        let mut path: Vec<&str> = self.names().collect();
+        path.reverse();
+        path
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let upwards = std::iter::successors(Some(self), |place| place.above);
+        upwards.filter(|place| place.above.is_some()).map(|place| place.name)
+    }
 }
 
 impl Walk<'_> {
-    /// The place of the path that the walk stands at.
-    fn place(&mut self) -> usize {
-        let names: Vec<&str> = self.path.iter().map(String::as_str).collect();
-        let action = self.policy.action_for(&names);
-        self.places.push(Place { action, below: HashMap::new(), is_told: false });
-        self.places.len() - 1
-    }
-
-    fn below(&mut self, place: usize, key: &str) -> usize {
-        if let Some(known) = self.places.get(place).and_then(|place| place.below.get(key)) {
-            return *known;
-        }
-        let new = self.place();
-        if let Some(place) = self.places.get_mut(place) {
-            place.below.insert(key.to_owned(), new);
-        }
-        new
-    }
-
-    fn action(&self, place: usize) -> OutputAction {
-        self.places.get(place).map_or(OutputAction::Redact, |place| place.action)
-    }
-
     /// Takes out of the value what does not leave. A container leaves with those of its fields that do; an empty one tells
     /// that there was one, so that it leaves only where a rule lets the field itself leave.
-    fn leaves(&mut self, value: &mut Value, place: usize, within: Within) -> bool {
+    fn leaves(&mut self, value: &mut Value, place: &Place<'_>, within: Within) -> bool {
         let is_empty = match value {
             Value::Object(members) => {
-                members.retain(|key, value| {
-                    self.path.push(key.clone());
-                    let below = self.below(place, key);
-                    let leaves = self.leaves(value, below, Within::Field);
-                    self.path.pop();
+                members.retain(|name, value| {
+                    let state = self.rules.below(place.state, name);
+                    let below = Place { state, name, above: Some(place) };
+                    let leaves = self.leaves(value, &below, Within::Field);
+                    self.rules.leave(state);
                     leaves
                 });
                 members.is_empty()
@@ -113,11 +108,11 @@ impl Walk<'_> {
             }
             scalar => return self.scalar_leaves(scalar, place, within),
         };
-        !is_empty || self.action(place) == OutputAction::Allow
+        !is_empty || self.rules.action(place.state) == OutputAction::Allow
     }
 
-    fn scalar_leaves(&mut self, scalar: &mut Value, place: usize, within: Within) -> bool {
-        let action = match (self.action(place), within) {
+    fn scalar_leaves(&mut self, scalar: &mut Value, place: &Place<'_>, within: Within) -> bool {
+        let action = match (self.rules.action(place.state), within) {
             (OutputAction::Mask, Within::List) => OutputAction::Redact,
             (action, _) => action,
         };
@@ -131,24 +126,21 @@ impl Walk<'_> {
     }
 
     /// Each path once, however many items of a list it stands for, and not endlessly many.
-    fn tell(&mut self, place: usize) {
-        let Some(place) = self.places.get_mut(place).filter(|place| !place.is_told) else { return };
-        place.is_told = true;
-        if self.redacted.len() < MOST_REDACTED {
-            let path = match self.path.as_slice() {
-                [] => ".".to_owned(),
-                parts => parts.iter().fold(String::new(), |text, part| format!("{text}.{part}")),
-            };
-            self.redacted.push(path.chars().take(LONGEST_PATH).collect());
+    fn tell(&mut self, place: &Place<'_>) {
+        if self.redacted.len() >= MOST_REDACTED || !self.told.insert(self.hash_of(place)) {
+            return;
         }
+        let path = match place.path().as_slice() {
+            [] => ".".to_owned(),
+            names => names.iter().fold(String::new(), |text, name| format!("{text}.{name}")),
+        };
+        self.redacted.push(path.chars().take(LONGEST_PATH).collect());
     }
-}
 
-/// What the rule does to this very field.
-fn effective(rule: &OutputRule, path: &[&str]) -> OutputAction {
-    match rule.action {
-        OutputAction::Mask if !rule.pattern.names(path) => OutputAction::Redact,
-        action => action,
+    fn hash_of(&self, place: &Place<'_>) -> u64 {
+        let mut hasher = self.hashing.build_hasher();
+        place.names().for_each(|name| name.hash(&mut hasher));
+        hasher.finish()
     }
 }
 
@@ -163,14 +155,16 @@ fn masked(value: &Value) -> String {
 }
 
 const MOST_REDACTED: usize = 200;
-const LONGEST_PATH: usize = 200;
+/// Far more than anybody is shown, so that whoever looks for secrets in it sees each whole that begins where it is shown.
+const LONGEST_PATH: usize = 4_096;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
     use toolgate_spec::FieldPattern;
 
-    use super::*;
+    use super::{automaton::effective, *};
 
     #[track_caller]
     fn check(rules: Option<&[(&str, OutputAction)]>, path: &[&str], expect: OutputAction) {
@@ -182,7 +176,23 @@ mod tests {
             output_policy: rules.map(|rules| rules.iter().map(rule).collect()),
             ..Governance::default()
         };
-        assert_eq!(OutputPolicy::of(&governance).action_for(path), expect, "{path:?}");
+        let rules = OutputPolicy::of(&governance).rules;
+        let states = rules.map(|rules| {
+            let mut states = Automaton::new(rules);
+            let state = path.iter().fold(Automaton::TOP, |state, name| states.below(state, name));
+            states.action(state)
+        });
+        assert_eq!(states.unwrap_or(OutputAction::Allow), expect, "{path:?}");
+        assert_eq!(rules.map_or(OutputAction::Allow, |rules| as_documented(rules, path)), expect, "{path:?}");
+    }
+
+    /// Rule by rule, for a whole path.
+    fn as_documented(rules: &[OutputRule], path: &[&str]) -> OutputAction {
+        rules
+            .iter()
+            .filter_map(|rule| Some((rule.pattern.specificity_at(path)?, effective(rule, path))))
+            .max()
+            .map_or(OutputAction::Redact, |(_, action)| action)
     }
 
     #[track_caller]
@@ -272,5 +282,106 @@ mod tests {
         check(Some(&[(".a", Allow), ("a", Mask)]), &["a"], Mask);
         check(Some(&[("a", Mask), (".a", Allow)]), &["a"], Mask);
         check(Some(&[(".a.b", Allow)]), &["a", "c"], Redact);
+    }
+
+    /// Patterns of few names, so that they meet; also such as nobody writes.
+    fn patterns() -> impl Strategy<Value = String> {
+        let step = prop_oneof![4 => "[abc]", 2 => Just("*".to_owned()), 1 => "[ab]\\[\\]", 1 => Just("[]".to_owned())];
+        let first = prop_oneof![Just("."), Just(".."), Just("*."), Just("")];
+        let steps = proptest::collection::vec((prop_oneof![3 => Just("."), 1 => Just("..")], step), 1..5);
+        let way = (first, steps).prop_map(|(first, steps)| {
+            let way: String =
+                steps.into_iter().flat_map(|(between, step)| [between.to_owned(), step]).collect();
+            format!("{first}{}", way.trim_start_matches('.'))
+        });
+        prop_oneof![1 => Just("*".to_owned()), 1 => Just(".".to_owned()), 1 => Just("[]".to_owned()), 12 => way]
+    }
+
+    fn rules() -> impl Strategy<Value = Vec<OutputRule>> {
+        let rule = (patterns(), proptest::sample::select(OutputAction::ALL.to_vec()));
+        let rule = rule.prop_filter_map("no pattern", |(pattern, action)| {
+            Some(OutputRule { pattern: FieldPattern::parse(&pattern).ok()?, action })
+        });
+        proptest::collection::vec(rule, 0..8)
+    }
+
+    fn results() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![Just(json!("a secret")), Just(json!(7)), Just(Value::Null)];
+        scalar.prop_recursive(5, 60, 4, |inner| {
+            let members = proptest::collection::btree_map("[abcd]", inner.clone(), 0..4);
+            prop_oneof![
+                3 => members.prop_map(|members| Value::Object(members.into_iter().collect())),
+                1 => proptest::collection::vec(inner, 0..3).prop_map(Value::Array),
+            ]
+        })
+    }
+
+    /// The same walk, with the rules gone through anew for each path.
+    fn applied_one_by_one(rules: &[OutputRule], value: Value) -> (Value, Vec<String>) {
+        fn leaves(
+            rules: &[OutputRule],
+            value: &mut Value,
+            (path, within): (&[&str], Within),
+            told: &mut Vec<String>,
+        ) -> bool {
+            let action = as_documented(rules, path);
+            match value {
+                Value::Object(members) => {
+                    members.retain(|name, value| {
+                        let below: Vec<&str> = path.iter().copied().chain([name.as_str()]).collect();
+                        leaves(rules, value, (&below, Within::Field), told)
+                    });
+                    !members.is_empty() || action == OutputAction::Allow
+                }
+                Value::Array(items) => {
+                    items.retain_mut(|item| leaves(rules, item, (path, Within::List), told));
+                    !items.is_empty() || action == OutputAction::Allow
+                }
+                scalar => {
+                    let is_masked = action == OutputAction::Mask && matches!(within, Within::Field);
+                    let text = format!(".{}", path.join("."));
+                    if action != OutputAction::Allow && !told.contains(&text) {
+                        told.push(text);
+                    }
+                    if is_masked {
+                        *scalar = Value::String(masked(scalar));
+                    }
+                    is_masked || action == OutputAction::Allow
+                }
+            }
+        }
+        let (mut value, mut told) = (value, Vec::new());
+        let kept = leaves(rules, &mut value, (&[], Within::Field), &mut told);
+        let is_gone = !kept && !value.is_object() && !value.is_array();
+        (if is_gone { Value::Null } else { value }, told)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn walking_all_rules_at_once_comes_to_the_same(rules in rules(), result in results()) {
+            let expect = applied_one_by_one(&rules, result.clone());
+            let governance = Governance { output_policy: Some(rules), ..Governance::default() };
+            prop_assert_eq!(OutputPolicy::of(&governance).apply(result), expect);
+        }
+    }
+
+    /// Each of `*` doubles how many there can be. What there is no room for is worked out each time, and is the same.
+    #[test]
+    fn rules_that_come_to_ever_so_many_states_are_kept_to() {
+        let deep = |bits: u32| {
+            (0..16).rev().fold(
+                json!({ "end": "x" }),
+                |below, bit| json!({ if (bits >> bit) & 1 == 1 { "a" } else { "b" }: below }),
+            )
+        };
+        let pattern = FieldPattern::parse(&format!("..a{}.end", ".*".repeat(14))).unwrap();
+        let rules = vec![OutputRule { pattern, action: OutputAction::Allow }];
+        let result: serde_json::Map<String, Value> =
+            (0..1 << 11).map(|bits| (bits.to_string(), deep(bits * 31))).collect();
+        let expect = applied_one_by_one(&rules, Value::Object(result.clone())).0;
+        let governance = Governance { output_policy: Some(rules), ..Governance::default() };
+        assert_eq!(OutputPolicy::of(&governance).apply(Value::Object(result)).0, expect);
     }
 }

@@ -1,10 +1,14 @@
 //! Which characters make a reader see something else than what is there?
 
+mod binder;
 mod filler;
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use self::filler::BLANK;
+use self::{
+    binder::{Before, is_joiner, is_selector},
+    filler::BLANK,
+};
 
 /// Controls, bidirectional overrides, and what has no width or no look of its own. Where people decide by a text, these are
 /// shown by their number or refused.
@@ -37,7 +41,7 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
         } else {
             shown.push(character);
         }
-        place.before = character;
+        place.read(character);
     }
     if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
 }
@@ -45,17 +49,23 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
 /// What stands before a character.
 struct Place {
     before: char,
+    binders: Before,
     /// Whether the blanks before it were those of a picture.
     blanks_belong: bool,
 }
 
 impl Default for Place {
     fn default() -> Self {
-        Self { before: ' ', blanks_belong: false }
+        Self { before: ' ', binders: Before::default(), blanks_belong: false }
     }
 }
 
 impl Place {
+    fn read(&mut self, character: char) {
+        self.before = character;
+        self.binders.read(character);
+    }
+
     /// Whether a character is out of sight here, or puts others out of sight.
     fn hides(&mut self, character: char, rest: &str) -> bool {
         let before = self.before;
@@ -68,21 +78,15 @@ impl Place {
         if filler::is_filler(character) {
             return !filler::belongs(character, before, rest);
         }
-        // One selector follows what it varies, and one joiner stands between two; a row of them is a message in hiding.
-        is_selector(character) && (is_selector(before) || is_joiner(before))
-            || is_joiner(character) && is_joiner(before)
-            // Alone it goes back to where the line began, and what follows is written over it.
-            || character == '\r' && !rest.starts_with('\n')
+        if is_selector(character) {
+            return !self.binders.is_varied_by(character, rest);
+        }
+        if is_joiner(character) {
+            return !self.binders.is_bound_by(character, rest);
+        }
+        // Alone it goes back to where the line began, and what follows is written over it.
+        character == '\r' && !rest.starts_with('\n')
     }
-}
-
-fn is_selector(character: char) -> bool {
-    matches!(character, '\u{fe00}'..='\u{fe0f}')
-}
-
-/// What joins, parts or may break a word, and is not seen itself.
-fn is_joiner(character: char) -> bool {
-    matches!(character, '\u{ad}' | '\u{34f}' | '\u{200c}' | '\u{200d}')
 }
 
 fn acts_on_its_neighbours(character: char) -> bool {
@@ -111,7 +115,7 @@ mod tests {
         check("bell\u{7} back\u{8} c1\u{9b}31m nul\0", "bell\\u{7} back\\u{8} c1\\u{9b}31m nul\\u{0}");
         check("tag\u{e0041}\u{e0042}", "tag\\u{e0041}\\u{e0042}");
         check("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}");
-        check("x\u{fe01}\u{fe02}\u{fe0f}", "x\u{fe01}\\u{fe02}\\u{fe0f}");
+        check("❤\u{fe0f}\u{fe0e}\u{fe0f}", "❤\u{fe0f}\\u{fe0e}\\u{fe0f}");
     }
 
     #[test]
@@ -123,15 +127,45 @@ mod tests {
 
     #[test]
     fn a_row_of_joiners_is_a_message_and_is_shown() {
-        check("x\u{200d}\u{200c}\u{200c}\u{200d}y", "x\u{200d}\\u{200c}\\u{200c}\\u{200d}y");
-        check("x\u{ad}\u{ad}\u{34f}y", "x\u{ad}\\u{ad}\\u{34f}y");
-        check("x\u{200d}\u{fe0f}y", "x\u{200d}\\u{fe0f}y");
+        check("ی\u{200d}\u{200c}\u{200c}\u{200d}ی", "ی\u{200d}\\u{200c}\\u{200c}\\u{200d}ی");
+        check("auto\u{ad}\u{ad}\u{34f}bahn", "auto\\u{ad}\\u{ad}\\u{34f}bahn");
+        check("👨\u{200d}\u{fe0f}👩", "👨\\u{200d}\\u{fe0f}👩");
+        check("❤\u{fe0f}\u{200d}\u{200d}🔥", "❤\u{fe0f}\\u{200d}\\u{200d}🔥");
     }
 
-    /// Whatever counts as deceptive elsewhere is shown where it has no business, but what emoji and scripts are made of.
+    /// One for each letter spells a message of as many letters: sixteen selectors are four bits, four joiners two.
+    #[test]
+    fn one_unseen_for_each_letter_is_a_message_and_is_shown() {
+        let selectors = (0xfe00..=0xfe0f_u32).filter_map(char::from_u32);
+        for unseen in selectors.chain(['\u{ad}', '\u{34f}', '\u{200c}', '\u{200d}']) {
+            let number = format!("\\u{{{:x}}}", u32::from(unseen));
+            for text in ["Summary", "сводка", "σύνοψη", "1 + 2", "a b"] {
+                let hidden: String = text.chars().flat_map(|letter| [letter, unseen]).collect();
+                let shown =
+                    text.chars().fold(String::new(), |shown, letter| shown + &format!("{letter}{number}"));
+                check(&hidden, &shown);
+            }
+        }
+    }
+
+    #[test]
+    fn what_emoji_and_scripts_are_made_of_stays_there_alone() {
+        check("x\u{200d}🔥", "x\\u{200d}🔥");
+        check("🔥\u{200d}x", "🔥\\u{200d}x");
+        check("🔥\u{200c}🔥", "🔥\\u{200c}🔥");
+        check("x\u{fe0f}\u{200d}🔥", "x\\u{fe0f}\\u{200d}🔥");
+        check("🔥\u{fe00}", "🔥\\u{fe00}");
+        check("1\u{fe0f}2", "1\\u{fe0f}2");
+        check("語\u{fe00}語\u{fe01}", "語\u{fe00}語\\u{fe01}");
+        check("א\u{34f}x\u{34f}", "א\u{34f}x\\u{34f}");
+        check("a\u{ad}bc, ab\u{ad}c, ab\u{ad} cd", "a\\u{ad}bc, ab\\u{ad}c, ab\\u{ad} cd");
+        check("\u{fe0f}\u{200d}\u{ad}", "\\u{fe0f}\\u{200d}\\u{ad}");
+    }
+
+    /// Whatever counts as deceptive elsewhere is shown where it has no business.
     #[test]
     fn nothing_unseen_stands_among_other_letters() {
-        let stays = |one: char| is_selector(one) || is_joiner(one) || matches!(one, '\n' | '\t');
+        let stays = |one: char| matches!(one, '\n' | '\t');
         for one in (0..=u32::from(char::MAX)).filter_map(char::from_u32).filter(|one| is_deceptive(*one)) {
             let shown = format!("a\\u{{{:x}}}b", u32::from(one));
             let text = format!("a{one}b");
@@ -167,7 +201,18 @@ mod tests {
             "👨\u{200d}👩\u{200d}👧\u{200d}👦 ❤\u{fe0f}\u{200d}🔥 👁\u{fe0f}\u{200d}🗨\u{fe0f}",
             "one\r\ntwo\r\n",
             "Donau\u{ad}dampf\u{ad}schiff",
-            "می\u{200c}خواهم",
+            "Silben\u{ad}tren\u{ad}nung, пе\u{ad}ре\u{ad}нос",
+            // Persian, Kurdish, and a letter of Arabic in its first form.
+            "می\u{200c}خواهم, کتاب\u{200c}ها",
+            "ئه\u{200c}مه, ه\u{200d} 1447",
+            // Hindi, Marathi, Bengali, Kannada, Malayalam, Sinhala, Tamil.
+            "क्\u{200d}ष, राष्\u{200c}ट्र, दर्\u{200d}या, র\u{200c}্যাব, ರ್\u{200d}ಯಾಂಕ್, അവന്\u{200d}, ශ්\u{200d}රී ලංකා, க்\u{200c}ஷ",
+            // Khmer, Mongolian, Burmese.
+            "ប៉\u{200c}, ᠠ\u{200d} ᠨ\u{180b}\u{200d}, က\u{fe00}",
+            "יְרוּשָׁלַ\u{34f}ִם",
+            "≨\u{fe00} ∩\u{fe00} 、\u{fe00} 𓀀\u{fe01}",
+            "1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3} ©\u{fe0f} ™\u{fe0f} ☎\u{fe0e} ‼\u{fe0f}",
+            "🏳\u{fe0f}\u{200d}🌈 🏴\u{200d}☠\u{fe0f} 👩🏽\u{200d}💻 ⛹🏿\u{200d}♀\u{fe0f} 🧑🏻\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}🧑🏿",
             "ᄒ\u{1160}ᆫ \u{115f}ᅡ",
             "ᠠ\u{180b}ᠨ ᠭ\u{180d} ",
             "\u{2800}\u{2800}⣀⣴\u{2800}\u{2800}\n⣿\u{2800}\n",

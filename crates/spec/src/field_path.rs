@@ -24,6 +24,16 @@ enum Step {
     AnyDepth,
 }
 
+/// One step of a pattern's way down, for whoever walks many patterns at once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FieldStep<'p> {
+    Name(&'p str),
+    /// Exactly one field, whatever its name.
+    AnyName,
+    /// Any number of fields, also none.
+    AnyDepth,
+}
+
 /// How narrowly a pattern names one field; of two that match, the greater decides. The order of the members is the
 /// order of the questions: how close to the field, by its name or by `*`, and how much of the way is spelled out.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -86,16 +96,33 @@ impl FieldPattern {
     /// How narrowly the pattern names this field; `None` where it does not cover it.
     pub fn specificity_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Specificity> {
         let deepest = self.reaches(path).iter().rposition(|reached| *reached)?;
+        Some(self.specificity_reaching(deepest))
+    }
+
+    /// The same for a field of which it is known how much of the way to it the pattern reaches.
+    pub fn specificity_reaching(&self, deepest: usize) -> Specificity {
         let count = |wanted: fn(&Step) -> bool| self.steps.iter().filter(|step| wanted(step)).count();
         let names = count(|step| matches!(step, Step::Name(_)));
         let single_wildcards = count(|step| matches!(step, Step::AnyName));
-        Some(Specificity {
-            // The catch-all reaches every field and names none.
-            depth: if names + single_wildcards == 0 { 0 } else { deepest },
+        Specificity {
+            depth: if self.is_catch_all() { 0 } else { deepest },
             ends_in_name: matches!(self.steps.last(), Some(Step::Name(_))),
             names,
             single_wildcards,
             is_bounded: !self.steps.contains(&Step::AnyDepth),
+        }
+    }
+
+    /// The catch-all reaches every field and names none.
+    pub fn is_catch_all(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::AnyDepth))
+    }
+
+    pub fn steps(&self) -> impl Iterator<Item = FieldStep<'_>> {
+        self.steps.iter().map(|step| match step {
+            Step::Name(name) => FieldStep::Name(name),
+            Step::AnyName => FieldStep::AnyName,
+            Step::AnyDepth => FieldStep::AnyDepth,
         })
     }
 

@@ -39,7 +39,7 @@ pub use code::{Code, Severity};
 pub use deceptive::{is_deceptive, neutral};
 pub use digest::{Digest, digest, reviewed_form};
 pub use edit::{Change, EditError, edit, edit_in_bundle, stamp};
-pub use field_path::FieldPattern;
+pub use field_path::{FieldPattern, FieldStep};
 pub use finding::Finding;
 pub use host::HostPattern;
 pub use identifier::is_identifier;

@@ -7,7 +7,7 @@ use toolgate_secrets::Tier;
 use super::{bind::Bound, decide::Hearing, secrets, stop::Stop, survey, texts};
 use crate::{
     gate::Inner,
-    ports::{Question, Survey},
+    ports::{Agreed, Question, Survey},
     reason::Reason,
 };
 
@@ -44,7 +44,8 @@ pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
 /// What this tool gets, it sends away. A secret does not go along, and what looks like one only if a person says so.
 fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<(), Stop> {
     let json = serde_json::to_string(&bound.arguments).unwrap_or_default();
-    let found = secrets::surest(&gate.secrets, &texts::of_members(&bound.arguments), &json);
+    let texts = texts::of_members(&bound.arguments);
+    let found = secrets::surest(&gate.secrets, &texts, &json);
     let Some(finding) = found else { return Ok(()) };
     let what = secrets::shown(&finding);
     if finding.tier == Tier::Definite {
@@ -53,6 +54,7 @@ fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<
     }
     let why = format!("the arguments seem to hold a secret ({what}), and this tool sends them out");
     survey.questions.push(Question { source: "secret", why });
+    survey.agreed = Agreed::new(secrets::values(&gate.secrets, &texts, &json));
     Ok(())
 }
 

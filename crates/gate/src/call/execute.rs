@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use toolgate_spec::neutral;
+use toolgate_policy::OutputPolicy;
 
-use super::{Purpose, admit::Admitted, console, decide::Decided, secrets, standing, stop::Stop};
+use super::{Purpose, admit::Admitted, console, decide::Decided, personal, secrets, standing, stop::Stop};
 use crate::{
     gate::{Call, Inner},
     limiter::Slot,
+    live::LiveTool,
     ports::{Room, RunFailure, RunReport, RunRequest},
     reason::Reason,
 };
@@ -37,7 +38,7 @@ pub async fn make_place(gate: &Inner, admitted: &Admitted) -> Result<Place, Stop
 }
 
 fn without_room(failure: &RunFailure) -> Stop {
-    let stop = Stop::new(failure.reason, neutral(&failure.message));
+    let stop = Stop::new(failure.reason, failure.message.as_str());
     if failure.reason == Reason::Busy { stop.with_remedy(CALL_AGAIN) } else { stop }
 }
 
@@ -79,13 +80,22 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
     match &report.outcome {
         Ok(_) => Ok(Executed { decided, report, alerts, _sealed: () }),
         Err(failure) => {
-            // What a tool says in failing is output like any other, and in the same order.
-            let message = secrets::without_secrets(&gate.secrets, &failure.message);
+            let message = told_of(failure, gate, &bound.admitted.tool);
             let said = [failure.message.as_str()].into_iter().chain(heard.as_deref());
             alerts.extend(bound.admitted.tool.alarms_in(said));
-            Err(Stop::new(failure.reason, neutral(&message)).with_alerts(alerts).with_report(report))
+            Err(Stop::new(failure.reason, message).with_alerts(alerts).with_report(report))
         }
     }
+}
+
+/// What a tool says in failing is output like any other. Rules about fields cannot be applied to words, which have none: where there
+/// are such rules the words stay here, or a tool would say by failing what no rule lets leave.
+fn told_of(failure: &RunFailure, gate: &Inner, tool: &LiveTool) -> String {
+    let has_rules = OutputPolicy::of(&tool.spec.governance).exists();
+    if has_rules && personal::can_repeat_tool(failure.reason) {
+        return WITHHELD.to_owned();
+    }
+    secrets::without_secrets(&gate.secrets, &failure.message)
 }
 
 /// Counts a run until it ends, also by being dropped.
@@ -98,3 +108,5 @@ impl Drop for Running<'_> {
 }
 
 const CALL_AGAIN: &str = "wait a moment and call again";
+const WITHHELD: &str = "what was said of it is withheld, for this tool's `outputPolicy` has rules about fields and a message \
+     has none; `toolgate run` shows it to the tool's author";

@@ -75,7 +75,7 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         value
     };
     // After the secrets: a character that nobody sees hides none, and one that is shown by its number would break it apart.
-    let value = clean::clean(value);
+    let (value, is_changed) = clean::clean(value);
     let bytes = value.to_string().len();
     let most = tool.policy.execution.max_output_bytes.value;
     if bytes as u64 > most {
@@ -85,7 +85,13 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
             .with_alerts(alerts)
             .with_report(report));
     }
-    let is_structured = tool.listing().get("outputSchema").is_some();
+    let mut warnings = secrets::warnings(&findings);
+    let is_as_returned = findings.is_empty() && !is_changed;
+    let is_promised = tool.listing().get("outputSchema").is_some();
+    let is_structured = is_promised && (is_as_returned || fits(tool, &value).is_ok());
+    if is_promised && !is_structured {
+        warnings.push(Warning { code: "output.unstructured", message: UNSTRUCTURED.to_owned() });
+    }
     let tool = Arc::clone(tool);
     Ok(Filtered {
         value,
@@ -93,7 +99,7 @@ pub fn filter(gate: &Inner, executed: Executed) -> Result<Filtered, Stop> {
         bytes,
         redacted,
         secrets: secrets::rows(&findings),
-        warnings: secrets::warnings(&findings),
+        warnings,
         alerts,
         tool,
         is_structured,
@@ -139,3 +145,6 @@ impl Filtered {
         (Released { call_id: call_id.to_owned(), value, is_structured, warnings }, report)
     }
 }
+
+/// Clients refuse structured content that does not fit what they were told.
+const UNSTRUCTURED: &str = "without what was taken out or shown by its number, this no longer fits the tool's output schema; it comes as text alone";

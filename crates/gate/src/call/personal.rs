@@ -139,6 +139,15 @@ pub const fn is_said_by_tool(reason: Reason) -> bool {
     )
 }
 
+/// May it at least repeat what the tool chose, such as the name of a path that the jail refused?
+pub const fn can_repeat_tool(reason: Reason) -> bool {
+    is_said_by_tool(reason)
+        || matches!(
+            reason,
+            Reason::BlockedPathMade | Reason::Timeout | Reason::Memory | Reason::ResultTooLarge
+        )
+}
+
 fn is_personal(fields: &[FieldPattern], path: &[String]) -> bool {
     fields.iter().any(|field| field.specificity_at(path).is_some())
 }

@@ -108,6 +108,24 @@ pub fn surest(detector: &Detector, texts: &[&str], json: &str) -> Option<Finding
     surest
 }
 
+/// The very values that are at least probably secrets, for whoever lets these through and no others. As they read, and as JSON
+/// writes them.
+pub fn values(detector: &Detector, texts: &[&str], json: &str) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    for text in texts.iter().copied().chain([json]) {
+        for finding in detector.redact(text, Tier::Probable).findings {
+            let written = text.get(finding.span).unwrap_or_default();
+            let read = serde_json::from_str::<String>(&format!("\"{written}\"")).unwrap_or_default();
+            for value in [written, read.as_str()] {
+                if !value.is_empty() && values.iter().all(|known| known != value) {
+                    values.push(value.to_owned());
+                }
+            }
+        }
+    }
+    values
+}
+
 /// A message of a tool, for people and models.
 pub fn without_secrets(detector: &Detector, text: &str) -> String {
     detector.redact(text, Tier::Probable).text.into_owned()
@@ -163,6 +181,16 @@ mod tests {
         let rows = rows(&clean.findings);
         assert!(!rows.is_empty() && !rows[0].to_string().contains(&token()));
         assert!(warnings(&clean.findings).is_empty());
+    }
+
+    /// Also those that only the name of their field tells.
+    #[test]
+    fn the_values_are_those_that_were_found() {
+        let detector = Detector::shipped().unwrap();
+        let opaque = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
+        let arguments = json!({ "note": "store password = hunter22x please", "token": opaque, "n": 1 });
+        let found = values(&detector, &texts::of(&arguments), &arguments.to_string());
+        assert_eq!(found, ["hunter22x", opaque]);
     }
 
     /// What is surer than that is gone, and nobody is warned of it again.

@@ -1,5 +1,9 @@
 //! Where a call stops short: the reason, and what is said to whom.
 
+use std::borrow::Cow;
+
+use toolgate_spec::neutral;
+
 use super::decide::Opinion;
 use crate::{
     approval::{Approval, ApprovalId, ApprovalState, Spent},
@@ -53,9 +57,10 @@ impl From<&Spent> for Answered {
 }
 
 impl Stop {
-    /// Caller and operator are told the same.
+    /// Caller and operator are told the same. Whatever a message repeats of callers, tools and paths, what acts on its reader or
+    /// is not seen is shown by its number.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        let message = message.into();
+        let message = shown(message.into());
         Self {
             reason,
             to_operator: message.clone(),
@@ -69,13 +74,13 @@ impl Stop {
 
     #[must_use]
     pub fn for_operator(mut self, message: impl Into<String>) -> Self {
-        self.to_operator = message.into();
+        self.to_operator = shown(message.into());
         self
     }
 
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = Some(remedy.into());
+        self.remedy = Some(shown(remedy.into()));
         self
     }
 
@@ -123,5 +128,12 @@ impl Stop {
             End::Failed => Outcome::Failed(Failed { call_id, reason, to_caller, to_operator, remedy }),
             End::Broken => Outcome::Broken(Broken { call_id, reason, to_operator }),
         }
+    }
+}
+
+fn shown(text: String) -> String {
+    match neutral(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown,
     }
 }

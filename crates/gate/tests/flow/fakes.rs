@@ -48,6 +48,8 @@ pub struct FakeTool {
     pub effects_dropped: AtomicU32,
     /// What every run writes to its console.
     pub console: Mutex<Vec<(&'static str, String)>>,
+    /// What the latest run may send although it is probably a secret.
+    pub agreed: Mutex<Vec<String>>,
     /// What its runs take place in, one each.
     pub workers: Arc<Semaphore>,
     survey: Mutex<Result<Survey, Refusal>>,
@@ -79,6 +81,7 @@ impl FakeTool {
             effects: Mutex::default(),
             effects_dropped: AtomicU32::new(0),
             console: Mutex::default(),
+            agreed: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             survey: Mutex::new(Ok(Survey::default())),
             disk: OnceLock::new(),
@@ -133,6 +136,7 @@ impl Runnable for FakeTool {
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
+        *self.agreed.lock().unwrap() = request.survey.agreed.values().to_vec();
         Box::pin(async move {
             let worker = request.room.and_then(Room::take::<OwnedSemaphorePermit>);
             let worker = worker.or_else(|| self.free_worker());

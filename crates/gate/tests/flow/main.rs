@@ -22,3 +22,4 @@ mod shapes;
 mod swaps;
 mod voices;
 mod waiting;
+mod withheld;

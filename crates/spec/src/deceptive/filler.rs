@@ -34,7 +34,7 @@ fn script_of(filler: char) -> Option<&'static Script> {
     SCRIPTS.iter().find(|script| may_be && holds(script.fillers, filler))
 }
 
-fn holds(ranges: &[RangeInclusive<char>], character: char) -> bool {
+pub(super) fn holds(ranges: &[RangeInclusive<char>], character: char) -> bool {
     ranges.iter().any(|range| range.contains(&character))
 }
 

@@ -92,7 +92,7 @@ impl OutputRule {
 }
 
 /// What happens to a field; the order is the order of strictness.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum OutputAction {
     Allow,
     Mask,

@@ -6,25 +6,38 @@ use serde_json::Value;
 use toolgate_policy::DistinctMembers;
 use toolgate_spec::neutral;
 
-/// The same value with every text, also of keys, made neutral.
-pub fn clean(value: Value) -> Value {
+/// The same value with every text, also of keys, made neutral; and whether there was anything to be done.
+pub fn clean(value: Value) -> (Value, bool) {
+    let mut is_changed = false;
+    let value = cleaned(value, &mut is_changed);
+    (value, is_changed)
+}
+
+fn cleaned(value: Value, is_changed: &mut bool) -> Value {
     match value {
         Value::String(text) => match neutral(&text) {
             Cow::Borrowed(_) => Value::String(text),
-            Cow::Owned(shown) => Value::String(shown),
+            Cow::Owned(shown) => {
+                *is_changed = true;
+                Value::String(shown)
+            }
         },
-        Value::Array(items) => Value::Array(items.into_iter().map(clean).collect()),
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(|item| cleaned(item, is_changed)).collect())
+        }
         Value::Object(members) => {
             let is_neutral = |key: &str| matches!(neutral(key), Cow::Borrowed(_));
             if members.keys().all(|key| is_neutral(key)) {
-                return Value::Object(members.into_iter().map(|(key, value)| (key, clean(value))).collect());
+                let members = members.into_iter().map(|(key, value)| (key, cleaned(value, is_changed)));
+                return Value::Object(members.collect());
             }
+            *is_changed = true;
             // Two keys that differed only in what nobody sees stay two.
-            let mut cleaned = DistinctMembers::with_capacity(members.len());
+            let mut kept = DistinctMembers::with_capacity(members.len());
             for (key, value) in members {
-                cleaned.insert(neutral(&key).into_owned(), clean(value));
+                kept.insert(neutral(&key).into_owned(), cleaned(value, is_changed));
             }
-            Value::Object(cleaned.into_members())
+            Value::Object(kept.into_members())
         }
         other => other,
     }
@@ -40,13 +53,14 @@ mod tests {
     fn texts_and_keys_at_every_depth() {
         let came = json!({ "a\u{200b}": [{ "b": "\u{1b}[2J" }, 1, null], "a": "x\u{202e}y" });
         let expect = json!({ "a\\u{200b}": [{ "b": "\\u{1b}[2J" }, 1, null], "a": "x\\u{202e}y" });
-        assert_eq!(clean(came), expect);
+        assert_eq!(clean(came), (expect.clone(), true));
+        assert_eq!(clean(expect.clone()), (expect, false));
     }
 
     #[test]
     fn no_key_is_lost() {
         let came = json!({ "a\\u{200b}": 1, "a\u{200b}": 2 });
-        assert_eq!(clean(came).as_object().unwrap().len(), 2);
+        assert_eq!(clean(came).0.as_object().unwrap().len(), 2);
     }
 
     /// With each of its characters written out or not, one name has as many spellings as a key has bits.
@@ -57,6 +71,6 @@ mod tests {
         };
         let came: serde_json::Map<String, Value> =
             (0..1 << 14).map(|bits| (spelling(bits), json!(1))).collect();
-        assert_eq!(clean(Value::Object(came)).as_object().unwrap().len(), 1 << 14);
+        assert_eq!(clean(Value::Object(came)).0.as_object().unwrap().len(), 1 << 14);
     }
 }

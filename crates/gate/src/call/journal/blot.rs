@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use toolgate_secrets::Detector;
 
-use super::CallRecord;
+use super::{CallRecord, slim::cut_name};
 use crate::{
     call::secrets::{for_journal, text_for_journal},
     live::blotted,
@@ -17,9 +17,12 @@ impl CallRecord {
         // The names of the members are our own words, and so is the transport.
         for (_, said) in said.filter(|(name, _)| *name != "transport") {
             *said = for_journal(detector, said.take());
+            cut_name(said);
         }
         if let Some(name) = self.tool.get("name") {
-            self.tool = json!({ "name": for_journal(detector, name.clone()) }).into();
+            let mut name = for_journal(detector, name.clone());
+            cut_name(&mut name);
+            self.tool = json!({ "name": name }).into();
         }
     }
 

@@ -150,13 +150,13 @@ impl CallRecord {
             debug: false,
             caller: json!({ "permissions": call.caller.permissions, "sub": call.caller.subject }),
             client: json!({
-                "conversation": client.conversation.as_deref().map(short),
-                "name": client.name.as_deref().map(short),
-                "protocol": client.protocol.as_deref().map(short),
+                "conversation": client.conversation,
+                "name": client.name,
+                "protocol": client.protocol,
                 "transport": client.transport,
-                "version": client.version.as_deref().map(short),
+                "version": client.version,
             }),
-            tool: json!({ "name": short(&call.tool) }).into(),
+            tool: json!({ "name": call.tool }).into(),
             request,
             tool_safety: None,
             policy_version: None,
@@ -417,12 +417,6 @@ fn shown_effect(effect: &EffectEntry) -> Value {
 fn in_order(mut value: Value) -> Value {
     value.sort_all_objects();
     value
-}
-
-/// What clients say of themselves is kept short.
-fn short(text: &str) -> String {
-    let end = text.char_indices().nth(200).map_or(text.len(), |(end, _)| end);
-    text.get(..end).unwrap_or_default().to_owned()
 }
 
 const MOST_EFFECTS: usize = 100;

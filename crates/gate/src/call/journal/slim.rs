@@ -11,6 +11,8 @@ impl CallRecord {
         for touch in self.touches.iter_mut().filter_map(Value::as_object_mut) {
             cut_members(touch);
         }
+        let fields = self.response.as_mut().and_then(|response| response.get_mut("redactedFields"));
+        fields.and_then(Value::as_array_mut).into_iter().flatten().for_each(cut_name);
         let run = self.run.as_mut().and_then(Value::as_object_mut);
         for (name, list) in run.into_iter().flat_map(Map::iter_mut) {
             let items = match name.as_str() {
@@ -89,6 +91,13 @@ fn cut_members(members: &mut Map<String, Value>) {
     }
 }
 
+/// What callers and tools call things by. Like everything else only after it was looked through.
+pub(super) fn cut_name(name: &mut Value) {
+    if let Value::String(name) = name {
+        cut(name, LONGEST_NAME);
+    }
+}
+
 /// Marks where it cuts. Says whether there was anything to cut off.
 fn cut(text: &mut String, longest: usize) -> bool {
     // Nearly every text is short by its bytes already.
@@ -103,5 +112,6 @@ fn cut(text: &mut String, longest: usize) -> bool {
 const LEFT_OUT: &str = "the rest of this record was too large to be written";
 /// Characters of a path, an address or what was refused.
 const LONGEST_ITEM: usize = 300;
+const LONGEST_NAME: usize = 199;
 const LONGEST_TEXT: usize = 1_000;
 const MOST_NAMED: usize = 20;

@@ -3,7 +3,8 @@
 //! By itself a text shows what its line breaks, quotes and backslashes hide, which JSON would write otherwise. In the JSON of the
 //! whole a secret is told by the name of its field, or goes on in the next item of a list. Neither look replaces the other, but
 //! for a result that is one text: it has no fields and no items, and is looked at once. Both look at the value as it came, and
-//! what either finds is taken out of each text that it touches: no text and no line is lost.
+//! what either finds is taken out of each text that it touches: no text and no line is lost. Names and numbers that a secret only
+//! goes past, as a key of several lines does where each has its number, are none of it and stay.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -78,6 +79,7 @@ fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleare
         reader,
         in_json: &whole.findings,
         at: 0,
+        begun: None,
         found: whole.findings.clone(),
         less_sure: whole.less_sure,
     };
@@ -108,14 +110,16 @@ struct Walk<'w> {
     in_json: &'w [Finding],
     /// Where in the JSON we are.
     at: usize,
+    /// Where the latest finding begins that began within a text.
+    begun: Option<usize>,
     found: Vec<Finding>,
     less_sure: usize,
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
     fn value(&mut self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(text)),
+            Value::String(text) => Value::String(self.text(text, |_| false)),
             Value::Array(items) => {
                 let is_empty = items.is_empty();
                 let kept = items.into_iter().map(|item| self.after_one(|walk| walk.value(item))).collect();
@@ -133,7 +137,7 @@ impl Walk<'_> {
         self.at += usize::from(members.is_empty());
         for (key, value) in members {
             let is_telling = self.reader == Reader::Journal && is_telling(&key);
-            let key = self.after_one(|walk| walk.text(key));
+            let key = self.after_one(|walk| walk.text(key, is_a_name));
             // Looked at all the same: a key that begins here may go on elsewhere.
             let value = self.after_one(|walk| walk.value(value));
             let value = if is_telling { without_texts(value, BLOT) } else { value };
@@ -149,14 +153,18 @@ impl Walk<'_> {
         then(self)
     }
 
-    fn text(&mut self, text: String) -> String {
+    /// `can_be_passed`: says whether a text that a finding goes past is none of it.
+    fn text(&mut self, text: String, can_be_passed: fn(&str) -> bool) -> String {
         let start = self.at + 1;
         let end = start + text.bytes().map(length_in_json).sum::<usize>();
         self.at = end + 1;
         let seen = self.detector.redact(&text, self.reader.loses_from());
         self.less_sure += seen.less_sure;
         let by_itself = seen.findings;
-        let in_whole = self.touching(&(start..end));
+        let is_passed = can_be_passed(&text) && self.is_passed(&(start..end));
+        let in_whole = if is_passed { &[] } else { self.touching(&(start..end)) };
+        let begun = in_whole.last().map(|finding| finding.span.start).filter(|begun| *begun >= start);
+        self.begun = begun.or(self.begun);
         if by_itself.is_empty() && in_whole.is_empty() {
             return text;
         }
@@ -174,17 +182,33 @@ impl Walk<'_> {
     fn other(&mut self, value: Value) -> Value {
         let start = self.at;
         self.at += value.to_string().len();
-        match self.touching(&(start..self.at)).first() {
-            Some(finding) if value.is_number() => Value::String(self.reader.mark(finding)),
+        let range = start..self.at;
+        match self.touching(&range).first() {
+            Some(finding) if value.is_number() && !self.is_passed(&range) => {
+                Value::String(self.reader.mark(finding))
+            }
             _ => value,
         }
     }
 
-    fn touching(&self, range: &Range<usize>) -> &[Finding] {
+    /// Does a finding that began in a text go on behind this, so that this is only in between?
+    fn is_passed(&self, range: &Range<usize>) -> bool {
+        matches!(self.touching(range), [one]
+            if self.begun == Some(one.span.start) && one.span.start < range.start && range.end < one.span.end)
+    }
+
+    fn touching(&self, range: &Range<usize>) -> &'w [Finding] {
         let first = self.in_json.partition_point(|finding| finding.span.end <= range.start);
         let last = self.in_json.partition_point(|finding| finding.span.start < range.end);
         self.in_json.get(first..last).unwrap_or_default()
     }
+}
+
+/// Not a line of a key: those are longer, or have other characters.
+fn is_a_name(key: &str) -> bool {
+    let is_of_a_name =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | ' ' | '$' | '@');
+    key.len() <= LONGEST_NAME && key.chars().all(is_of_a_name)
 }
 
 /// Where findings of the JSON stand in a text that begins there at `start`.
@@ -254,6 +278,7 @@ const fn length_in_json(byte: u8) -> usize {
 }
 
 const BLOT: &str = "[REDACTED]";
+const LONGEST_NAME: usize = 32;
 
 #[cfg(test)]
 pub mod tests;

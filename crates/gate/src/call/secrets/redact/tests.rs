@@ -56,6 +56,23 @@ fn a_key_keeps_its_lines_as_one_text_and_its_items_as_a_list() {
     assert!(!clean.to_string().contains("rG3nmfZN"), "{clean}");
 }
 
+/// What stands between the lines of a key is no part of it, unless it could be.
+#[test]
+fn names_and_numbers_that_a_key_goes_past_stay() {
+    let rows: Vec<Value> =
+        key_lines().iter().enumerate().map(|(n, line)| json!({ "n": n, "the line": line })).collect();
+    let clean = redacted(json!({ "rows": rows, "after": 7 }));
+    assert!(!clean.to_string().contains("rG3nmfZN"), "{clean}");
+    assert_eq!(clean["after"], 7);
+    for (n, row) in clean["rows"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(row["n"], n, "{row}");
+        assert!(row["the line"].as_str().unwrap().starts_with("[REDACTED:"), "{row}");
+    }
+    let [begin, line, .., end] = &key_lines()[..] else { panic!() };
+    let clean = redacted(json!({ "a": format!("{begin}\n{line}"), line.as_str(): line, "b": end }));
+    assert!(!clean.to_string().contains("rG3nmfZN"), "{clean}");
+}
+
 #[test]
 fn no_member_is_lost_with_its_name() {
     let other = token().replace("Ab3", "Cd4");
