@@ -17,6 +17,7 @@ mod permissions;
 mod program_options;
 mod references;
 mod regular_expression;
+mod remote_shell;
 mod report;
 mod scope;
 mod templates;

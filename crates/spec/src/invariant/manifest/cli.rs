@@ -7,6 +7,7 @@ use super::{
     environment,
     interpreter::Interpreter,
     program_options::ProgramOptions,
+    remote_shell::RemoteShell,
     report::Report,
     scope::{Scope, Shape},
     templates::{self, Absent, ITEM, Place, Used, Whole},
@@ -103,6 +104,7 @@ pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
 struct Watchers {
     interpreter: Option<Interpreter>,
     options: Option<ProgramOptions>,
+    remote: Option<RemoteShell>,
 }
 
 impl Watchers {
@@ -110,6 +112,7 @@ impl Watchers {
         Self {
             interpreter: Interpreter::of_family(family),
             options: ProgramOptions::of_family(family),
+            remote: RemoteShell::of_family(family),
         }
     }
 
@@ -120,6 +123,9 @@ impl Watchers {
         if let Some(options) = &mut self.options {
             options.group(group, at, report);
         }
+        if let Some(remote) = &mut self.remote {
+            remote.group(group);
+        }
     }
 
     /// A caller writes something of what is sent to it.
@@ -129,6 +135,9 @@ impl Watchers {
         }
         if let Some(options) = &self.options {
             options.stdin(at, report);
+        }
+        if let Some(remote) = &self.remote {
+            remote.stdin(at, report);
         }
     }
 }
