@@ -133,6 +133,50 @@ fn what_a_link_leads_to_is_judged_and_not_its_name() {
     world.refuses(READ, &more, Reason::PathOutsideRoots);
 }
 
+const RULED: &str = "
+name: show
+description: Shows a file. Returns its text.
+classification: read
+input:
+  type: object
+  required: [file]
+  properties:
+    file: {$ref: '#/$defs/name'}
+    more: {type: array, items: {$ref: '#/$defs/name'}}
+  $defs:
+    name:
+      type: string
+      format: path
+      pattern: '^([a-z_]+/)*[a-z_]+[.](rs|md)$'
+      examples: [src/main.rs]
+      x-misses: [.npmrc, id_rsa]
+testInput: {file: src/main.rs}
+handler: {cli: {command: cat, args: ['--', '{file}', {each: more, args: ['{item}']}]}}
+capability:
+  execution: {allowedPaths: [$WORKSPACE]}
+";
+
+#[test]
+fn the_rule_for_a_path_holds_for_what_it_leads_to() {
+    let world = World::new();
+    fs::create_dir_all(world.at("docs")).unwrap();
+    fs::write(world.at(".npmrc"), "x").unwrap();
+    symlink("../.npmrc", world.at("docs/notes.md")).unwrap();
+    symlink("../src/private.key", world.at("docs/key.md")).unwrap();
+    symlink("../src/main.rs", world.at("docs/main.md")).unwrap();
+    symlink("src", world.at("sources")).unwrap();
+    for path in ["docs/notes.md", "docs/key.md"] {
+        world.refuses(RULED, &json!({ "file": path }), Reason::ArgumentRefused);
+        let more = json!({ "file": "src/main.rs", "more": [path] });
+        world.refuses(RULED, &more, Reason::ArgumentRefused);
+        // Without a rule for names there is none to hold.
+        assert_eq!(world.touches(&READ.replace("**/*.key", "x"), &json!({ "file": path })).len(), 1);
+    }
+    for path in ["src/main.rs", "docs/main.md", "sources/main.rs", "src/new.rs", "sources/new.rs"] {
+        assert_eq!(world.touches(RULED, &json!({ "file": path })).len(), 1, "{path}");
+    }
+}
+
 #[test]
 fn another_hard_link_to_something_blocked_is_blocked() {
     let world = World::new();
