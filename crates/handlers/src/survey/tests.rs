@@ -1,4 +1,4 @@
-use std::{fs, os::unix::fs::symlink};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::json;
 use toolgate_policy::PolicySet;
@@ -174,6 +174,34 @@ fn the_rule_for_a_path_holds_for_what_it_leads_to() {
     }
     for path in ["src/main.rs", "docs/main.md", "sources/main.rs", "src/new.rs", "sources/new.rs"] {
         assert_eq!(world.touches(RULED, &json!({ "file": path })).len(), 1, "{path}");
+    }
+}
+
+/// What git runs is named in there, by whoever may write to it.
+#[test]
+fn no_shipped_tool_that_writes_files_writes_to_the_folder_of_git() {
+    let world = World::new();
+    for folder in ["agent", "files"] {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog/tools").join(folder);
+        for file in fs::read_dir(tools).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let spec = toolgate_spec::check(text.as_bytes(), Format::Json).tools.remove(0).spec.unwrap();
+            let policy =
+                toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
+            if !policy.files.write.value {
+                continue;
+            }
+            let workspace = world.folder.path().join("workspace");
+            let places = Places { guarded: Vec::new(), workspace, home: None };
+            let files = Files::open(&Arc::new(grants::files(&policy, &places).unwrap()), || false).unwrap();
+            for path in
+                [".git/config", ".git/hooks/pre-commit", "part/.git/config", ".git", ".git/modules/a/config"]
+            {
+                let refused = files.locate(path, Wanted::Write).unwrap_err();
+                assert_eq!(refused.reason, "path-blocked", "{} {path}", spec.name);
+            }
+            assert!(files.locate(".gitignore", Wanted::Write).is_ok(), "{}", spec.name);
+        }
     }
 }
 
