@@ -19,6 +19,7 @@ pub struct Known {
     first: FirstElement,
     operands: Operands,
     lines: Lines,
+    search: Search,
     /// An exit code besides 0 that is an answer and not a failure.
     answer: Option<u8>,
     /// The exit code of one that went through folders and could not look at everything.
@@ -75,6 +76,15 @@ enum Lines {
     One,
     /// It is a script, and only a document that says so hands one over.
     Many,
+}
+
+/// Does it show the lines of files in which a text is found?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Search {
+    Never,
+    Always,
+    /// With this word among its arguments.
+    With(&'static str),
 }
 
 impl Known {
@@ -195,6 +205,15 @@ impl Known {
         self.first == FirstElement::Options
     }
 
+    /// Does this command line look for a text in files?
+    pub fn searches(&self, line: &[String]) -> bool {
+        match self.search {
+            Search::Never => false,
+            Search::Always => true,
+            Search::With(word) => line.iter().any(|element| element == word),
+        }
+    }
+
     pub fn takes_lines(&self) -> bool {
         self.lines == Lines::Many
     }
@@ -248,6 +267,7 @@ const UNKNOWN: Known = Known {
     first: FirstElement::LikeOthers,
     operands: Operands::Anything,
     lines: Lines::One,
+    search: Search::Never,
     answer: None,
     partly: None,
 };
@@ -266,8 +286,8 @@ const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
 
 const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
 
-/// `echo` is not here: it would print the `--`. Nor is `git`, where `--` parts revisions from paths.
-static PROGRAMS: [Known; 35] = [
+/// `echo` is not here: it would print the `--`. Of `git`, where `--` parts revisions from paths, only is known that it can search.
+static PROGRAMS: [Known; 37] = [
     with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
     with_dashes(&["tac"], "s", &["separator"]),
     with_dashes(
@@ -359,7 +379,15 @@ static PROGRAMS: [Known; 35] = [
     with_dashes(&["mkdir"], "m", &["mode"]),
     with_dashes(&["rm", "rmdir", "unlink"], "", &[]),
     with_dashes(&["touch"], "drt", &["date", "reference"]),
+    Known { search: Search::With("grep"), ..with_marks(&["git"], Marks::None) },
     Known {
+        search: Search::Always,
+        answer: Some(1),
+        partly: Some(2),
+        ..with_marks(&["ack", "ag", "rg", "ugrep"], Marks::None)
+    },
+    Known {
+        search: Search::Always,
         answer: Some(1),
         partly: Some(2),
         ..with_dashes(
