@@ -368,17 +368,17 @@ static PROGRAMS: [Known; 37] = [
         partly: Some(1),
         ..with_dashes(
             &["du"],
-            "Bdt",
+            "BXdt",
             &["block-size", "max-depth", "threshold", "exclude", "exclude-from", "files0-from", "time-style"],
         )
     },
     with_dashes(&["df"], "Btx", &["block-size", "type", "exclude-type"]),
     with_dashes(&["stat"], "c", &["format", "printf"]),
     with_dashes(&["basename"], "s", &["suffix"]),
-    with_dashes(&["cp", "mv", "ln"], "tS", &["target-directory", "suffix"]),
+    with_dashes(&["cp", "mv", "ln"], "tS", &["target-directory", "suffix", "no-preserve", "sparse"]),
     with_dashes(&["mkdir"], "m", &["mode"]),
     with_dashes(&["rm", "rmdir", "unlink"], "", &[]),
-    with_dashes(&["touch"], "drt", &["date", "reference"]),
+    with_dashes(&["touch"], "drt", &["date", "reference", "time"]),
     Known { search: Search::With("grep"), ..with_marks(&["git"], Marks::None) },
     Known {
         search: Search::Always,
@@ -407,6 +407,7 @@ static PROGRAMS: [Known; 37] = [
                 "exclude",
                 "exclude-from",
                 "exclude-dir",
+                "group-separator",
                 "include",
             ],
         )
@@ -415,7 +416,7 @@ static PROGRAMS: [Known; 37] = [
         answer: Some(1),
         ..with_dashes(
             &["diff"],
-            "CFIDSUWxX",
+            "CDFILSUWXx",
             &[
                 "context",
                 "unified",
