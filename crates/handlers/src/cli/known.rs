@@ -201,6 +201,11 @@ impl Known {
         }
     }
 
+    /// The option that an operand can be glued to, and is one all the same.
+    pub fn operand_option(&self) -> Option<&'static str> {
+        (self.operands == Operands::Urls).then_some("--url=")
+    }
+
     pub fn reads_first_as_options(&self) -> bool {
         self.first == FirstElement::Options
     }
@@ -237,8 +242,18 @@ fn refuses_url(operand: &str) -> Option<String> {
         None if start.contains(['{', '[']) && !begins_with_address(start) => {
             Some("begins with a set of beginnings".to_owned())
         }
-        None => None,
+        None => guessed_scheme(start)
+            .map(|scheme| format!("begins with `{scheme}.`, by which this command chooses another protocol")),
     }
+}
+
+/// Without a scheme, `ftp.example.com` is asked by FTP.
+fn guessed_scheme(start: &str) -> Option<&'static str> {
+    let host = start.rsplit('@').next().unwrap_or_default();
+    let label = host.split_once('.')?.0;
+    ["dict", "ftp", "imap", "ldap", "pop3", "smtp"]
+        .into_iter()
+        .find(|guess| label.eq_ignore_ascii_case(guess))
 }
 
 /// `FS=x`, also in a namespace: `awk::FS=x`. What begins otherwise (`9a=x`, `=x`) is a file.

@@ -232,6 +232,7 @@ fn what_means_more_to_a_command_than_itself_is_refused() {
     for value in ["file:///etc/passwd", "file:/etc/passwd", "{file,x}:///etc/passwd", "dict://a:1/x"] {
         refuses("curl", "'--silent'\n'{text}'", &json!({ "text": value }), "begins with");
         refuses("curl", "'--url'\n'{text}'", &json!({ "text": value }), "begins with");
+        refuses("curl", "'--url={text}'", &json!({ "text": value }), "begins with");
     }
     refuses("curl", "'{text}://host/'", &json!({ "text": "file" }), "not the web");
     for (args, value) in [
