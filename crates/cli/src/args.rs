@@ -133,7 +133,7 @@ pub struct DiffArgs {
     pub policy: PolicyArgs,
 }
 
-/// Run a JavaScript tool once, in its sandbox, and show everything that happened
+/// Run a tool once, JavaScript or a command, in its sandbox, and show everything that happened
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::RUN)]
 pub struct RunArgs {

@@ -22,6 +22,7 @@ mod program;
 mod report;
 mod run;
 mod select;
+mod sought;
 mod statics;
 mod stop;
 mod tool;

@@ -4,6 +4,7 @@
 //! nobody can put something else in its place between looking and using. A host cannot be held; the way out judges it again.
 
 mod fields;
+mod spelling;
 
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Surveyor {
     fields: Vec<Field>,
+    /// What the arguments' schema says about texts, which of a path has to hold for its real name as well.
+    rules_of_texts: Vec<spelling::Rule>,
     files: Option<Arc<FileGrants>>,
     rules: Arc<Rules>,
     unknown_hosts: UnknownHosts,
@@ -96,6 +99,7 @@ impl Surveyor {
         let unknown_hosts = if asks { UnknownHosts::Ask } else { UnknownHosts::Refuse };
         Self {
             fields: fields::of(spec, policy, without_network),
+            rules_of_texts: spelling::rules(spec.governance.input.as_ref()),
             files: grants::files(policy, places).map(Arc::new),
             rules: Arc::new(grants::rules(&policy.network)),
             unknown_hosts,
@@ -142,6 +146,10 @@ impl Surveyor {
                     self.path(text, Wanted::Write, &mut files, stop, &mut found, &mut granted)?;
                 }
             }
+        }
+        if let Some(files) = &self.files {
+            let base = &files.workspace;
+            spelling::check(&self.rules_of_texts, &self.fields, arguments, &granted.paths, base)?;
         }
         self.method(arguments, &mut found, &mut granted);
         found.grants = Grants::new(granted);

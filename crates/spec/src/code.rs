@@ -142,8 +142,8 @@ codes! {
          `{pattern: 'rm\\s+-r', hits: [rm -r build], misses: [rm notes.txt]}`. They are tried whenever the document is \
          loaded.";
     LintArgumentUntried "LINT_ARGUMENT_UNTRIED" Warning "rule for an argument of a command without examples"
-        "A `pattern` decides what a caller can write into a command line, and one that lets through more than its author \
-         thinks is found by whoever gets around it. Write beside it at least one value that it must let through and one \
+        "A `pattern` decides what a caller can hand to a command, and one that lets through more than its author thinks is \
+         found by whoever gets around it. On the command line such a rule is refused. Write beside it at least one value that it must let through and one \
          that it must refuse: `{type: string, pattern: '^[a-z]+$', examples: [main], x-misses: ['-p']}`. They are tried \
          whenever the document is loaded, and shown to no client.";
 }

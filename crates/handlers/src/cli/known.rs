@@ -19,6 +19,7 @@ pub struct Known {
     first: FirstElement,
     operands: Operands,
     lines: Lines,
+    search: Search,
     /// An exit code besides 0 that is an answer and not a failure.
     answer: Option<u8>,
     /// The exit code of one that went through folders and could not look at everything.
@@ -75,6 +76,15 @@ enum Lines {
     One,
     /// It is a script, and only a document that says so hands one over.
     Many,
+}
+
+/// Does it show the lines of files in which a text is found?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Search {
+    Never,
+    Always,
+    /// With this word among its arguments.
+    With(&'static str),
 }
 
 impl Known {
@@ -191,8 +201,22 @@ impl Known {
         }
     }
 
+    /// The option that an operand can be glued to, and is one all the same.
+    pub fn operand_option(&self) -> Option<&'static str> {
+        (self.operands == Operands::Urls).then_some("--url=")
+    }
+
     pub fn reads_first_as_options(&self) -> bool {
         self.first == FirstElement::Options
+    }
+
+    /// Does this command line look for a text in files?
+    pub fn searches(&self, line: &[String]) -> bool {
+        match self.search {
+            Search::Never => false,
+            Search::Always => true,
+            Search::With(word) => line.iter().any(|element| element == word),
+        }
     }
 
     pub fn takes_lines(&self) -> bool {
@@ -218,8 +242,18 @@ fn refuses_url(operand: &str) -> Option<String> {
         None if start.contains(['{', '[']) && !begins_with_address(start) => {
             Some("begins with a set of beginnings".to_owned())
         }
-        None => None,
+        None => guessed_scheme(start)
+            .map(|scheme| format!("begins with `{scheme}.`, by which this command chooses another protocol")),
     }
+}
+
+/// Without a scheme, `ftp.example.com` is asked by FTP.
+fn guessed_scheme(start: &str) -> Option<&'static str> {
+    let host = start.rsplit('@').next().unwrap_or_default();
+    let label = host.split_once('.')?.0;
+    ["dict", "ftp", "imap", "ldap", "pop3", "smtp"]
+        .into_iter()
+        .find(|guess| label.eq_ignore_ascii_case(guess))
 }
 
 /// `FS=x`, also in a namespace: `awk::FS=x`. What begins otherwise (`9a=x`, `=x`) is a file.
@@ -248,6 +282,7 @@ const UNKNOWN: Known = Known {
     first: FirstElement::LikeOthers,
     operands: Operands::Anything,
     lines: Lines::One,
+    search: Search::Never,
     answer: None,
     partly: None,
 };
@@ -266,8 +301,8 @@ const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
 
 const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
 
-/// `echo` is not here: it would print the `--`. Nor is `git`, where `--` parts revisions from paths.
-static PROGRAMS: [Known; 35] = [
+/// `echo` is not here: it would print the `--`. Of `git`, where `--` parts revisions from paths, only is known that it can search.
+static PROGRAMS: [Known; 37] = [
     with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
     with_dashes(&["tac"], "s", &["separator"]),
     with_dashes(
@@ -348,18 +383,26 @@ static PROGRAMS: [Known; 35] = [
         partly: Some(1),
         ..with_dashes(
             &["du"],
-            "Bdt",
+            "BXdt",
             &["block-size", "max-depth", "threshold", "exclude", "exclude-from", "files0-from", "time-style"],
         )
     },
     with_dashes(&["df"], "Btx", &["block-size", "type", "exclude-type"]),
     with_dashes(&["stat"], "c", &["format", "printf"]),
     with_dashes(&["basename"], "s", &["suffix"]),
-    with_dashes(&["cp", "mv", "ln"], "tS", &["target-directory", "suffix"]),
+    with_dashes(&["cp", "mv", "ln"], "tS", &["target-directory", "suffix", "no-preserve", "sparse"]),
     with_dashes(&["mkdir"], "m", &["mode"]),
     with_dashes(&["rm", "rmdir", "unlink"], "", &[]),
-    with_dashes(&["touch"], "drt", &["date", "reference"]),
+    with_dashes(&["touch"], "drt", &["date", "reference", "time"]),
+    Known { search: Search::With("grep"), ..with_marks(&["git"], Marks::None) },
     Known {
+        search: Search::Always,
+        answer: Some(1),
+        partly: Some(2),
+        ..with_marks(&["ack", "ag", "rg", "ugrep"], Marks::None)
+    },
+    Known {
+        search: Search::Always,
         answer: Some(1),
         partly: Some(2),
         ..with_dashes(
@@ -379,6 +422,7 @@ static PROGRAMS: [Known; 35] = [
                 "exclude",
                 "exclude-from",
                 "exclude-dir",
+                "group-separator",
                 "include",
             ],
         )
@@ -387,7 +431,7 @@ static PROGRAMS: [Known; 35] = [
         answer: Some(1),
         ..with_dashes(
             &["diff"],
-            "CFIDSUWxX",
+            "CDFILSUWXx",
             &[
                 "context",
                 "unified",

@@ -127,8 +127,9 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
             ));
         }
         let text = element.settle(known)?;
-        if let Some((why, remedy)) =
-            known.refuses_operand(&text).filter(|_| option.is_none() && element.begins_with_value())
+        if let Some((why, remedy)) = operand(element, &text, known)
+            .filter(|_| option.is_none())
+            .and_then(|one| known.refuses_operand(one))
         {
             return Err(refused(format!("`{element}` {why}"), remedy));
         }
@@ -152,6 +153,15 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
         return Err(refused(message, "give shorter or fewer values"));
     }
     Ok(line)
+}
+
+/// What of the element is an operand that a caller begins.
+fn operand<'t>(element: &Arg, text: &'t str, known: &Known) -> Option<&'t str> {
+    if element.begins_with_value() {
+        return Some(text);
+    }
+    let option = known.operand_option()?;
+    element.filled_parts().iter().any(|(before, _)| before == option).then(|| text.strip_prefix(option))?
 }
 
 /// Text for standard input or a variable, which `check` has let pass. `None` where it is one optional value that is not given.

@@ -10,6 +10,7 @@ use super::{
     made::Swept,
     missed::missed,
     plain::plain,
+    sought::Sought,
     tool::CliTool,
     unseen::Unseen,
 };
@@ -47,14 +48,29 @@ impl Problem {
     }
 }
 
+/// What was called, and what for.
+#[derive(Clone, Copy)]
+pub struct Call<'c> {
+    pub tool: &'c CliTool,
+    pub sought: Sought,
+}
+
+impl Call<'_> {
+    /// A search that finds nothing ends like one that found nothing but secrets.
+    fn answers_by(&self, code: u8) -> bool {
+        self.tool.known.answers_by(code) || (self.sought != Sought::Nothing && code == FOUND_NOTHING)
+    }
+}
+
 pub fn make(
     mut ended: Ended,
     swept: Swept,
-    tool: &CliTool,
+    call: &Call<'_>,
     unseen: &Unseen,
     mask: &Mask,
     detector: &Detector,
 ) -> RunReport {
+    let Call { tool, sought } = *call;
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
     // Before it is put together and cut: a key of several lines is not known for one in a piece of it.
@@ -66,9 +82,9 @@ pub fn make(
         ended.refused.extend(new);
     }
     let broken_block = made_problem(swept, tool, &mut ended.refused);
-    let outcome = match broken_block.or_else(|| fault(&ended, tool, unseen, &stderr, &words)) {
+    let outcome = match broken_block.or_else(|| fault(&ended, call, unseen, &stderr, &words)) {
         Some(problem) => Err(problem),
-        None => match tool.reader.read(&ended.stdout) {
+        None => match tool.reader.read(&sought.without_secrets(&ended.stdout, mask, detector)) {
             Ok(value) => Ok(Some(mask.value(value))),
             Err(message) => {
                 let message = with_refused(message, &words, &ended, unseen);
@@ -177,14 +193,15 @@ fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Vec<Refused>) -> Opt
 }
 
 /// `None` where the command did what it is for. `words` are what it wrote to `stderr`, without secrets.
-fn fault(ended: &Ended, tool: &CliTool, unseen: &Unseen, stderr: &str, words: &str) -> Option<Problem> {
+fn fault(ended: &Ended, call: &Call<'_>, unseen: &Unseen, stderr: &str, words: &str) -> Option<Problem> {
+    let tool = call.tool;
     let name = tool.program.name.as_str();
     // Who is kept from something may try it again until it is ended.
     let told_why = |said: String| with_refused(said, words, ended, unseen);
     let (reason, message) = match &ended.ending {
         Ending::Exited(0) => return None,
         // Such as `grep` that finds nothing; but an error that is told is one.
-        Ending::Exited(code) if tool.known.answers_by(*code) && stderr.trim().is_empty() => return None,
+        Ending::Exited(code) if call.answers_by(*code) && stderr.trim().is_empty() => return None,
         // What was hidden on purpose is no failure of a command that goes through a folder.
         Ending::Exited(code) if tool.known.could_not_see_all(*code) && unseen.is_all_of(stderr) => {
             return None;
@@ -294,6 +311,8 @@ fn cut(text: &str, most: usize) -> String {
         None => text.to_owned(),
     }
 }
+
+const FOUND_NOTHING: u8 = 1;
 
 const CPU_TIME: i32 = 24;
 const FILE_SIZE: i32 = 25;

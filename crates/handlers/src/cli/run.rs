@@ -111,8 +111,12 @@ impl Runnable for Prepared {
                     leaving.has_ended(&ended);
                     let made = watch.end().await;
                     let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
+                    let sought = tool.sought(request.survey);
                     // What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere.
-                    let told = move || report::make(ended, made, &tool, &unseen, &mask, &detector);
+                    let told = move || {
+                        let call = report::Call { tool: &tool, sought };
+                        report::make(ended, made, &call, &unseen, &mask, &detector)
+                    };
                     let told = tokio::task::spawn_blocking(told).await;
                     let report = told.unwrap_or_else(|_| leaving.without_its_end());
                     leaving.so_far = None;

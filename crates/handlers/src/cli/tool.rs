@@ -31,6 +31,7 @@ use super::{
     output::{Reader, Shape},
     paths,
     program::{AllowedCommands, Program},
+    sought::Sought,
     statics,
     view::{NamesPaths, ViewPlan},
 };
@@ -64,9 +65,18 @@ pub struct CliTool {
     pub(super) limits: OrderLimits,
     pub(super) deadline: Duration,
     pub(super) reader: Reader,
+    veils: Veils,
     surveyor: Surveyor,
     paths: BTreeSet<String>,
     literals: Map<String, Value>,
+}
+
+/// Are secrets kept from whoever has it search for them?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Veils {
+    Yes,
+    /// Its results are not looked through, or no text of a caller's is searched for.
+    No,
 }
 
 /// Who makes the command line?
@@ -128,7 +138,13 @@ impl CliTool {
         // Where the handler is silent it is the policy's, whose default is the baseline's: what is shown is what is enforced.
         let allowed = policy.execution.timeout_ms.value;
         let deadline = written.timeout_ms.map_or(allowed, |own| own.min(allowed)).min(MOST_TIMEOUT_MS);
+        let may_search = match &body {
+            CommandBody::Manifest(cli) => is_worded_by_callers(cli, &spec, &paths),
+            CommandBody::Code(_) => true,
+        };
+        let veils = if policy.data.sanitize_output.value && may_search { Veils::Yes } else { Veils::No };
         Ok(Self {
+            veils,
             view: Arc::new(ViewPlan::new(policy, &host.places, written.cwd.as_deref(), names_paths)?),
             environment: environment::base(&policy.execution, &host.environment)?,
             network: has_network.then(|| grants::rules(&policy.network)),
@@ -171,6 +187,14 @@ impl CliTool {
         let line = line::settle(&elements, self.known)?;
         found.grants = Grants::new(Settled { line, granted: found.grants });
         Ok(found)
+    }
+
+    /// What the call searches for, by its command line.
+    pub(super) fn sought(&self, survey: &Survey) -> Sought {
+        match survey.grants.get::<Settled>() {
+            Some(settled) if self.veils == Veils::Yes => Sought::by(self.known, &settled.line),
+            _ => Sought::Nothing,
+        }
     }
 
     pub fn survey_waits_for_disk(&self) -> bool {
@@ -313,6 +337,20 @@ fn check_elements(cli: &CliHandler, known: &Known) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Does a caller write something on the command line besides the names of paths?
+fn is_worded_by_callers(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> bool {
+    let statics = spec.effective_statics();
+    let is_word = |name: &str| !paths.contains(name) && statics.iter().all(|own| own.name != name);
+    cli.args.iter().any(|group| match group {
+        ArgumentGroup::One(one) => one.template.names().any(is_word),
+        ArgumentGroup::When { args, .. } => args.iter().flat_map(|one| one.template.names()).any(is_word),
+        ArgumentGroup::Each { param, args } => {
+            let names = args.iter().flat_map(|one| one.template.names());
+            names.map(|name| if name == line::ITEM { param.as_str() } else { name }).any(is_word)
+        }
+    })
 }
 
 fn check_secrets(cli: &CliHandler, spec: &ToolSpec) -> Result<(), String> {

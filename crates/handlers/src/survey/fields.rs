@@ -78,7 +78,12 @@ pub fn name_any_path(fields: &[Field]) -> bool {
 }
 
 pub fn name_path(fields: &[Field], name: &str) -> bool {
-    fields.iter().filter(|field| field.names_path()).any(|field| field.pattern.matches(&[name]))
+    name_path_at(fields, &[name])
+}
+
+/// The same for a field at any depth.
+pub fn name_path_at(fields: &[Field], path: &[&str]) -> bool {
+    fields.iter().filter(|field| field.names_path()).any(|field| field.pattern.matches(path))
 }
 
 impl Field {
@@ -168,4 +173,4 @@ fn from_schema(
     }
 }
 
-const DEEPEST: usize = 32;
+pub const DEEPEST: usize = 32;

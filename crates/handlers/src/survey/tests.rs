@@ -1,4 +1,4 @@
-use std::{fs, os::unix::fs::symlink};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::json;
 use toolgate_policy::PolicySet;
@@ -131,6 +131,78 @@ fn what_a_link_leads_to_is_judged_and_not_its_name() {
     }
     let more = json!({ "file": "src/main.rs", "more": ["src/main.rs", "/etc/passwd"] });
     world.refuses(READ, &more, Reason::PathOutsideRoots);
+}
+
+const RULED: &str = "
+name: show
+description: Shows a file. Returns its text.
+classification: read
+input:
+  type: object
+  required: [file]
+  properties:
+    file: {$ref: '#/$defs/name'}
+    more: {type: array, items: {$ref: '#/$defs/name'}}
+  $defs:
+    name:
+      type: string
+      format: path
+      pattern: '^([a-z_]+/)*[a-z_]+[.](rs|md)$'
+      examples: [src/main.rs]
+      x-misses: [.npmrc, id_rsa]
+testInput: {file: src/main.rs}
+handler: {cli: {command: cat, args: ['--', '{file}', {each: more, args: ['{item}']}]}}
+capability:
+  execution: {allowedPaths: [$WORKSPACE]}
+";
+
+#[test]
+fn the_rule_for_a_path_holds_for_what_it_leads_to() {
+    let world = World::new();
+    fs::create_dir_all(world.at("docs")).unwrap();
+    fs::write(world.at(".npmrc"), "x").unwrap();
+    symlink("../.npmrc", world.at("docs/notes.md")).unwrap();
+    symlink("../src/private.key", world.at("docs/key.md")).unwrap();
+    symlink("../src/main.rs", world.at("docs/main.md")).unwrap();
+    symlink("src", world.at("sources")).unwrap();
+    for path in ["docs/notes.md", "docs/key.md"] {
+        world.refuses(RULED, &json!({ "file": path }), Reason::ArgumentRefused);
+        let more = json!({ "file": "src/main.rs", "more": [path] });
+        world.refuses(RULED, &more, Reason::ArgumentRefused);
+        // Without a rule for names there is none to hold.
+        assert_eq!(world.touches(&READ.replace("**/*.key", "x"), &json!({ "file": path })).len(), 1);
+    }
+    for path in ["src/main.rs", "docs/main.md", "sources/main.rs", "src/new.rs", "sources/new.rs"] {
+        assert_eq!(world.touches(RULED, &json!({ "file": path })).len(), 1, "{path}");
+    }
+}
+
+/// What git runs is named in there, by whoever may write to it.
+#[test]
+fn no_shipped_tool_that_writes_files_writes_to_the_folder_of_git() {
+    let world = World::new();
+    for folder in ["agent", "files"] {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog/tools").join(folder);
+        for file in fs::read_dir(tools).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let spec = toolgate_spec::check(text.as_bytes(), Format::Json).tools.remove(0).spec.unwrap();
+            let policy =
+                toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
+            if !policy.files.write.value {
+                continue;
+            }
+            let workspace = world.folder.path().join("workspace");
+            let places = Places { guarded: Vec::new(), workspace, home: None };
+            let files = Files::open(&Arc::new(grants::files(&policy, &places).unwrap()), || false).unwrap();
+            for path in
+                [".git/config", ".git/hooks/pre-commit", "part/.git/config", ".git", ".git/modules/a/config"]
+            {
+                let refused = files.locate(path, Wanted::Write).unwrap_err();
+                assert_eq!(refused.reason, "path-blocked", "{} {path}", spec.name);
+            }
+            assert!(files.locate(".gitignore", Wanted::Write).is_ok(), "{}", spec.name);
+        }
+    }
 }
 
 #[test]

@@ -232,6 +232,7 @@ fn what_means_more_to_a_command_than_itself_is_refused() {
     for value in ["file:///etc/passwd", "file:/etc/passwd", "{file,x}:///etc/passwd", "dict://a:1/x"] {
         refuses("curl", "'--silent'\n'{text}'", &json!({ "text": value }), "begins with");
         refuses("curl", "'--url'\n'{text}'", &json!({ "text": value }), "begins with");
+        refuses("curl", "'--url={text}'", &json!({ "text": value }), "begins with");
     }
     refuses("curl", "'{text}://host/'", &json!({ "text": "file" }), "not the web");
     for (args, value) in [
@@ -266,4 +267,18 @@ fn too_much_is_refused() {
     refuses("echo", "'{text}'", &json!({ "text": long }), "bytes");
     let many: Vec<Value> = (0..1_001).map(|_| json!("x")).collect();
     refuses("echo", "{each: list, args: ['{item}']}", &json!({ "list": many }), "elements");
+}
+
+#[test]
+fn what_is_put_before_operands_is_no_value_of_an_option() {
+    let both = json!({ "text": "x", "count": 1 });
+    check("diff", "'-L'\n'{text}'\n'a'\n'{count}'", &both, &["diff", "-L", "x", "a", "--", "1"]);
+    check("du", "'-X'\n'{text}'\n'{count}'", &both, &["du", "-X", "x", "--", "1"]);
+    let args = "'--group-separator'\n'{text}'\n'a'\n'{count}'";
+    check("grep", args, &both, &["grep", "--group-separator", "x", "a", "--", "1"]);
+    for option in ["--sparse", "--no-preserve"] {
+        let args = format!("'{option}'\n'{{text}}'\n'a'\n'{{count}}'");
+        check("cp", &args, &both, &["cp", option, "x", "a", "--", "1"]);
+    }
+    check("touch", "'--time'\n'{text}'\n'{count}'", &both, &["touch", "--time", "x", "--", "1"]);
 }

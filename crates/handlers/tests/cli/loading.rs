@@ -149,10 +149,11 @@ fn a_value_does_not_go_on_with_a_group_of_letters() {
         let plain = manifest("echo", "'-s{text}'").replace("{text: x,", "{text: '5',");
         plain.replace("text: {type: string}", &format!("text: {{type: string, {by}}}"))
     };
-    for by in ["pattern: '^[0-9]+$'", "enum: ['5', y]"] {
+    let tried = "examples: ['5'], x-misses: [y]";
+    for by in [&format!("pattern: '^[0-9]+$', {tried}"), "enum: ['5', y]"] {
         world.load(&bounded(by)).unwrap();
     }
-    assert!(world.load(&bounded("pattern: '^[0-9]'")).is_err());
+    assert!(world.load(&bounded(&format!("pattern: '^[0-9]', {tried}"))).is_err());
 }
 
 #[test]

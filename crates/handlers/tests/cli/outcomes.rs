@@ -2,7 +2,7 @@
 
 use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_gate::{EffectEntry, EffectKind, Reason, StopFlag};
 use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Reached, Refused};
@@ -134,6 +134,56 @@ fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
             assert!(report.console.iter().all(|(_, line)| !line.contains(piece)), "{:?}", report.console);
         }
     }
+}
+
+/// Who is told that a text was found in a secret asks for the next letter.
+#[test]
+fn what_is_found_in_a_secret_is_found_nowhere() {
+    let key = ["sk_live_", "Zq8Rt5Vw2Xy7Bn4Mk9Lp3Hd6"].concat();
+    let secret = format!("src/pay.rs:3:let key = \"{key}\";\n");
+    let open = "src/main.rs:9:let live = 1;\n";
+    let searches = [
+        ("grep", "'--line-number'\n'--'\n'{text}'\n'src'"),
+        ("rg", "'{text}'"),
+        ("git", "'grep'\n'-e'\n'{text}'"),
+    ];
+    let answer_of = |manifest: &str, arguments: &Value, ended: Ended| {
+        let world = World::new();
+        let (tool, _) = world.stand_in_for(manifest, ended);
+        let report = call(&tool, arguments).unwrap();
+        format!("{:?} {:?} {:?}", report.outcome, report.console, report.refused)
+    };
+    let answer = |(command, args): (&str, &str), ended: Ended| {
+        answer_of(&manifest(command, args), &json!({ "text": "live" }), ended)
+    };
+    for search in searches {
+        let nothing = answer(search, ended(Ending::Exited(1), "", ""));
+        assert!(nothing.starts_with("Ok("), "{nothing}");
+        assert_eq!(answer(search, said(&secret)), nothing, "{search:?}");
+        assert_eq!(
+            answer(search, said(&format!("{secret}{open}"))),
+            answer(search, said(open)),
+            "{search:?}"
+        );
+    }
+    // Of what stands around a line, nothing is shown that the line would have brought along.
+    let around = ("grep", "'-n'\n'-C2'\n'--'\n'{text}'\n'src'");
+    let groups = format!("src/pay.rs-2-before\n{secret}src/pay.rs-4-after\n--\n{open}");
+    assert_eq!(answer(around, said(&groups)), answer(around, said(open)));
+    // Nobody looks for anything here.
+    let shown = answer(("echo", "'{text}'"), said(&secret));
+    assert!(shown.contains("src/pay.rs"), "{shown}");
+    let fixed = "
+name: tried
+description: Is tried. Returns text.
+classification: read
+input: {type: object, required: [path], properties: {path: {type: string, format: path}}}
+testInput: {path: .}
+handler: {cli: {command: grep, args: ['-r', live, '--', '{path}']}}
+capability: {extends: read}
+";
+    let shown = answer_of(fixed, &json!({ "path": "." }), said(&secret));
+    assert!(shown.contains("src/pay.rs"), "{shown}");
 }
 
 /// Whoever wants to be told of a text is told however the command ends: what it wrote before it failed is shown to nobody.

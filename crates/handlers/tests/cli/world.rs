@@ -116,11 +116,16 @@ impl World {
     /// The same, of a program that need not be installed: a file of its name takes its place.
     #[track_caller]
     pub fn with_stand_in(&self, manifest: &str) -> (Arc<dyn Runnable>, Arc<Recorder>) {
+        self.stand_in_for(manifest, said(""))
+    }
+
+    #[track_caller]
+    pub fn stand_in_for(&self, manifest: &str, ended: Ended) -> (Arc<dyn Runnable>, Arc<Recorder>) {
         let (spec, policy) = resolve(manifest);
         let Body::Handler(Handler::Cli(cli)) = &spec.body else { panic!("a command") };
         let program = self.program(&cli.command, "#!/bin/true\n", 0o755);
         let tool = CliTool::new(with_command(&spec, &program), &policy, &self.host()).unwrap();
-        let recorder = Recorder::answering(said(""));
+        let recorder = Recorder::answering(ended);
         (self.handlers(Arc::clone(&recorder) as Arc<dyn Launch>).runnable(tool), recorder)
     }
 

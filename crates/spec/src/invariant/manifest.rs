@@ -17,9 +17,11 @@ mod permissions;
 mod program_options;
 mod references;
 mod regular_expression;
+mod remote_shell;
 mod report;
 mod scope;
 mod templates;
+mod untried;
 mod url;
 
 use serde_json::{Map, Value};
@@ -28,6 +30,7 @@ pub(crate) use capability::check_alone as check_capability;
 pub use cli::refuse_file as refuse_program_file;
 pub use command::starts_others as starts_other_programs;
 pub use environment::{decides_what_runs, loads_code};
+pub(crate) use untried::{REMEDY as TRY_IT, Untried, feeds_line, of as untried_rules};
 
 use self::{report::Report, scope::Scope};
 use crate::{

@@ -38,6 +38,9 @@ fn each_program_is_told_of_once() {
 #[test]
 fn a_url_that_a_caller_begins_leads_to_a_web_server() {
     let curl = of("curl");
+    for url in ["http://ftp.a/b", "ftp", "ftpx.a", "a.ftp.b"] {
+        assert_eq!(curl.refuses_operand(url), None, "{url}");
+    }
     for url in ["http://a/b", "HTTPS://a", "a", "a.b:80/c?d=e:/f", "[::1]:80/a", "http://{a,b}/[1-9]"] {
         assert_eq!(curl.refuses_operand(url), None, "{url}");
     }
@@ -54,6 +57,10 @@ fn a_url_that_a_caller_begins_leads_to_a_web_server() {
         "{/,file:/a}",
         "[f-f]x",
         "https{:,}//a",
+        "ftp.example.com",
+        "DICT.example.com:2628/d:x",
+        "ann@imap.example.com/INBOX",
+        "smtp.a?b",
     ] {
         assert!(curl.refuses_operand(url).is_some(), "{url}");
     }

@@ -7,6 +7,7 @@ use super::{
     environment,
     interpreter::Interpreter,
     program_options::ProgramOptions,
+    remote_shell::RemoteShell,
     report::Report,
     scope::{Scope, Shape},
     templates::{self, Absent, ITEM, Place, Used, Whole},
@@ -26,26 +27,17 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
         report.say(&at.key("command"), message, remedy);
     }
     let used = &mut Used::default();
-    let family = command::family(&cli.command);
-    let (mut interpreter, mut options) =
-        (Interpreter::of_family(&family), ProgramOptions::of_family(&family));
+    let mut watchers = Watchers::of_family(&command::family(&cli.command));
     for (index, group) in cli.args.iter().enumerate() {
         let group_at = at.key("args").index(index);
         self::group(group, &group_at, scope, used, report);
-        if let Some(interpreter) = &mut interpreter {
-            interpreter.group(group, &group_at, report);
-        }
-        if let Some(options) = &mut options {
-            options.group(group, &group_at, report);
-        }
+        watchers.group(group, &group_at, report);
     }
     if let Some(stdin) = &cli.stdin {
         let place = Place { absent: Absent::LeftOut, whole: Whole::Text, item_of: None };
         templates::check(stdin, &at.key("stdin"), place, scope, used, report);
-        if let Some(interpreter) = &interpreter
-            && templates::chosen_by_caller(stdin, scope).next().is_some()
-        {
-            interpreter.stdin(&at.key("stdin"), report);
+        if templates::chosen_by_caller(stdin, scope).next().is_some() {
+            watchers.stdin(&at.key("stdin"), report);
         }
     }
     let env_at = at.key("env");
@@ -93,26 +85,61 @@ pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
     if command::starts_others(file_name) {
         return Some("which starts other programs: it would run what the agent writes".to_owned());
     }
-    let (mut interpreter, mut options) = (Interpreter::of_family(&found), ProgramOptions::of_family(&found));
+    let mut watchers = Watchers::of_family(&found);
     let (document, mut findings) = (Map::new(), Vec::new());
     let report = &mut Report::new(&document, &mut findings);
     let at = Pointer::root();
     for group in &cli.args {
-        if let Some(interpreter) = &mut interpreter {
-            interpreter.group(group, &at, report);
-        }
-        if let Some(options) = &mut options {
-            options.group(group, &at, report);
-        }
+        watchers.group(group, &at, report);
     }
-    if let Some(interpreter) = &interpreter
-        && cli.stdin.as_ref().is_some_and(|stdin| stdin.names().next().is_some())
-    {
-        interpreter.stdin(&at, report);
+    if cli.stdin.as_ref().is_some_and(|stdin| stdin.names().next().is_some()) {
+        watchers.stdin(&at, report);
     }
     let first = findings.into_iter().next()?;
-    let what = if interpreter.is_some() { "an interpreter that" } else { "which by an option" };
+    let what = if watchers.interpreter.is_some() { "an interpreter that" } else { "which by an option" };
     Some(format!("{what} would run what the caller writes; {}", first.remedy))
+}
+
+/// Whoever knows how the program would run what a caller writes.
+struct Watchers {
+    interpreter: Option<Interpreter>,
+    options: Option<ProgramOptions>,
+    remote: Option<RemoteShell>,
+}
+
+impl Watchers {
+    fn of_family(family: &str) -> Self {
+        Self {
+            interpreter: Interpreter::of_family(family),
+            options: ProgramOptions::of_family(family),
+            remote: RemoteShell::of_family(family),
+        }
+    }
+
+    fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
+        if let Some(interpreter) = &mut self.interpreter {
+            interpreter.group(group, at, report);
+        }
+        if let Some(options) = &mut self.options {
+            options.group(group, at, report);
+        }
+        if let Some(remote) = &mut self.remote {
+            remote.group(group);
+        }
+    }
+
+    /// A caller writes something of what is sent to it.
+    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+        if let Some(interpreter) = &self.interpreter {
+            interpreter.stdin(at, report);
+        }
+        if let Some(options) = &self.options {
+            options.stdin(at, report);
+        }
+        if let Some(remote) = &self.remote {
+            remote.stdin(at, report);
+        }
+    }
 }
 
 fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, report: &mut Report<'_>) {

@@ -59,7 +59,19 @@ pub fn starts_others(command: &str) -> bool {
         || program.starts_with("ld-linux")
         || program.starts_with("ld-musl")
         || (program.starts_with("ld-") && program.contains(".so"));
-    is_loader || LAUNCHERS.contains(&program.as_str())
+    // `bash5.2-dbg`, and not `sh2ju`.
+    let is_launcher = |name: &&str| program == **name || (is_build(&program, name) && program.contains('-'));
+    is_loader || LAUNCHERS.iter().any(is_launcher)
+}
+
+/// `python3.12-dbg` and `perl5.36-x86_64-linux-gnu`: the name, and a version of it.
+pub(super) fn is_build(family: &str, name: &str) -> bool {
+    family.strip_prefix(name).is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
+}
+
+/// `python-dbg` and `php-cgi`.
+pub(super) fn is_variant(family: &str, name: &str) -> bool {
+    family.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// `/usr/bin/python3.12` is a `python`.
@@ -265,9 +277,18 @@ mod tests {
 
     #[test]
     fn what_starts_other_programs_is_refused_under_every_spelling() {
-        for command in
-            ["sh", "/bin/sh", "bash5", "BASH", "/usr/bin/env", "sudo", "busybox", "bash-5.2", "pwsh.exe"]
-        {
+        for command in [
+            "sh",
+            "/bin/sh",
+            "bash5",
+            "BASH",
+            "/usr/bin/env",
+            "sudo",
+            "busybox",
+            "bash-5.2",
+            "bash5.2-dbg",
+            "pwsh.exe",
+        ] {
             check(command, Some("starts other programs"));
         }
         for command in [

@@ -114,8 +114,8 @@ const LOADING: [&str; 34] = [
     "_JAVA_OPTIONS",
 ];
 
-/// How programs call the variables that they read options and settings from: nobody can list them all.
-const STEERING_ENDINGS: [&str; 13] = [
+/// How programs call the variables that they read options and settings from, or the name of another program: nobody can list them all.
+const STEERING_ENDINGS: [&str; 17] = [
     "_ARGS",
     "_COMMAND",
     "_CONF",
@@ -126,9 +126,13 @@ const STEERING_ENDINGS: [&str; 13] = [
     "_OPTIONS",
     "_RSH",
     "_WRAPPER",
+    "ASKPASS",
+    "EDITOR",
+    "EXTERNAL_DIFF",
     "FLAGS",
     "OPT",
     "OPTS",
+    "PAGER",
 ];
 
 /// Families of which most names steer a program.
@@ -230,10 +234,26 @@ mod tests {
             "TF_CLI_ARGS",
             "TF_CLI_ARGS_PLAN",
             "LESS",
+            "SYSTEMD_PAGER",
+            "AWS_PAGER",
+            "KUBE_EDITOR",
+            "KUBECTL_EXTERNAL_DIFF",
+            "SUDO_ASKPASS",
         ] {
             assert!(decides_what_runs(name), "{name}");
         }
-        for name in ["SRC", "DATA_SRC", "CRC", "FLAG", "OPTION", "CONFIGURED", "ARGS_SEEN", "WHO"] {
+        for name in [
+            "SRC",
+            "DATA_SRC",
+            "CRC",
+            "FLAG",
+            "OPTION",
+            "CONFIGURED",
+            "ARGS_SEEN",
+            "WHO",
+            "PAGERS",
+            "EDITORIAL",
+        ] {
             assert!(!decides_what_runs(name), "{name}");
         }
     }

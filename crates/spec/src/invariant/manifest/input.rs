@@ -1,9 +1,9 @@
 //! The arguments: one description of them, that clients can read, tested with a value that fits.
 
 use jsonschema::Validator;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{json_schema, report::Report};
+use super::{json_schema, report::Report, untried};
 use crate::{Pointer, identifier::is_identifier, model::ToolSpec};
 
 pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
@@ -32,6 +32,7 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     let validator = json_schema::check(closed, &input_at, report);
     if validator.is_some() {
         examples(input, &input_at, report);
+        untried::check(spec, input, report);
     }
     let has_required = input.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
     match (test_input, validator) {
@@ -111,6 +112,16 @@ fn misses(schema: &Value, validator: &Validator, at: &Pointer, report: &mut Repo
                 "make the rule stricter, or take the value out",
             );
         }
+    }
+    if let Some(pattern) = schema.get("pattern").filter(|pattern| pattern.is_string())
+        && let Ok(alone) = crate::schema::compile(&json!({ "pattern": pattern }))
+        && misses.iter().all(|miss| alone.is_valid(miss))
+    {
+        report.say(
+            &at,
+            "the pattern refuses none of these; other rules do, or their type does",
+            "add a text that `pattern` itself must keep out",
+        );
     }
 }
 

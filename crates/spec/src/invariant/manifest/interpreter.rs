@@ -4,6 +4,9 @@
 //! caller fills in comes after that. Where it is uncertain whether a word is a script or the value of an option,
 //! it is taken for the value, and the search goes on.
 
+mod dialect;
+
+use self::dialect::{DATA_MODULES, Dialect, ModuleFlag, Operands, RUNNER_SWITCHES, SUBCOMMANDS};
 use super::{command, report::Report};
 use crate::{
     Pointer,
@@ -41,40 +44,15 @@ enum Before {
     /// An option that may take this argument for its value.
     Option,
     CodeFlag,
-}
-
-struct Dialect {
-    names: &'static [&'static str],
-    /// Letters whose option is followed by code.
-    code: &'static str,
-    /// Letters whose option certainly takes no value.
-    plain: &'static str,
-    operands: Operands,
-    /// Does this word of the author's make it run, or open like a program, what is named after the program?
-    runs_operands: fn(&str) -> bool,
-}
-
-/// What becomes of the words after the program?
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Operands {
-    /// They are the program's, also those that look like options.
-    Data,
-    /// They are the script's, also where code was given before it.
-    AfterScript,
-    /// They are data, but options are looked for among them.
-    Permuted,
-    /// They are read for commands too, and so is standard input.
-    Code,
-    /// They are those of the program that was named, which may be an interpreter itself.
-    Inner,
+    /// `-m`, where a module of python's follows.
+    ModuleFlag,
 }
 
 impl Interpreter {
     /// By family: `python3.12` is a `python`.
     pub fn of_family(family: &str) -> Option<Self> {
-        let dialect = DIALECTS.iter().find(|dialect| dialect.names.contains(&family))?;
         Some(Self {
-            dialect,
+            dialect: Dialect::of_family(family)?,
             program: Program::Open,
             before: Before::Nothing,
             runs_operands: false,
@@ -101,7 +79,10 @@ impl Interpreter {
     pub fn unsettle(&mut self, earlier: Self) {
         self.dialect = earlier.dialect;
         self.program = earlier.program;
-        self.before = Before::Nothing;
+        // What comes next may be a module; whatever else it is, its author can name it otherwise.
+        if self.before != Before::ModuleFlag {
+            self.before = Before::Nothing;
+        }
     }
 
     pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
@@ -138,6 +119,7 @@ impl Interpreter {
         self.runs_operands |= (self.dialect.runs_operands)(text);
         self.runs_stdin |= self.is_interactive(text);
         match before {
+            Before::ModuleFlag => self.name_module(text),
             Before::CodeFlag if self.dialect.operands == Operands::AfterScript => {
                 self.program = Program::Besides;
             }
@@ -151,13 +133,29 @@ impl Interpreter {
                 self.name();
             }
             _ if SUBCOMMANDS.contains(&text) => {}
-            _ if matches!(text, "--" | "-m") || self.is_plain_flag(text) => {}
+            _ if text == "-m" && self.dialect.module_flag == ModuleFlag::Python => {
+                self.before = Before::ModuleFlag;
+            }
+            _ if matches!(text, "--" | "-m" | "-jar") || self.is_plain_flag(text) => {}
             _ if text.starts_with('-') && text.contains('=') => {}
+            // `-Xmx64m` has its value in it.
+            _ if text.starts_with("-X") && text.len() > "-X".len() => {}
             _ if self.dialect.operands == Operands::Inner && RUNNER_SWITCHES.contains(&text) => {}
             _ if text.starts_with('-') => self.before = Before::Option,
-            _ if self.dialect.operands == Operands::Inner => self.name_inner(text, at, report),
+            // `npm view` shows a package, and is not the editor.
+            _ if self.dialect.operands == Operands::Inner && text != "view" => {
+                self.name_inner(text, at, report);
+            }
             _ => self.name(),
         }
+    }
+
+    /// A module that is not known to take data may run whatever it is given, on standard input as well.
+    fn name_module(&mut self, module: &str) {
+        let runs_more = !DATA_MODULES.contains(&module);
+        self.runs_operands |= runs_more;
+        self.runs_stdin |= runs_more;
+        self.program = Program::Named;
     }
 
     /// A runner is told here what it runs: `tsx@4`, `python==3.12`, `@scope/tool`.
@@ -191,12 +189,13 @@ impl Interpreter {
         matches!(self.program, Program::Open | Program::Besides)
     }
 
-    /// `-i`, after which commands are read. To `sed` it is something else.
+    /// `-i` or `inspect`, after which commands are read. To `sed` `-i` is something else.
     fn is_interactive(&self, text: &str) -> bool {
         let Dialect { code, plain, operands, .. } = self.dialect;
         let letters = text.strip_prefix('-').unwrap_or_default();
         let are_known = letters.chars().all(|letter| plain.contains(letter) || code.contains(letter));
-        *operands != Operands::Permuted && ((are_known && letters.contains('i')) || text == "--interactive")
+        *operands != Operands::Permuted
+            && ((are_known && letters.contains('i')) || matches!(text, "--interactive" | "inspect"))
     }
 
     /// `-c`, `-e`, and clusters such as `-ne`.
@@ -210,7 +209,9 @@ impl Interpreter {
     fn refuse(&self, at: &Pointer, report: &mut Report<'_>) {
         let remedy = match self.dialect.operands {
             Operands::Code => "write the arguments out: this program reads commands in all of them",
-            _ if self.runs_operands => "pass it on `stdin`, or to a script that opens it itself",
+            _ if self.runs_operands && !self.runs_stdin => {
+                "pass it on `stdin`, or to a script that opens it itself"
+            }
             Operands::Data | Operands::AfterScript | Operands::Permuted | Operands::Inner => {
                 "name a script first, and pass parameters to it after its name"
             }
@@ -223,138 +224,6 @@ impl Interpreter {
         !letters.is_empty() && letters.chars().all(|letter| self.dialect.plain.contains(letter))
     }
 }
-
-/// Words that are followed by the script, not the script.
-const SUBCOMMANDS: [&str; 9] = ["bench", "exec", "repl", "run", "serve", "test", "tool", "watch", "x"];
-
-/// Options of runners that take no value, so that the next word is the program.
-const RUNNER_SWITCHES: [&str; 17] = [
-    "--active",
-    "--bun",
-    "--exact",
-    "--frozen",
-    "--isolated",
-    "--locked",
-    "--no-cache",
-    "--no-config",
-    "--no-dev",
-    "--no-install",
-    "--no-progress",
-    "--no-project",
-    "--no-sync",
-    "--offline",
-    "--quiet",
-    "--verbose",
-    "--yes",
-];
-
-const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'static str) -> Dialect {
-    Dialect { names, code, plain, operands: Operands::Data, runs_operands: |_| false }
-}
-
-/// `perl -n` and its like open their operands by perl's old rules, by which `id|` is a program to run; so does code that reads
-/// them itself. `-a` and `-F` imply `-n`.
-fn opens_by_old_rules(text: &str) -> bool {
-    // What follows one of these is its value.
-    let flags = text.strip_prefix('-').and_then(|letters| letters.split(PERL_VALUES).next());
-    flags.is_some_and(|flags| flags.contains(['F', 'a', 'n', 'p'])) || reads_operands(text)
-}
-
-/// Code that reads through the handle of perl's operands, under its name or under none. `<<>>` opens files only, and of
-/// `@ARGV` and `$ARGV[0]` it is only told their names.
-fn reads_operands(code: &str) -> bool {
-    let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
-    let is_reader =
-        ["<>", "eof()", "readline"].iter().any(|reader| code.replace("<<>>", "").contains(reader));
-    is_reader
-        || code
-            .match_indices("ARGV")
-            .any(|(at, _)| !code.get(..at).unwrap_or_default().ends_with(['$', '@', '#']))
-}
-
-const PERL_VALUES: [char; 11] = ['C', 'D', 'E', 'I', 'M', 'V', 'e', 'i', 'm', 'x', ':'];
-
-/// To these everything that follows is one more file to run.
-fn runs_tests(text: &str) -> bool {
-    matches!(text, "--test" | "bench" | "test")
-}
-
-/// By family, so `sqlite3` is `sqlite`. Of editors, of clients of databases and of others that read commands from any file
-/// or from standard input there is no place where a caller's word is only data. `guile -e` only names what is run of the script
-/// that follows, and settles nothing.
-const DIALECTS: [Dialect; 13] = [
-    dialect(&["pypy", "python", "pythonw"], "c", "BEIOPSbdiqsuvx"),
-    Dialect { runs_operands: opens_by_old_rules, ..dialect(&["perl"], "eE", "aclnpstTuUwWX") },
-    dialect(&["ruby", "jruby"], "e", "alnpsSvwy"),
-    dialect(&["php"], "rRBE", "nqs"),
-    Dialect { operands: Operands::AfterScript, ..dialect(&["lua", "luajit"], "e", "EivW") },
-    dialect(&["guile"], "c", ""),
-    Dialect {
-        runs_operands: runs_tests,
-        ..dialect(&["deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
-    },
-    // It runs what packages bring along, too.
-    Dialect { runs_operands: runs_tests, operands: Operands::Inner, ..dialect(&["bun"], "ep", "i") },
-    dialect(&["awk", "gawk", "mawk", "nawk", "original-awk"], "", ""),
-    dialect(&["elixir", "groovy", "julia", "osascript", "rscript", "tclsh"], "eE", ""),
-    // The package is the program.
-    Dialect {
-        operands: Operands::Inner,
-        ..dialect(&["bunx", "npx", "pipx", "pnpx", "uv", "uvx"], "c", "qy")
-    },
-    Dialect { operands: Operands::Permuted, ..dialect(&["sed", "gsed"], "e", "Einrsuz") },
-    Dialect {
-        operands: Operands::Code,
-        ..dialect(
-            &[
-                "dc",
-                "duckdb",
-                "ed",
-                "emacs",
-                "emacs-gtk",
-                "emacs-nox",
-                "ex",
-                "ftp",
-                "gnuplot",
-                "isql",
-                "jshell",
-                "lftp",
-                "litecli",
-                "m",
-                "mail",
-                "mailx",
-                "mariadb",
-                "mongo",
-                "mongosh",
-                "mycli",
-                "mysql",
-                "mysqlsh",
-                "nvim",
-                "octave",
-                "octave-cli",
-                "pgcli",
-                "psql",
-                "red",
-                "rvim",
-                "scala",
-                "sqlcmd",
-                "sqlite",
-                "sqlplus",
-                "usql",
-                "vi",
-                "view",
-                "vim",
-                "vim.basic",
-                "vim.gtk",
-                "vim.nox",
-                "vim.tiny",
-                "vimdiff",
-            ],
-            "",
-            "",
-        )
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -534,6 +403,97 @@ mod tests {
         check("perl", &["-I", "lib", "{x}"], false);
         check("perl", &["-e", "1", "-e{x}"], false);
         check("php", &["-r", "{x}"], false);
+    }
+
+    #[test]
+    fn of_modules_only_those_that_take_data_are_given_some() {
+        for module in
+            ["timeit", "pdb", "cProfile", "runpy", "unittest", "pytest", "pickle", "code", "own.tool"]
+        {
+            check("python3", &["-m", module, "{x}"], false);
+            check("python3", &["-m", module, "fixed", "--", "{x}"], false);
+            check("uv", &["run", "-m", module, "{x}"], false);
+            check_stdin("python3", &["-m", module], false);
+        }
+        check("python3", &["-mtimeit", "{x}"], false);
+        check("python3", &["-Im", "timeit", "{x}"], false);
+        let maybe = json!({ "when": "x", "args": ["-m"] });
+        check_cli(&json!({ "command": "python3", "args": [maybe, "timeit", "{x}"] }), false);
+        check("python3", &["-I", "-m", "json.tool", "--indent", "2", "{x}"], true);
+        check("python3", &["-m", "zipfile", "-l", "{x}"], true);
+        check_stdin("python3", &["-m", "json.tool"], true);
+    }
+
+    #[test]
+    fn an_interpreter_is_one_under_the_name_of_its_build_too() {
+        for python in ["python3-dbg", "python3.12-dbg", "python3.13t", "python-static", "/usr/bin/pypy3-c"] {
+            check(python, &["-c", "{x}"], false);
+            check(python, &["tool.py", "{x}"], true);
+        }
+        check("perl5.36-x86_64-linux-gnu", &["-e", "{x}"], false);
+        check("php8.2-cgi", &["{x}"], false);
+        check("sqlite3-static", &["a.db", "{x}"], false);
+        // A program of the author's, and a longer word.
+        check("view-report", &["{x}"], true);
+        check("pythonic", &["-c", "{x}"], true);
+    }
+
+    #[test]
+    fn what_runs_programs_by_a_word_of_its_own_is_an_interpreter() {
+        for (command, args) in [
+            ("go", &["run"][..]),
+            ("go", &["run", "main.go"]),
+            ("go", &["test"]),
+            ("java", &[]),
+            ("java", &["-jar"]),
+            ("java", &["-cp"]),
+            ("runghc", &[]),
+            ("npm", &["exec", "--"]),
+            ("npm", &["exec", "--", "tsx"]),
+            ("npm", &["--silent", "exec", "--"]),
+            ("npm", &["init"]),
+            ("npm", &["run"]),
+            ("pnpm", &["dlx"]),
+            ("pnpm", &[]),
+            ("yarn", &["dlx", "tsx"]),
+            ("deno", &["task"]),
+            ("node", &["inspect"]),
+            ("poetry", &["run"]),
+            ("bundle", &["exec", "ruby", "-e"]),
+            ("redis-cli", &[]),
+            ("redis-cli", &["-h", "cache", "EVAL"]),
+        ] {
+            check(command, &[args, &["{x}"]].concat(), false);
+        }
+        check("go", &["run", ".", "{x}"], true);
+        check("go", &["doc", "{x}"], true);
+        check("java", &["-Xmx64m", "-Da=b", "-cp", "lib", "Main", "{x}"], true);
+        check("java", &["-jar", "tool.jar", "{x}"], true);
+        check("npm", &["view", "{x}"], true);
+        check("npm", &["exec", "--", "prettier", "{x}"], true);
+        check("npm", &["run", "report", "--", "{x}"], true);
+        check("node", &["inspect.js", "{x}"], true);
+        check("redis-cli", &["-h", "cache", "GET", "{x}"], true);
+    }
+
+    #[test]
+    fn what_reads_commands_on_standard_input_gets_no_text_of_a_caller_there() {
+        for (command, args) in [
+            ("sftp", &["host"][..]),
+            ("sftp", &["-b", "-", "host"]),
+            ("lftp", &["host"]),
+            ("smbclient", &["//host/share"]),
+            ("crontab", &["-"]),
+            ("redis-cli", &[]),
+            ("node", &["inspect", "tool.js"]),
+            ("irb", &[]),
+            ("cqlsh", &["host"]),
+        ] {
+            check_stdin(command, args, false);
+        }
+        check("sftp", &["-b", "{x}", "host"], false);
+        check("crontab", &["{x}"], false);
+        check_stdin("redis-cli", &["-x", "SET", "a"], true);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Which options of ordinary programs name another program to run? What a caller fills in must not stand there, nor a shell.
+//! Which options of ordinary programs name another program to run, or a file in which programs are named? What a caller fills in
+//! must not stand there, nor a shell.
 
 use super::{command, interpreter::Interpreter, report::Report};
 use crate::{
@@ -23,15 +24,27 @@ pub(super) struct ProgramOptions {
     subcommand: Option<String>,
     /// The interpreter that an option starts, until its command line ends.
     inner: Option<Interpreter>,
+    stdin: Stdin,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Stdin {
+    Data,
+    /// It is one of the files in which programs are named.
+    Programs,
 }
 
 struct Takers {
     names: &'static [&'static str],
     options: &'static [&'static str],
+    /// Options that name a file or folder, in which the programs are named.
+    files: &'static [&'static str],
     /// Those that mean it before the subcommand only.
     early: &'static [&'static str],
     /// Those that mean it with one subcommand only, which stands before them.
     late: &'static [(&'static str, &'static str)],
+    /// A subcommand and a word after it: all that follows is the command line of another program.
+    lines: &'static [(&'static str, &'static str)],
     /// Letters without a value, which others may follow in the same word: `-aze`.
     switches: &'static str,
     /// The first word is read as letters even without a dash: `tar xIf`.
@@ -40,6 +53,15 @@ struct Takers {
     data: (&'static str, &'static [&'static str]),
     /// Where the options take a whole command line: the words that end it.
     line_ends: &'static [&'static str],
+    settings: Settings,
+}
+
+/// What is `NAME=value` that is no option?
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Settings {
+    Data,
+    /// Code is looked for in the value: `$(shell …)`.
+    Code,
 }
 
 impl ProgramOptions {
@@ -54,7 +76,14 @@ impl ProgramOptions {
             leading: None,
             subcommand: None,
             inner: None,
+            stdin: Stdin::Data,
         })
+    }
+
+    pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+        if self.stdin == Stdin::Programs {
+            refuse(at, report);
+        }
     }
 
     pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
@@ -87,24 +116,41 @@ impl ProgramOptions {
         }
         let value_of = self.value_of.take();
         let is_first = std::mem::replace(&mut self.is_first, false);
-        match parts {
-            [] => {}
-            [ArgPart::Literal(text)] if value_of.is_some() => self.program(text, at, report),
-            [ArgPart::Literal(text)] => {
+        match (parts, value_of) {
+            ([], _) => {}
+            ([ArgPart::Literal(text)], Some(option)) => self.value(option, text, at, report),
+            ([ArgPart::Literal(text)], None) => {
                 self.leading = self.leading.or(self.among_letters(text).filter(|_| is_first));
                 self.literal(text, at, report);
             }
-            [first, ..] => {
+            ([first, ..], _) => {
                 let start = if let ArgPart::Literal(text) = first { text.as_str() } else { "" };
                 let chosen =
                     value_of.or(self.leading).map(|option| (option, start)).or_else(|| self.taken(start));
                 if chosen.is_some_and(|(option, start)| !self.is_data(option, start)) {
                     refuse(at, report);
                 }
+                if self.takers.settings == Settings::Code && !start.starts_with('-') && start.contains('=') {
+                    report.say(
+                        at,
+                        "the program looks for code in the value of a variable, and the caller would write it",
+                        "hand it over in `env`, and read it in a recipe as `$$NAME`",
+                    );
+                }
                 let is_option = argument.may_be_option || start.starts_with('-');
                 self.is_early &= value_of.is_some() || self.is_folder || is_option;
                 self.is_folder = false;
             }
+        }
+    }
+
+    fn value(&mut self, option: &str, text: &str, at: &Pointer, report: &mut Report<'_>) {
+        if self.takers.files.contains(&option) {
+            if matches!(text, "-" | "/dev/stdin") {
+                self.stdin = Stdin::Programs;
+            }
+        } else {
+            self.program(text, at, report);
         }
     }
 
@@ -121,7 +167,7 @@ impl ProgramOptions {
     fn literal(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
         match self.taken(text) {
             Some((option, "")) => self.value_of = Some(option),
-            Some((_, value)) => self.program(value, at, report),
+            Some((option, value)) => self.value(option, value, at, report),
             None => {}
         }
         if self.is_early && !self.is_folder && !text.starts_with('-') {
@@ -129,13 +175,19 @@ impl ProgramOptions {
             self.subcommand = Some(text.to_owned());
         }
         self.is_folder = self.is_early && OF_GIT.contains(&text);
+        let mut lines = self.takers.lines.iter().filter(|(of, _)| self.is_meant(of));
+        self.leading = self.leading.or(lines.find(|(_, word)| *word == text).map(|(_, word)| *word));
+    }
+
+    /// Is this the subcommand, as far as anybody knows?
+    fn is_meant(&self, subcommand: &str) -> bool {
+        self.subcommand.as_deref().is_none_or(|given| given == subcommand)
     }
 
     fn options(&self) -> impl Iterator<Item = &'static str> {
         let early = if self.is_early { self.takers.early } else { &[] };
-        let is_meant = move |of: &str| self.subcommand.as_deref().is_none_or(|given| given == of);
-        let late = self.takers.late.iter().filter(move |(of, _)| is_meant(of)).map(|(_, option)| option);
-        self.takers.options.iter().chain(early).chain(late).copied()
+        let late = self.takers.late.iter().filter(|(of, _)| self.is_meant(of)).map(|(_, option)| option);
+        self.takers.options.iter().chain(self.takers.files).chain(early).chain(late).copied()
     }
 
     /// The option in a word, and what of its value stands in the same one: `--rsh=…`, `-e…`, `-aze…`.
@@ -176,8 +228,8 @@ impl ProgramOptions {
 fn refuse(at: &Pointer, report: &mut Report<'_>) {
     report.say(
         at,
-        "the option before it starts another program, and this would choose which",
-        "write the program out, and no shell",
+        "another program is started by what stands here, and this would choose which",
+        "write it out, and no shell",
     );
 }
 
@@ -185,19 +237,26 @@ const fn takers(names: &'static [&'static str], options: &'static [&'static str]
     Takers {
         names,
         options,
+        files: &[],
         early: &[],
         late: &[],
+        lines: &[],
         switches: "",
         leads_with_letters: false,
         data: ("", &[]),
         line_ends: &[],
+        settings: Settings::Data,
     }
+}
+
+const fn files(names: &'static [&'static str], files: &'static [&'static str]) -> Takers {
+    Takers { files, ..takers(names, &[]) }
 }
 
 /// Options of git's own that take the next word for their value.
 const OF_GIT: [&str; 4] = ["-C", "--git-dir", "--namespace", "--work-tree"];
 
-const TAKERS: [Takers; 17] = [
+const TAKERS: [Takers; 25] = [
     Takers { line_ends: &[";", "+"], ..takers(&["find", "gfind"], &["-exec", "-execdir", "-ok", "-okdir"]) },
     Takers {
         switches: "01FHILagilpqsu",
@@ -231,11 +290,42 @@ const TAKERS: [Takers; 17] = [
     Takers {
         switches: "346ABCGKMNOTVXYafgknpqrstvxy",
         data: ("-o", &["ConnectTimeout=", "Port=", "ServerAliveInterval="]),
-        ..takers(&["scp", "sftp", "slogin", "ssh"], &["-F", "-S", "-o"])
+        ..takers(&["sftp", "slogin", "ssh"], &["-F", "-S", "-o"])
+    },
+    Takers {
+        switches: "346ABCOTpqrv",
+        data: ("-o", &["ConnectTimeout=", "Port=", "ServerAliveInterval="]),
+        ..takers(&["scp"], &["-D", "-F", "-S", "-o"])
     },
     Takers {
         early: &["-c", "--config-env"],
-        late: &[("clone", "-u"), ("difftool", "-x"), ("grep", "-O"), ("rebase", "-x")],
+        late: &[
+            ("clone", "-c"),
+            ("clone", "-u"),
+            ("clone", "--config"),
+            ("difftool", "-x"),
+            ("filter-branch", "--commit-filter"),
+            ("filter-branch", "--env-filter"),
+            ("filter-branch", "--index-filter"),
+            ("filter-branch", "--msg-filter"),
+            ("filter-branch", "--parent-filter"),
+            ("filter-branch", "--setup"),
+            ("filter-branch", "--tag-name-filter"),
+            ("filter-branch", "--tree-filter"),
+            ("grep", "-O"),
+            ("instaweb", "-b"),
+            ("instaweb", "-d"),
+            ("instaweb", "--browser"),
+            ("instaweb", "--httpd"),
+            ("rebase", "-x"),
+            ("send-email", "--cc-cmd"),
+            ("send-email", "--header-cmd"),
+            ("send-email", "--sendmail-cmd"),
+            ("send-email", "--smtp-server"),
+            ("send-email", "--to-cmd"),
+        ],
+        lines: &[("bisect", "run"), ("submodule", "foreach")],
+        files: &["--template"],
         switches: "EFGHILPWacdefghiklnopqrstvwyz",
         data: ("-c", &["user.email=", "user.name="]),
         ..takers(
@@ -253,8 +343,45 @@ const TAKERS: [Takers; 17] = [
     takers(&["rg"], &["--hostname-bin", "--pre"]),
     takers(&["zip"], &["-TT", "--unzip-command"]),
     Takers { switches: "7DKadfkuw", ..takers(&["man"], &["-H", "-P", "--html", "--pager"]) },
-    Takers { switches: "46EFHKLNSbcdhkmnpqrvx", ..takers(&["wget"], &["-e", "--execute", "--use-askpass"]) },
-    Takers { switches: "BLRSbeikmnpqrstvw", ..takers(&["gmake", "make"], &["-E", "--eval"]) },
+    Takers {
+        switches: "46EFHKLNSbcdhkmnpqrvx",
+        files: &["--config"],
+        ..takers(&["wget"], &["-e", "--execute", "--use-askpass"])
+    },
+    Takers {
+        switches: "#0123460BGIJLMNORSVZafgijklnpqsv",
+        files: &["-K", "--config"],
+        ..takers(&["curl"], &["--engine"])
+    },
+    Takers {
+        switches: "BLRSbeikmnpqrstvw",
+        files: &["-C", "-I", "-f", "--directory", "--file", "--include-dir", "--makefile"],
+        settings: Settings::Code,
+        ..takers(&["gmake", "make"], &["-E", "--eval"])
+    },
+    files(&["cmake"], &["-C", "-P", "-S", "--build"]),
+    files(
+        &["ant", "gradle", "just", "meson", "mvn", "ninja", "rake", "scons"],
+        &[
+            "-C",
+            "-I",
+            "-b",
+            "-f",
+            "-p",
+            "--build-file",
+            "--buildfile",
+            "--directory",
+            "--file",
+            "--init-script",
+            "--justfile",
+            "--project-dir",
+            "--rakefile",
+        ],
+    ),
+    files(&["nmap"], &["--datadir", "--script"]),
+    files(&["openssl"], &["-config", "-engine", "-provider", "-provider-path"]),
+    Takers { switches: "#ABDHIJKLNOSUXbdefhlnpqtuvx", ..takers(&["tcpdump"], &["-z"]) },
+    takers(&["go"], &["-exec", "-overlay", "-toolexec", "-vettool"]),
     takers(&["c++", "cc", "clang", "clang++", "g++", "gcc"], &["-B", "-fplugin", "-specs", "-wrapper"]),
     Takers {
         switches: "46CDFLNSUdhklnrtuvz",
@@ -275,16 +402,21 @@ mod tests {
 
     #[track_caller]
     fn check_groups(command: &str, args: &Value, is_sound: bool) {
+        check_cli(&json!({ "command": command, "args": args }), is_sound);
+    }
+
+    #[track_caller]
+    fn check_cli(cli: &Value, is_sound: bool) {
         let document = json!({
             "name": "x",
             "classification": "read",
             "params": [{ "name": "x", "type": "STRING", "required": true, "testValue": "a" }],
-            "handler": { "cli": { "command": command, "args": args } },
+            "handler": { "cli": cli },
         });
         let file = crate::check_text(&document.to_string(), crate::Format::Json);
         let errors: Vec<_> =
             file.tools.iter().flat_map(|tool| &tool.findings).filter(|f| f.is_error()).collect();
-        assert_eq!(errors.is_empty(), is_sound, "{command} {args} {errors:?}");
+        assert_eq!(errors.is_empty(), is_sound, "{cli} {errors:?}");
     }
 
     #[test]
@@ -358,6 +490,69 @@ mod tests {
         check("git", &["-C", "{x}", "switch", "-c", "{x}"], true);
         check("git", &["cherry-pick", "-x", "{x}"], true);
         check("git", &["push", "-u", "origin", "{x}"], true);
+    }
+
+    #[test]
+    fn a_caller_does_not_choose_a_file_that_names_programs() {
+        for (command, args) in [
+            ("make", &["-f"][..]),
+            ("make", &["--makefile"]),
+            ("make", &["-C"]),
+            ("make", &["-sC"]),
+            ("make", &["-I"]),
+            ("gmake", &["--directory"]),
+            ("cmake", &["-P"]),
+            ("ninja", &["-C"]),
+            ("curl", &["-K"]),
+            ("curl", &["-sK"]),
+            ("curl", &["--config"]),
+            ("wget", &["--config"]),
+            ("nmap", &["--script"]),
+            ("git", &["init", "--template"]),
+        ] {
+            check(command, &[args, &["{x}"]].concat(), false);
+        }
+        check("make", &["-f{x}"], false);
+        check("make", &["--file={x}"], false);
+        check("curl", &["--config={x}"], false);
+        // Make reads `$(shell …)` in what it is told of a variable.
+        check("make", &["all", "NAME={x}"], false);
+        for (command, args) in
+            [("make", ["-f", "-"]), ("curl", ["-sK-", "https://a"]), ("make", ["-f/dev/stdin", "a"])]
+        {
+            check_cli(&json!({ "command": command, "args": args, "stdin": "{x}" }), false);
+        }
+        check_cli(&json!({ "command": "curl", "args": ["--data", "@-", "https://a"], "stdin": "{x}" }), true);
+        check("make", &["-C", "script", "-f", "watch", "{x}"], true);
+        check("curl", &["-K", "fixed.conf", "--data", "{x}", "https://a"], true);
+    }
+
+    #[test]
+    fn the_words_of_a_command_that_git_runs_are_the_authors() {
+        check("git", &["submodule", "foreach", "{x}"], false);
+        check("git", &["submodule", "--quiet", "foreach", "--recursive", "git", "log", "{x}"], false);
+        check("git", &["bisect", "run", "{x}"], false);
+        check("git", &["-C", "folder", "bisect", "run", "make", "{x}"], false);
+        check("git", &["filter-branch", "--tree-filter", "{x}"], false);
+        check("git", &["filter-branch", "--msg-filter={x}"], false);
+        check("git", &["clone", "-c", "{x}", "a"], false);
+        check("git", &["clone", "--config={x}", "a"], false);
+        check("git", &["send-email", "--sendmail-cmd={x}", "a"], false);
+        check("git", &["submodule", "status", "{x}"], true);
+        check("git", &["bisect", "good", "{x}"], true);
+        check("git", &["log", "foreach", "{x}"], true);
+    }
+
+    #[test]
+    fn other_programs_that_start_one_by_an_option() {
+        check("tcpdump", &["-z", "{x}", "-w", "a"], false);
+        check("tcpdump", &["-nz", "{x}"], false);
+        check("go", &["build", "-toolexec", "{x}"], false);
+        check("go", &["test", "-exec={x}", "."], false);
+        check("scp", &["-D", "{x}", "a", "b"], false);
+        check("openssl", &["req", "-engine", "{x}"], false);
+        check("tcpdump", &["-r", "{x}"], true);
+        check("ssh", &["-D", "{x}", "host", "uptime"], true);
     }
 
     #[test]
