@@ -69,7 +69,7 @@ fn names(line: &str, path: &str) -> bool {
 }
 
 /// The words of the C library in the language that commands are given.
-const NOT_THERE: &str = "No such file or directory";
+pub const NOT_THERE: &str = "No such file or directory";
 
 #[cfg(test)]
 mod tests {

@@ -98,7 +98,7 @@ fn named(line: &str) -> Option<&str> {
 }
 
 /// The words of the C library in the language that commands are given.
-const DENIED: &str = "Permission denied";
+pub const DENIED: &str = "Permission denied";
 const MOST_COMPARED: usize = 20_000;
 /// As many as paths can be hidden. Each line is compared with each of them.
 const MOST_COMPLAINTS: usize = 1_000;
