@@ -1,7 +1,9 @@
 //! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
 //! told in the gate's words.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, fs::File, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, ffi::OsString, fmt, fs::File, future::Future, pin::Pin, sync::Arc, time::Duration,
+};
 
 use serde_json::{Map, Value};
 use tokio::{
@@ -105,7 +107,7 @@ impl Runnable for Prepared {
             let ordered = order(&self.tool, &statics, request, Arc::new(guard), due).await;
             match ordered {
                 Ok((order, mut watch)) => {
-                    let unseen = Unseen::of(&order);
+                    let unseen = Unseen::of(&order, &self.tool.view);
                     let mask = Arc::new(statics.mask);
                     let left = &request.survey.left;
                     let mut leaving =
@@ -300,6 +302,7 @@ mod tests {
     use toolgate_gate::{EffectEntry, EffectKind};
 
     use super::*;
+    use crate::cli::launch::NotReached;
 
     /// It ran, and what it reached belongs in the journal.
     #[test]
@@ -316,7 +319,13 @@ mod tests {
                 elapsed: Duration::ZERO,
             };
             let effects = Reached { told: vec![effect], dropped: 2, dropped_bytes: 30 };
-            (effects, vec![Refused::Host("s3cr3t-value.test:443".to_owned())])
+            (
+                effects,
+                vec![Refused::Host {
+                    target: "s3cr3t-value.test:443".to_owned(),
+                    why: NotReached::NotListed,
+                }],
+            )
         });
         let left = LeftEffects::default();
         let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));

@@ -111,6 +111,10 @@ impl ViewPlan {
         self.files.as_ref().filter(sees_all).map(Arc::as_ref)
     }
 
+    pub fn blocked(&self) -> Arc<Blocked> {
+        Arc::clone(&self.blocked)
+    }
+
     /// Looks at the tree as it is now; blocks, but no longer than somebody waits.
     pub fn view(&self, granted: &CallGrants, stop: &Stop) -> Result<View, String> {
         let mut binds = Vec::new();
