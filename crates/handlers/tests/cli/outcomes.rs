@@ -275,13 +275,19 @@ capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]}}}}
 "
         )
     };
-    let told = |args: &str, text: &str, missing: &str, code: u8| {
+    let told_in = |sandbox: &str, args: &str, text: &str, missing: &str, code: u8| {
         let complaint = format!("ls: cannot access '{missing}': No such file or directory\n");
-        let (tool, _) = world.recorded(&tool(args), ended(Ending::Exited(code), "", &complaint));
+        let tool = tool(args).replace("sandbox: process", &format!("sandbox: {sandbox}"));
+        let (tool, _) = world.recorded(&tool, ended(Ending::Exited(code), "", &complaint));
         let report = call(&tool, &json!({ "text": text })).unwrap();
         (report.refused, report.outcome.err().map(|failure| failure.message).unwrap_or_default())
     };
+    let told =
+        |args: &str, text: &str, missing: &str, code: u8| told_in("process", args, text, missing, code);
     let refused = format!("reading `{outside}`");
+    // `none` asks for no wall, and gets the jail all the same. A container has paths of its own.
+    assert_eq!(told_in("none", &outside, "x", &outside, 2).0, [refused.as_str()]);
+    assert_eq!(told_in("container", &outside, "x", &outside, 2).0, [""; 0]);
     for missing in [outside.clone(), format!("{outside}/passwd")] {
         let (journal, message) = told(&outside, "x", &missing, 2);
         assert_eq!(journal, [refused.as_str()], "{missing}");
