@@ -125,6 +125,8 @@ impl fmt::Debug for Room {
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     pub touches: Vec<Touch>,
+    /// Where more is touched than the arguments name, in words for whoever is asked.
+    pub widened: Vec<String>,
     /// What a person has to be asked before it is touched.
     pub questions: Vec<Question>,
     pub grants: Grants,
