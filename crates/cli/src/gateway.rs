@@ -86,6 +86,7 @@ fn unlisted_journals(toolgate: &Toolgate) -> Vec<String> {
 /// Runs a command that waits for something.
 pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("no runtime: {error}")))?;
@@ -114,3 +115,6 @@ fn missing(path: &Path) -> Failure {
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
+
+/// Far more than `limits.looks` can be: however many of them hang on a disk, journal, approvals and reports find theirs.
+const BLOCKING_THREADS: usize = 512;

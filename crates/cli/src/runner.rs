@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use toolgate_gate::{Handlers as _, Purpose, RunReport, RunRequest, StopFlag};
+use toolgate_gate::{Handlers as _, Looks, Purpose, RunReport, RunRequest, StopFlag};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
     OwnVariables, Places, ToolHandlers,
@@ -89,6 +89,7 @@ impl Runner {
             caller: "command line",
             purpose: Purpose::LocalPass,
             room: None,
+            looks: &Looks::default(),
         };
         Ok(self.runtime.block_on(tool.run(request)))
     }

@@ -246,6 +246,15 @@ const LIMITS: &[Key] = &[
     number("waiting", 0, 1_000_000, 1_024, "Calls that wait for their turn; further ones are refused."),
     size("arguments", KIB, 64 * MIB, "256KiB", "The arguments of one call."),
     number("depth", 1, 100, 32, "How deep arguments may be nested."),
+    number("looks", 1, 256, 16, "Threads that wait for a disk at once on behalf of calls, in all."),
+    number("looks_per_caller", 1, 256, 4, "The same, of one caller."),
+    duration(
+        "look_timeout",
+        SECOND,
+        10 * MINUTE,
+        "30s",
+        "How long a call waits for such a thread, and for what its arguments name to be looked at.",
+    ),
 ];
 
 const METRICS: &[Key] = &[

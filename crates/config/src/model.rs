@@ -290,6 +290,10 @@ pub struct Limits {
     #[serde(deserialize_with = "size_of")]
     pub arguments: u64,
     pub depth: u32,
+    pub looks: u32,
+    pub looks_per_caller: u32,
+    #[serde(deserialize_with = "duration_of")]
+    pub look_timeout: Duration,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]

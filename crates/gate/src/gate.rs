@@ -20,7 +20,7 @@ use crate::{
     call::{self, CallRecord, Journal},
     limiter::{CallLimits, Limiter},
     live::LiveTool,
-    looks::Looks,
+    looks::{LookLimits, Looks},
     metrics::Metrics,
     open_calls::OpenCalls,
     outcome::Outcome,
@@ -60,6 +60,7 @@ pub struct GateParts {
     pub approvals: ApprovalSettings,
     pub arguments: ArgumentLimits,
     pub calls: CallLimits,
+    pub looks: LookLimits,
     /// What is taken for a secret.
     pub secrets: Arc<Detector>,
 }
@@ -229,7 +230,7 @@ impl Inner {
             is_closing: AtomicBool::new(false),
             open_calls: Arc::default(),
             limiter: Limiter::new(parts.calls),
-            looks: Looks::default(),
+            looks: Looks::new(parts.looks),
             journal: parts.journal,
             on_journal_failure: parts.on_journal_failure,
             shows: parts.shows,

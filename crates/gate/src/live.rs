@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value, json};
 use toolgate_policy::{
-    CedarTool, DistinctMembers, EffectivePolicy, Mask, Origin, PermissionRules, Risk, RiskLevel, Wording,
+    CedarTool, DistinctMembers, EffectivePolicy, Mask, PermissionRules, Risk, RiskLevel, Wording,
     effective_level, policy_digest, safety_to_json, tool_safety,
 };
 use toolgate_secrets::Detector;
@@ -161,8 +161,7 @@ impl LiveTool {
         arguments: &Map<String, Value>,
         how: &Writing,
     ) -> Option<Map<String, Value>> {
-        let stated = self.policy.audit.log_args.value && self.policy.audit.log_args.origin != Origin::Builtin;
-        if !stated && how.shows == Shows::Digests {
+        if !self.policy.audit.log_args.value && how.shows == Shows::Digests {
             return None;
         }
         match self.for_journal(Value::Object(arguments.clone()), None, &how.secrets) {

@@ -1,17 +1,33 @@
-//! How many calls look at the disk at once, in all and of each caller? Whoever comes later waits for a turn.
+//! How many threads wait for a disk at once, in all and of each caller? Whoever comes later waits for a turn.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::{JoinHandle, spawn_blocking},
+    time::{Instant, timeout_at},
+};
 
-/// The places of those who look. A look is short and holds no place among the running calls.
-#[derive(Debug)]
+/// The numbers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LookLimits {
+    pub looks: usize,
+    pub looks_per_caller: usize,
+    /// How long one waits for a turn, and for what the arguments name to be looked at.
+    pub longest: Duration,
+}
+
+/// The places of those who look at a disk: before a call, in it and after it. A look is short and is no place among the
+/// running calls. Cheap to clone.
+#[derive(Clone, Debug)]
 pub struct Looks {
     all: Arc<Semaphore>,
     callers: Arc<Callers>,
+    limits: LookLimits,
 }
 
 type Callers = Mutex<HashMap<String, Arc<Semaphore>>>;
@@ -26,19 +42,51 @@ pub struct Looking {
     _caller: Caller,
 }
 
+/// Those of a configuration that says nothing. Most clients have given up after the time.
+impl Default for LookLimits {
+    fn default() -> Self {
+        Self { looks: 16, looks_per_caller: 4, longest: Duration::from_secs(30) }
+    }
+}
+
 impl Default for Looks {
     fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(MOST)), callers: Arc::default() }
+        Self::new(LookLimits::default())
     }
 }
 
 impl Looks {
-    /// Waits as long as it takes. A caller's own turn comes first, so that whoever has many calls waits behind their own.
-    pub async fn enter(&self, caller: &str) -> Result<Looking, AcquireError> {
-        let (caller, own) = Caller::enter(&self.callers, caller);
-        let own = own.acquire_owned().await?;
-        let all = Arc::clone(&self.all).acquire_owned().await?;
-        Ok(Looking { _all: all, _own: own, _caller: caller })
+    pub fn new(limits: LookLimits) -> Self {
+        Self { all: Arc::new(Semaphore::new(limits.looks)), callers: Arc::default(), limits }
+    }
+
+    pub const fn longest(&self) -> Duration {
+        self.limits.longest
+    }
+
+    /// Waits for a turn, and no longer than until `due`; `None` where it has not come. A caller's own turn comes first, so that
+    /// whoever has many calls waits behind their own.
+    pub async fn enter(&self, caller: &str, due: Instant) -> Option<Looking> {
+        let due = due.min(Instant::now() + self.limits.longest);
+        let (caller, own) = Caller::enter(&self.callers, caller, self.limits.looks_per_caller);
+        let turn = async {
+            let own = own.acquire_owned().await.ok()?;
+            let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
+            Some(Looking { _all: all, _own: own, _caller: caller })
+        };
+        timeout_at(due, turn).await.ok().flatten()
+    }
+}
+
+impl Looking {
+    /// Does what may wait for a disk beside the runtime's own threads. The place is given back when that is done, whether or not
+    /// anybody still waits for it.
+    pub fn spawn<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        spawn_blocking(move || {
+            let done = work();
+            drop(self);
+            done
+        })
     }
 }
 
@@ -50,9 +98,9 @@ struct Caller {
 }
 
 impl Caller {
-    fn enter(callers: &Arc<Callers>, name: &str) -> (Self, Arc<Semaphore>) {
+    fn enter(callers: &Arc<Callers>, name: &str, most: usize) -> (Self, Arc<Semaphore>) {
         let mut known = callers.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = known.entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(MOST_PER_CALLER)));
+        let own = known.entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(most)));
         (Self { callers: Arc::clone(callers), name: name.to_owned() }, Arc::clone(own))
     }
 }
@@ -67,20 +115,43 @@ impl Drop for Caller {
     }
 }
 
-/// Far fewer than the threads that the runtime keeps for such work: journal and approvals need theirs.
-const MOST: usize = 16;
-const MOST_PER_CALLER: usize = 4;
+/// What whoever has not come to a place is told.
+pub const NO_PLACE: &str = "too many calls look at files; none of them ended while this one waited";
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use tokio::time::timeout;
+    use std::sync::mpsc;
 
     use super::*;
 
+    const MOST: usize = 16;
+    const MOST_PER_CALLER: usize = 4;
+
     async fn enters(looks: &Looks, caller: &str) -> Option<Looking> {
-        timeout(Duration::from_millis(10), looks.enter(caller)).await.ok().map(Result::unwrap)
+        looks.enter(caller, Instant::now() + Duration::from_millis(10)).await
+    }
+
+    /// A thread that hangs on a disk cannot be ended, so that it is what is counted, and not the call that gave up.
+    #[tokio::test]
+    async fn a_place_is_given_back_by_the_thread_and_not_by_whoever_waits() {
+        let looks = Looks::new(LookLimits { looks: 1, looks_per_caller: 1, ..LookLimits::default() });
+        let (answer, disk) = mpsc::channel::<()>();
+        let hanging = enters(&looks, "ann").await.unwrap().spawn(move || disk.recv());
+        drop(hanging);
+        assert!(enters(&looks, "ann").await.is_none());
+        assert!(enters(&looks, "bob").await.is_none());
+        answer.send(()).unwrap();
+        let longest = Instant::now() + Duration::from_secs(20);
+        assert!(looks.enter("bob", longest).await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_for_a_turn_than_the_operator_says() {
+        let looks = Looks::new(LookLimits { looks: 1, looks_per_caller: 1, longest: Duration::from_secs(2) });
+        let _held = enters(&looks, "ann").await.unwrap();
+        let begun = Instant::now();
+        assert!(looks.enter("bob", begun + Duration::from_mins(10)).await.is_none());
+        assert_eq!(begun.elapsed(), Duration::from_secs(2));
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use toolgate_policy::{Mask, PassRecord};
 use toolgate_secrets::Finding;
 
-use crate::{approval::ApprovalId, call::Purpose, reason::Reason};
+use crate::{approval::ApprovalId, call::Purpose, looks::Looks, reason::Reason};
 
 pub trait Clock: Send + Sync {
     fn now(&self) -> SystemTime;
@@ -95,6 +95,8 @@ pub struct RunRequest<'r> {
     pub purpose: Purpose,
     /// What was made sure of before. Without one the run looks for a place by itself.
     pub room: Option<&'r Room>,
+    /// Where whatever may wait for a disk finds its place.
+    pub looks: &'r Looks,
 }
 
 /// What a handler keeps for a run that is about to begin, such as a worker. The gate carries it and cannot look inside.
@@ -123,6 +125,8 @@ impl fmt::Debug for Room {
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     pub touches: Vec<Touch>,
+    /// Where more is touched than the arguments name, in words for whoever is asked.
+    pub widened: Vec<String>,
     /// What a person has to be asked before it is touched.
     pub questions: Vec<Question>,
     /// What may leave with a request although it is probably a secret. Filled by the gate.

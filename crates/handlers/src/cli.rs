@@ -34,7 +34,8 @@ pub use arg::Arg;
 pub use command::CliCommand;
 pub use environment::GatewayEnvironment;
 pub use launch::{
-    Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Reached, Refused, Trace, Usage, WayOut,
+    Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Reached, Refused, Trace, Usage,
+    WayOut,
 };
 pub use launch_container::ContainerLauncher;
 pub use launch_jailed::JailedLauncher;

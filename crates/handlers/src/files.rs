@@ -102,7 +102,7 @@ impl Files {
         self.roots.workspace.granted.clone()
     }
 
-    /// The absolute paths of the folders that may be read; one inside another is not listed.
+    /// The absolute paths of the folders and files that may be read; one inside another is not listed.
     pub fn read_roots(&self) -> Vec<String> {
         self.roots.outermost().map(|root| root.granted.clone()).collect()
     }

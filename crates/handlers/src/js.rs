@@ -19,7 +19,7 @@ pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, Rules};
-use toolgate_gate::{LeftEffects, Refusal, StopFlag, Survey};
+use toolgate_gate::{LeftEffects, Looks, Purpose, Refusal, RunRequest, StopFlag, Survey};
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
@@ -118,7 +118,7 @@ impl JsRunner {
         self.pool.retire_idle();
     }
 
-    /// One call. Dropping the future kills the worker.
+    /// One call, by itself. Dropping the future kills the worker.
     pub async fn run(
         &self,
         tool: &JsTool,
@@ -127,7 +127,9 @@ impl JsRunner {
         secrets: &dyn SecretSource,
         caller: &str,
     ) -> JsReport {
-        self.run_in(None, tool, arguments, survey, secrets, caller).await
+        let looks = &Looks::default();
+        let request = RunRequest { arguments, survey, caller, purpose: Purpose::Call, room: None, looks };
+        self.run_in(None, tool, request, secrets).await
     }
 
     /// One call, in the worker that was leased for it.
@@ -135,11 +137,10 @@ impl JsRunner {
         &self,
         leased: Option<Lease>,
         tool: &JsTool,
-        arguments: &Map<String, Value>,
-        survey: &Survey,
+        request: RunRequest<'_>,
         secrets: &dyn SecretSource,
-        caller: &str,
     ) -> JsReport {
+        let RunRequest { arguments, survey, caller, looks, .. } = request;
         let bound = match secrets::bind(&tool.spec, arguments, secrets) {
             Ok(bound) => bound,
             Err(failure) => return JsReport::without_a_run(failure),
@@ -171,6 +172,8 @@ impl JsRunner {
             files: tool.files.clone(),
             judged: granted.judged_paths(),
             veil: tool.veiled.map(|reads| Veil::new(&self.detector, reads)),
+            looks: looks.clone(),
+            caller: caller.to_owned(),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);
         let mut running = Running { effects, mask: &bound.mask, left: &survey.left };

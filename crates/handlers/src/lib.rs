@@ -16,8 +16,8 @@ mod survey;
 pub use all::ToolHandlers;
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
-    Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, Order, OrderLimits, Reached, Refused, Trace,
-    Usage, WayOut,
+    Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, NotReached, Order, OrderLimits, Reached,
+    Refused, Trace, Usage, WayOut,
 };
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,

@@ -199,14 +199,17 @@ impl Surveyor {
             Wanted::Read => EffectKind::Read,
             Wanted::Write => EffectKind::Write,
         };
+        // JavaScript opens it again, by its name.
+        let held = located.held.filter(|_| self.requests == Requests::Command);
         found.touches.push(Touch { kind, target: located.real.clone() });
-        granted.paths.push(GrantedPath {
-            asked: asked.to_owned(),
-            real: located.real,
-            wanted,
-            // JavaScript opens it again, by its name.
-            held: located.held.filter(|_| self.requests == Requests::Command),
-        });
+        if let (Wanted::Write, Some(held)) = (wanted, &held)
+            && held.path != located.real
+        {
+            let target = held.path.clone();
+            found.widened.push(format!("to make `{}` it may write all of `{target}`", located.real));
+            found.touches.push(Touch { kind, target });
+        }
+        granted.paths.push(GrantedPath { asked: asked.to_owned(), real: located.real, wanted, held });
         Ok(())
     }
 

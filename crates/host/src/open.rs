@@ -20,7 +20,7 @@ use toolgate_config::{
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
-    Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
+    LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
 };
 use toolgate_handlers::{CliCommand, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
@@ -343,6 +343,11 @@ fn gate_parts(
             waiting: config.limits.waiting as usize,
             asking: approvals.max_pending as usize,
             asking_per_caller: approvals.max_pending_per_caller as usize,
+        },
+        looks: LookLimits {
+            looks: config.limits.looks as usize,
+            looks_per_caller: config.limits.looks_per_caller as usize,
+            longest: config.limits.look_timeout,
         },
         secrets,
     }

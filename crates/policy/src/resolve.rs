@@ -226,7 +226,7 @@ fn handler_timeout(spec: &ToolSpec) -> Option<u64> {
 
 fn audit(layers: &Layers<'_>) -> AuditPolicy {
     AuditPolicy {
-        log_args: layers.flag(|patch| patch.audit.log_args, Fallback::ON),
+        log_args: layers.flag(|patch| patch.audit.log_args, Fallback::OFF),
         log_output: layers.flag(|patch| patch.audit.log_output, Fallback::OFF),
         redact_patterns: layers
             .replaced(&layers.defaults.redact_patterns, |patch| patch.audit.redact_patterns.as_ref()),

@@ -46,16 +46,17 @@ pub enum HostState {
 pub fn probe() -> HostStrength {
     let host = Host { root: PathBuf::from("/") };
     let kernel = host.text("proc/sys/kernel/osrelease").unwrap_or_default();
+    let user_namespaces = sys::process::try_in_child(make_a_user_namespace);
     let rows = vec![
         landlock(sys::landlock_abi()),
         host.seccomp(),
-        host.user_namespaces(&sys::process::try_in_child(make_a_user_namespace)),
+        host.user_namespaces(&user_namespaces),
         host.network_namespaces(&sys::process::try_in_child(make_a_network)),
         host.cgroups(),
         guarded_paths(opens_with_openat2()),
         crate::container::container_row(&crate::container::probe_runtime()),
         host.jail_for_commands(&sys::process::try_in_child(make_a_view)),
-        host.process_limit(),
+        host.process_limit(&user_namespaces),
         host.control_group(),
         signals(sys::landlock_abi()),
         host.reports(),
@@ -90,19 +91,26 @@ impl Host {
         let Err(error) = tried else {
             return row(HostState::Enforced, "with the rights inside them, tried".to_owned(), "");
         };
+        let filtered =
+            || (format!("refused, perhaps by a container's filter: {error}"), NAMESPACES_IN_CONTAINER);
+        let switch = self.switch_against_namespaces().map(|(why, remedy)| (why.to_owned(), remedy));
+        let (why, remedy) = switch.unwrap_or_else(filtered);
+        row(HostState::Missing, why, remedy)
+    }
+
+    /// The setting that keeps user namespaces from ordinary users, where there is one, and what helps.
+    fn switch_against_namespaces(&self) -> Option<(&'static str, &'static str)> {
         let is = |file: &str, value: &str| self.text(file).as_deref() == Some(value);
-        let (why, remedy) = if is("proc/sys/user/max_user_namespaces", "0") {
-            ("`user.max_user_namespaces` is 0".to_owned(), MORE_NAMESPACES)
+        if is("proc/sys/user/max_user_namespaces", "0") {
+            Some(("`user.max_user_namespaces` is 0", MORE_NAMESPACES))
         } else if is("proc/sys/kernel/unprivileged_userns_clone", "0") {
-            let why = "`kernel.unprivileged_userns_clone` is 0: only root may make them";
-            (why.to_owned(), ALLOW_NAMESPACES)
+            Some(("`kernel.unprivileged_userns_clone` is 0: only root may make them", ALLOW_NAMESPACES))
         } else if is("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
             let why = "AppArmor takes the rights inside them from programs without a profile";
-            (why.to_owned(), APPARMOR_PROFILE)
+            Some((why, APPARMOR_PROFILE))
         } else {
-            (format!("refused, perhaps by a container's filter: {error}"), NAMESPACES_IN_CONTAINER)
-        };
-        row(HostState::Missing, why, remedy)
+            None
+        }
     }
 
     fn network_namespaces(&self, tried: &io::Result<()>) -> HostRow {
@@ -117,6 +125,10 @@ impl Host {
         if self.text("proc/sys/user/max_net_namespaces").as_deref() == Some("0") {
             let why = "`user.max_net_namespaces` is 0".to_owned();
             return row(HostState::Missing, why, "sysctl user.max_net_namespaces=15000");
+        }
+        // Whoever is not root makes one in a user namespace or not at all.
+        if let Some((why, remedy)) = self.switch_against_namespaces() {
+            return row(HostState::Missing, format!("it takes a user namespace: {why}"), remedy);
         }
         let why = format!("refused, with and without a user namespace: {error}");
         row(HostState::Missing, why, NAMESPACES_IN_CONTAINER)
@@ -150,16 +162,18 @@ impl Host {
         row(HostState::Missing, why, remedy)
     }
 
-    fn process_limit(&self) -> HostRow {
+    fn process_limit(&self, user_namespaces: &io::Result<()>) -> HostRow {
         let row =
             |state, why: &str, remedy| HostRow { name: "process limit", state, why: why.to_owned(), remedy };
         let release = self.text("proc/sys/kernel/osrelease").unwrap_or_default();
         if !self.is_root() {
-            return row(
-                HostState::Enforced,
-                "counted for this user, in a user namespace for each command alone",
-                "",
-            );
+            if user_namespaces.is_ok() {
+                let why = "counted for this user, in a user namespace for each command alone";
+                return row(HostState::Enforced, why, "");
+            }
+            let remedy = self.user_namespaces(user_namespaces).remedy;
+            let why = "counted for this user with all that it runs, also beside the commands";
+            return row(HostState::Partly, why, remedy);
         }
         if command::has_own_process_numbers(&release) {
             return row(

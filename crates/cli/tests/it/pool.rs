@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::Survey;
+use toolgate_gate::{Looks, Purpose, RunRequest, Survey};
 use toolgate_handlers::{FailureCode, JsReport, Returned};
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
@@ -119,7 +119,10 @@ fn a_worker_that_was_leased_and_not_used_serves_the_next_call() {
     assert_eq!(gateway.body("return 1").worker, first);
     let (leased, none) = (lease().unwrap(), Map::new());
     let survey = Survey::default();
-    let run = gateway.runner.run_in(Some(leased), &tool, &none, &survey, &NoSecrets, "tester");
+    let (purpose, looks) = (Purpose::Call, &Looks::default());
+    let request =
+        RunRequest { arguments: &none, survey: &survey, caller: "tester", purpose, room: None, looks };
+    let run = gateway.runner.run_in(Some(leased), &tool, request, &NoSecrets);
     let report = gateway.runtime.block_on(run);
     assert_eq!((returned(&report), report.worker), (&json!(1), first));
     gateway.still_serves();

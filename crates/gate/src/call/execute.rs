@@ -68,6 +68,7 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
         caller,
         purpose: bound.admitted.purpose,
         room: Some(&place.room),
+        looks: &gate.looks,
     };
     let mut report = bound.admitted.tool.runnable.run(request).await;
     drop(running);

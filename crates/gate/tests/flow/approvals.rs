@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use toolgate_gate::{
     Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Ask, Binding, Call,
-    ClientAnswer, Clock, Outcome, Reason,
+    ClientAnswer, Clock, EffectKind, Outcome, Reason, Survey, Touch,
 };
 use toolgate_policy::{Caller, PolicySet};
 
@@ -342,6 +342,30 @@ async fn trust_is_remembered_for_the_flow_and_the_tool_and_never_for_danger() {
     assert_eq!(world.gate.handle(of_flow("danger", Some("one"))).await.reason(), asked);
     world.clock.advance(Duration::from_secs(3601));
     assert_eq!(world.gate.handle(of_flow("c", Some("one"))).await.reason(), asked);
+}
+
+/// A grant that is wider than the arguments say is what a person says yes to, and what the yes is bound to.
+#[tokio::test]
+async fn what_is_touched_beyond_the_arguments_stands_in_the_question() {
+    let world = world();
+    let touch = |target: &str| Touch { kind: EffectKind::Write, target: target.to_owned() };
+    let why = "to make `/w/docs/new` it may write all of `/w/docs`";
+    let folder = Survey {
+        touches: vec![touch("/w/docs/new"), touch("/w/docs")],
+        widened: vec![why.to_owned()],
+        ..Survey::default()
+    };
+    world.fake.survey_with(Ok(folder));
+    let outcome = world.call("say", json!({ "text": "hi" })).await;
+    assert!(shown(&outcome).contains(why), "{}", shown(&outcome));
+    let asked = world.queue.only();
+    assert!(asked.question.because.contains(&format!("touches: {why}")), "{:?}", asked.question.because);
+    approve(&world, &asked.id);
+    // The file is there by now: another grant, and another question.
+    world.fake.survey_with(Ok(Survey { touches: vec![touch("/w/docs/new")], ..Survey::default() }));
+    let again = world.call("say", json!({ "text": "hi" })).await;
+    assert_eq!(again.reason(), Some(Reason::ApprovalPending));
+    assert_eq!(world.queue.all().len(), 2);
 }
 
 #[tokio::test]

@@ -17,9 +17,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_gate::{
     Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
-    EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, NewApproval, Observer,
-    OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure, RunReport, RunRequest,
-    RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
+    EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits, NewApproval,
+    Observer, OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure, RunReport,
+    RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
@@ -585,6 +585,7 @@ impl World {
             approvals: settings.approvals,
             arguments: ArgumentLimits { bytes: 4_096, depth: 8 },
             calls: settings.calls,
+            looks: LookLimits::default(),
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         };
         let gate =

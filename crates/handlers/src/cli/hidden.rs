@@ -221,6 +221,12 @@ impl Blocked {
         found
     }
 
+    /// Is this path blocked by its name, wherever it lies?
+    pub fn blocks(&self, path: &Path) -> bool {
+        self.guarded.iter().any(|own| path.starts_with(own))
+            || self.patterns.iter().any(|pattern| self.covers(pattern, path))
+    }
+
     /// Does a look find nothing, whatever a command makes?
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use toolgate_egress::{BodyGuard, Rules};
+use toolgate_egress::{BodyGuard, Reason, Rules};
 use toolgate_gate::EffectEntry;
 use toolgate_spec::model::SandboxKind;
 
@@ -194,18 +194,72 @@ pub enum Refused {
         path: PathBuf,
         access: Access,
     },
-    Host(String),
+    Host {
+        target: String,
+        why: NotReached,
+    },
     /// Blocked, and made all the same where the command may write; then set aside under this name, unless that failed.
     Made {
         path: PathBuf,
         aside: Result<PathBuf, ErrorKind>,
     },
+    /// Of a network that the command does not have; in words.
+    Socket(String),
     /// Such as a system call; in words.
     Other(String),
     /// What most programs try and do without; in words, and for the journal only: in a failure it would hide what matters.
     InPassing(String),
     /// What its surroundings do not have, where nobody sees what was refused; in words. Told of a failure only.
     Lack(String),
+}
+
+/// What kept a command from a host, as far as an author can do something about it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NotReached {
+    NotListed,
+    Blocked,
+    BlockedPort,
+    Metadata,
+    Private,
+    /// It went round the proxy, which alone leads out.
+    NotByProxy,
+    /// Something else than a setting.
+    Otherwise,
+}
+
+impl From<Reason> for NotReached {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::NetworkBlocked | Reason::HostNotInAllowlist => Self::NotListed,
+            Reason::HostBlocked => Self::Blocked,
+            Reason::PortBlocked => Self::BlockedPort,
+            Reason::MetadataEndpoint => Self::Metadata,
+            Reason::LiteralPrivateIp | Reason::ResolvedPrivateIp => Self::Private,
+            _ => Self::Otherwise,
+        }
+    }
+}
+
+impl NotReached {
+    const fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::NotListed => Some("add the host to `network.allowedHosts`"),
+            Self::Blocked => Some("`network.blockedHosts` has the host; reach another one"),
+            Self::BlockedPort => Some(
+                "the port is closed to this tool, whatever the host: `network.blockedPorts` has it, or it is none for tunnels; use another one",
+            ),
+            Self::Metadata => Some(
+                "it is a metadata endpoint, which no list opens; only `network.blockMetadata: false` does",
+            ),
+            Self::Private => Some(
+                "its address is private; list the address itself in `network.allowedHosts`, or say `network.blockPrivateIPs: false`",
+            ),
+            Self::NotByProxy => Some(
+                "only the proxy leads out: have the program use it, as `HTTPS_PROXY` and its kin say, and not go round it",
+            ),
+            Self::Otherwise => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -226,7 +280,7 @@ impl Refused {
                 };
                 format!("{what} `{}`", path.display().to_string().escape_debug())
             }
-            Self::Host(host) => format!("reaching `{}`", host.escape_debug()),
+            Self::Host { target, .. } => format!("reaching `{}`", target.escape_debug()),
             Self::Made { path, aside } => {
                 let shown = |path: &Path| path.display().to_string().escape_debug().to_string();
                 let since = match aside {
@@ -235,7 +289,7 @@ impl Refused {
                 };
                 format!("making `{}`, which is blocked ({since})", shown(path))
             }
-            Self::Other(what) | Self::InPassing(what) => what.escape_debug().to_string(),
+            Self::Socket(what) | Self::Other(what) | Self::InPassing(what) => what.escape_debug().to_string(),
             Self::Lack(what) => format!("what nobody saw; the container has {}", what.escape_debug()),
         }
     }
@@ -245,7 +299,7 @@ impl Refused {
         match self {
             Self::Path { path, .. } => !["/proc", "/sys", "/dev"].iter().any(|own| path.starts_with(own)),
             Self::Made { .. } | Self::Lack(_) | Self::InPassing(_) => false,
-            Self::Host(_) | Self::Other(_) => true,
+            Self::Host { .. } | Self::Socket(_) | Self::Other(_) => true,
         }
     }
 
@@ -259,8 +313,8 @@ impl Refused {
             Self::Path { path, .. } | Self::Made { path, .. } => {
                 path.to_str().is_some_and(|path| text.contains(path))
             }
-            Self::Host(host) => text.contains(host.as_str()),
-            Self::Other(_) | Self::InPassing(_) | Self::Lack(_) => false,
+            Self::Host { target, .. } => text.contains(target.as_str()),
+            Self::Socket(_) | Self::Other(_) | Self::InPassing(_) | Self::Lack(_) => false,
         }
     }
 
@@ -271,7 +325,10 @@ impl Refused {
                 "a tool that writes says `classification: write`, lists the path in `execution.allowedPaths`, and has it below `sandboxOverrides.fsBasePath`, which is the workspace where nothing else is said",
             ),
             Self::Path { .. } => Some("add the path to `execution.allowedPaths`"),
-            Self::Host(_) => Some("add the host to `network.allowedHosts`"),
+            Self::Host { why, .. } => why.remedy(),
+            Self::Socket(_) => Some(
+                "a tool that reaches out says `network.access: limited` and lists its hosts in `network.allowedHosts`; then TCP to the proxy is what it has",
+            ),
             Self::Made { .. } | Self::Other(_) | Self::InPassing(_) | Self::Lack(_) => None,
         }
     }

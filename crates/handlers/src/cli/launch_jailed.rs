@@ -11,7 +11,7 @@ use toolgate_sandbox::{
 use toolgate_spec::model::SandboxKind;
 
 use super::{
-    launch::{Access, Bind, Ended, Ending, Launch, Order, OrderLimits, Refused, Trace, Usage},
+    launch::{Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Refused, Trace, Usage},
     way_out::{self, Outlet},
 };
 
@@ -132,10 +132,18 @@ fn refusals(by_jail: Vec<JailRefused>, passed: &ProxyReport) -> Vec<Refused> {
 fn refusal(refused: JailRefused) -> Refused {
     match refused {
         JailRefused::Path { path, access } => path_refusal(path, access),
-        JailRefused::Address { address } => Refused::Host(address),
+        JailRefused::Address { address } => Refused::Host { target: address, why: NotReached::NotByProxy },
+        other @ JailRefused::Syscall { .. } if is_internet_socket(&other) => {
+            Refused::Socket(other.describe())
+        }
         other @ JailRefused::Syscall { .. } => Refused::Other(other.describe()),
         passing @ JailRefused::LookUp => Refused::InPassing(passing.describe()),
     }
+}
+
+/// Of the networks that a host is reached by.
+fn is_internet_socket(refused: &JailRefused) -> bool {
+    matches!(refused, JailRefused::Syscall { name, detail } if name == "socket" && detail.starts_with("AF_INET"))
 }
 
 fn path_refusal(path: PathBuf, attempt: Attempt) -> Refused {

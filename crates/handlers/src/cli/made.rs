@@ -24,6 +24,8 @@ use rustix::{
     fs::{FileType, Mode, OFlags, RenameFlags, ResolveFlags},
     io::Errno,
 };
+use tokio::time::{Instant, timeout_at};
+use toolgate_gate::{Looks, NO_PLACE};
 
 use super::{
     hidden::{After, Blocked, Found},
@@ -59,6 +61,12 @@ pub struct Swept {
     pub trouble: Option<String>,
 }
 
+impl Swept {
+    const fn trouble(why: String) -> Self {
+        Self { made: Vec::new(), trouble: Some(why) }
+    }
+}
+
 impl Watch {
     pub fn begin(blocked: &Arc<Blocked>, binds: &[Bind], found: Found) -> Result<Self, String> {
         let writable = binds.iter().filter(|bind| bind.access == Access::Write);
@@ -83,12 +91,23 @@ impl Watch {
         self.has_begun = true;
     }
 
-    pub async fn end(mut self) -> Swept {
-        let Some(before) = self.before.take() else { return Swept::default() };
-        let looked = tokio::task::spawn_blocking(move || before.sweep());
-        let lost =
-            |error: tokio::task::JoinError| Swept { made: Vec::new(), trouble: Some(error.to_string()) };
-        looked.await.unwrap_or_else(lost)
+    /// Looks, and sets aside. What cannot be looked at now is left to whoever looks after cancelled calls.
+    pub async fn end(mut self, looks: &Looks, caller: &str) -> Swept {
+        if self.before.is_none() {
+            return Swept::default();
+        }
+        let due = Instant::now() + looks.longest();
+        // Nothing is taken before there is a place for it: dropped here, it is still looked at.
+        let place = looks.enter(caller, due).await;
+        let Some((place, before)) = place.and_then(|place| Some((place, self.before.take()?))) else {
+            return Swept::trouble(NO_PLACE.to_owned());
+        };
+        // A disk that does not answer keeps the thread, and not the call.
+        match timeout_at(due, place.spawn(move || before.sweep())).await {
+            Ok(Ok(swept)) => swept,
+            Ok(Err(error)) => Swept::trouble(error.to_string()),
+            Err(_) => Swept::trouble(format!("its folders did not answer within {:?}", looks.longest())),
+        }
     }
 
     /// What a call that ends like this leaves to be looked at.

@@ -20,7 +20,8 @@ use super::{
 /// What a failed command said it did not find, and was not shown.
 pub fn missed(tool: &CliTool, unseen: &Unseen, stderr: &str) -> Vec<Refused> {
     // In a container paths are those of its image.
-    let (CommandBody::Manifest(cli), SandboxKind::Process) = (&tool.body, tool.sandbox) else {
+    let (CommandBody::Manifest(cli), SandboxKind::Process | SandboxKind::None) = (&tool.body, tool.sandbox)
+    else {
         return Vec::new();
     };
     let complaints: Vec<&str> = stderr.lines().filter(|line| line.contains(NOT_THERE)).collect();
@@ -69,7 +70,7 @@ fn names(line: &str, path: &str) -> bool {
 }
 
 /// The words of the C library in the language that commands are given.
-const NOT_THERE: &str = "No such file or directory";
+pub const NOT_THERE: &str = "No such file or directory";
 
 #[cfg(test)]
 mod tests {

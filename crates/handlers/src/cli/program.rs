@@ -114,6 +114,11 @@ impl Program {
         }
     }
 
+    /// Is it held from another disk than the system's own?
+    pub fn waits_for_disk(&self) -> bool {
+        self.identity.is_some() && !self.is_part_of_the_system()
+    }
+
     /// Does every jail show it anyway?
     pub fn is_part_of_the_system(&self) -> bool {
         SYSTEM.iter().any(|folder| self.file.starts_with(folder))

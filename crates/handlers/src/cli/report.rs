@@ -1,6 +1,6 @@
 //! What came of a command, in the gate's words: masked, cleaned, and short where it failed.
 
-use toolgate_gate::{EffectEntry, Reason, RunFailure, RunReport, RunUsage};
+use toolgate_gate::{EffectEntry, NO_PLACE, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
 use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::model::SandboxKind;
@@ -26,6 +26,11 @@ impl Problem {
     /// Nothing runs, and the caller cannot help it.
     pub fn jail(message: String) -> Self {
         Self { reason: Reason::JailUnavailable, message }
+    }
+
+    /// Others wait for a disk, and this would, too.
+    pub fn no_place() -> Self {
+        Self { reason: Reason::Busy, message: format!("{NO_PLACE}; wait a moment and call again") }
     }
 
     /// The command was not begun: what it may see took too long to look at.

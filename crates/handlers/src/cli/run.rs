@@ -1,10 +1,15 @@
 //! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
 //! told in the gate's words.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, ffi::OsString, fmt, fs::File, future::Future, pin::Pin, sync::Arc, time::Duration,
+};
 
 use serde_json::{Map, Value};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, timeout_at},
+};
 use toolgate_egress::BodyGuard;
 use toolgate_gate::{
     Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey,
@@ -16,15 +21,16 @@ use toolgate_spec::model::ToolSpec;
 use super::{
     command::CliCommand,
     environment,
-    launch::{Access, Bind, Ended, Launch, Order, Reached, Refused, SoFar, Trace, WayOut},
+    launch::{Access, Bind, Ended, Ending, Launch, Order, Reached, Refused, SoFar, Trace, WayOut},
     line,
     made::Watch,
+    missed::NOT_THERE,
     report::{self, Problem},
     statics,
     statics::Statics,
     stop::Stop,
     tool::{CliTool, CommandHost, Settled},
-    unseen::Unseen,
+    unseen::{DENIED, Unseen},
     view::View,
 };
 use crate::{
@@ -101,7 +107,7 @@ impl Runnable for Prepared {
             let ordered = order(&self.tool, &statics, request, Arc::new(guard), due).await;
             match ordered {
                 Ok((order, mut watch)) => {
-                    let unseen = Unseen::of(&order);
+                    let unseen = Unseen::of(&order, &self.tool.view);
                     let mask = Arc::new(statics.mask);
                     let left = &request.survey.left;
                     let mut leaving =
@@ -109,16 +115,16 @@ impl Runnable for Prepared {
                     watch.command_begins();
                     let ended = self.launcher.launch(order).await;
                     leaving.has_ended(&ended);
-                    let made = watch.end().await;
+                    let made = watch.end(request.looks, request.caller).await;
                     let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                     let sought = tool.sought(request.survey);
-                    // What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere.
+                    let by_looking = is_told_by_looking(&ended);
                     let told = move || {
                         let call = report::Call { tool: &tool, sought };
                         report::make(ended, made, &call, &unseen, &mask, &detector)
                     };
-                    let told = tokio::task::spawn_blocking(told).await;
-                    let report = told.unwrap_or_else(|_| leaving.without_its_end());
+                    let told = tell(told, by_looking, request).await;
+                    let report = told.unwrap_or_else(|| leaving.without_its_end());
                     leaving.so_far = None;
                     report
                 }
@@ -174,7 +180,7 @@ impl Drop for Leaving<'_> {
 }
 
 async fn order(
-    tool: &CliTool,
+    tool: &Arc<CliTool>,
     statics: &Statics,
     request: RunRequest<'_>,
     guard: Arc<dyn BodyGuard>,
@@ -182,7 +188,6 @@ async fn order(
 ) -> Result<(Order, Watch), Problem> {
     let lost = || Problem::jail("the call was not looked at before its run".to_owned());
     let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
-    let program = tool.program.hold().map_err(Problem::jail)?;
     let none = CallGrants::default();
     let granted = settled.granted.get::<CallGrants>().unwrap_or(&none);
     let values = tool.values(&statics.values, request.arguments, granted);
@@ -198,7 +203,7 @@ async fn order(
     if let Some(template) = &written.stdin {
         stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
     }
-    let view = view(tool, settled, due).await?;
+    let (view, program) = view(tool, settled, request, due).await?;
     let mut binds = view.binds;
     if let Some(held) = program
         && !tool.program.is_part_of_the_system()
@@ -233,18 +238,55 @@ fn rest(tool: &CliTool, due: Instant) -> Result<Duration, Problem> {
     if rest.is_zero() { Err(Problem::late(tool)) } else { Ok(rest) }
 }
 
-/// Looking at the tree blocks, so it is done elsewhere, and it ends when nobody waits for it any longer.
-async fn view(tool: &CliTool, settled: &Settled, due: Instant) -> Result<View, Problem> {
-    let (plan, grants) = (Arc::clone(&tool.view), settled.granted.clone());
+/// Looking at the tree blocks, so it is done elsewhere, and it ends when nobody waits for it any longer; unless the disk does not
+/// answer. Then the thread stays, and so does its place.
+async fn view(
+    tool: &Arc<CliTool>,
+    settled: &Settled,
+    request: RunRequest<'_>,
+    due: Instant,
+) -> Result<(View, Option<File>), Problem> {
     let stop = Stop::default();
     let _waiting = stop.waiting();
-    let looked = tokio::task::spawn_blocking(move || {
+    let none = CallGrants::default();
+    let granted = settled.granted.get::<CallGrants>().unwrap_or(&none);
+    let waits = tool.view.waits_for_disk(granted) || tool.program.waits_for_disk();
+    let (own, grants) = (Arc::clone(tool), settled.granted.clone());
+    let look = move || {
+        let program = own.program.hold()?;
         let none = CallGrants::default();
-        plan.view(grants.get::<CallGrants>().unwrap_or(&none), &stop)
-    });
+        Ok((own.view.view(grants.get::<CallGrants>().unwrap_or(&none), &stop)?, program))
+    };
+    let looked = if waits {
+        let place = request.looks.enter(request.caller, due).await;
+        place.ok_or_else(Problem::no_place)?.spawn(look)
+    } else {
+        spawn_blocking(look)
+    };
     let looked = timeout_at(due, looked).await.map_err(|_| Problem::late(tool))?;
-    let view = looked.map_err(|error| Problem::jail(error.to_string()))?;
-    view.map_err(Problem::jail)
+    let looked = looked.map_err(|error| Problem::jail(error.to_string()))?;
+    looked.map_err(Problem::jail)
+}
+
+/// What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere. `None` where a disk that has to be
+/// looked at for it does not answer.
+async fn tell(
+    told: impl FnOnce() -> RunReport + Send + 'static,
+    by_looking: bool,
+    request: RunRequest<'_>,
+) -> Option<RunReport> {
+    if !by_looking {
+        return spawn_blocking(told).await.ok();
+    }
+    let due = Instant::now() + request.looks.longest();
+    let place = request.looks.enter(request.caller, due).await?;
+    timeout_at(due, place.spawn(told)).await.ok()?.ok()
+}
+
+/// Does the report look at what the command says it could not find or read?
+fn is_told_by_looking(ended: &Ended) -> bool {
+    let complains = |of: &str| ended.stderr.windows(of.len()).any(|part| part == of.as_bytes());
+    matches!(ended.ending, Ending::Exited(1..)) && (complains(NOT_THERE) || complains(DENIED))
 }
 
 impl fmt::Debug for CliHandlers {
@@ -264,6 +306,7 @@ mod tests {
     use toolgate_gate::{EffectEntry, EffectKind};
 
     use super::*;
+    use crate::cli::launch::NotReached;
 
     /// It ran, and what it reached belongs in the journal.
     #[test]
@@ -280,7 +323,13 @@ mod tests {
                 elapsed: Duration::ZERO,
             };
             let effects = Reached { told: vec![effect], dropped: 2, dropped_bytes: 30 };
-            (effects, vec![Refused::Host("s3cr3t-value.test:443".to_owned())])
+            (
+                effects,
+                vec![Refused::Host {
+                    target: "s3cr3t-value.test:443".to_owned(),
+                    why: NotReached::NotListed,
+                }],
+            )
         });
         let left = LeftEffects::default();
         let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));

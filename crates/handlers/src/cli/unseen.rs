@@ -6,27 +6,30 @@ use std::{
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{
-    hidden::each_of_several_names,
+    hidden::{Blocked, each_of_several_names},
     launch::Order,
     stop::{Budget, Stop},
+    view::ViewPlan,
 };
 use crate::several_names::{Id, has_several_names, id};
 
 /// What was shown to one run and hidden from it, by the names that the command would call it.
 #[derive(Debug)]
 pub struct Unseen {
+    blocked: Arc<Blocked>,
     hidden: Vec<PathBuf>,
     shown: Vec<PathBuf>,
     cwd: PathBuf,
 }
 
 impl Unseen {
-    pub fn of(order: &Order) -> Self {
+    pub fn of(order: &Order, plan: &ViewPlan) -> Self {
         let shown = order.binds.iter().map(|bind| bind.path.clone()).collect();
-        Self { hidden: order.hidden.clone(), shown, cwd: order.cwd.clone() }
+        Self { blocked: plan.blocked(), hidden: order.hidden.clone(), shown, cwd: order.cwd.clone() }
     }
 
     /// Does it lie in nothing that the command was given? Apart from that it saw what every jail has.
@@ -34,8 +37,9 @@ impl Unseen {
         !self.shown.iter().any(|shown| path.starts_with(shown))
     }
 
+    /// Is it blocked for the tool? Also where nothing around it is shown, and so nothing had to be hidden.
     pub fn covers(&self, path: &Path) -> bool {
-        self.hidden.iter().any(|hidden| path.starts_with(hidden))
+        self.hidden.iter().any(|hidden| path.starts_with(hidden)) || self.blocked.blocks(path)
     }
 
     /// Did the command complain of nothing else? A command that complains without end did.
@@ -98,7 +102,7 @@ fn named(line: &str) -> Option<&str> {
 }
 
 /// The words of the C library in the language that commands are given.
-const DENIED: &str = "Permission denied";
+pub const DENIED: &str = "Permission denied";
 const MOST_COMPARED: usize = 20_000;
 /// As many as paths can be hidden. Each line is compared with each of them.
 const MOST_COMPLAINTS: usize = 1_000;
@@ -107,9 +111,14 @@ const MOST_COMPLAINTS: usize = 1_000;
 mod tests {
     use super::*;
 
+    fn nothing_blocked() -> Arc<Blocked> {
+        Arc::new(Blocked::new(None, &[]).unwrap())
+    }
+
     #[track_caller]
     fn check(complaints: &str, expect: bool) {
         let unseen = Unseen {
+            blocked: nothing_blocked(),
             hidden: vec!["/w/.env".into(), "/w/a".into()],
             shown: vec!["/w".into()],
             cwd: "/w".into(),
@@ -147,7 +156,12 @@ mod tests {
         fs::hard_link(at("vault/key"), at("w/docs/innocent.md")).unwrap();
         fs::write(at("w/docs/other.md"), "x").unwrap();
         fs::hard_link(at("w/docs/other.md"), at("w/docs/another.md")).unwrap();
-        let unseen = Unseen { hidden: vec![at("vault")], shown: vec![at("w")], cwd: at("w") };
+        let unseen = Unseen {
+            blocked: nothing_blocked(),
+            hidden: vec![at("vault")],
+            shown: vec![at("w")],
+            cwd: at("w"),
+        };
         let absolute = at("w/docs/innocent.md").display().to_string();
         for name in ["docs/innocent.md", "./docs/innocent.md", &absolute] {
             assert!(unseen.is_all_of(&format!("grep: {name}: Permission denied\n")), "{name}");

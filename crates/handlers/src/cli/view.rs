@@ -98,11 +98,28 @@ impl ViewPlan {
         })
     }
 
+    /// Does a view of this call look at other disks than the system's own?
+    pub fn waits_for_disk(&self, granted: &CallGrants) -> bool {
+        self.granted_folders().is_some() || !granted.paths.is_empty()
+    }
+
+    /// Folders that a command sees whatever its arguments name.
+    fn granted_folders(&self) -> Option<&FileGrants> {
+        let sees_all = |files: &&Arc<FileGrants>| {
+            self.cwd.is_some() || self.names_paths == NamesPaths::No && !files.allowed.is_empty()
+        };
+        self.files.as_ref().filter(sees_all).map(Arc::as_ref)
+    }
+
+    pub fn blocked(&self) -> Arc<Blocked> {
+        Arc::clone(&self.blocked)
+    }
+
     /// Looks at the tree as it is now; blocks, but no longer than somebody waits.
     pub fn view(&self, granted: &CallGrants, stop: &Stop) -> Result<View, String> {
         let mut binds = Vec::new();
         let mut cwd = PathBuf::from(HOME);
-        if let Some(grants) = &self.files {
+        if let Some(grants) = self.granted_folders() {
             let asked = stop.clone();
             let files = Files::open(grants, move || asked.is_asked()).map_err(|error| error.message)?;
             if let Some(folder) = &self.cwd {
@@ -111,7 +128,7 @@ impl ViewPlan {
                 })?;
                 cwd.clone_from(&bind.path);
                 binds.push(bind);
-            } else if self.names_paths == NamesPaths::No {
+            } else {
                 for pattern in &grants.allowed {
                     binds.extend(self.allowed(&files, grants, pattern.text())?);
                 }

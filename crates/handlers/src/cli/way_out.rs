@@ -103,9 +103,10 @@ pub fn add_refusals(passed: &ProxyReport, refused: &mut Vec<Refused>) {
                 exchange.method,
                 target(exchange)
             )),
-            _ => Refused::Host(target(exchange)),
+            Outcome::Ended(reason) => Refused::Host { target: target(exchange), why: reason.into() },
+            _ => continue,
         };
-        if !refused.contains(&one) {
+        if !refused.iter().any(|known| known.describe() == one.describe()) {
             refused.push(one);
         }
     }

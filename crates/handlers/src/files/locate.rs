@@ -5,7 +5,7 @@ use std::fs::File;
 use super::{
     Files,
     access::Found,
-    error::{Fault, FileError},
+    error::{Fault, FileError, Reason, quoted},
     kernel,
     place::{Place, below, join, outside_workspace},
 };
@@ -55,7 +55,8 @@ impl Files {
         let mut inside = place.inside().to_owned();
         loop {
             let open = || kernel::handle(&place.root.dir, &inside);
-            if let Some(found) = self.admit(&place.path, asked, outside_workspace, &open)? {
+            let found = self.admit(&place.path, asked, outside_workspace, &open);
+            if let Some(found) = found.map_err(|fault| about_its_folder(fault, &place, &inside, asked))? {
                 let held = held(found);
                 // What is yet to be made lies below the real name of the folder that is there.
                 let missing = below(place.inside(), &inside).filter(|rest| !rest.is_empty());
@@ -76,6 +77,23 @@ impl Files {
             }
         }
     }
+}
+
+/// The path itself passed. Where the folder does not that is held in its place, that is what has to be told.
+fn about_its_folder(fault: Fault, place: &Place<'_>, held: &str, asked: &str) -> Fault {
+    if fault.reason != Reason::PathNotAllowed || held == place.inside() {
+        return fault;
+    }
+    let path = quoted(asked);
+    let own = place.inside().rsplit_once('/').map_or(".", |(folder, _)| folder);
+    let message = if held == own {
+        format!(
+            "{path} is not there, and to make it its folder has to be among the paths allowed to this tool, too"
+        )
+    } else {
+        format!("{path} cannot be made: its folder is missing; create the folder first")
+    };
+    Fault::new(Reason::PathNotAllowed, message)
 }
 
 /// Where something that is not there would be read, once links in the folders above it are followed.

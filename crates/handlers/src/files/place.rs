@@ -14,12 +14,15 @@ use super::{
     kernel::{self, UNFINISHED},
 };
 
-/// A granted folder, opened once, under the name in the grant and under its own.
+/// A granted folder or file, opened once, under the name in the grant and under its own.
 #[derive(Debug)]
 pub(super) struct Root {
     pub granted: String,
     pub real: String,
+    /// The folder; of a file, the one around it, of which nothing else is granted.
     pub dir: File,
+    /// What the root itself is called in `dir`.
+    itself: String,
 }
 
 #[derive(Debug)]
@@ -41,6 +44,10 @@ impl Roots {
         let workspace = Root::open(&grants.workspace)?.ok_or_else(|| {
             Fault::new(Reason::GrantUnusable, "the workspace does not exist; create the folder")
         })?;
+        if workspace.is_file() {
+            let message = "the workspace is a file; name a folder";
+            return Err(Fault::new(Reason::GrantUnusable, message));
+        }
         let mut others: Vec<Root> = Vec::new();
         for path in &grants.read_roots {
             let Some(root) = Root::open(path)? else { continue };
@@ -123,12 +130,20 @@ impl Root {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(_) => return Err(unusable("cannot be resolved; check its owner and mode")),
         };
-        let dir = kernel::open_root(&real)?;
-        let Some(real) = kernel::real_path(&dir, granted)? else { return Ok(None) };
+        let (dir, itself) = match (real.is_file(), real.parent(), real.file_name()) {
+            (true, Some(around), Some(name)) => (kernel::open_root(around)?, kernel::lossy(name)),
+            _ => (kernel::open_root(&real)?, ITSELF.to_owned()),
+        };
+        let Some(around) = kernel::real_path(&dir, granted)? else { return Ok(None) };
+        let real = if itself == ITSELF { around } else { join(&around, &itself) };
         // `..` means something else once links are followed, so such a name is not used for comparing.
         let is_plain = !granted.split('/').any(|part| part == "..");
         let granted = if is_plain { normal(granted) } else { real.clone() };
-        Ok(Some(Self { granted, real, dir }))
+        Ok(Some(Self { granted, real, dir, itself }))
+    }
+
+    fn is_file(&self) -> bool {
+        self.itself != ITSELF
     }
 
     /// The same path by the name of the grant.
@@ -141,7 +156,7 @@ impl Place<'_> {
     /// What the kernel is asked for, from the root's folder.
     pub fn inside(&self) -> &str {
         match below(&self.path, &self.root.real) {
-            Some("") | None => ".",
+            Some("") | None => &self.root.itself,
             Some(rest) => rest,
         }
     }
@@ -204,6 +219,9 @@ fn normal(path: &str) -> String {
     }
     format!("/{}", parts.join("/"))
 }
+
+/// A folder, as the kernel is asked for it.
+const ITSELF: &str = ".";
 
 /// Below the kernel's 4096, so that the workspace's own path rarely pushes it over; the kernel says so if it does.
 const LONGEST_PATH: usize = 4000;

@@ -11,6 +11,7 @@ use std::{
 };
 
 use toolgate_egress::{BodyHolds, Egress, Hop, Redirects, Request, Rules, meant_methods};
+use toolgate_gate::{Looks, NO_PLACE};
 use toolgate_sandbox::{
     Effects,
     wire::{
@@ -66,6 +67,9 @@ pub struct EffectScope {
     pub judged: Arc<[JudgedPath]>,
     /// What is read of files lacks its secrets; `None` where it is exact.
     pub veil: Option<Veil>,
+    /// Where file functions find their place, as those of this caller.
+    pub looks: Looks,
+    pub caller: String,
 }
 
 /// The effects of one call.
@@ -221,7 +225,8 @@ impl CallEffects {
         }
     }
 
-    /// Files block, so they are done on a thread that may.
+    /// Files block, so they are done on a thread that may. It keeps its place until it is done: a disk that does not answer outlasts
+    /// the call.
     async fn file(&mut self, call: FileCall) -> EffectAnswer {
         let started = Instant::now();
         let what = format!("safety.fs.{}", printable(&call.function));
@@ -240,7 +245,12 @@ impl CallEffects {
         let judged = Arc::clone(&self.scope.judged);
         let sent: usize = call.arguments.iter().map(String::len).sum();
         let veil = self.scope.veil.clone();
-        let done = tokio::task::spawn_blocking(move || {
+        let Some(place) = self.scope.looks.enter(&self.scope.caller, deadline.into()).await else {
+            let answer = refused("HELPER_RUNTIME", &what, "busy", NO_PLACE);
+            self.note(what, target, "HELPER_RUNTIME busy".to_owned(), 0, started);
+            return answer;
+        };
+        let done = place.spawn(move || {
             let files = if let Some(files) = opened {
                 files
             } else {

@@ -67,10 +67,8 @@ impl Runnable for Prepared {
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
         Box::pin(async move {
-            let RunRequest { arguments, survey, caller, room, .. } = request;
-            let leased = room.and_then(Room::take::<Lease>);
-            let secrets = self.secrets.as_ref();
-            translate(self.runner.run_in(leased, &self.tool, arguments, survey, secrets, caller).await)
+            let leased = request.room.and_then(Room::take::<Lease>);
+            translate(self.runner.run_in(leased, &self.tool, request, self.secrets.as_ref()).await)
         })
     }
 

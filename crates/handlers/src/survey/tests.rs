@@ -116,6 +116,48 @@ fn a_path_is_told_by_its_real_name_and_held() {
     assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src/main.rs"));
 }
 
+fn making(allowed: &str) -> String {
+    READ.replace("classification: read", "classification: write").replace("[$WORKSPACE]", allowed)
+}
+
+/// A command that is to make a file can write to all of the folder; whoever is asked has to know.
+#[test]
+fn the_folder_that_a_command_may_write_to_is_told() {
+    let (world, tool) = (World::new(), making("[$WORKSPACE]"));
+    let touched = |found: Survey| -> Vec<String> {
+        found.touches.into_iter().map(|touch| format!("{} {}", touch.kind.name(), touch.target)).collect()
+    };
+    let of_a_command = |path: &str| world.of_a_command(&tool, &json!({ "file": path })).unwrap();
+    let (new, folder) = (world.at("src/new.txt"), world.at("src"));
+    let found = of_a_command("src/new.txt");
+    assert_eq!(found.widened, [format!("to make `{new}` it may write all of `{folder}`")]);
+    assert_eq!(touched(found), [format!("write {new}"), format!("write {folder}")]);
+    let found = of_a_command("src/main.rs");
+    assert!(found.widened.is_empty());
+    assert_eq!(touched(found), [format!("write {}", world.at("src/main.rs"))]);
+    // JavaScript makes the file and nothing else.
+    let found = world.survey(&tool, &json!({ "file": "src/new.txt" })).unwrap();
+    assert_eq!((found.widened.len(), touched(found)), (0, vec![format!("write {new}")]));
+}
+
+/// The path passes; what does not is the folder that would be held for it.
+#[test]
+fn why_a_new_file_cannot_be_made_is_told_of_its_folder() {
+    let world = World::new();
+    for (allowed, path, words) in [
+        ("[$WORKSPACE/out]", "out/new.txt", "`out/new.txt` cannot be made: its folder is missing"),
+        ("[$WORKSPACE/out]", "out/deep/new.txt", "`out/deep/new.txt` cannot be made: its folder is missing"),
+        ("['$WORKSPACE/src/*.txt']", "src/new.txt", "its folder has to be among the paths allowed"),
+        ("[$WORKSPACE/new.txt]", "new.txt", "its folder has to be among the paths allowed"),
+        ("[$WORKSPACE/out]", "src/new.txt", "`src/new.txt` is not among the paths allowed to this tool"),
+        ("[$WORKSPACE/out]", "src/main.rs", "`src/main.rs` is not among the paths allowed to this tool"),
+    ] {
+        let refusal = world.survey(&making(allowed), &json!({ "file": path })).unwrap_err();
+        assert_eq!(refusal.reason, Reason::PathOutsideRoots, "{path}");
+        assert!(refusal.message.contains(words), "{path} of {allowed}: {}", refusal.message);
+    }
+}
+
 #[test]
 fn what_a_link_leads_to_is_judged_and_not_its_name() {
     let world = World::new();

@@ -13,6 +13,7 @@ mod catalog;
 mod containers;
 mod embedding;
 mod environment;
+mod hanging;
 mod hostile_git;
 mod loading;
 mod made;

@@ -5,7 +5,7 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_gate::{EffectEntry, EffectKind, Reason, StopFlag};
-use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, Order, Reached, Refused};
+use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, NotReached, Order, Reached, Refused};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::Format;
 
@@ -58,6 +58,10 @@ fn a_long_complaint_is_cut() {
     assert!(report.console[0].1.chars().count() <= 501);
 }
 
+fn not_listed(target: &str) -> Refused {
+    Refused::Host { target: target.to_owned(), why: NotReached::NotListed }
+}
+
 /// A command that reached a host, was refused another, and never ends.
 struct NeverEnds(Arc<Notify>);
 
@@ -72,7 +76,7 @@ impl Launch for NeverEnds {
             bytes: 7,
             elapsed: Duration::ZERO,
         };
-        let refused = Refused::Host("other.example.com:443".to_owned());
+        let refused = not_listed("other.example.com:443");
         let effects = Reached { told: vec![reached], dropped: 2, dropped_bytes: 30 };
         order.so_far.told_by(move || (effects.clone(), vec![refused.clone()]));
         self.0.notify_one();
@@ -219,7 +223,7 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
     let mut with = ended(Ending::Exited(1), "", "cannot open");
     with.refused = vec![
         Refused::Path { path: PathBuf::from("/etc/x\n"), access: Access::Read },
-        Refused::Host("example.com:443".into()),
+        not_listed("example.com:443"),
         Refused::Other("system call `ptrace`".into()),
     ];
     check(
@@ -247,6 +251,43 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
     assert_eq!(report.walls, ["recorder"]);
 }
 
+/// A remedy that does not help sends its reader the wrong way.
+#[test]
+fn the_remedy_is_for_what_was_really_refused() {
+    let world = World::new();
+    let blocked = world.root().join("outside/passwd");
+    let execution = format!("{{extends: read, execution: {{blockedPaths: ['{}']}}}}", blocked.display());
+    let tool = manifest("echo", "'{text}'").replace("{extends: read}", &execution);
+    assert!(tool.contains("blockedPaths"), "{tool}");
+    let path = |path: PathBuf| Refused::Path { path, access: Access::Read };
+    let host = |why| Refused::Host { target: "example.com:25".to_owned(), why };
+    for (refused, remedy) in [
+        (host(NotReached::NotListed), Some("add the host to `network.allowedHosts`")),
+        (host(NotReached::Blocked), Some("`network.blockedHosts` has the host")),
+        (host(NotReached::BlockedPort), Some("`network.blockedPorts` has it")),
+        (host(NotReached::Metadata), Some("`network.blockMetadata: false`")),
+        (host(NotReached::Private), Some("`network.blockPrivateIPs: false`")),
+        (host(NotReached::NotByProxy), Some("only the proxy leads out")),
+        (host(NotReached::Otherwise), None),
+        (Refused::Socket("system call `socket` (AF_INET)".to_owned()), Some("`network.access: limited`")),
+        (path(PathBuf::from("/etc/shadow")), Some("some of it is blocked for this tool")),
+        (path(blocked.clone()), Some("some of it is blocked for this tool")),
+        (path(PathBuf::from("/opt/data")), Some("add the path to `execution.allowedPaths`")),
+    ] {
+        let failed = Ended { refused: vec![refused.clone()], ..ended(Ending::Exited(1), "", "no") };
+        let (tool, _) = world.recorded(&tool, failed);
+        let message = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err().message;
+        let told = format!("; the jail refused: {}", refused.describe());
+        let rest = message.split_once(&told).unwrap_or_else(|| panic!("{message}")).1;
+        match remedy {
+            Some(remedy) => assert!(rest.contains(remedy), "{message}"),
+            None => assert_eq!(rest, ""),
+        }
+        let sends_to_lists = ["add the path", "add the host"].iter().any(|words| rest.contains(words));
+        assert_eq!(sends_to_lists, remedy.is_some_and(|remedy| remedy.starts_with("add")), "{message}");
+    }
+}
+
 /// A client that tries a refused host until its deadline is the most common of them.
 #[test]
 fn what_the_jail_refused_is_told_however_it_ends() {
@@ -260,7 +301,7 @@ fn what_the_jail_refused_is_told_however_it_ends() {
         (Ending::OutputTooLarge, Reason::ResultTooLarge),
     ] {
         let mut with = ended(ending, "", "");
-        with.refused = vec![Refused::Host("example.com:443".into())];
+        with.refused = vec![not_listed("example.com:443")];
         check("echo", with, Err((reason, host)));
     }
 }
@@ -284,13 +325,19 @@ capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]}}}}
 "
         )
     };
-    let told = |args: &str, text: &str, missing: &str, code: u8| {
+    let told_in = |sandbox: &str, args: &str, text: &str, missing: &str, code: u8| {
         let complaint = format!("ls: cannot access '{missing}': No such file or directory\n");
-        let (tool, _) = world.recorded(&tool(args), ended(Ending::Exited(code), "", &complaint));
+        let tool = tool(args).replace("sandbox: process", &format!("sandbox: {sandbox}"));
+        let (tool, _) = world.recorded(&tool, ended(Ending::Exited(code), "", &complaint));
         let report = call(&tool, &json!({ "text": text })).unwrap();
         (report.refused, report.outcome.err().map(|failure| failure.message).unwrap_or_default())
     };
+    let told =
+        |args: &str, text: &str, missing: &str, code: u8| told_in("process", args, text, missing, code);
     let refused = format!("reading `{outside}`");
+    // `none` asks for no wall, and gets the jail all the same. A container has paths of its own.
+    assert_eq!(told_in("none", &outside, "x", &outside, 2).0, [refused.as_str()]);
+    assert_eq!(told_in("container", &outside, "x", &outside, 2).0, [""; 0]);
     for missing in [outside.clone(), format!("{outside}/passwd")] {
         let (journal, message) = told(&outside, "x", &missing, 2);
         assert_eq!(journal, [refused.as_str()], "{missing}");

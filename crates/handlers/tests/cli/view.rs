@@ -233,6 +233,35 @@ fn what_is_allowed_outside_the_base_folder_is_read_only() {
     assert!(refused.remedy().unwrap().contains("`sandboxOverrides.fsBasePath`"), "{:?}", refused.remedy());
 }
 
+/// Such as one file of a folder that holds much else.
+#[test]
+fn a_file_may_be_allowed_and_nothing_beside_it_is_seen() {
+    let world = World::new();
+    world.write("outside/shadow", "root:secret");
+    let outside = world.root().join("outside");
+    for sandbox in ["process", "container"] {
+        let allowed = format!("[$WORKSPACE/docs, {}]", outside.join("passwd").display());
+        let tool = |input, args| {
+            let tool = manifest(input, args, "", "", "read").replace("[$WORKSPACE]", &allowed);
+            tool.replace("sandbox: process", &format!("sandbox: {sandbox}"))
+        };
+        let both = BTreeMap::from([
+            ("workspace/docs".to_owned(), Access::Read),
+            ("outside/passwd".to_owned(), Access::Read),
+        ]);
+        assert_eq!(binds(&world, &world.order(&tool("", ""), &json!({}))), both, "{sandbox}");
+        let by_argument = tool(PATH, PATH_ARG);
+        let named = |path: &Path| json!({ "path": path });
+        let order = world.order(&by_argument, &named(&outside.join("passwd")));
+        assert_eq!(binds(&world, &order), BTreeMap::from([("outside/passwd".to_owned(), Access::Read)]));
+        for beside in ["shadow", "", "passwd/../shadow"] {
+            let (tool, _) = world.recorded(&by_argument, said(""));
+            let refusal = call(&tool, &named(&outside.join(beside))).unwrap_err();
+            assert_eq!(refusal.reason, Reason::PathOutsideRoots, "{beside}");
+        }
+    }
+}
+
 /// A container has the folders of its image.
 #[test]
 fn the_hosts_system_is_not_searched_for_a_container() {

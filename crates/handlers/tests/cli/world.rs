@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
-use toolgate_gate::{Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey};
+use toolgate_gate::{Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
     OwnVariables, Places, Reached, SecretSource, Usage,
@@ -28,6 +28,8 @@ use toolgate_spec::{
 
 /// Reading all rules takes a while.
 static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
+
+static LOOKS: LazyLock<Looks> = LazyLock::new(Looks::default);
 
 /// A workspace with a few files, and folders beside it.
 pub struct World {
@@ -185,7 +187,16 @@ pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Re
 
 /// A call of these arguments, as the gate asks for it.
 pub fn request<'r>(arguments: &'r Map<String, Value>, survey: &'r Survey) -> RunRequest<'r> {
-    RunRequest { arguments, survey, caller: "tester", purpose: Purpose::Call, room: None }
+    request_with(arguments, survey, &LOOKS)
+}
+
+/// The same, with so many places for those who look at a disk.
+pub const fn request_with<'r>(
+    arguments: &'r Map<String, Value>,
+    survey: &'r Survey,
+    looks: &'r Looks,
+) -> RunRequest<'r> {
+    RunRequest { arguments, survey, caller: "tester", purpose: Purpose::Call, room: None, looks }
 }
 
 /// Folders in folders, until no path is long enough to name the innermost.

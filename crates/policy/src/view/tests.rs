@@ -83,7 +83,7 @@ fn every_setting_is_documented() {
     }
 }
 
-const PLAIN_DIGEST: &str = "sha256:1a1cdb39620011b21689767b64ec323667d5d65bcb36d70fa06c7d12370e5066";
+const PLAIN_DIGEST: &str = "sha256:3019c93bc619c6293a97403029d465ea4e7c5f37dd2307b38436c7bd5c66039b";
 
 const NAMES: [&str; 42] = [
     "profile",

@@ -145,8 +145,24 @@ fn roots_processes_are_counted_by_newer_kernels_only() {
     ] {
         let (_folder, host) =
             host(&[("proc/self/status", &status(uid)), ("proc/sys/kernel/osrelease", release)]);
-        check(&host.process_limit(), state, "");
+        check(&host.process_limit(&Ok(())), state, "");
     }
+}
+
+/// What is said of one row must not leave out what was tried for another.
+#[test]
+fn without_user_namespaces_an_ordinary_user_hears_what_that_means() {
+    let (_folder, host) = host(&[
+        ("proc/self/ns/user", ""),
+        ("proc/self/ns/net", ""),
+        ("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\n"),
+        ("proc/sys/user/max_user_namespaces", "0\n"),
+    ]);
+    let limit = host.process_limit(&refused());
+    check(&limit, HostState::Partly, "with all that it runs");
+    let network = host.network_namespaces(&refused());
+    check(&network, HostState::Missing, "`user.max_user_namespaces` is 0");
+    assert_eq!([limit.remedy, network.remedy], [MORE_NAMESPACES; 2]);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
     ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate,
-    GateParts, Journal, LiveSet, LiveTool, OnJournalFailure, Refusal, RunReport, RunRequest, RunUsage,
-    Runnable, Shows, StopFlag, Survey, SystemClock,
+    GateParts, Journal, LiveSet, LiveTool, LookLimits, OnJournalFailure, Refusal, RunReport, RunRequest,
+    RunUsage, Runnable, Shows, StopFlag, Survey, SystemClock,
 };
 use toolgate_policy::{CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -125,6 +125,7 @@ fn gate(journal: Files, state: &Arc<State>) -> Gate {
             asking: 64,
             asking_per_caller: 64,
         },
+        looks: LookLimits::default(),
         secrets: toolgate_secrets::Detector::shipped().unwrap(),
     })
 }

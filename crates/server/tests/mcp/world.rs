@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
-    OnJournalFailure, Shows, Standing,
+    LookLimits, OnJournalFailure, Shows, Standing,
 };
 use toolgate_policy::{Caller, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -101,6 +101,7 @@ impl World {
                 asking: 10,
                 asking_per_caller: 5,
             },
+            looks: LookLimits::default(),
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         });
         let (tools, shutdown) = (Arc::default(), CancellationToken::new());

@@ -289,7 +289,10 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
     let tool = &bound.admitted.tool;
     let asking = opinions.iter().filter(|opinion| opinion.verdict == Verdict::Ask);
     let by_policy = asking.clone().filter(|opinion| opinion.source == "cedar");
-    let reasons: Vec<&str> = by_policy.map(|opinion| opinion.why.as_str()).collect();
+    let by_policy = by_policy.map(|opinion| opinion.why.as_str());
+    // The arguments do not show it.
+    let widened = checked.survey.widened.iter().map(String::as_str);
+    let reasons: Vec<&str> = by_policy.chain(widened.clone()).collect();
     let mask = tool.runnable.mask();
     // What is personal stays: whoever decides about a call decides about all of it.
     let shown = prompt::without_secrets(&bound.arguments, &mask, &gate.secrets);
@@ -307,9 +310,11 @@ fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTi
         prompt: prompt::text(&tool.spec, &tool.wire_name, &shown, &reasons, &mask, &gate.secrets),
         arguments: Some(prompt::arguments(&shown, &mask)),
         because: asking
-            .map(|opinion| {
-                let why = secrets::without_secrets(&gate.secrets, &mask.text(&opinion.why));
-                format!("{}: {why}", opinion.source)
+            .map(|opinion| (opinion.source, opinion.why.as_str()))
+            .chain(widened.map(|why| ("touches", why)))
+            .map(|(source, why)| {
+                let why = secrets::without_secrets(&gate.secrets, &mask.text(why));
+                format!("{source}: {why}")
             })
             .collect(),
         risk: tool.level.name().to_owned(),

@@ -47,6 +47,39 @@ fn climbing_and_absolute_paths_do_not_leave_the_roots() {
     }
 }
 
+/// A grant may be a single file, also through a link. What lies beside it is not granted, by whatever way it is named.
+#[test]
+fn a_granted_file_grants_nothing_beside_it() {
+    let ground = Ground::new();
+    ground.put("out/granted", "granted");
+    ground.link("lib/link", ground.path("out/granted"));
+    for root in ["out/granted", "lib/link"] {
+        let granted = ground.text_path(root);
+        let files = ground.files_with(|grants| grants.read_roots = vec![ground.path(root)]);
+        assert_eq!(files.read_text(&granted).unwrap(), "granted");
+        assert_eq!(files.stat(&granted).unwrap().size, 7);
+        assert_eq!(files.read_roots(), [ground.text_path("ws"), granted.clone()]);
+        for beside in ["out/secret", "out/deep/secret", "out/granted/../secret", "out/grante", "out", "lib"] {
+            refused(files.read_text(&ground.text_path(beside)), "SECURITY readText path-escapes-base");
+        }
+        refused(files.list(&ground.text_path("out")), "SECURITY list path-escapes-base");
+        refused(files.write_text(&granted, "x"), "SECURITY writeText write-outside-workspace");
+        assert_eq!(ground.content("out/granted"), "granted");
+    }
+    // Put in its place since: what a link there leads to is beside it.
+    let files = ground.files_with(|grants| grants.read_roots = vec![ground.path("out/granted")]);
+    fs::remove_file(ground.path("out/granted")).unwrap();
+    ground.link("out/granted", "secret");
+    refused(files.read_text(&ground.text_path("out/granted")), "SECURITY readText path-escapes-base");
+}
+
+#[test]
+fn a_workspace_is_a_folder() {
+    let ground = Ground::new();
+    let grants = FileGrants { workspace: ground.path("out/secret"), ..ground.grants() };
+    assert_eq!(Files::open(&grants, || false).unwrap_err().reason, "grant-unusable");
+}
+
 #[test]
 fn links_do_not_lead_out() {
     let ground = Ground::new();

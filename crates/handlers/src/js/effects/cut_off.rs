@@ -2,6 +2,8 @@
 
 use std::sync::mpsc;
 
+use toolgate_gate::LookLimits;
+
 use super::*;
 use crate::files::{FileCaps, FileRights};
 
@@ -24,6 +26,8 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         files: Some(Arc::new(files)),
         judged: Arc::from([]),
         veil: None,
+        looks: Looks::default(),
+        caller: "tester".to_owned(),
     };
     CallEffects::new(scope, &[], Duration::from_mins(10))
 }
@@ -63,6 +67,28 @@ fn a_file_function_that_is_cut_off_is_in_the_records() {
         ("safety.fs.writeText", "second.txt", "interrupted"),
     ];
     assert_eq!(told, expected);
+}
+
+/// Threads that hang on a disk are so many and no more, whoever asks for them.
+#[test]
+fn a_file_function_without_a_place_is_refused_as_busy() {
+    let workspace = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut effects = effects(workspace.path());
+    let limits = LookLimits { looks: 1, looks_per_caller: 1, longest: Duration::from_millis(20) };
+    effects.scope.looks = Looks::new(limits);
+    let place = runtime.block_on(effects.scope.looks.enter("somebody else", far_off()));
+    runtime.block_on(effects.perform(file("writeText", "a.txt")));
+    drop(place);
+    runtime.block_on(effects.perform(file("writeText", "b.txt")));
+    let outcomes: Vec<String> = effects.take_records().into_iter().map(|record| record.outcome).collect();
+    assert_eq!(outcomes[0], "HELPER_RUNTIME busy");
+    assert_ne!(outcomes[1], "HELPER_RUNTIME busy");
+    assert!(!workspace.path().join("a.txt").exists());
+}
+
+fn far_off() -> tokio::time::Instant {
+    tokio::time::Instant::now() + Duration::from_secs(20)
 }
 
 #[test]

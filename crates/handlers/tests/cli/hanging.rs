@@ -1,0 +1,102 @@
+//! A disk that does not answer costs the calls that wait for it, and nobody else: their threads are so many and no more.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Map, json};
+use tokio::time::Instant;
+use toolgate_gate::{LookLimits, Looking, Looks, Reason, RunReport, Runnable, StopFlag};
+use toolgate_handlers::{Ended, Ending, Launch, Order};
+
+use crate::world::{World, ended, request_with, runtime, said};
+
+fn manifest(cli: &str, allowed: &str, classification: &str) -> String {
+    format!(
+        "
+name: tried
+description: Is tried. Returns text.
+classification: {classification}
+input: {{type: object, properties: {{}}}}
+testInput: {{}}
+handler: {{cli: {{command: echo, args: [/opt]{cli}}}}}
+capability: {{execution: {{sandbox: process, allowedPaths: [{allowed}], blockedPaths: ['$WORKSPACE/**/.env']}}}}
+"
+    )
+}
+
+/// One place for all, for which nobody waits long.
+fn looks() -> Looks {
+    Looks::new(LookLimits { looks: 1, looks_per_caller: 1, longest: Duration::from_millis(50) })
+}
+
+async fn enter(looks: &Looks) -> Looking {
+    looks.enter("somebody else", Instant::now() + Duration::from_secs(20)).await.unwrap()
+}
+
+fn run(tool: &Arc<dyn Runnable>, looks: &Looks) -> RunReport {
+    let none = Map::new();
+    let survey = tool.survey(&none, &StopFlag::default()).unwrap();
+    runtime().block_on(tool.run(request_with(&none, &survey, looks)))
+}
+
+#[test]
+fn a_command_that_has_to_look_and_has_no_place_is_refused_and_another_goes_on() {
+    let (world, looks) = (World::new(), looks());
+    let place = runtime().block_on(enter(&looks));
+    for (cli, allowed) in [(", cwd: $WORKSPACE", "$WORKSPACE"), ("", "$WORKSPACE")] {
+        let (tool, recorder) = world.recorded(&manifest(cli, allowed, "read"), said("done"));
+        let failure = run(&tool, &looks).outcome.unwrap_err();
+        assert_eq!(failure.reason, Reason::Busy, "{}", failure.message);
+        assert!(failure.message.starts_with("too many calls look at files"), "{}", failure.message);
+        assert!(recorder.is_unused(), "nothing is run");
+    }
+    let (tool, _) = world.recorded(&manifest("", "", "read"), said("done"));
+    assert_eq!(run(&tool, &looks).outcome.unwrap(), Some(json!("done")), "it is shown no folder");
+    drop(place);
+    let (tool, _) = world.recorded(&manifest("", "$WORKSPACE", "read"), said("done"));
+    assert_eq!(run(&tool, &looks).outcome.unwrap(), Some(json!("done")));
+}
+
+/// While its command runs, others come to hang.
+struct Meanwhile {
+    looks: Looks,
+    taken: Arc<Mutex<Option<Looking>>>,
+    ended: Ended,
+}
+
+impl Launch for Meanwhile {
+    fn launch(&self, _order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+        let (looks, taken, ended) = (self.looks.clone(), Arc::clone(&self.taken), self.ended.clone());
+        Box::pin(async move {
+            *taken.lock().unwrap() = Some(enter(&looks).await);
+            ended
+        })
+    }
+}
+
+/// Runs a command that ends like this, and has no place to be looked at after.
+fn run_and_hang(world: &World, manifest: &str, ended: Ended) -> RunReport {
+    let looks = looks();
+    let launcher = Meanwhile { looks: looks.clone(), taken: Arc::default(), ended };
+    let tool = world.handlers(Arc::new(launcher)).runnable(world.load(manifest).unwrap());
+    run(&tool, &looks)
+}
+
+#[test]
+fn a_look_after_the_command_that_has_no_place_is_told_and_keeps_nobody() {
+    let world = World::new();
+    let writes = manifest("", "$WORKSPACE", "write");
+    let failure = run_and_hang(&world, &writes, said("done")).outcome.unwrap_err();
+    assert_eq!(failure.reason, Reason::BlockedPathMade);
+    assert!(failure.message.contains("cannot be told: too many calls look at files"), "{}", failure.message);
+    let reads = manifest("", "", "read");
+    let complaint = |words: &str| ended(Ending::Exited(2), "", words);
+    let lost = run_and_hang(&world, &reads, complaint("ls: /opt: No such file or directory\n"));
+    assert_eq!(lost.outcome.unwrap_err().message, "what came of the command was lost");
+    let told = run_and_hang(&world, &reads, complaint("something else\n"));
+    assert!(told.outcome.unwrap_err().message.contains("exit code 2: something else"));
+}
