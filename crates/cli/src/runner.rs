@@ -62,7 +62,8 @@ impl Runner {
         let environment = |name: &str| std::env::var(name).ok();
         let guarded = toolgate_config::guarded_in(&workspace, &environment);
         let own = toolgate::own_variables(toolgate_config::own_variables_in(&workspace, &environment));
-        let places = Places { workspace, home, guarded };
+        let state = toolgate_config::state_in(&workspace, &environment);
+        let places = Places { workspace, home, state, guarded };
         let required = if args.hardened { CommandRequired::HARDENED } else { CommandRequired::MINIMUM };
         Ok(Self { runtime, pool, places, own, program, required })
     }

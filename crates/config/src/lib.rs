@@ -28,7 +28,7 @@ pub use entry::{Entry, Origin};
 pub use error::ConfigError;
 pub use model::Config;
 pub use overlay::{Overrides, config_path};
-pub use paths::guarded_in;
+pub use paths::{guarded_in, state_in};
 pub use schema::schema;
 pub use text::reference_table;
 pub use variables::{OwnNames, own_variables_in};

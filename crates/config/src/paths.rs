@@ -72,6 +72,12 @@ pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec
     guarded
 }
 
+/// Where a gateway that serves this workspace keeps its state, as far as its configuration can be read.
+pub fn state_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+    let configured = configurations_of(workspace, env).into_iter().find_map(|(_, config)| config);
+    configured.map_or_else(|| workspace.join(STATE_FOLDER), |config| config.state)
+}
+
 /// The files that a gateway of this workspace may be configured by, as far as they can be read: the one in it, and the one that
 /// `env` names.
 pub(crate) fn configurations_of(

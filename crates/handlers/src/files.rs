@@ -25,6 +25,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod turn;
 mod twins;
 mod veil;
 mod walk;
@@ -60,6 +61,7 @@ pub struct Files {
     /// What was judged before this call began.
     judged: Vec<Judged>,
     own: Vec<PathBuf>,
+    turns: PathBuf,
     /// Looked for when a file with several names is opened.
     twins: OnceLock<Twins>,
     rights: FileRights,
@@ -82,6 +84,7 @@ impl Files {
             judge,
             judged: Vec::new(),
             own: grants.own.clone(),
+            turns: grants.turns.clone(),
             twins: OnceLock::new(),
             rights: grants.rights,
             caps: grants.caps,

@@ -110,6 +110,7 @@ fn with_rights(
         allowed: policy.allowed_paths.values().cloned().collect(),
         blocked,
         own: guarded,
+        turns: places.state.join("turns"),
         caps: FileCaps::default(),
     })
 }

@@ -8,6 +8,8 @@ pub struct Places {
     pub workspace: PathBuf,
     /// What `$HOME` stands for.
     pub home: Option<PathBuf>,
+    /// Where the gateway keeps its state. Among the guarded, unless it lies where no tool is granted anything.
+    pub state: PathBuf,
     /// The gateway's own files: state, configuration, policies, documents. No tool sees them, whatever it is granted.
     pub guarded: Vec<PathBuf>,
 }

@@ -40,7 +40,7 @@ pub fn open_handlers(
         problem: format!("`{}`: {error}", config.workspace.display()),
     })?;
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let places = Places { workspace, home, guarded: config.guarded_paths() };
+    let places = Places { workspace, home, state: config.state.clone(), guarded: config.guarded_paths() };
     let own = own_variables(config.own_variables());
     let secrets = Arc::new(EnvironmentSecrets(own.clone()));
     let required = match config.worker.required {

@@ -13,10 +13,13 @@ use serde_json::Value;
 use crate::{marker::Marks, rule::End};
 
 mod assigned;
+mod base58;
 mod bech32;
 mod checksum;
 mod digest_or_image;
+mod given;
 mod pem;
+mod shape;
 
 pub(crate) use pem::{body_end, covered_until};
 
@@ -24,11 +27,15 @@ pub(crate) use pem::{body_end, covered_until};
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Check {
+    /// Not a stretch of a binary file in base64.
+    Apart,
     /// The pattern's last character begins a value that is a literal, not code and not a placeholder.
     Assigned,
     /// An access key id that names an account.
     AwsKeyId,
-    /// What follows the first `_` is a JSON object in base64.
+    /// The checksum of Base58Check.
+    Base58,
+    /// What follows the first `_` is a JSON object in base64, up to the next `_` or to the end.
     Base64Json,
     /// `user:password` in base64.
     BasicAuth,
@@ -36,8 +43,12 @@ pub(crate) enum Check {
     Bech32,
     /// Six characters at the end are the CRC-32 of what stands after the `_`, in base 62.
     Crc32,
+    /// Eight hex digits at the end are the CRC-32 of what stands before the last `_`, the lowest byte first.
+    Crc32Hex,
     /// The first part is a number in base64, as is the id of a Discord user.
     Discord,
+    /// Mixed, and standing where a key is written: not as a commit, a digest or a part of an address.
+    Given,
     /// Mixed, no digest, image or alphabet; reaches as far as base64 does. For what is only possible: a digest can be
     /// told from a key by its name and its length, and by nothing else.
     Loose,
@@ -53,6 +64,12 @@ pub(crate) enum Check {
     Pem,
     /// A macaroon for PyPI.
     PypiMacaroon,
+    /// Capital letters, small letters and digits, and no name made of words and numbers.
+    Random,
+    /// An application's number and a digest in base64, and fifty characters.
+    TwitterBearer,
+    /// Anything but one character over and over behind a prefix.
+    Unfilled,
     /// Kinds of characters as a random key has them, and not one over and over.
     Varied,
     /// A value in an address: anything but a placeholder.
@@ -84,19 +101,30 @@ impl Check {
             Self::Written => {
                 return if assigned::is_written(secret) { Judged::Sound } else { Judged::Refuted };
             }
-            Self::AwsKeyId => names_an_account(secret),
-            Self::Base64Json => after(secret, b'_').is_some_and(|text| json_object(text).is_some()),
+            Self::Apart => shape::is_apart(hay, span),
+            Self::AwsKeyId => return judge_aws_key_id(hay, span),
+            Self::Base58 => base58::is_sound(secret),
+            Self::Base64Json => is_json_in_base64(secret),
             Self::BasicAuth => is_basic_auth(secret),
             Self::Bech32 => bech32::is_sound(secret),
             Self::Crc32 => checksum::is_sound(secret),
+            Self::Crc32Hex => checksum::is_sound_in_hex(secret),
             Self::Discord => is_discord(secret),
+            Self::Given => is_mixed(secret) && given::is_given(hay, span.start),
             Self::Mixed => is_mixed(secret),
             Self::Jwt => is_jwt(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
             Self::PypiMacaroon => is_pypi(secret),
+            Self::Random => shape::is_random(secret),
+            Self::TwitterBearer => shape::is_twitter_bearer(secret),
+            Self::Unfilled => !shape::is_filler(secret),
             Self::Varied => is_varied(hay, span),
         };
-        if is_sound { Judged::Sound } else { Judged::Unsound }
+        match is_sound {
+            true => Judged::Sound,
+            false if shape::is_filler(secret) => Judged::Refuted,
+            false => Judged::Unsound,
+        }
     }
 }
 
@@ -127,6 +155,13 @@ fn json_object(text: &[u8]) -> Option<serde_json::Map<String, Value>> {
     serde_json::from_slice(&decode(text)?).ok()
 }
 
+/// Behind the document another part may follow, as in `sntrys_…_…`.
+fn is_json_in_base64(token: &[u8]) -> bool {
+    let text = after(token, b'_').unwrap_or(token);
+    let first = text.split(|byte| *byte == b'_').next().unwrap_or_default();
+    json_object(text).is_some() || json_object(first).is_some()
+}
+
 fn is_jwt(token: &[u8]) -> bool {
     let mut parts = token.split(|byte| *byte == b'.');
     let header = parts.next().and_then(json_object);
@@ -134,23 +169,38 @@ fn is_jwt(token: &[u8]) -> bool {
     header.is_some_and(|header| header.get("alg").is_some_and(Value::is_string)) && payload.is_some()
 }
 
-/// The account is in the id's bits since 2019; ids from before then begin with `I` or `J` after their prefix.
-fn names_an_account(id: &[u8]) -> bool {
-    let is_base32 = |body: &&[u8]| body.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7'));
-    let Some(body) = id.get(4..).filter(|body| body.len() == 16).filter(is_base32) else { return false };
-    if matches!(body.first(), Some(b'I' | b'J')) {
-        return true;
+/// Without a digit it may be a word: `ASIAPACIFICNORTHEAST` names no account, and what goes on is a longer one.
+fn judge_aws_key_id(hay: &[u8], span: &Range<usize>) -> Judged {
+    let body = hay.get(span.start + 4..span.end).unwrap_or_default();
+    let has_digit = body.iter().any(u8::is_ascii_digit);
+    let before = span.start.checked_sub(1).and_then(|at| hay.get(at));
+    let is_longer = [before, hay.get(span.end)].into_iter().flatten().any(u8::is_ascii_uppercase);
+    if entropy(body) < 2.0 || !has_digit && is_longer {
+        return Judged::Refuted;
     }
-    let account = body.iter().take(9).try_fold(0_u64, |bits, byte| {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'2'..=b'7' => byte - b'2' + 26,
-            _ => return None,
-        };
-        Some(bits << 5 | u64::from(digit))
+    match (names_an_account(body), has_digit) {
+        (true, _) => Judged::Sound,
+        (false, true) => Judged::Unsound,
+        (false, false) => Judged::Refuted,
+    }
+}
+
+/// Sixteen characters of base32. The first bit tells that the account's number follows, in forty; ids from before 2019 have no
+/// account in them, and begin with `I` or `J`.
+fn names_an_account(body: &[u8]) -> bool {
+    let digits = body.iter().map(|byte| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'2'..=b'7' => Some(byte - b'2' + 26),
+        _ => None,
     });
-    // 45 bits were read; the account is 40 of them, after the first.
-    account.is_some_and(|bits| (bits >> 4 & 0xff_ffff_ffff) < 1_000_000_000_000)
+    let Some(digits) = digits.collect::<Option<Vec<u8>>>().filter(|digits| digits.len() == 16) else {
+        return false;
+    };
+    // 45 bits are read: one for the generation, 40 for the account, 4 of what follows.
+    let bits = digits.iter().take(9).fold(0_u64, |bits, digit| bits << 5 | u64::from(*digit));
+    let is_new = bits >> 44 == 1;
+    let account = bits >> 4 & 0xff_ffff_ffff;
+    matches!(body.first(), Some(b'I' | b'J')) || is_new && account < 1_000_000_000_000
 }
 
 fn is_basic_auth(text: &[u8]) -> bool {

@@ -21,6 +21,8 @@ pub struct FileGrants {
     pub blocked: Vec<PathPattern>,
     /// Those among the blocked that are the gateway's own, by their real names.
     pub own: Vec<PathBuf>,
+    /// Where gateways take turns at changing a workspace: a folder that no tool can open.
+    pub turns: PathBuf,
     pub caps: FileCaps,
 }
 

@@ -1,24 +1,14 @@
-//! How does a file change so that nobody ever sees half of it, and no change of another call is lost?
+//! How does a file change so that nobody ever sees half of it?
 
 use std::{
     fs::{File, Metadata, Permissions},
     io::{self, Write as _},
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown},
-    thread,
-    time::Duration,
 };
 
-use rustix::{
-    fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, renameat, unlinkat},
-    io::Errno,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 
-use super::{
-    Files,
-    access::Target,
-    error::{Fault, Reason},
-    kernel,
-};
+use super::{access::Target, kernel};
 
 /// New content, complete and on disk, beside the file that it is to replace. Dropped, it was never there; only a
 /// process that is killed leaves it behind, under a name that no listing shows.
@@ -63,30 +53,6 @@ impl Drop for Staged<'_> {
     }
 }
 
-/// Held while a call changes the workspace, so that an addition or an edit cannot undo what another call writes
-/// meanwhile. Given back when dropped.
-#[derive(Debug)]
-pub(super) struct Turn {
-    _lock: File,
-}
-
-impl Files {
-    pub(super) fn turn(&self) -> Result<Turn, Fault> {
-        let io = |error| Fault::io(".", &error);
-        // Opened anew: a lock belongs to the opening, and threads that share one would all hold it.
-        let lock = kernel::folder(&self.roots.workspace.dir, ".").map_err(io)?;
-        for _ in 0..MOST_TRIES {
-            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Turn { _lock: lock }),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => self.go_on()?,
-                Err(error) => return Err(io(error.into())),
-            }
-            thread::sleep(BETWEEN_TRIES);
-        }
-        Err(Fault::new(Reason::Io, "somebody else keeps the workspace locked; try again"))
-    }
-}
-
 fn random_name() -> io::Result<String> {
     let number = getrandom::u64().map_err(io::Error::other)?;
     Ok(format!("{}{number:016x}{}", kernel::UNFINISHED, kernel::UNFINISHED_END))
@@ -97,6 +63,3 @@ const ORDINARY: u32 = 0o644;
 
 /// Without set-user-id and its kin: new content does not inherit them.
 const PERMISSION_BITS: u32 = 0o777;
-
-const MOST_TRIES: usize = 5_000;
-const BETWEEN_TRIES: Duration = Duration::from_millis(2);

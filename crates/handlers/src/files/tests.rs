@@ -29,10 +29,10 @@ struct Ground {
 }
 
 impl Ground {
-    /// `ws` is the workspace, `lib` a further read root, `out` is outside and holds the canary.
+    /// `ws` is the workspace, `lib` a further read root, `out` is outside and holds the canary, `state` is the gateway's.
     fn new() -> Self {
         let ground = Self { dir: TempDir::new().unwrap() };
-        for folder in ["ws", "lib", "out/deep"] {
+        for folder in ["ws", "lib", "out/deep", "state"] {
             fs::create_dir_all(ground.path(folder)).unwrap();
         }
         ground.put("out/secret", CANARY);
@@ -74,6 +74,7 @@ impl Ground {
             allowed: vec![pattern("/")],
             blocked: Vec::new(),
             own: Vec::new(),
+            turns: self.path("state/turns"),
             caps: FileCaps::default(),
         }
     }

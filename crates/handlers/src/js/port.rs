@@ -205,7 +205,12 @@ mod tests {
         };
         let handlers = JsHandlers {
             runner: JsRunner::new(Pool::new(pool).unwrap(), None, Detector::shipped().unwrap()),
-            places: Places { workspace: "/tmp".into(), home: None, guarded: Vec::new() },
+            places: Places {
+                workspace: "/tmp".into(),
+                home: None,
+                state: "/tmp/state".into(),
+                guarded: Vec::new(),
+            },
             secrets: Arc::new(EnvironmentSecrets(OwnVariables::named([]))),
         };
         handlers.prepare(&Arc::new(spec), &policy).map(|_| ())

@@ -46,7 +46,8 @@ impl World {
         let spec = tool.spec.unwrap_or_else(|| panic!("{:?}", tool.findings));
         let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
         let workspace = self.folder.path().join("workspace");
-        let places = Places { guarded: vec![workspace.join(".toolgate")], workspace, home: None };
+        let state = workspace.join(".toolgate");
+        let places = Places { guarded: vec![state.clone()], state, workspace, home: None };
         let without_network =
             if policy.network.proxy_on_approval.value { WithoutNetwork::Ask } else { WithoutNetwork::Refuse };
         Surveyor::new(&spec, &policy, &places, without_network)

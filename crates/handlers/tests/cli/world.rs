@@ -83,6 +83,7 @@ impl World {
         CommandHost {
             places: Places {
                 guarded: vec![workspace.join(".toolgate")],
+                state: workspace.join(".toolgate"),
                 home: Some(self.folder.path().join("home")),
                 workspace,
             },

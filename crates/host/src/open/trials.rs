@@ -133,10 +133,11 @@ impl Toolgate {
     fn workbench(&self, workshop: &Workshop) -> Result<Workbench, String> {
         let told = |error: std::io::Error| format!("no scratch folder for the test run: {error}");
         let files = tempfile::tempdir().map_err(told)?;
-        catalog::write_fixtures(files.path()).map_err(told)?;
-        let workspace = files.path().canonicalize().map_err(told)?;
+        let root = files.path().canonicalize().map_err(told)?;
+        let (workspace, state) = (root.join("workspace"), root.join("state"));
+        catalog::write_fixtures(&workspace).map_err(told)?;
         let mut handlers = self.handlers.as_ref().clone();
-        let places = Places { workspace, home: None, guarded: Vec::new() };
+        let places = Places { workspace, home: None, state, guarded: Vec::new() };
         handlers.cli.host.places = places.clone();
         handlers.js.places = places;
         let workshop = Workshop { handlers: Arc::new(handlers), ..workshop.clone() };

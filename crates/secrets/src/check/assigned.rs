@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::given::name_before;
 use crate::marker::Marks;
 
 /// Where the value that begins at `start` ends, if it is a literal that somebody could log in with.
@@ -13,6 +14,9 @@ pub(super) fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usi
     let length =
         if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| is_bare(**byte)).count() };
     let span = start..start + length;
+    if is_about(hay, start) {
+        return None;
+    }
     // Within quotes a mark is a literal like everything else; without them its brackets would look like code.
     let value = if is_quoted { hay.get(span.clone())?.into() } else { marks.without(hay, &span) };
     if value.len() < MIN_VALUE || !is_written(&value) {
@@ -42,8 +46,18 @@ pub(super) fn is_written(value: &[u8]) -> bool {
     !is_placeholder(value) && !is_repetition(value)
 }
 
-/// Within quotes anything is a literal but a sentence.
+/// `secretName`, `passwordPath`: not the secret, but where it is and what kind it is of.
+fn is_about(hay: &[u8], value: usize) -> bool {
+    let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
+    let name = name_before(before).to_ascii_lowercase();
+    ABOUT.iter().any(|end| name.ends_with(end))
+}
+
+/// Within quotes anything is a literal but a sentence, the version of a package and what `fetch` takes for credentials.
 fn is_quoted_literal(value: &[u8]) -> bool {
+    if is_version(value) || FETCH_MODES.contains(&value) {
+        return false;
+    }
     let spaces = value.iter().filter(|byte| byte.is_ascii_whitespace()).count();
     spaces == 0 || (spaces <= 3 && has_digit(value))
 }
@@ -53,7 +67,11 @@ fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
     let calls =
         value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b';' | b','))
             || matches!(hay.get(span.end), Some(b'(' | b'['));
-    if calls || value.starts_with(b"$") || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?."))
+    let is_code = value.starts_with(b"$") || value.starts_with(b":");
+    if calls
+        || is_code
+        || is_verdict(hay, span.start)
+        || value.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"?."))
     {
         return false;
     }
@@ -69,6 +87,24 @@ fn is_environment_line(hay: &[u8], value: usize) -> bool {
     let name = name.strip_prefix(b"export ").unwrap_or(name);
     !name.is_empty()
         && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
+}
+
+/// `PASS: ` at the beginning of a line, or behind `--- `: what follows is the name of a test.
+fn is_verdict(hay: &[u8], value: usize) -> bool {
+    let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    line == b"PASS: " || line.trim_ascii_start() == b"--- PASS: "
+}
+
+/// `^5.0.1`, `6.0.0-beta.1`: numbers and dots, and perhaps a name behind them.
+fn is_version(value: &[u8]) -> bool {
+    let rest = value.strip_prefix(b"^").or_else(|| value.strip_prefix(b"~")).unwrap_or(value);
+    let numbers = rest.split(|byte| matches!(byte, b'-' | b'+')).next().unwrap_or_default();
+    let is_number = |part: &[u8]| (1..=4).contains(&part.len()) && part.iter().all(u8::is_ascii_digit);
+    let tail = rest.get(numbers.len()..).unwrap_or_default();
+    memchr::memchr(b'.', numbers).is_some()
+        && numbers.split(|byte| *byte == b'.').all(is_number)
+        && tail.len() <= MAX_TAIL
 }
 
 /// `config.password2`: names joined by dots.
@@ -89,6 +125,7 @@ fn is_placeholder(value: &[u8]) -> bool {
             && name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
     });
     is_variable
+        || value.eq_ignore_ascii_case(b"[redacted]")
         || between(b"${", b"}")
         || between(b"$(", b")")
         || between(b"{", b"}")
@@ -110,6 +147,12 @@ fn has_letter(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_alphabetic)
 }
 
+/// The ends of names of what is no secret itself.
+const ABOUT: &[&[u8]] =
+    &[b"name", b"path", b"file", b"ref", b"type", b"field", b"label", b"arn", b"encryption"];
+const FETCH_MODES: &[&[u8]] = &[b"same-origin", b"include"];
+/// `-beta.1`, `-rc.2+build`.
+const MAX_TAIL: usize = 12;
 const MAX_NAME: usize = 80;
 const MIN_VALUE: usize = 6;
 /// What is longer is no password; without quotes its beginning is taken for one all the same.

@@ -1,4 +1,4 @@
-//! Do the last six characters of a token sum up the others? GitHub's and npm's tokens do.
+//! Do the last characters of a token sum up the others? Those of GitHub's, npm's and Grafana's tokens do.
 
 /// `prefix_` + body + six characters: the CRC-32 of the body in base 62, filled with zeroes in front.
 pub(super) fn is_sound(token: &[u8]) -> bool {
@@ -8,6 +8,15 @@ pub(super) fn is_sound(token: &[u8]) -> bool {
     };
     let stated = sum.iter().try_fold(0_u64, |sum, byte| Some(sum * 62 + base62(*byte)?));
     stated == Some(u64::from(crc32(body)))
+}
+
+/// `prefix_` + body + `_` + eight hex digits: the CRC-32 of what stands before the last `_`, the lowest byte first.
+pub(super) fn is_sound_in_hex(token: &[u8]) -> bool {
+    let Some(at) = memchr::memrchr(b'_', token) else { return false };
+    let (summed, sum) = token.split_at(at);
+    let sum = sum.get(1..).and_then(|sum| std::str::from_utf8(sum).ok()).filter(|sum| sum.len() == 8);
+    let stated = sum.and_then(|sum| u32::from_str_radix(sum, 16).ok());
+    stated.map(u32::swap_bytes) == Some(crc32(summed))
 }
 
 fn base62(byte: u8) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Does something random that is no secret begin here: a digest, or the data of an image?
+//! Does something random that is no secret begin here: a digest, a commit, or the data of an image?
 //!
 //! Anybody can write `sha256:` or `;base64,` before a key, so the name alone is not believed.
 
@@ -10,7 +10,15 @@ pub(super) fn begins_at(hay: &[u8], start: usize) -> bool {
     if before.ends_with(b"base64,") {
         return is_image(value);
     }
-    DIGESTS.iter().any(|digest| digest.is_named(before, value))
+    is_commit(before, value) || DIGESTS.iter().any(|digest| digest.is_named(before, value))
+}
+
+/// `acme/action@…`, `repository#…`, `commit …`, and exactly as long as one.
+fn is_commit(before: &[u8], value: &[u8]) -> bool {
+    let hex = value.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let goes_on = value.get(hex).is_some_and(|byte| is_base64(*byte));
+    let is_named = [&b"@"[..], b"#", b"commit ", b"commit/"].iter().any(|name| before.ends_with(name));
+    is_named && hex == 40 && !goes_on
 }
 
 struct Digest {
@@ -110,6 +118,18 @@ mod tests {
         check(&format!("|sha512-{}=", "Z".repeat(86)), false);
         check(&format!("|{}", hex(64)), false);
         check("sha256:|", false);
+    }
+
+    #[test]
+    fn a_commit_is_named_as_one() {
+        let commit = "9f".repeat(20);
+        for before in ["aws/get-secrets@|", "token.git#|", "a token for commit |", "token/commit/|"] {
+            check(&format!("{before}{commit}"), true);
+            check(&format!("{before}{commit}\""), true);
+            check(&format!("{before}{commit}9f"), false);
+            check(&format!("{before}{commit}_x"), false);
+        }
+        check(&format!("token |{commit}"), false);
     }
 
     #[test]

@@ -27,6 +27,76 @@ fn checksums_of_tokens() {
 }
 
 #[test]
+fn checksums_in_hex() {
+    let token = format!("{}_{}", "glsa", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0m_2f7ac664");
+    check(
+        Check::Crc32Hex,
+        &[&token, &token.replace("2f7ac664", "2F7AC664")],
+        &[&token.replace("64", "65"), &token.replace('z', "y"), "glsa_", "x", "a_0"],
+    );
+}
+
+/// Names made of words, digests and fillers are no keys; what was added to a key does not make it one.
+#[test]
+fn keys_that_have_to_be_random() {
+    check(
+        Check::Random,
+        &["md-gPzsnM30kB7h7cGqA_fkLO", "aB3dE6gH9jK2mN5pQ8"],
+        &[
+            "md-checkbox-group-item-12",
+            "pa-House-Bill-1234-AMENDS-the-Code",
+            "84a516841ba77a5b4648de2cd0dfcb30ea46dbb4",
+            "aaaaaaaaaaaaaaaA1",
+            "md-",
+            "",
+        ],
+    );
+    let (key, filler) = (format!("sk_live_{}", "aB3dE6gH9jK2mN5pQ8sT1uV4"), "x".repeat(90));
+    let longer = format!("{key}{filler}");
+    let fake = format!("sk_live_{filler}");
+    check(Check::Unfilled, &[&key, &longer], &[&fake, ""]);
+}
+
+#[test]
+fn tokens_with_an_application_in_them() {
+    let application = format!("{}GIAOQAAAAAA", "A".repeat(21));
+    let (digest, rest) =
+        ("0RpnBvtA1r1XUmhGkDuxPt5WJDk", "IvGrv5iFlbCBFNOgmBjMtpsiaOclRz3AwzKsbVRJN9wVGFYGW2");
+    let [written, plain] = ["%3D", "="].map(|sign| format!("{application}{digest}{sign}{rest}"));
+    let glued = format!("{written}{rest}");
+    check(
+        Check::TwitterBearer,
+        &[&written, &plain, &glued],
+        &[
+            &format!("{application}{digest}{rest}{rest}"),
+            &format!("{application}{}%3D{rest}", "A".repeat(27)),
+            &format!("{application}{digest}%3D{}", &rest[..30]),
+            &format!("A{written}"),
+            &"A".repeat(120),
+            "AAAA",
+        ],
+    );
+}
+
+/// Binary files in base64 begin like tokens now and then.
+#[test]
+fn tokens_that_stand_apart() {
+    let token = format!("EAA{}", "CdE6gH9jK2mN5pQ8sT1uV4wX7".repeat(4));
+    for (text, expected) in [
+        (format!("token=|{token}"), true),
+        (format!("|{token}{}", "A".repeat(20)), true),
+        (format!("iJdv//SInD+|{token}"), false),
+        (format!("iJdv//SInD/|{token}"), false),
+        (format!("|EAAAAAA{token}"), false),
+    ] {
+        let at = text.find('|').unwrap();
+        let hay = text.replacen('|', "", 1);
+        let judged = Check::Apart.judge(hay.as_bytes(), &(at..hay.len()));
+        assert_eq!(matches!(judged, Judged::Sound), expected, "{text}");
+    }
+}
+
+#[test]
 fn tokens_in_three_parts() {
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
     check(Check::Jwt, &[jwt], &["eyJhbGciOiJIUzI1NiJ9", "e30.e30.x", "eyJhbGciOjF9.e30.x", "a.b.c", ""]);
@@ -37,7 +107,16 @@ fn ids_that_name_an_account() {
     check(
         Check::AwsKeyId,
         &[concat!("AKIA", "IOSFODNN7EXAMPLE"), concat!("AKIA", "QYLPMN5HHHFPZAM2")],
-        &["AKIA", concat!("AKIA", "7777777777777777"), concat!("AKIA", "IOSFODNN8EXAMPLE"), "AKIAQ1"],
+        &[
+            "ASIAPACIFICNORTHEAST",
+            "ASIALIGHTCARDFIXASIA",
+            "AKIAAAAAAAAEAAAAAAAA",
+            concat!("AKIA", "XXXXXXXXXXXXXXXX"),
+            "AKIA",
+            concat!("AKIA", "7777777777777777"),
+            concat!("AKIA", "IOSFODNN8EXAMPLE"),
+            "AKIAQ1",
+        ],
     );
 }
 
@@ -65,7 +144,11 @@ fn keys_without_a_structure() {
 
 #[test]
 fn nested_documents_and_pairs() {
-    check(Check::Base64Json, &["glc_eyJhIjoxfQ"], &["glc_AAAA", "glc_", "none"]);
+    check(
+        Check::Base64Json,
+        &["glc_eyJhIjoxfQ", "sntrys_eyJhIjoxfQ==_aB3dE6gH9", "eyJhIjoxfQ"],
+        &["glc_AAAA", "glc_", "none", "sntrys_eyJhIjoxf_aB3dE6gH9"],
+    );
     check(Check::BasicAuth, &["YWxpY2U6b3BlbiBzZXNhbWU="], &["YWxpY2U=", "AAAA", "?"]);
     check(Check::Discord, &["MTIzNDU2Nzg5MDEyMzQ1Njc4.a.b"], &["YWJj.a.b", "MTIz.a.b"]);
 }
@@ -89,6 +172,19 @@ fn values_that_are_no_literals() {
         ("password = \"|Enter your password\"", false),
         ("password = \"|********\"", false),
         ("password = |p4$$w0rd", true),
+        ("secretName: |my-app-secret-v2", false),
+        ("secret: |my-app-secret-v2", true),
+        ("\"auth-token\": \"|^5.0.1\"", false),
+        ("\"auth-token\": \"|6.0.0-beta.1\"", false),
+        ("\"auth-token\": \"|123456\"", true),
+        ("\"auth-token\": \"|1.2.3-Xk8Gl2MoiyR1fxX1\"", true),
+        ("credentials: '|same-origin'", false),
+        ("PrivateKeyDer:|:Pkcs8", false),
+        ("\"password\": \"|[REDACTED]\"", false),
+        ("\"password\": \"|[REDACTED]x1\"", true),
+        ("ok\n--- PASS: |TestThing2", false),
+        ("PASS: |thing2.sh", false),
+        ("  PASS: |hunter22", true),
     ] {
         let (text, at) = value(text);
         let judged = Check::Assigned.judge(text.as_bytes(), &(at..at + 1), &Marks::default());

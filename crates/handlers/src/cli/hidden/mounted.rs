@@ -147,6 +147,7 @@ mod tests {
             allowed: vec![PathPattern::parse("/").unwrap()],
             blocked: vec![PathPattern::parse(&format!("{at}/{blocked}")).unwrap()],
             own: Vec::new(),
+            turns: root.join("state/turns"),
             caps: FileCaps::default(),
         };
         let blocked = Blocked::new(Some(&grants), &[]).unwrap();

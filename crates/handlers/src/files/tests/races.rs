@@ -1,4 +1,5 @@
 use std::{
+    os::unix::fs::PermissionsExt as _,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
 };
@@ -155,4 +156,53 @@ fn additions_of_several_calls_are_all_kept() {
         }
     });
     assert_eq!(files[0].line_count("log").unwrap(), 60);
+}
+
+/// Additions wait for each other also where no state is kept, as when a draft is tried out.
+#[test]
+fn additions_are_kept_without_a_state() {
+    let ground = Ground::new();
+    let files = [(); 2].map(|()| ground.files_with(|grants| grants.turns = ground.path("nowhere/turns")));
+    thread::scope(|scope| {
+        for files in &files {
+            scope.spawn(|| (0..15).for_each(|_| drop(files.append_text("log", "line\n").unwrap())));
+        }
+    });
+    assert_eq!(files[0].line_count("log").unwrap(), 30);
+    assert!(!ground.path("nowhere").exists());
+}
+
+/// A command that may only read can open the workspace, and lock what it opened.
+#[test]
+fn a_lock_on_the_workspace_keeps_nobody_waiting() {
+    let ground = Ground::new();
+    let held = fs::File::open(ground.path("ws")).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let files = ground.files();
+    files.write_text("a", "one").unwrap();
+    files.append_text("a", " two").unwrap();
+    files.edit_text("a", "one", "1", Occurrences::Only).unwrap();
+    files.move_("a", "b").unwrap();
+    assert!(files.delete("b").unwrap());
+}
+
+#[test]
+fn gateways_take_turns_and_say_whom_they_waited_for() {
+    let ground = Ground::new();
+    let files = ground.files();
+    files.write_text("a", "one").unwrap();
+    let mut turns = fs::read_dir(ground.path("state/turns")).unwrap();
+    let turn = turns.next().unwrap().unwrap().path();
+    assert!(turns.next().is_none());
+    assert_eq!(fs::metadata(&turn).unwrap().permissions().mode() & 0o777, 0o600);
+    let held = fs::File::open(turn).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let error = files.write_text("a", "two").unwrap_err();
+    assert_eq!(
+        (error.reason, error.message.as_str()),
+        ("io", "other calls keep changing the workspace; try again")
+    );
+    assert_eq!(ground.content("ws/a"), "one");
+    drop(held);
+    files.write_text("a", "two").unwrap();
 }

@@ -17,6 +17,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         allowed: Vec::new(),
         blocked: Vec::new(),
         own: Vec::new(),
+        turns: workspace.join("state/turns"),
         caps: FileCaps::default(),
     };
     let scope = EffectScope {

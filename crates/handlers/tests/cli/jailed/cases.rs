@@ -11,12 +11,16 @@ use std::{
     time::Duration,
 };
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
 use toolgate_gate::{Reason, Refusal, RunReport, StopFlag};
-use toolgate_handlers::{CliTool, Ended, JailedLauncher, Launch, Order};
+use toolgate_handlers::{
+    CliTool, Ended, FileCaps, FileGrants, FileRights, Files, JailedLauncher, Launch, Order,
+};
 use toolgate_sandbox::{CommandRequired, Jailer};
+use toolgate_spec::PathPattern;
 
 use crate::{
     catalog::{git, manifest, repository},
@@ -24,7 +28,7 @@ use crate::{
     world::{World, call, request, resolve, runtime, with_command},
 };
 
-pub const ALL: [(&str, fn()); 18] = [
+pub const ALL: [(&str, fn()); 19] = [
     ("shipped_tools_run", shipped_tools_run),
     ("only_what_is_named_is_seen", only_what_is_named_is_seen),
     ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
@@ -33,6 +37,7 @@ pub const ALL: [(&str, fn()); 18] = [
     ("a_link_of_a_blocked_name_shows_nothing", a_link_of_a_blocked_name_shows_nothing),
     ("what_is_blocked_is_not_made", what_is_blocked_is_not_made),
     ("writing_is_for_those_who_say_so", writing_is_for_those_who_say_so),
+    ("a_lock_of_a_command_keeps_nobody_waiting", a_lock_of_a_command_keeps_nobody_waiting),
     ("time_and_output_end", time_and_output_end),
     ("refusals_are_told", refusals_are_told),
     ("refusals_of_a_dropped_call_are_left", refusals_of_a_dropped_call_are_left),
@@ -273,6 +278,46 @@ fn writing_is_for_those_who_say_so() {
         run(&world, &touch("write"), &json!({ "path": outside })).unwrap_err().reason,
         Reason::PathOutsideRoots
     );
+}
+
+/// It may only read, and it can lock what it reads.
+fn a_lock_of_a_command_keeps_nobody_waiting() {
+    let world = World::new();
+    let (spec, policy) = resolve(&tried(
+        "classification: read",
+        "command: holder, cwd: $WORKSPACE",
+        "allowedPaths: [$WORKSPACE], timeout: 20000",
+    ));
+    let program = world.program("holder", "#!/bin/sh\nexec flock . sleep 4\n", 0o755);
+    let tool = CliTool::new(with_command(&spec, &program), &policy, &world.host()).unwrap();
+    let holder = world.handlers(launcher()).runnable(tool);
+    let root = world.root();
+    let grants = FileGrants {
+        workspace: root.join("workspace"),
+        read_roots: Vec::new(),
+        pattern_workspace: root.join("workspace"),
+        home: None,
+        rights: FileRights::ReadWrite,
+        allowed: vec![PathPattern::parse("/").unwrap()],
+        blocked: Vec::new(),
+        own: Vec::new(),
+        turns: root.join("workspace/.toolgate/turns"),
+        caps: FileCaps::default(),
+    };
+    let workspace = fs::File::open(root.join("workspace")).unwrap();
+    let try_lock = || flock(&workspace, FlockOperation::NonBlockingLockExclusive);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| call(&holder, &json!({})).unwrap().outcome.unwrap());
+        while try_lock().is_ok() {
+            flock(&workspace, FlockOperation::Unlock).unwrap();
+            assert!(!running.is_finished(), "it ended without a lock");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let files = Files::open(&grants, || false).unwrap();
+        files.write_text("docs/new.md", "written").unwrap();
+        assert!(try_lock().is_err(), "it is held no longer");
+        running.join().unwrap();
+    });
 }
 
 fn time_and_output_end() {

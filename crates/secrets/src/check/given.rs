@@ -1,0 +1,165 @@
+//! Was something set to this value, or does it name a commit, a digest or a request?
+//!
+//! A provider's name near forty hex digits tells little: `uses: acme/action@…` and `Bump acme-agent` have both. A key stands
+//! where keys are written: behind an assignment, as an argument in quotes, or behind a word that says that it is one.
+
+/// Whether the value at `start` stands where a key would.
+pub(super) fn is_given(hay: &[u8], start: usize) -> bool {
+    let before = hay.get(start.saturating_sub(REACH)..start).unwrap_or_default();
+    let unquoted = trimmed(before, |byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\'));
+    let is_quoted = unquoted.len() < before.len();
+    // Tools that format code break a line behind the sign; a line of its own without quotes is a digest's.
+    let is_blank = |byte: u8| matches!(byte, b' ' | b'\t') || is_quoted && matches!(byte, b'\r' | b'\n');
+    let text = trimmed(unquoted, is_blank);
+    let touches = text.len() == before.len();
+    match text.last() {
+        Some(b'=' | b':' | b'>') => is_assigned(text, touches),
+        Some(b'(' | b'[' | b'{') => is_quoted,
+        Some(b',' | b'|') => is_quoted || !touches,
+        Some(b'/') if touches => ENDPOINTS.iter().any(|end| text.ends_with(end)),
+        Some(_) if !touches && !is_quoted => says_key(last_word(text)),
+        _ => false,
+    }
+}
+
+/// `name =`, `"name": `, `name => `, `<name>`, unless the name is that of something public.
+fn is_assigned(text: &[u8], touches: bool) -> bool {
+    let left = before_sign(text);
+    let name = last_word(left);
+    // `registry/acme/agent:` has a tag behind it.
+    let is_path =
+        touches && text.ends_with(b":") && left.strip_suffix(name).is_some_and(|path| path.ends_with(b"/"));
+    !is_path && !is_public(name)
+}
+
+/// The name of what is set to the value behind `text`, which ends with the sign, blanks and quotes.
+pub(super) fn name_before(text: &[u8]) -> &[u8] {
+    last_word(before_sign(text))
+}
+
+fn before_sign(text: &[u8]) -> &[u8] {
+    trimmed(text, |byte| {
+        byte.is_ascii_whitespace() || matches!(byte, b'=' | b':' | b'>' | b'"' | b'\'' | b'`' | b'\\' | b']')
+    })
+}
+
+/// `commit`, `imageDigest`, `trace_id`, `traceId`: what stands in logs, in lock files and in addresses.
+fn is_public(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let is_id = matches!(name, [.., b'_' | b'-', b'i' | b'I', b'd' | b'D'] | [.., b'a'..=b'z', b'I', b'd']);
+    is_id || SHORT_PUBLIC.contains(&lower.as_slice()) || PUBLIC.iter().any(|word| lower.ends_with(word))
+}
+
+/// `token …`, `wandb login …`, `--api-key …`, `the key is …`.
+fn says_key(word: &[u8]) -> bool {
+    let lower = word.to_ascii_lowercase();
+    let is_flag = lower.starts_with(b"-") && !is_public(word);
+    is_flag || lower == b"is" || KEYS.iter().any(|key| lower.ends_with(key))
+}
+
+fn last_word(text: &[u8]) -> &[u8] {
+    let belongs = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = text.iter().rev().take_while(belongs).count();
+    text.get(text.len() - length..).unwrap_or_default()
+}
+
+fn trimmed(text: &[u8], goes: impl Fn(u8) -> bool) -> &[u8] {
+    let kept = text.iter().rposition(|byte| !goes(*byte)).map_or(0, |at| at + 1);
+    text.get(..kept).unwrap_or_default()
+}
+
+/// A name, a sign, blanks and quotes.
+const REACH: usize = 80;
+/// Where an address has a key for its next part.
+const ENDPOINTS: &[&[u8]] = &[b"/v2/", b"/v3/", b"/inputs/"];
+/// Whole names.
+const SHORT_PUBLIC: &[&[u8]] = &[b"id", b"v", b"ver", b"rev", b"ref", b"h1", b"etag", b"index"];
+/// The ends of names.
+const PUBLIC: &[&[u8]] = &[
+    b"commit",
+    b"revision",
+    b"reference",
+    b"version",
+    b"sha",
+    b"sha1",
+    b"sha256",
+    b"sha384",
+    b"sha512",
+    b"md5",
+    b"hash",
+    b"checksum",
+    b"digest",
+    b"integrity",
+    b"fingerprint",
+    b"uuid",
+];
+const KEYS: &[&[u8]] =
+    &[b"key", b"token", b"secret", b"password", b"passwd", b"login", b"bearer", b"basic", b"auth"];
+
+#[cfg(test)]
+mod tests {
+    use super::is_given;
+
+    #[track_caller]
+    fn check(before: &[&str], expect: bool) {
+        for text in before {
+            assert_eq!(is_given(text.as_bytes(), text.len()), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_something_is_set_to_is_given() {
+        check(
+            &[
+                "DD_API_KEY=",
+                "export DD_API_KEY=\"",
+                "datadog: ",
+                "\"datadog_api_key\": \"",
+                "{\\\"datadog\\\":\\\"",
+                "datadog_key => '",
+                "const DATADOG_KEY =\n    \"",
+                "$config['datadog'] = '",
+                "<datadogKey>",
+                "new Datadog(\"",
+                "Datadog(site, `",
+                "| datadog | ",
+                "X-Auth-Key: ",
+                "Authorization: Token ",
+                "wandb login ",
+                "--datadog-api-key ",
+                "our datadog key is ",
+                "http://api.openweathermap.org/data?appid=",
+                "https://mainnet.infura.io/v3/",
+            ],
+            true,
+        );
+    }
+
+    #[test]
+    fn what_names_something_is_not() {
+        check(
+            &[
+                "",
+                "uses: cloudflare/wrangler-action@",
+                "git+https://github.com/cloudflare/quiche?branch=master#",
+                "https://github.com/cloudflare/circl/blob/",
+                "Bump datadog-agent\n\ncommit ",
+                "datadog.zip\n",
+                "zGVuQ2Q==\n",
+                "github.com/zendesk/foo ",
+                "Submodule path 'vendor/zendesk': checked out '",
+                "\"commit\": \"",
+                "datadog trace_id=",
+                "\"datadog\", \"traceId\": \"",
+                "datadog@sha256:",
+                "image: docker.io/datadog/agent:",
+                "datadog.js?v=",
+                "datadog --commit ",
+                "/assets/datadog-",
+                "index 0123abc..",
+                "import { ",
+            ],
+            false,
+        );
+    }
+}

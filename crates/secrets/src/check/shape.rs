@@ -1,0 +1,80 @@
+//! Is it as random as a key, or a name, a filler, or a stretch of a binary file in base64?
+
+use std::ops::Range;
+
+use base64::Engine as _;
+
+use super::{STANDARD_ENGINE, entropy, without_first_words};
+
+/// All three kinds of characters, as a long random token has them, and no name made of words and numbers.
+pub(super) fn is_random(secret: &[u8]) -> bool {
+    let body = without_first_words(secret);
+    let has = |kind: fn(&u8) -> bool| body.iter().any(kind);
+    let has_all = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
+    has_all && entropy(body) > 2.5 && !is_slug(body)
+}
+
+/// `Bill-1234-of-2020`: every part is a word or a number.
+fn is_slug(text: &[u8]) -> bool {
+    let is_word = |part: &[u8]| {
+        part.iter().all(u8::is_ascii_digit)
+            || part.iter().all(u8::is_ascii_uppercase)
+            || part.get(1..).is_some_and(|rest| rest.iter().all(u8::is_ascii_lowercase))
+    };
+    text.iter().any(|byte| matches!(byte, b'-' | b'_'))
+        && text.split(|byte| matches!(byte, b'-' | b'_')).all(is_word)
+}
+
+/// `sk_live_xxxxxxxxxxxxxxxx`: a prefix, and one character over and over. What is longer than a prefix may be a key to which
+/// something was added.
+pub(super) fn is_filler(secret: &[u8]) -> bool {
+    let Some(last) = secret.last() else { return true };
+    let run = secret.iter().rev().take_while(|byte| *byte == last).count();
+    run >= FILLER && secret.len() - run <= LONGEST_PREFIX
+}
+
+/// 16 bytes of zero, the number of an application in 8 and a digest in 20, then fifty characters. The base64 of 44 bytes ends
+/// with a `=`, which is where the parts meet.
+pub(super) fn is_twitter_bearer(token: &[u8]) -> bool {
+    // A picture's zeroes begin a token at every place; this rules them out at once.
+    if memchr::memchr2(b'%', b'=', token).is_none() {
+        return false;
+    }
+    let mut head = Vec::with_capacity(60);
+    let mut rest = token;
+    while head.len() < 60 {
+        rest = match rest {
+            [b'%', b'2', b'B' | b'b', rest @ ..] => put(&mut head, b'+', rest),
+            [b'%', b'2', b'F' | b'f', rest @ ..] => put(&mut head, b'/', rest),
+            [b'%', b'3', b'D' | b'd', rest @ ..] => put(&mut head, b'=', rest),
+            [byte, rest @ ..] => put(&mut head, *byte, rest),
+            [] => return false,
+        };
+    }
+    let tail = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let bytes = STANDARD_ENGINE.decode(&head).unwrap_or_default();
+    bytes.len() == 44
+        && bytes.starts_with(&[0; 16])
+        && tail >= 40
+        && bytes.get(24..).is_some_and(|digest| entropy(digest) > 3.0)
+}
+
+fn put<'a>(head: &mut Vec<u8>, byte: u8, rest: &'a [u8]) -> &'a [u8] {
+    head.push(byte);
+    rest
+}
+
+/// Whether it is a token of its own and not a stretch of longer base64, which goes on before it or has zeroes in it. Only the
+/// beginning is looked at, for anything may be glued to the end.
+pub(super) fn is_apart(hay: &[u8], span: &Range<usize>) -> bool {
+    let goes_on = hay.get(..span.start).is_some_and(|before| matches!(before.last(), Some(b'+' | b'/')));
+    let head = hay.get(span.start..span.end.min(span.start + HEAD)).unwrap_or_default();
+    !goes_on && !head.windows(ZEROES.len()).any(|part| part == ZEROES)
+}
+
+const FILLER: usize = 10;
+/// `vercel_blob_rw_` and the like; no key has so little of its own.
+const LONGEST_PREFIX: usize = 16;
+/// So much of a token is looked at.
+const HEAD: usize = 84;
+const ZEROES: &[u8] = b"AAAAA";
