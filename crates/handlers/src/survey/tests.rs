@@ -235,7 +235,8 @@ fn no_shipped_tool_that_writes_files_writes_to_the_folder_of_git() {
                 continue;
             }
             let workspace = world.folder.path().join("workspace");
-            let places = Places { guarded: Vec::new(), workspace, home: None };
+            let places =
+                Places { guarded: Vec::new(), state: workspace.join(".toolgate"), workspace, home: None };
             let files = Files::open(&Arc::new(grants::files(&policy, &places).unwrap()), || false).unwrap();
             for path in
                 [".git/config", ".git/hooks/pre-commit", "part/.git/config", ".git", ".git/modules/a/config"]

@@ -91,7 +91,7 @@ fn tokens_that_stand_apart() {
     ] {
         let at = text.find('|').unwrap();
         let hay = text.replacen('|', "", 1);
-        let judged = Check::Apart.judge(hay.as_bytes(), &(at..hay.len()));
+        let judged = Check::Apart.judge(hay.as_bytes(), &(at..hay.len()), &Marks::default());
         assert_eq!(matches!(judged, Judged::Sound), expected, "{text}");
     }
 }
