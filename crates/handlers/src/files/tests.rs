@@ -26,13 +26,15 @@ const CANARY: &str = "CANARY outside of every root";
 
 struct Ground {
     dir: TempDir,
+    /// The gateway's.
+    state: TempDir,
 }
 
 impl Ground {
-    /// `ws` is the workspace, `lib` a further read root, `out` is outside and holds the canary, `state` is the gateway's.
+    /// `ws` is the workspace, `lib` a further read root, `out` is outside and holds the canary.
     fn new() -> Self {
-        let ground = Self { dir: TempDir::new().unwrap() };
-        for folder in ["ws", "lib", "out/deep", "state"] {
+        let ground = Self { dir: TempDir::new().unwrap(), state: TempDir::new().unwrap() };
+        for folder in ["ws", "lib", "out/deep"] {
             fs::create_dir_all(ground.path(folder)).unwrap();
         }
         ground.put("out/secret", CANARY);
@@ -74,7 +76,7 @@ impl Ground {
             allowed: vec![pattern("/")],
             blocked: Vec::new(),
             own: Vec::new(),
-            turns: self.path("state/turns"),
+            turns: self.state.path().join("turns"),
             caps: FileCaps::default(),
         }
     }

@@ -191,7 +191,7 @@ fn gateways_take_turns_and_say_whom_they_waited_for() {
     let ground = Ground::new();
     let files = ground.files();
     files.write_text("a", "one").unwrap();
-    let mut turns = fs::read_dir(ground.path("state/turns")).unwrap();
+    let mut turns = fs::read_dir(ground.state.path().join("turns")).unwrap();
     let turn = turns.next().unwrap().unwrap().path();
     assert!(turns.next().is_none());
     assert_eq!(fs::metadata(&turn).unwrap().permissions().mode() & 0o777, 0o600);
