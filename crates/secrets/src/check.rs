@@ -110,7 +110,7 @@ impl Check {
             Self::Crc32 => checksum::is_sound(secret),
             Self::Crc32Hex => checksum::is_sound_in_hex(secret),
             Self::Discord => is_discord(secret),
-            Self::Given => is_mixed(secret) && given::is_given(hay, span.start),
+            Self::Given => is_mixed(secret) && given::is_given(hay, span.start, marks),
             Self::Mixed => is_mixed(secret),
             Self::Jwt => is_jwt(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),

@@ -138,8 +138,10 @@ impl Notices {
         let refused = if self.granted.refuses(&path, attempt) {
             path
         } else {
-            // A link in what is granted may lead to what is not.
-            granted::behind_links(&path).filter(|real| self.granted.refuses(real, attempt))?
+            // A link in a bind may lead to what is not granted. Those of the system's own folders do, and are missed by nobody.
+            let link = Some(&path).filter(|path| self.granted.is_in_a_bind(path));
+            link.and_then(|path| granted::behind_links(path))
+                .filter(|real| self.granted.refuses(real, attempt))?
         };
         Some(Refused::Path { path: refused, access: attempt })
     }

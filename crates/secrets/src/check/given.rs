@@ -3,9 +3,13 @@
 //! A provider's name near forty hex digits tells little: `uses: acme/action@…` and `Bump acme-agent` have both. A key stands
 //! where keys are written: behind an assignment, as an argument in quotes, or behind a word that says that it is one.
 
-/// Whether the value at `start` stands where a key would.
-pub(super) fn is_given(hay: &[u8], start: usize) -> bool {
-    let before = hay.get(start.saturating_sub(REACH)..start).unwrap_or_default();
+use crate::marker::Marks;
+
+/// Whether the value at `start` stands where a key would. Marks between say nothing: somebody else may have put them there.
+pub(super) fn is_given(hay: &[u8], start: usize, marks: &Marks) -> bool {
+    let from = start.saturating_sub(marks.reach_before(start, REACH));
+    let before = marks.without(hay, &(from..start));
+    let before = before.as_ref();
     let unquoted = trimmed(before, |byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\'));
     let is_quoted = unquoted.len() < before.len();
     // Tools that format code break a line behind the sign; a line of its own without quotes is a digest's.
@@ -98,12 +102,12 @@ const KEYS: &[&[u8]] =
 
 #[cfg(test)]
 mod tests {
-    use super::is_given;
+    use super::{Marks, is_given};
 
     #[track_caller]
     fn check(before: &[&str], expect: bool) {
         for text in before {
-            assert_eq!(is_given(text.as_bytes(), text.len()), expect, "{text:?}");
+            assert_eq!(is_given(text.as_bytes(), text.len(), &Marks::default()), expect, "{text:?}");
         }
     }
 

@@ -16,6 +16,7 @@ use super::super::{Access, Attempt, encode::Order, seal::Ground, view};
 #[derive(Debug)]
 pub(crate) struct Granted {
     grants: Vec<(PathBuf, Access)>,
+    binds: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
     has_own_view: bool,
 }
@@ -45,7 +46,12 @@ impl Granted {
         if ground == Ground::View {
             grants.extend(view::made_up_names().map(|name| (Path::new("/etc").join(name), Access::Read)));
         }
-        Self { grants, hidden: order.hidden.clone(), has_own_view: ground == Ground::View }
+        let binds = order.binds.iter().map(|bind| bind.at.clone()).collect();
+        Self { grants, binds, hidden: order.hidden.clone(), has_own_view: ground == Ground::View }
+    }
+
+    pub(crate) fn is_in_a_bind(&self, path: &Path) -> bool {
+        self.binds.iter().any(|at| path.starts_with(at))
     }
 
     pub(crate) fn has_own_view(&self) -> bool {
@@ -165,6 +171,7 @@ mod tests {
     fn granted(grants: &[(&str, Access)], hidden: &[&str]) -> Granted {
         Granted {
             grants: grants.iter().map(|(at, access)| (PathBuf::from(at), *access)).collect(),
+            binds: Vec::new(),
             hidden: hidden.iter().map(PathBuf::from).collect(),
             has_own_view: true,
         }
@@ -213,6 +220,7 @@ mod tests {
         let hidden = top.join("keys/key");
         let with = |has_own_view| Granted {
             grants: vec![(top.to_owned(), Access::Write)],
+            binds: vec![top.to_owned()],
             hidden: vec![hidden.clone()],
             has_own_view,
         };
