@@ -195,7 +195,9 @@ fn a_tool_that_is_published_does_not_wait_for_shipped_tools_to_be_tried() {
         let running = scope.spawn(|| serving.call(&token, "waits", &json!({ "text": "wait" })));
         until("the call begins", || kinds_of(&place, "waits") == ["call.opened"]);
         place.configure(&format!("{one_worker}catalog:\n  include:\n    names: [{SHIPPED}]\n"));
-        until("the trial begins", || kinds_of(&place, SHIPPED) == ["call.opened"]);
+        until("the trial begins", || {
+            kinds_of(&place, SHIPPED).first().is_some_and(|kind| kind == "call.opened")
+        });
         let before = fs::read_to_string(place.path().join("tools/say.json")).unwrap();
         place.ok(&["publish", "say"]);
         let is_edited = fs::read_to_string(place.path().join("tools/say.json")).unwrap() != before;
