@@ -161,7 +161,12 @@ fn decode(text: &[u8], group: Group) -> Vec<u8> {
 }
 
 pub(crate) fn byte_of_hex([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    };
     Some(digit(high)? << 4 | digit(low)?)
 }
 

@@ -1,6 +1,7 @@
 //! Where does one of thousands of words stand? One pass over the bytes, one lookup each.
 //!
-//! Every four bytes are hashed and looked up in a filter that fits the cache nearest but one. The lookups do not depend on each other, so the processor overlaps them; an automaton's steps would wait for one another.
+//! Every four bytes are hashed and looked up in a filter that fits the cache nearest but one. The lookups do not depend on each other, so the processor
+//! overlaps them; an automaton's steps would wait for one another. What passes is looked up in a second filter with the byte behind it.
 //! The words of the rules are in the filter as they are, and as base64 and hex write them: what is encoded is found
 //! without decoding anything.
 
@@ -29,7 +30,10 @@ pub(crate) struct Needle {
 }
 
 pub(crate) struct Literals {
+    /// How words begin, by their first four bytes.
     filter: Box<[u64; FILTER_WORDS]>,
+    /// The same with the byte after those, for the few places that pass the first.
+    second: Box<[u64; SECOND_WORDS]>,
     /// Where the slots of each bucket begin; one more entry than there are buckets.
     buckets: Vec<u32>,
     slots: Vec<Slot>,
@@ -60,11 +64,19 @@ impl Literals {
         }
         slots.sort_by_key(|slot| (bucket(hash(slot.quad)), slot.quad, slot.needle));
         let mut filter = Box::new([0_u64; FILTER_WORDS]);
+        let mut second = Box::new([0_u64; SECOND_WORDS]);
         let mut buckets = vec![0_u32; BUCKETS + 1];
         for slot in &slots {
             let (word, bit) = filter_place(hash(slot.quad));
             if let Some(word) = filter.get_mut(word) {
                 *word |= 1 << bit;
+            }
+            let fifth = needles.get(slot.needle as usize).map(Needle::fifth).unwrap_or_default();
+            for fifth in fifth {
+                let (word, bit) = second_place(slot.quad, fifth);
+                if let Some(word) = second.get_mut(word) {
+                    *word |= 1 << bit;
+                }
             }
             if let Some(count) = buckets.get_mut(bucket(hash(slot.quad)) + 1) {
                 *count += 1;
@@ -75,13 +87,14 @@ impl Literals {
             sum += *count;
             *count = sum;
         }
-        Self { filter, buckets, slots, needles }
+        Self { filter, second, buckets, slots, needles }
     }
 
     /// Tells every place where a word stands, from the beginning to the end.
     pub(crate) fn each(&self, hay: &[u8], mut found: impl FnMut(usize, &Needle)) {
         for (at, four) in hay.array_windows::<4>().enumerate() {
-            if self.may_begin(u32::from_le_bytes(*four)) {
+            let quad = u32::from_le_bytes(*four);
+            if self.may_begin(quad) && self.may_go_on(quad, hay.get(at + 4)) {
                 self.confirm(hay, at, &mut found);
             }
         }
@@ -92,6 +105,15 @@ impl Literals {
     fn may_begin(&self, quad: u32) -> bool {
         let (word, bit) = filter_place(hash(quad));
         self.filter.get(word).is_some_and(|word| word >> bit & 1 == 1)
+    }
+
+    #[inline]
+    fn may_go_on(&self, quad: u32, fifth: Option<&u8>) -> bool {
+        let has = |fifth| {
+            let (word, bit) = second_place(quad, fifth);
+            self.second.get(word).is_some_and(|word| word >> bit & 1 == 1)
+        };
+        has(ANY_BYTE) || fifth.is_some_and(|fifth| has(u32::from(*fifth)))
     }
 
     #[inline(never)]
@@ -149,6 +171,14 @@ impl Needle {
         (four(bytes), four(&mask))
     }
 
+    /// The byte after the first four, in every case it may have.
+    fn fifth(&self) -> Vec<u32> {
+        match self.text.get(4) {
+            Some(byte) => self.cases(*byte).into_iter().map(u32::from).collect(),
+            None => vec![ANY_BYTE],
+        }
+    }
+
     fn cases(&self, byte: u8) -> Vec<u8> {
         if self.folds_case { vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] } else { vec![byte] }
     }
@@ -186,13 +216,23 @@ fn filter_place(hash: u32) -> (usize, u32) {
     ((hash >> (32 - FILTER_BITS)) as usize, hash >> (26 - FILTER_BITS) & 63)
 }
 
+fn second_place(quad: u32, fifth: u32) -> (usize, u32) {
+    let hash = hash(quad.rotate_left(16) ^ fifth.wrapping_mul(0x85eb_ca6b));
+    ((hash >> (32 - SECOND_BITS)) as usize, hash >> (26 - SECOND_BITS) & 63)
+}
+
 fn bucket(hash: u32) -> usize {
     (hash >> (32 - BUCKET_BITS)) as usize
 }
 
-/// 512 KiB: few bits are set, so few places are looked at twice. What ordinary text touches of it fits the nearest cache.
-const FILTER_BITS: u32 = 16;
+/// 256 KiB: few bits are set, so few places are looked at twice. What ordinary text touches of it fits the nearest cache.
+const FILTER_BITS: u32 = 15;
 const FILTER_WORDS: usize = 1 << FILTER_BITS;
+/// 64 KiB.
+const SECOND_BITS: u32 = 13;
+const SECOND_WORDS: usize = 1 << SECOND_BITS;
+/// In the place of a fifth byte where a word has none.
+const ANY_BYTE: u32 = 256;
 const BUCKET_BITS: u32 = 16;
 const BUCKETS: usize = 1 << BUCKET_BITS;
 

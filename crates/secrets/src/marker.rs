@@ -11,6 +11,8 @@ use memchr::memmem;
 pub(crate) struct Markers {
     known: HashSet<Box<[u8]>>,
     longest: usize,
+    /// Made once: a text is put together of many short ones.
+    opening: memmem::Finder<'static>,
 }
 
 /// The marks that stand in one text, in order.
@@ -35,11 +37,11 @@ impl Markers {
         let known: HashSet<Box<[u8]>> =
             labels.map(|(kind, provider)| marker(kind, provider).into_bytes().into()).collect();
         let longest = known.iter().map(|mark| mark.len()).max().unwrap_or(0);
-        Self { known, longest }
+        Self { known, longest, opening: memmem::Finder::new(OPENING) }
     }
 
     pub(crate) fn find(&self, hay: &[u8]) -> Marks {
-        let marks = memmem::find_iter(hay, OPENING);
+        let marks = self.opening.find_iter(hay);
         Marks(marks.filter_map(|at| self.length_at(hay, at).map(|length| at..at + length)).collect())
     }
 

@@ -9,13 +9,18 @@ use crate::{finding::Encoding, view::View};
 pub(crate) fn spread(hay: &[u8], mut each: impl FnMut(&View)) {
     let mut done = 0;
     let mut view = View::default();
-    for (index, eight) in hay.as_chunks::<8>().0.iter().enumerate() {
-        let at = index * 8;
-        if at < done || !is_spread(*eight) {
+    // What is long enough to be a token holds one of these blocks, wherever it lies.
+    for (index, block) in hay.as_chunks::<BLOCK>().0.iter().enumerate() {
+        if !is_spread(block) {
+            continue;
+        }
+        let last = block.iter().rposition(|byte| is_visible(*byte)).unwrap_or(0);
+        let at = index * BLOCK + last;
+        if at < done {
             continue;
         }
         let run = run(hay, at, done);
-        done = run.end.max(at + 8);
+        done = run.end;
         let touches = |at: usize| usize::from(hay.get(at).is_some_and(|byte| is_visible(*byte)));
         let outer = run.start - touches(run.start.wrapping_sub(1))..run.end + touches(run.end);
         for range in [&run, &outer] {
@@ -30,12 +35,22 @@ pub(crate) fn spread(hay: &[u8], mut each: impl FnMut(&View)) {
     }
 }
 
-/// Whether no two of eight bytes that touch are both visible, and at least two are. May say yes too often.
-fn is_spread(eight: [u8; 8]) -> bool {
+/// Whether no two bytes that touch are both visible, and some are. May say yes too often.
+fn is_spread(block: &[u8; BLOCK]) -> bool {
+    // Most blocks are ruled out by their first half.
+    let are_apart = |eight: &[u8; 8]| {
+        let visible = visible(*eight);
+        visible & visible >> 8 == 0
+    };
+    let (halves, _) = block.as_chunks::<8>();
+    halves.iter().all(are_apart) && halves.iter().any(|eight| visible(*eight) != 0)
+}
+
+/// The high bit of every byte that is visible.
+fn visible(eight: [u8; 8]) -> u64 {
     let bytes = u64::from_le_bytes(eight);
     let white = bytes.wrapping_sub(0x2121_2121_2121_2121) & !bytes & HIGH_BITS;
-    let visible = !white & HIGH_BITS;
-    visible & visible >> 8 == 0 && visible.count_ones() >= 2
+    !white & HIGH_BITS
 }
 
 /// The run of single characters around `at`, not before `floor`. Begins and ends with white space, or where the text does.
@@ -82,6 +97,8 @@ fn is_visible(byte: u8) -> bool {
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 const MAX_GAP: usize = 4;
 const SHORTEST: usize = 16;
+/// INVARIANT: sixteen characters with white space between them are 31 bytes, and hold a whole block that begins at a multiple of it.
+const BLOCK: usize = 16;
 
 #[cfg(test)]
 mod tests;

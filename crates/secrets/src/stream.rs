@@ -8,7 +8,7 @@ use crate::{
     window::{BEHIND, Carry, Follows, Part, WINDOW, write},
 };
 
-/// Takes pieces, gives back what is safe to release. Holds back at most 257 KiB and the last piece.
+/// Takes pieces, gives back what is safe to release. Holds back at most 513 KiB and the last piece.
 pub struct Stream {
     detector: Arc<Detector>,
     at_least: Tier,

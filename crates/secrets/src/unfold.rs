@@ -1,16 +1,19 @@
 //! Escapes, entities, percent signs, look-alikes and controls: how does the text read once they are undone?
 //!
-//! Only the neighbourhood of such a thing is undone. Text without any is passed over at the speed of `memchr`.
+//! Only the neighbourhood of such a thing is undone. Text without any is passed over in blocks.
 
 use std::ops::Range;
 
+use self::odd::{Odd, odd_places};
 use crate::{
     coded::byte_of_hex,
     finding::Encoding,
     fold::{Reads, reads},
     join::is_token,
-    view::View,
+    view::{View, short},
 };
+
+mod odd;
 
 /// Room to work in, kept from one text to the next: for a text full of percent signs it is large.
 #[derive(Default)]
@@ -23,17 +26,19 @@ pub(crate) struct Room {
 pub(crate) fn unfold(hay: &[u8], room: &mut Room, mut each: impl FnMut(&View)) {
     let Room { places, view } = room;
     places.clear();
-    for at in memchr::memchr3_iter(b'%', b'\\', b'&', hay) {
-        places.extend(Place::of(at, undo_escape(hay, at)));
-    }
-    let written = places.len();
-    places.extend(controls(hay));
-    if !hay.is_ascii() {
-        places.extend(odd_characters(hay));
-    }
-    if places.len() > written {
-        places.sort_unstable_by_key(|place| place.at);
-    }
+    odd_places(hay, |at, odd| {
+        let undone = match odd {
+            Odd::Escape => undo_escape(hay, at),
+            Odd::Control => undo_control(hay, at),
+            Odd::Character => undo_character(hay, at),
+        };
+        places.extend(undone.map(|Undone { length, reads, encoding }| Place {
+            at: short(at),
+            length: short(length),
+            reads,
+            encoding,
+        }));
+    });
     let mut rest = places.as_slice();
     for region in regions(hay, places) {
         view.clear();
@@ -42,11 +47,13 @@ pub(crate) fn unfold(hay: &[u8], room: &mut Room, mut each: impl FnMut(&View)) {
     }
 }
 
-/// Something that reads otherwise than it is written, and where.
+/// Something that reads otherwise than it is written, and where. Small, for there may be very many.
 #[derive(Clone, Copy)]
 struct Place {
-    at: usize,
-    undone: Undone,
+    at: u32,
+    length: u32,
+    reads: Reads,
+    encoding: Encoding,
 }
 
 #[derive(Clone, Copy)]
@@ -57,17 +64,13 @@ struct Undone {
 }
 
 impl Place {
-    fn of(at: usize, undone: Option<Undone>) -> Option<Self> {
-        undone.map(|undone| Self { at, undone })
-    }
-
     /// A space is part of no token, and `%20` is everywhere, as `\"` is in JSON. They are undone where something else is, too,
     /// or where something begins behind the space whose border they would hide.
     fn is_disguise(&self, hay: &[u8]) -> bool {
-        match self.undone.reads {
-            _ if self.undone.encoding == Encoding::LookAlike => true,
-            Reads::As(b' ') => begins_something(hay, self.at + self.undone.length),
-            Reads::As(b'"') => hay.get(self.at + 1) != Some(&b'"'),
+        match self.reads {
+            _ if self.encoding == Encoding::LookAlike => true,
+            Reads::As(b' ') => begins_something(hay, self.at as usize + self.length as usize),
+            Reads::As(b'"') => hay.get(self.at as usize + 1) != Some(&b'"'),
             _ => true,
         }
     }
@@ -78,21 +81,22 @@ fn render<'p>(hay: &[u8], region: &Range<usize>, places: &'p [Place], view: &mut
     let mut at = region.start;
     let mut rest = places;
     while let [place, others @ ..] = rest {
-        if place.at >= region.end {
+        let from = place.at as usize;
+        if from >= region.end {
             break;
         }
         rest = others;
         // What lies within another one was undone with it.
-        if place.at < at {
+        if from < at {
             continue;
         }
-        if at < place.at {
-            view.keep(hay.get(at..place.at).unwrap_or_default(), at);
+        if at < from {
+            view.keep(hay.get(at..from).unwrap_or_default(), at);
         }
-        let original = place.at..place.at + place.undone.length;
-        match place.undone.reads {
-            Reads::As(byte) => view.replace(&original, &[byte], place.undone.encoding),
-            Reads::AsNothing => view.replace(&original, &[], place.undone.encoding),
+        let original = from..from + place.length as usize;
+        match place.reads {
+            Reads::As(byte) => view.replace(&original, &[byte], place.encoding),
+            Reads::AsNothing => view.replace(&original, &[], place.encoding),
         }
         at = original.end;
     }
@@ -100,11 +104,6 @@ fn render<'p>(hay: &[u8], region: &Range<usize>, places: &'p [Place], view: &mut
         view.keep(hay.get(at..region.end).unwrap_or_default(), at);
     }
     rest
-}
-
-/// Controls that do not lay out text: a terminal shows nothing for them.
-fn is_control(byte: u8) -> bool {
-    byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
 /// A control, and what belongs to it where it begins a sequence: colours, an alphabet, a link or a title.
@@ -132,20 +131,6 @@ fn command_end(rest: &[u8]) -> Option<usize> {
         [ESCAPE, b'\\', ..] => Some(end + 2),
         _ => None,
     }
-}
-
-fn controls(hay: &[u8]) -> impl Iterator<Item = Place> {
-    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| has_control(block));
-    let controls = blocks.flat_map(|(index, block)| {
-        let controls = block.iter().enumerate().filter(|(_, byte)| is_control(**byte));
-        controls.map(move |(at, _)| index * BLOCK + at)
-    });
-    controls.filter_map(|at| Place::of(at, undo_control(hay, at)))
-}
-
-/// Without leaving early, so that the compiler looks at many bytes at once.
-fn has_control(block: &[u8]) -> bool {
-    block.iter().fold(false, |any, byte| any | is_control(*byte))
 }
 
 fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
@@ -261,37 +246,19 @@ fn stands_for(code: u32) -> Option<Reads> {
     ascii.map(Reads::As).or_else(|| reads(character))
 }
 
-fn odd_characters(hay: &[u8]) -> impl Iterator<Item = Place> {
-    let blocks = hay.chunks(BLOCK).enumerate().filter(|(_, block)| has_lead(block));
-    let leads = blocks.flat_map(|(index, block)| {
-        let leads = block.iter().enumerate().filter(|(_, byte)| may_lead(**byte));
-        leads.map(move |(at, _)| index * BLOCK + at)
-    });
-    leads.filter_map(|at| Place::of(at, undo_character(hay, at)))
-}
-
-fn has_lead(block: &[u8]) -> bool {
-    !block.is_ascii() && block.iter().fold(false, |any, byte| any | may_lead(*byte))
-}
-
-/// Whether characters of the table begin with this byte; those of most of the world's scripts do not.
-fn may_lead(byte: u8) -> bool {
-    matches!(byte, 0xc2 | 0xcc | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xea | 0xef | 0xf0 | 0xf3)
-}
-
 /// The neighbourhoods of the places, put together where they touch.
 fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
-    for Place { at, .. } in places.iter().filter(|place| place.is_disguise(hay)) {
+    for at in places.iter().filter(|place| place.is_disguise(hay)).map(|place| place.at as usize) {
         let floor = regions.last().map_or(0, |last| last.end);
         // What is near it was taken in with the place before.
         if at + NEAR <= floor {
             continue;
         }
-        let start = token_start(hay, *at, floor);
+        let start = token_start(hay, at, floor);
         match regions.last_mut() {
-            Some(last) if start <= last.end => last.end = token_end(hay, *at),
-            _ => regions.push(start..token_end(hay, *at)),
+            Some(last) if start <= last.end => last.end = token_end(hay, at),
+            _ => regions.push(start..token_end(hay, at)),
         }
     }
     regions

@@ -10,11 +10,13 @@ pub(crate) struct View {
     segments: Vec<Segment>,
 }
 
-/// A part of the view and where it came from.
+/// A part of the view and where it came from. Small, for a text full of percent signs has very many.
 struct Segment {
     /// Where it begins in the view.
-    at: usize,
-    origin: Range<usize>,
+    at: u32,
+    /// Where it begins in the original.
+    from: u32,
+    length: u32,
     /// What was undone; nothing if it stands in the original as it is.
     encoding: Option<Encoding>,
 }
@@ -22,14 +24,18 @@ struct Segment {
 impl View {
     /// Bytes that stand in the original at `at` as they are.
     pub(crate) fn keep(&mut self, bytes: &[u8], at: usize) {
-        self.segments.push(Segment { at: self.text.len(), origin: at..at + bytes.len(), encoding: None });
-        self.text.extend_from_slice(bytes);
+        self.add(&(at..at + bytes.len()), bytes, None);
     }
 
     /// Bytes that `original` stands for; none, if it is to be passed over.
     pub(crate) fn replace(&mut self, original: &Range<usize>, bytes: &[u8], encoding: Encoding) {
-        let at = self.text.len();
-        self.segments.push(Segment { at, origin: original.clone(), encoding: Some(encoding) });
+        self.add(original, bytes, Some(encoding));
+    }
+
+    #[inline]
+    fn add(&mut self, original: &Range<usize>, bytes: &[u8], encoding: Option<Encoding>) {
+        let (at, from, length) = (short(self.text.len()), short(original.start), short(original.len()));
+        self.segments.push(Segment { at, from, length, encoding });
         self.text.extend_from_slice(bytes);
     }
 
@@ -64,16 +70,22 @@ impl View {
 
     /// The last segment that begins at or before `at`; those before it that begin there too are empty.
     fn segment_of(&self, at: usize) -> Option<usize> {
-        self.segments.partition_point(|segment| segment.at <= at).checked_sub(1)
+        self.segments.partition_point(|segment| segment.at as usize <= at).checked_sub(1)
     }
 }
 
 impl Segment {
     fn start_of(&self, at: usize) -> usize {
-        self.origin.start + if self.encoding.is_none() { at - self.at } else { 0 }
+        self.from as usize + if self.encoding.is_none() { at - self.at as usize } else { 0 }
     }
 
     fn end_of(&self, at: usize) -> usize {
-        if self.encoding.is_none() { self.origin.start + (at - self.at) + 1 } else { self.origin.end }
+        let inside = if self.encoding.is_none() { at - self.at as usize + 1 } else { self.length as usize };
+        self.from as usize + inside
     }
+}
+
+/// INVARIANT: what is looked at together is a window, which is far shorter than what fits.
+pub(crate) fn short(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }

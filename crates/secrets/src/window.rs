@@ -201,7 +201,7 @@ fn is_inside_character(byte: u8) -> bool {
 }
 
 /// How much is looked at together; also the most that a stream holds back.
-pub(crate) const WINDOW: usize = 256 * 1024;
+pub(crate) const WINDOW: usize = 512 * 1024;
 /// What a window leaves to the next; longer than any secret in any disguise but an open key block.
 const OVERLAP: usize = 32 * 1024;
 /// What was decided already and is looked at again as context.

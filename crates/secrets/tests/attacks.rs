@@ -70,7 +70,7 @@ fn beginnings_without_ends() {
         "$ANSIBLE_VAULT;1.1;AES256\n",
         "token 0123456789abcdef",
     ] {
-        let text = piece.repeat(300_000 / piece.len());
+        let text = piece.repeat(600_000 / piece.len());
         let redacted = DETECTOR.redact(&text, Tier::Possible);
         assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
     }
@@ -88,7 +88,7 @@ fn secrets_over_and_over() {
         "datadog [REDACTED:token:github] a3f09c7be1d24586a3f09c7be1d24586 ",
         "\\ndapia3f09c7be1d24586",
     ] {
-        let text = piece.repeat(300_000 / piece.len());
+        let text = piece.repeat(600_000 / piece.len());
         let redacted = DETECTOR.redact(&text, Tier::Possible);
         assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
     }
@@ -256,8 +256,8 @@ fn a_key_block_with_lines_of_others() {
 #[test]
 fn secrets_on_the_border_of_a_window() {
     for shift in [0, 1, 7, 20, 39, 40, 41] {
-        let filler = "lorem ipsum ".repeat(30_000);
-        let text = format!("{}{} {}", &filler[..(256 - 32) * 1024 - shift], token(), filler);
+        let filler = "lorem ipsum ".repeat(60_000);
+        let text = format!("{}{} {}", &filler[..(512 - 32) * 1024 - shift], token(), filler);
         let redacted = DETECTOR.redact(&text, Tier::Definite);
         assert_eq!(redacted.findings.len(), 1, "shifted by {shift}");
         assert!(!redacted.text.contains(&token()));

@@ -8,8 +8,12 @@ fn needle(text: &str, folds_case: bool, rule: usize) -> Needle {
 
 #[track_caller]
 fn check(hay: &str, expect: &[(usize, &str)]) {
-    let literals =
-        Literals::new(vec![needle("ghp_", false, 0), needle("SG.", false, 1), needle("password", true, 2)]);
+    let literals = Literals::new(vec![
+        needle("ghp_", false, 0),
+        needle("SG.", false, 1),
+        needle("password", true, 2),
+        needle("xoxb-", true, 3),
+    ]);
     let mut found = Vec::new();
     literals.each(hay.as_bytes(), |at, needle| {
         found.push((at, String::from_utf8_lossy(&needle.text).into_owned()));
@@ -29,11 +33,14 @@ fn words_are_found_at_their_places() {
 #[test]
 fn case_counts_unless_it_is_ignored() {
     check("GHP_ PassWord PASSWORD", &[(5, "password"), (14, "password")]);
+    check("XoXB- xoxb- xoxb_", &[(0, "xoxb-"), (6, "xoxb-")]);
+    check("passWORD", &[(0, "password")]);
 }
 
 #[test]
 fn the_rest_of_a_word_counts() {
     check("passwort passw", &[]);
+    check("passWxrd xoxb", &[]);
 }
 
 #[test]

@@ -23,6 +23,24 @@ fn characters_that_touch_a_word_are_tried_both_ways() {
 }
 
 #[test]
+fn wherever_they_stand_and_however_wide_the_gaps_are() {
+    for gaps in [[1, 1, 1, 1], [4, 4, 4, 4], [1, 4, 2, 3], [4, 1, 1, 4]] {
+        let mut set_apart = String::from("x");
+        for gap in gaps.iter().cycle().take(15) {
+            set_apart.push_str(&" ".repeat(*gap));
+            set_apart.push('x');
+        }
+        for (before, behind) in [("", ""), ("     ", " "), ("       ", "     word")] {
+            for shift in 0..32 {
+                check(&format!("{}{before}{set_apart}{behind}", "\n".repeat(shift)), &["xxxxxxxxxxxxxxxx"]);
+                let word = "w".repeat(shift);
+                check(&format!("{word}     {set_apart}{behind}"), &["xxxxxxxxxxxxxxxx"]);
+            }
+        }
+    }
+}
+
+#[test]
 fn words_and_wide_gaps_are_not() {
     check("some words of a text and a few more of them", &[]);
     check(&"a      ".repeat(40), &[]);

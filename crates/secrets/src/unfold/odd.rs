@@ -1,0 +1,132 @@
+//! Where may something stand that reads otherwise than it is written?
+//!
+//! One pass for everything, a block at a time and without leaving early, so that the compiler looks at many bytes at once. Most
+//! blocks are passed over without a look at their single bytes.
+
+/// What may begin with a byte.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Odd {
+    /// An escape, a byte in percent signs, an entity.
+    Escape,
+    /// A control that does not lay out text: a terminal shows nothing for it.
+    Control,
+    /// A character of the table of those that pretend to be others.
+    Character,
+}
+
+/// Calls `each` with every such place, in order.
+pub(super) fn odd_places(hay: &[u8], mut each: impl FnMut(usize, Odd)) {
+    let mut tell = |from: usize, mut odd: u64| {
+        while odd != 0 {
+            let at = from + odd.trailing_zeros() as usize;
+            odd &= odd - 1;
+            if let Some(byte) = hay.get(at) {
+                each(at, odd_byte(*byte));
+            }
+        }
+    };
+    // The last block has nothing to look one byte further into.
+    let blocks = hay.len().saturating_sub(1) / BLOCK;
+    let next = hay.get(1..).unwrap_or_default().as_chunks().0;
+    for (index, (block, next)) in hay.as_chunks().0.iter().zip(next).enumerate() {
+        tell(index * BLOCK, bits(&odd_bytes(block, next)));
+    }
+    let rest = hay.get(blocks * BLOCK..).unwrap_or_default();
+    let (block, next) = (padded(rest), padded(rest.get(1..).unwrap_or_default()));
+    tell(blocks * BLOCK, bits(&odd_bytes(&block, &next)));
+}
+
+/// One for each byte that is odd. `next` is the same block one byte further: an `&` is in every second line of some languages,
+/// and begins an entity only before two bytes.
+fn odd_bytes(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> [u8; BLOCK] {
+    let mut odd = [0; BLOCK];
+    for ((odd, byte), next) in odd.iter_mut().zip(block).zip(next) {
+        let is_entity = is_one_of(*byte, [b'&']) & is_one_of(*next, *b"#q");
+        let lays_out = is_one_of(*byte, *b"\t\n\r");
+        let is_control = (u8::from(*byte < b' ') & !lays_out) | is_one_of(*byte, [0x7f]);
+        *odd = is_one_of(*byte, *b"%\\") | is_entity | is_control;
+    }
+    if !block.is_ascii() {
+        for (odd, byte) in odd.iter_mut().zip(block) {
+            *odd |= is_one_of(*byte, LEADS);
+        }
+    }
+    odd
+}
+
+/// One or zero, in numbers: a condition that may leave early would be asked for each byte.
+fn is_one_of<const N: usize>(byte: u8, of: [u8; N]) -> u8 {
+    of.iter().fold(0, |any, one| any | u8::from(byte == *one))
+}
+
+fn odd_byte(byte: u8) -> Odd {
+    match byte {
+        b'%' | b'\\' | b'&' => Odd::Escape,
+        _ if byte.is_ascii() => Odd::Control,
+        _ => Odd::Character,
+    }
+}
+
+/// A bit for each of the bytes, which are zero or one.
+fn bits(bytes: &[u8; BLOCK]) -> u64 {
+    let eights = bytes.as_chunks::<8>().0;
+    eights.iter().rev().fold(0, |bits, eight| {
+        // Multiplied, every byte ends up in its own bit of the highest byte.
+        bits << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    })
+}
+
+fn padded(rest: &[u8]) -> [u8; BLOCK] {
+    let mut block = [b' '; BLOCK];
+    block.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    block
+}
+
+/// With these bytes begin the characters of the table; those of most of the world's scripts begin with others.
+const LEADS: [u8; 11] = [0xc2, 0xcc, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xea, 0xef, 0xf0, 0xf3];
+const BLOCK: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same, a byte at a time.
+    fn one_by_one(hay: &[u8]) -> Vec<usize> {
+        let is_odd = |at: &usize| match hay.get(*at..).unwrap_or_default() {
+            [b'%' | b'\\', ..] | [b'&', b'#' | b'q', ..] => true,
+            [b'\t' | b'\n' | b'\r', ..] | [] => false,
+            [byte, ..] => byte.is_ascii_control() || LEADS.contains(byte),
+        };
+        (0..hay.len()).filter(is_odd).collect()
+    }
+
+    #[track_caller]
+    fn check(hay: &[u8]) {
+        let mut places = Vec::new();
+        odd_places(hay, |at, _| places.push(at));
+        assert_eq!(places, one_by_one(hay), "{hay:?}");
+    }
+
+    #[test]
+    fn every_byte_is_seen_wherever_it_stands() {
+        for byte in 0..=u8::MAX {
+            for length in [1, 63, 64, 65, 128, 129] {
+                for at in [0, 1, 62, 63, 64, 127, 128].into_iter().filter(|at| *at < length) {
+                    let mut hay = vec![b'#'; length];
+                    hay[at] = byte;
+                    check(&hay);
+                }
+            }
+        }
+        check(b"");
+    }
+
+    proptest! {
+        #[test]
+        fn any_mixture_is_seen(hay in prop::collection::vec(prop::sample::select(&b"%\\&#qa \n\r\t\x0b\x7f\0\xc2\xe2\xbf"[..]), 0..300)) {
+            check(&hay);
+        }
+    }
+}
