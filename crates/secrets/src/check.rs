@@ -18,6 +18,7 @@ mod bech32;
 mod checksum;
 mod digest_or_image;
 mod given;
+mod jwk;
 mod pem;
 mod shape;
 
@@ -56,6 +57,8 @@ pub(crate) enum Check {
     Mixed,
     /// Header and payload are JSON objects, and the header names an algorithm.
     Jwt,
+    /// A member of a JSON Web Key.
+    Jwk,
     /// Exactly 64 bytes in base64.
     Key64,
     /// The body of a private key without its header; the finding reaches to its end.
@@ -112,6 +115,7 @@ impl Check {
             Self::Discord => is_discord(secret),
             Self::Given => is_mixed(secret) && given::is_given(hay, span.start, marks),
             Self::Mixed => is_mixed(secret),
+            Self::Jwk => jwk::is_member(hay, span),
             Self::Jwt => is_jwt(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
             Self::PypiMacaroon => is_pypi(secret),
