@@ -103,6 +103,8 @@ fn secrets_over_and_over() {
         "-----BEGIN CERTIFICATE-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
         concat!("dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
         concat!("[REDACTED:token:github]", "dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
+        "bearer [REDACTED:token:github]a",
+        "Bearer [REDACTED:token:github]Ab3xQz9KAb3xQz9KAb3xQz9K ",
         "datadog [REDACTED:token:github] a3f09c7be1d24586a3f09c7be1d24586 ",
         "\\ndapia3f09c7be1d24586",
     ] {

@@ -134,6 +134,7 @@ fn piece() -> impl Strategy<Value = String> {
         "[REDACTED:",
         "[REDACTED:token:github]",
         "[REDACTED:password:generic]",
+        "Bearer [REDACTED:token:github]",
         "]",
         "postgres://",
         "u:p",
