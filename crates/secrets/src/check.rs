@@ -94,9 +94,8 @@ impl Check {
         let secret = hay.get(span.clone()).unwrap_or_default();
         let is_sound = match self {
             Self::Assigned => {
-                let value = span.end.saturating_sub(1);
-                let end = assigned::literal_end(hay, value, marks);
-                return end.map_or(Judged::Refuted, |end| Judged::Extends(value..end, End::Closed));
+                let literal = assigned::literal(hay, span, marks);
+                return literal.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
             }
             Self::KeyBody => return pem::judge_body(hay, span),
             Self::Loose => return judge_loose(hay, span),

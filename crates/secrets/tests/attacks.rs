@@ -92,6 +92,27 @@ fn ends_without_beginnings() {
     }
 }
 
+/// The same for names of which the value stands somewhere else.
+#[test]
+fn names_without_values() {
+    for piece in [
+        "\"password\",",
+        "password\n",
+        "password  ",
+        "--password a1b2c3d4 ",
+        "password=;",
+        "a=1;password=;",
+        "password:[\"a\",\"",
+        "\"password\":{\"a\":1,\"b\":2,",
+        "password:\n  - ",
+        "<password>",
+    ] {
+        let text = piece.repeat(300_000 / piece.len());
+        let redacted = DETECTOR.redact(&text, Tier::Possible);
+        assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
+    }
+}
+
 /// Each lays the next one open once a mark stands in its place, or goes on in it.
 #[test]
 fn secrets_over_and_over() {
