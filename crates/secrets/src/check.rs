@@ -18,6 +18,7 @@ mod bech32;
 mod checksum;
 mod digest_or_image;
 mod given;
+mod jwk;
 mod pem;
 mod shape;
 
@@ -56,6 +57,8 @@ pub(crate) enum Check {
     Mixed,
     /// Header and payload are JSON objects, and the header names an algorithm.
     Jwt,
+    /// A member of a JSON Web Key.
+    Jwk,
     /// Exactly 64 bytes in base64.
     Key64,
     /// The body of a private key without its header; the finding reaches to its end.
@@ -91,9 +94,8 @@ impl Check {
         let secret = hay.get(span.clone()).unwrap_or_default();
         let is_sound = match self {
             Self::Assigned => {
-                let value = span.end.saturating_sub(1);
-                let end = assigned::literal_end(hay, value, marks);
-                return end.map_or(Judged::Refuted, |end| Judged::Extends(value..end, End::Closed));
+                let literal = assigned::literal(hay, span, marks);
+                return literal.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
             }
             Self::KeyBody => return pem::judge_body(hay, span),
             Self::Loose => return judge_loose(hay, span),
@@ -112,6 +114,7 @@ impl Check {
             Self::Discord => is_discord(secret),
             Self::Given => is_mixed(secret) && given::is_given(hay, span.start, marks),
             Self::Mixed => is_mixed(secret),
+            Self::Jwk => jwk::is_member(hay, span),
             Self::Jwt => is_jwt(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
             Self::PypiMacaroon => is_pypi(secret),

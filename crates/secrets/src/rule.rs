@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
-use self::alphabet::Alphabet;
+use self::{alphabet::Alphabet, unmarked::Unmarked};
 use crate::{
     check::{Check, Judged, covered_until, entropy},
     finding::Tier,
@@ -14,6 +14,7 @@ use crate::{
 mod alphabet;
 mod compile;
 mod file;
+mod unmarked;
 
 pub use file::{RuleError, RuleFile};
 
@@ -106,20 +107,8 @@ impl Rule {
         }
         match self.place {
             Place::Here => {
-                // Most hits are words in a sentence; this tells them from tokens before the regex is asked.
-                if self.alphabet.first_run(hay, word.start..word.start + 1, self.shortest).is_none() {
-                    return;
-                }
-                let until = hay.len().min(word.start + self.longest);
-                if !self.has_what_it_needs(hay, word.start..until) {
-                    return;
-                }
-                let input = Input::new(hay).range(word.start..until).anchored(Anchored::Yes);
-                if let Some(span) = self.search(&input)
-                    && self.in_context(hay, span.whole.start, marks)
-                {
-                    found_if(self.judge(hay, &span, marks), &mut found);
-                }
+                let matched = self.match_here(hay, word.start, marks);
+                found_if(matched.or_else(|| self.match_behind_marks(hay, &word, marks)), &mut found);
             }
             Place::Around { reach } => self.matches_around(hay, &word, reach, marks, &mut found),
             Place::After { within, lines } => {
@@ -136,6 +125,31 @@ impl Rule {
                 });
             }
         }
+    }
+
+    fn match_here(&self, hay: &[u8], start: usize, marks: &Marks) -> Option<Match> {
+        // Most hits are words in a sentence; this tells them from tokens before the regex is asked.
+        self.alphabet.first_run(hay, start..start + 1, self.shortest)?;
+        let until = hay.len().min(start + self.longest);
+        if !self.has_what_it_needs(hay, start..until) {
+            return None;
+        }
+        let spans = self.search(&Input::new(hay).range(start..until).anchored(Anchored::Yes))?;
+        if self.in_context(hay, spans.whole.start, marks) { self.judge(hay, &spans, marks) } else { None }
+    }
+
+    /// The same where marks stand between a word and what it tells. A token is told by no word; a mark in it breaks it as
+    /// anything else would.
+    fn match_behind_marks(&self, hay: &[u8], word: &Range<usize>, marks: &Marks) -> Option<Match> {
+        let is_told = self.group.is_some() || self.check == Some(Check::Assigned);
+        if !is_told || self.context.is_some() {
+            return None;
+        }
+        let unmarked = Unmarked::new(hay, word, word.start + self.longest, marks)?;
+        let matched = self.match_here(&unmarked.text, unmarked.word, &Marks::default())?;
+        let span = unmarked.original(&matched.span);
+        // Those that stay are marks all the same.
+        (!is_in_mark(&span, marks)).then_some(Match { span, ..matched })
     }
 
     fn matches_around(

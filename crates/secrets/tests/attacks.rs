@@ -76,15 +76,56 @@ fn beginnings_without_ends() {
     }
 }
 
+/// The same for keys: their ends, and members of those in JSON.
+#[test]
+fn ends_without_beginnings() {
+    for piece in [
+        "-----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\nx\n",
+        "---- BEGIN SSH2 PRIVATE KEY ----",
+        "\"d\":\"Ab3xQz9KAb3xQz9KAb3xQz9K\",",
+        "\"d\":\"Ab3xQz9KAb3xQz9KAb3xQz9K\",\"kty\"",
+    ] {
+        let text = piece.repeat(300_000 / piece.len());
+        let redacted = DETECTOR.redact(&text, Tier::Possible);
+        assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
+    }
+}
+
+/// The same for names of which the value stands somewhere else.
+#[test]
+fn names_without_values() {
+    for piece in [
+        "\"password\",",
+        "password\n",
+        "password  ",
+        "--password a1b2c3d4 ",
+        "password=;",
+        "a=1;password=;",
+        "password:[\"a\",\"",
+        "\"password\":{\"a\":1,\"b\":2,",
+        "password:\n  - ",
+        "<password>",
+    ] {
+        let text = piece.repeat(300_000 / piece.len());
+        let redacted = DETECTOR.redact(&text, Tier::Possible);
+        assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
+    }
+}
+
 /// Each lays the next one open once a mark stands in its place, or goes on in it.
 #[test]
 fn secrets_over_and_over() {
     for piece in [
         "-----BEGIN PRIVATE KEY-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
         "-----BEGIN PRIVATE KEY-----\n(x)\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
+        "-----BEGIN PRIVATE KEY-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n-----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\n-----END\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n-----END\n",
         "-----BEGIN CERTIFICATE-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
         concat!("dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
         concat!("[REDACTED:token:github]", "dapi", "a3f09c7be1d24586a3f09c7be1d24586"),
+        "bearer [REDACTED:token:github]a",
+        "Bearer [REDACTED:token:github]Ab3xQz9KAb3xQz9KAb3xQz9K ",
         "datadog [REDACTED:token:github] a3f09c7be1d24586a3f09c7be1d24586 ",
         "\\ndapia3f09c7be1d24586",
     ] {

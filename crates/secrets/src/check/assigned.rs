@@ -4,15 +4,29 @@
 
 use std::ops::Range;
 
+use self::apart::Link;
 use super::given::name_before;
 use crate::marker::Marks;
 
-/// Where the value that begins at `start` ends, if it is a literal that somebody could log in with.
-pub(super) fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
+mod apart;
+
+/// The value, if it is a literal that somebody could log in with. `pattern` begins with the word that tells it, and ends with
+/// the first character of the value.
+pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
+    let value = pattern.end.checked_sub(1)?;
+    match Link::of(hay.get(pattern.start..value)?) {
+        Some(link) => apart::literal(hay, link, pattern.start, value),
+        None => literal_end(hay, value, marks).map(|end| value..end),
+    }
+}
+
+fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     let is_quoted = start.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte));
     let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
+    let is_setting = !is_quoted && is_in_connection(hay, start);
+    let ends = |byte: u8| !is_bare(byte) || is_setting && byte == b';';
     let length =
-        if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| is_bare(**byte)).count() };
+        if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| !ends(**byte)).count() };
     let span = start..start + length;
     if is_about(hay, start) {
         return None;
@@ -79,14 +93,28 @@ fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
         || (has_digit(value) && has_letter(value) && !is_member_access(value))
 }
 
-/// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file.
+/// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file, or as a command and a list are given variables.
 fn is_environment_line(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
-    let Some(name) = before.strip_suffix(b"=") else { return false };
-    let name = name.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let name = name.strip_prefix(b"export ").unwrap_or(name);
-    !name.is_empty()
-        && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
+    let Some(before) = before.strip_suffix(b"=") else { return false };
+    let length = before.iter().rev().take_while(|byte| is_environment(**byte)).count();
+    let Some((before, name)) = before.split_at_checked(before.len() - length) else { return false };
+    !name.is_empty() && (before.is_empty() || BEFORE_VARIABLES.iter().any(|end| before.ends_with(end)))
+}
+
+/// `Server=db;Uid=sa;Pwd=…;`: behind another setting of a connection.
+fn is_in_connection(hay: &[u8], value: usize) -> bool {
+    let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
+    let Some(before) = before.strip_suffix(b"=") else { return false };
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let length = line.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let other = line.get(..line.len() - length).unwrap_or_default().trim_ascii_end().strip_suffix(b";");
+    other
+        .is_some_and(|other| other.rsplit(|byte| *byte == b';').next().is_some_and(|one| one.contains(&b'=')))
+}
+
+fn is_environment(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
 }
 
 /// `PASS: ` at the beginning of a line, or behind `--- `: what follows is the name of a test.
@@ -150,6 +178,19 @@ fn has_letter(value: &[u8]) -> bool {
 /// The ends of names of what is no secret itself.
 const ABOUT: &[&[u8]] =
     &[b"name", b"path", b"file", b"ref", b"type", b"field", b"label", b"arn", b"encryption"];
+/// `export NAME=`, `docker run -e NAME=`, `Environment=NAME=`, `["NAME=…"]`.
+const BEFORE_VARIABLES: &[&[u8]] = &[
+    b"\n",
+    b"\nexport ",
+    b" export ",
+    b"-e ",
+    b"--env ",
+    b"--env=",
+    b"ENV ",
+    b"env ",
+    b"Environment=",
+    b"\"",
+];
 const FETCH_MODES: &[&[u8]] = &[b"same-origin", b"include"];
 /// `-beta.1`, `-rc.2+build`.
 const MAX_TAIL: usize = 12;

@@ -1,15 +1,19 @@
 //! Where does a private key block end?
 //!
-//! At its `-----END …-----`. Where there is none, the block is all that still looks like one, however long: a key that was
-//! cut off is a key. A line of something else in it, five dashes or another header, is no end where a line of a body follows. A header without a body is a sentence about keys. A body without its header is known by how its format begins,
-//! and ends with its lines. What a search or a log prints before each line is no end.
+//! At its `-----END …-----`, unless a body goes on behind it: anybody can write an end. Where there is none, the block is all
+//! that still looks like one, however long: a key that was cut off is a key. A line of something else in it, dashes or another
+//! header, is no end where a line of a body follows. A header without a body is a sentence about keys. A body without its
+//! header is known by how its format begins, and ends with its lines. What a search or a log prints before each line is no end.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
+use self::prefix::{before_line, prefix_length, prefix_of_lines, resumed};
 use super::Judged;
 use crate::rule::End;
+
+mod prefix;
 
 /// `header` is the `-----BEGIN …-----` line.
 pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
@@ -17,9 +21,10 @@ pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     let prefix = prefix_of_lines(hay, header.start, rest);
     let dashes = memmem::find(rest, DASHES).unwrap_or(rest.len());
     let body = rest.get(..dashes).unwrap_or_default();
-    let closes = rest.get(dashes..).unwrap_or_default().starts_with(CLOSING);
+    let closes = is_closing(rest.get(dashes..).unwrap_or_default());
     if closes && key_characters(body, prefix) >= MIN_BODY {
-        return Judged::Extends(header.start..closing_end(hay, header.end + dashes), End::Closed);
+        let (length, end) = closed(rest, dashes, prefix);
+        return Judged::Extends(header.start..header.end + length, end);
     }
     let first = body.get(..body_run(body, prefix)).unwrap_or_default();
     let begins_here = key_characters(first, prefix) >= MIN_BODY;
@@ -33,12 +38,14 @@ pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     Judged::Extends(header.start..header.end + length, end)
 }
 
-/// Whether a body begins a little behind its header, behind a tag or a comment. One line may be a digest, two are not.
+/// Whether a body begins a little behind its header, behind a tag, a comment or an end that is none. One line may be a digest;
+/// two are not, nor is one with the end of a key behind it.
 fn is_behind_something(rest: &[u8]) -> bool {
     let near = rest.get(..rest.len().min(MAX_GAP)).unwrap_or_default();
     let Some(first) = next_line(near) else { return false };
     let behind = near.get(first.end..).unwrap_or_default();
-    first.start <= MAX_TAG && next_line(behind).is_some_and(|second| second.start <= MAX_TAG)
+    let goes_on = || next_line(behind).is_some_and(|second| second.start <= MAX_TAG);
+    first.start <= MAX_TAG && (is_closing(behind.trim_ascii_start()) || goes_on())
 }
 
 /// `beginning` is how the format of a key begins; its header is not there, or was not chosen.
@@ -91,8 +98,13 @@ fn block(text: &[u8], prefix: &[u8]) -> (usize, End) {
         }
         let end = at + body_run(text.get(at..dashes).unwrap_or_default(), prefix);
         let rest = text.get(end..).unwrap_or_default();
-        if rest.starts_with(CLOSING) {
-            return (closing_end(text, end), End::Closed);
+        if is_closing(rest) {
+            let closing = closing_end(text, end);
+            match goes_on_behind_end(text.get(closing..).unwrap_or_default(), prefix) {
+                Some(more) => at = closing + more,
+                None => return (closing, End::Closed),
+            }
+            continue;
         }
         match goes_on(rest) {
             Next::At(more) => at = end + more,
@@ -100,6 +112,46 @@ fn block(text: &[u8], prefix: &[u8]) -> (usize, End) {
             Next::Unknown => return (trimmed(text.get(..end).unwrap_or_default()), End::Open),
         }
     }
+}
+
+/// The same for a block with an end at `from`.
+fn closed(text: &[u8], from: usize, prefix: &[u8]) -> (usize, End) {
+    let closing = closing_end(text, from);
+    let rest = text.get(closing..).unwrap_or_default();
+    let Some(more) = goes_on_behind_end(rest, prefix) else { return (closing, End::Closed) };
+    let (length, end) = block(rest.get(more..).unwrap_or_default(), prefix);
+    (closing + more + length, end)
+}
+
+/// Where a body goes on behind an end. Keys stand beside certificates and public ones, so more is asked for than within a block:
+/// a bare line behind a few others, or nothing but a body before the next end, and no other block.
+fn goes_on_behind_end(text: &[u8], prefix: &[u8]) -> Option<usize> {
+    let near = text.get(..text.len().min(MAX_OTHERS))?;
+    let dashes = memmem::find(near, DASHES).unwrap_or(near.len());
+    let between = near.get(..dashes)?;
+    if is_closing(near.get(dashes..)?) && body_run(between, prefix) == dashes {
+        return Some(0);
+    }
+    let mut at = 0;
+    for line in between.split_inclusive(|byte| *byte == b'\n').take(MAX_BETWEEN + 2) {
+        if let Some(start) = bare_line(line, prefix) {
+            return Some(at + start);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Where a line of a body begins on this line, if hardly anything else stands on it: what is printed before it, blanks, line
+/// ends as escapes, quotes.
+fn bare_line(line: &[u8], prefix: &[u8]) -> Option<usize> {
+    let own = prefix_length(line, prefix);
+    let text = line.get(own..)?;
+    let start = own + gap(text, b"");
+    let length = line_length(line.get(start..)?);
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'"' | b'\'' | b',');
+    let body = line.get(start..start + length)?;
+    (is_full_line(body) && line.get(start + length).is_none_or(is_end)).then_some(start)
 }
 
 enum Next {
@@ -115,7 +167,7 @@ fn goes_on(text: &[u8]) -> Next {
     for _ in 0..=MAX_BETWEEN {
         let rest = text.get(at..text.len().min(MAX_OTHERS)).unwrap_or_default();
         let line = rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default();
-        if memmem::find(line, CLOSING).is_some() {
+        if [CLOSING, CLOSING_SSH2].iter().any(|closing| memmem::find(line, closing).is_some()) {
             return Next::Nowhere;
         }
         if let Some(length) = block_of_others(text.get(at..).unwrap_or_default(), line) {
@@ -195,43 +247,6 @@ fn body_run<'h>(text: &'h [u8], mut prefix: &'h [u8]) -> usize {
     text.len()
 }
 
-/// How much stands before a body on its next line, and what that is. From an empty line a log may have trimmed the blanks.
-fn before_line<'h>(line: &[u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
-    let length = prefix_length(line, prefix);
-    if length > 0 {
-        return Some((length, prefix));
-    }
-    let trimmed = prefix_length(line, prefix.trim_ascii_end());
-    let is_empty = matches!(line.get(trimmed..), None | Some([] | [b'\r' | b'\n', ..]));
-    (trimmed > 0 && is_empty).then_some((trimmed, prefix))
-}
-
-/// The same where the next line is of something else, for others write into the same log. If none of the next few lines has
-/// the prefix, one that ends like the line of a body goes on with its own.
-fn resumed<'h>(text: &'h [u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
-    let mut at = 0;
-    let mut other = None;
-    for line in text.split(|byte| *byte == b'\n').take(MAX_BETWEEN + 1) {
-        let length = prefix_length(line, prefix);
-        if length > 0 && line_length(line.get(length..).unwrap_or_default()) >= SHORTEST_LINE {
-            return Some((at + length, prefix));
-        }
-        if other.is_none() {
-            other = prefix_of_full_line(line).map(|own| (at + own.len(), own));
-        }
-        at += line.len() + 1;
-    }
-    other
-}
-
-/// What stands before the base64 with which a line ends, if that is of full length and no digest or path.
-fn prefix_of_full_line(line: &[u8]) -> Option<&[u8]> {
-    let line = line.trim_ascii_end();
-    let length = line.iter().rev().take_while(|byte| is_base64(**byte)).count();
-    let (prefix, body) = line.split_at_checked(line.len() - length)?;
-    is_full_line(body).then_some(prefix)
-}
-
 fn is_full_line(body: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| body.iter().any(class);
     body.len() >= SHORTEST_LINE
@@ -279,59 +294,18 @@ fn gap(text: &[u8], prefix: &[u8]) -> usize {
     at
 }
 
-/// What stands before a key on its line, if it stands before the next line too: a search prints a name and a number there, a log
-/// the time. Empty where it does not. `rest` is what stands behind the first line of the key.
-fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
-    let before = hay.get(at.saturating_sub(MAX_PREFIX)..at).unwrap_or_default();
-    let prefix = match memchr::memrchr(b'\n', before) {
-        Some(end) => before.get(end + 1..).unwrap_or_default(),
-        None if before.len() == at => before,
-        // The line began so long ago that it is not made of such lines.
-        None => return b"",
-    };
-    // Indents, quotes and the signs of a change stand within bodies anyway.
-    if !prefix.iter().any(u8::is_ascii_alphanumeric) {
-        return b"";
-    }
-    let near = rest.get(..rest.len().min(MAX_GAP)).unwrap_or_default();
-    let next = memchr::memchr(b'\n', near).and_then(|end| rest.get(end + 1..));
-    if next.is_some_and(|line| prefix_length(line, prefix) > 0) { prefix } else { b"" }
-}
-
-/// How much of this line is the prefix: the same but for numbers, spaces, and `name-7-` where another line has `name:7:`.
-fn prefix_length(line: &[u8], prefix: &[u8]) -> usize {
-    let (mut left, mut own) = (line, prefix);
-    while let Some((first, others)) = own.split_first() {
-        let class: fn(&u8) -> bool = match first {
-            b'0'..=b'9' => u8::is_ascii_digit,
-            b' ' | b'\t' => |byte: &u8| matches!(byte, b' ' | b'\t'),
-            _ => match left.split_first() {
-                Some((byte, after)) if byte == first || [byte, first].iter().all(|one| is_sign(**one)) => {
-                    (left, own) = (after, others);
-                    continue;
-                }
-                _ => return 0,
-            },
-        };
-        let there = left.iter().take_while(|byte| class(byte)).count();
-        if there == 0 {
-            return 0;
-        }
-        left = left.get(there..).unwrap_or_default();
-        own = own.get(own.iter().take_while(|byte| class(byte)).count()..).unwrap_or_default();
-    }
-    line.len() - left.len()
-}
-
-fn is_sign(byte: u8) -> bool {
-    matches!(byte, b':' | b'-')
+fn is_closing(text: &[u8]) -> bool {
+    text.starts_with(CLOSING) || text.starts_with(CLOSING_SSH2)
 }
 
 /// `from` is where `-----END` begins; its line ends with dashes again, if it was not cut off.
 fn closing_end(hay: &[u8], from: usize) -> usize {
     let name = from + CLOSING.len();
     let line = hay.get(name..hay.len().min(name + MAX_NAME)).unwrap_or_default();
-    memmem::find(line, DASHES).map_or(name, |at| name + at + DASHES.len())
+    let line = line.get(..memchr::memchr(b'\n', line).unwrap_or(line.len())).unwrap_or_default();
+    let Some(dashes) = memmem::find(line, DASHES) else { return name };
+    let fifth = usize::from(line.get(dashes + DASHES.len()) == Some(&b'-'));
+    name + dashes + DASHES.len() + fifth
 }
 
 /// White space at the end of a block that was cut off belongs to what follows.
@@ -364,9 +338,11 @@ fn is_body(byte: u8) -> bool {
         )
 }
 
-const DASHES: &[u8] = b"-----";
+/// Four, for SSH2 writes no more; others write five.
+const DASHES: &[u8] = b"----";
 const OPENING: &[u8] = b"-----BEGIN";
 const CLOSING: &[u8] = b"-----END";
+const CLOSING_SSH2: &[u8] = b"---- END";
 /// Nothing that can be used as a key is shorter.
 const MIN_BODY: usize = 32;
 /// A text of nothing but beginnings must not be read anew from each to its end.
@@ -376,8 +352,6 @@ const LONGEST_KEY: usize = 6_400;
 /// Keys on one line have spaces where their line ends were.
 const SHORTEST_LINE: usize = 40;
 const MAX_NAME: usize = 80;
-/// The longest path, a number and two signs.
-const MAX_PREFIX: usize = 4096 + 16;
 /// So many lines of others stand between two of a key.
 const MAX_BETWEEN: usize = 4;
 /// No more of them than this are read to find the next one of a key.

@@ -300,6 +300,60 @@ fn keys_without_their_header() {
     check_key(Check::KeyBody, "|Ab3Ab3Ab3... and so on", None);
 }
 
+/// Anybody can write an end. What stands beside a key in a file does not belong to it.
+#[test]
+fn ends_behind_which_a_key_goes_on() {
+    let line = "Ab3".repeat(22);
+    let (header, end) =
+        (format!("-----BEGIN PRIVATE {}-----", "KEY"), format!("-----END PRIVATE {}-----", "KEY"));
+    let key = format!("{header}\n{line}\n{end}");
+    for more in [
+        format!("{line}\n{line}\n{end}"),
+        format!("{line}\n{line}"),
+        format!("Ab3Ab3==\n{end}"),
+        format!("a comment (of two)\n{line}\n{end}"),
+        format!("{end}\n{line}\n-----END\n{line}\n{end}"),
+    ] {
+        let block = format!("{key}\n{more}");
+        check_key(Check::Pem, &format!("|{block}\nand prose"), Some(&block));
+    }
+    let hidden = format!("{header}\n{end}\n{line}\n{end}");
+    check_key(Check::Pem, &format!("|{hidden}\nand prose"), Some(&hidden));
+    for others in [
+        format!("-----BEGIN CERTIFICATE-----\n{line}\n{line}\n-----END CERTIFICATE-----\n"),
+        format!("-----BEGIN CERTIFICATE-----\n{line}\n{line}"),
+        format!("public: {line}\n"),
+        format!("ssh-rsa {line} ann@host\n"),
+        format!("{} a.pem\n", "0123abcd".repeat(8)),
+        format!("and its last line is {end}, as it says there\n"),
+    ] {
+        check_key(Check::Pem, &format!("|{key}\n{others}"), Some(&key));
+    }
+    check_key(Check::Pem, &format!("|{header}\n{end}\nand prose\n{end}"), None);
+}
+
+#[test]
+fn members_of_a_key_in_any_order() {
+    for (text, expect) in [
+        (r#"{"kty":"EC","d":"|Ab3"}"#, true),
+        (r#"{"d":"|Ab3","kid":"}","kty":"EC"}"#, true),
+        (r#"{"d":"|Ab3","oth":[{"r":"x"}],"kty" : "RSA"}"#, true),
+        (r#"{"oth":[{"kty":"x"}],"d":"|Ab3"}"#, true),
+        (r#"{\"d\":\"|Ab3\",\"kty\":\"EC\"}"#, true),
+        ("{'d': '|Ab3', 'kty': 'EC'}", true),
+        (r#"{"d":"|Ab3"},{"kty":"EC"}"#, false),
+        (r#"{"kty":"EC"},{"d":"|Ab3"}"#, false),
+        (r#"{"d":"|Ab3","kind":"kty"}"#, false),
+        (r#"{"d":"|Ab3"}"#, false),
+        ("|Ab3", false),
+    ] {
+        let at = text.find('|').unwrap();
+        let hay = text.replacen('|', "", 1);
+        let judged = Check::Jwk.judge(hay.as_bytes(), &(at..at + 3), &Marks::default());
+        assert_eq!(matches!(judged, Judged::Sound), expect, "{text}");
+    }
+}
+
 #[test]
 fn entropy_counts_characters() {
     for (text, expect) in [("", 0.0), ("aaaa", 0.0), ("abab", 1.0), ("abcd", 2.0)] {

@@ -1,0 +1,54 @@
+//! Is this a member of a JSON Web Key? Whatever the order of its members: one of them names the kind of key, `kty`.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+/// `value` stands between quotes. Its object is read to both sides; objects beside it say nothing.
+pub(super) fn is_member(hay: &[u8], value: &Range<usize>) -> bool {
+    let before = hay.get(value.start.saturating_sub(REACH)..value.start).unwrap_or_default();
+    let behind = hay.get(value.end..hay.len().min(value.end + REACH)).unwrap_or_default();
+    // Looking for a word is far cheaper than reading, and mostly it is not there.
+    if !names_kind(before) && !names_kind(behind) {
+        return false;
+    }
+    // The value's own quotes open and close nothing here.
+    let before = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'")).unwrap_or(before);
+    let quote = behind.iter().position(|byte| *byte != b'\\').map_or(0, |at| at + 1);
+    let behind = behind.get(quote..).unwrap_or_default();
+    let own_before = before.len() - members(before.iter().rev(), b'}');
+    let own_behind = members(behind.iter(), b'{');
+    before.get(own_before..).is_some_and(names_kind) || behind.get(..own_behind).is_some_and(names_kind)
+}
+
+/// Whether one of the members is `"kty": …`, also where the text is a string itself: `\"kty\"`.
+fn names_kind(members: &[u8]) -> bool {
+    memmem::find_iter(members, b"kty").any(|at| {
+        let opens = members.get(..at).is_some_and(|text| text.ends_with(b"\"") || text.ends_with(b"'"));
+        let behind = members.get(at + 3..).unwrap_or_default();
+        let sign = behind.iter().find(|byte| !matches!(byte, b'\\' | b'"' | b'\'' | b' '));
+        opens && sign == Some(&b':')
+    })
+}
+
+/// How far the object goes on in this direction. `opens` is the bracket that begins an inner one.
+fn members<'a>(bytes: impl Iterator<Item = &'a u8>, opens: u8) -> usize {
+    let (mut depth, mut quote, mut length) = (0_usize, None, 0);
+    for byte in bytes {
+        match (quote, byte) {
+            (Some(open), byte) if open == byte => quote = None,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'{' | b'}') if *byte == opens => depth += 1,
+            (None, b'{' | b'}') => match depth.checked_sub(1) {
+                Some(outer) => depth = outer,
+                None => return length,
+            },
+            _ => {}
+        }
+        length += 1;
+    }
+    length
+}
+
+/// All members of a key of 4,096 bits.
+const REACH: usize = 4096;
