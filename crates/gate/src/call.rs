@@ -23,6 +23,7 @@ use self::journal::Trail;
 pub(crate) use self::journal::Writing;
 use self::stop::Stop;
 pub use self::{
+    bind::fitted,
     caught::caught,
     journal::{CallRecord, Journal, Purpose, Shared, Shows},
     secrets::text_for_journal,

@@ -23,7 +23,7 @@ pub use approval::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
     Spent, Trust,
 };
-pub use call::{CallRecord, Journal, Purpose, Shared, caught, text_for_journal, until_lapse};
+pub use call::{CallRecord, Journal, Purpose, Shared, caught, fitted, text_for_journal, until_lapse};
 pub use gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts,
     Observer, OnJournalFailure, Shows,

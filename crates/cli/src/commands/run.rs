@@ -25,6 +25,8 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     } else {
         runner::arguments(&spec, &args.arguments)?
     };
+    let arguments =
+        toolgate_gate::fitted(&spec, arguments).map_err(|problem| Failure::new(visible(&problem)))?;
     let runner = Runner::new(&args.sandbox)?;
     let report = runner.run(&spec, &resolved.policy, &arguments)?;
     match args.format {

@@ -427,6 +427,13 @@ fn run_shows_result_console_and_limits() {
     let (code, shown) = toolgate(&["run", "examples/tools/text_stats/tool.json", "txt=a"]);
     assert_eq!(code, 2, "{shown}");
     assert!(shown.contains("no parameter is called `txt`"), "{shown}");
+    let long = format!("file={}", "a".repeat(501));
+    let (code, shown) = toolgate(&["run", "examples/tools/count_lines/tool.yaml", &long]);
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.contains("the arguments do not fit: `/file`: expected at most 500 characters"), "{shown}");
+    let (code, shown) = toolgate(&["run", "examples/tools/count_lines/tool.yaml", "file:=[\"README.md\"]"]);
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.contains("`/file`: expected a string"), "{shown}");
     let (code, shown) = toolgate(&["run", "examples/tools/http_get_weather/tool.yaml"]);
     assert_eq!(code, 1, "{shown}");
     assert!(shown.contains("`http` tools cannot be run by this gateway yet"), "{shown}");

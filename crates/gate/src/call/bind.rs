@@ -1,7 +1,7 @@
 //! B. Do the arguments fit the tool's input schema and the caps?
 
 use serde_json::{Map, Value};
-use toolgate_spec::Unambiguous;
+use toolgate_spec::{CompiledSchema, Unambiguous, model::ToolSpec, project};
 
 use super::{admit::Admitted, stop::Stop};
 use crate::{digest, gate::ArgumentLimits, reason::Reason};
@@ -19,17 +19,64 @@ pub struct Bound {
 
 /// `given_digest` is that of the arguments as they came.
 pub fn bind(mut admitted: Admitted, given_digest: &str) -> Result<Bound, Stop> {
-    let limits = admitted.in_force.arguments;
     let given = std::mem::take(&mut admitted.call.arguments);
+    let declared = Declared {
+        schema: &admitted.tool.input_schema,
+        compiled: &admitted.tool.input,
+        source: Source::of(&admitted.tool.spec),
+    };
+    let (value, coercions) = fit(given, &declared, admitted.in_force.arguments)?;
+    let arguments_digest = if coercions.is_empty() { given_digest.to_owned() } else { digest::of(&value) };
+    let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
+    Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
+}
+
+/// The arguments as a call of this tool would have them, or why it would be refused: for a run without a gateway, which has no
+/// caps of an operator's.
+pub fn fitted(spec: &ToolSpec, given: Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let schema = project::input_schema(spec).map_err(|error| error.to_string())?;
+    let compiled = CompiledSchema::new(&schema).map_err(|error| format!("the input schema: {error}"))?;
+    let declared = Declared { schema: &schema, compiled: &compiled, source: Source::of(spec) };
+    match fit(given, &declared, ArgumentLimits { bytes: usize::MAX, depth: usize::MAX }) {
+        Ok((Value::Object(arguments), _)) => Ok(arguments),
+        Ok(_) => Err("no object".to_owned()),
+        Err(stop) => Err(stop.to_caller),
+    }
+}
+
+/// What a tool says of its arguments.
+struct Declared<'t> {
+    schema: &'t Value,
+    compiled: &'t CompiledSchema,
+    source: Source,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Source {
+    /// `params`: null and blank text count as absent.
+    Params,
+    /// A schema of its own, which says itself what null and blank mean.
+    OwnSchema,
+}
+
+impl Source {
+    fn of(spec: &ToolSpec) -> Self {
+        if spec.governance.input.is_none() { Self::Params } else { Self::OwnSchema }
+    }
+}
+
+/// An object that fits, and what was changed on the way.
+fn fit(
+    given: Map<String, Value>,
+    declared: &Declared<'_>,
+    limits: ArgumentLimits,
+) -> Result<(Value, Vec<String>), Stop> {
     within(&given, limits)?;
-    // A tool with a schema of its own says itself what null and blank mean.
-    let declares_params = admitted.tool.spec.governance.input.is_none();
     let mut coercions = Vec::new();
     let mut arguments = Map::with_capacity(given.len());
     for (name, value) in given {
-        let wanted = wanted_type(&admitted.tool.input_schema, &name);
-        let value = coerce(&name, value, wanted, &mut coercions);
-        if is_absent(&value) && declares_params {
+        let value = coerce(&name, value, wanted_type(declared.schema, &name), &mut coercions);
+        if is_absent(&value) && declared.source == Source::Params {
             coercions.push(format!("{name}: {} → absent", if value.is_null() { "null" } else { "blank" }));
         } else {
             arguments.insert(name, value);
@@ -40,17 +87,15 @@ pub fn bind(mut admitted: Admitted, given_digest: &str) -> Result<Bound, Stop> {
         within(&arguments, limits)?;
     }
     let value = Value::Object(arguments);
-    let violations = admitted.tool.input.violations(&value, MOST_VIOLATIONS);
+    let violations = declared.compiled.violations(&value, MOST_VIOLATIONS);
     if !violations.is_empty() {
         return Err(refusal(&violations));
     }
     // After the coercions: text that was read as a number is one by now.
-    if let Some(place) = inexact_integer(&value) {
-        return Err(inexact(&place));
+    match inexact_integer(&value) {
+        Some(place) => Err(inexact(&place)),
+        None => Ok((value, coercions)),
     }
-    let arguments_digest = if coercions.is_empty() { given_digest.to_owned() } else { digest::of(&value) };
-    let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
-    Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
 }
 
 fn within(arguments: &Map<String, Value>, limits: ArgumentLimits) -> Result<(), Stop> {
