@@ -210,9 +210,7 @@ impl Toolgate {
     /// Tries the journal where something was wrong with it, and says whether something still is. To be called every second: a
     /// gateway that is not ready is sent no calls, whose records would show that it is again.
     pub fn try_journal(&self) -> Option<String> {
-        if let Some(problem) = self.journal.problem() {
-            let _told_below = self.journal.probe(&problem);
-        }
+        let _told_below = self.journal.recover();
         self.journal.problem()
     }
 

@@ -16,7 +16,7 @@ use toolgate::{Config, Extras, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
-    AllTools, Authenticator, CallerNow, ClientAnswers, DoorEvents, Doors, HttpFront, HttpLimits,
+    AllTools, Authenticator, Bound, CallerNow, ClientAnswers, DoorEvents, Doors, HttpFront, HttpLimits,
     HttpSettings, Identity, McpSettings, Metrics, Readiness, Role, SessionLimits, StateKey, StdioError,
     admin_routes, mcp_routes, serve_stdio,
 };
@@ -165,7 +165,10 @@ async fn over_http(
             config.server.listen
         ))
     })?;
+    let admin_front = bind_admin_front(&config).await?;
+    let settings = mcp_settings(&config)?;
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
+    // When everything is there that could be missing: whoever reads that we serve relies on it.
     let _token = greet(toolgate, &base, tokenless, log)?;
     let all: AllTools = {
         let toolgate = Arc::clone(toolgate);
@@ -177,7 +180,7 @@ async fn over_http(
     let accepting = stop.child_token();
     let shown = config.metrics.prometheus.then(|| Metrics::Shown(Arc::clone(&records.refusals)));
     let admin = admin_routes(toolgate.gate(), &all, shown.unwrap_or(Metrics::Hidden));
-    let mcp = mcp_routes(toolgate.gate(), &mcp_settings(&config)?, closing.clone());
+    let mcp = mcp_routes(toolgate.gate(), &settings, closing.clone());
     let doors = |routes| Doors {
         routes,
         authenticator: Arc::clone(&authenticator),
@@ -186,11 +189,7 @@ async fn over_http(
         clock: Arc::new(SystemClock),
     };
     let mut serving = JoinSet::new();
-    if let Some(listen) = config.admin.listen {
-        let settings = HttpSettings { listen, public_url: None, ..http_settings(&config) };
-        let own = HttpFront::bind(settings).await.map_err(|error| {
-            Failure::new(format!("cannot listen on {listen} for admins: {error}; change `admin.listen`"))
-        })?;
+    if let Some(own) = admin_front {
         log.info(&format!("serving admins at http://{}/admin/v1", own.local_addr()));
         serving.spawn(own.serve(doors(admin), accepting.clone()));
         serving.spawn(front.serve(doors(mcp), accepting.clone()));
@@ -205,6 +204,16 @@ async fn over_http(
     close_fronts(serving, &closing, log).await;
     records.finish().await;
     Ok(())
+}
+
+/// Where admins have a door of their own.
+async fn bind_admin_front(config: &Config) -> Result<Option<Bound>, Failure> {
+    let Some(listen) = config.admin.listen else { return Ok(None) };
+    let settings = HttpSettings { listen, public_url: None, ..http_settings(config) };
+    let bound = HttpFront::bind(settings).await.map_err(|error| {
+        Failure::new(format!("cannot listen on {listen} for admins: {error}; change `admin.listen`"))
+    })?;
+    Ok(Some(bound))
 }
 
 fn readiness(toolgate: &Arc<Toolgate>) -> Arc<dyn Fn() -> Readiness + Send + Sync> {

@@ -92,9 +92,11 @@ impl Place {
             .unwrap()
     }
 
+    /// In one piece, as editors save: a gateway that runs is not to read half of it.
     pub fn configure(&self, text: &str) {
-        let path = self.path().join("toolgate.yaml");
-        fs::write(&path, format!("version: 1\n{text}")).unwrap();
+        let draft = self.path().join("toolgate.yaml.draft");
+        fs::write(&draft, format!("version: 1\n{text}")).unwrap();
+        fs::rename(draft, self.path().join("toolgate.yaml")).unwrap();
     }
 
     pub fn journal(&self, folder: &str) -> Vec<Value> {

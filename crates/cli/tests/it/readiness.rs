@@ -1,7 +1,9 @@
 //! A balancer in front asks whether to send calls. What has failed must not keep it away for good, and what fails must.
 
 use std::{
-    fs, thread,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -62,4 +64,17 @@ fn a_gateway_without_its_state_is_not_ready() {
     until("it is ready again", || is_ready(&serving));
     assert_eq!(serving.ask(Some(&token), "tools/list", json!({})).0, 200);
     serving.stop();
+}
+
+/// Whoever waits for that line sends calls after it.
+#[test]
+fn a_gateway_that_cannot_open_its_doors_does_not_say_that_it_serves() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let key = place.path().join(".toolgate/keys/request-state");
+    fs::write(&key, "too short").unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let said = place.fails(&["serve", "--listen", "127.0.0.1:0"], 2);
+    assert!(said.contains("request-state"), "{said}");
+    assert!(!said.contains("serving MCP"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::{Place, Serving, token};
 
@@ -19,13 +19,13 @@ fn a_call_that_runs_across_a_reload_is_released_and_others_meet_the_edit() {
     write_waiting_tool(&place);
     place.write_tool("say", &json!({}));
     place.ok(&["publish", "--yes"]);
-    let token = token(&place, &[]);
+    let token = token(&place, &WAITS);
     let serving = Serving::start(&place);
     let said = || serving.call(&token, "say", &json!({ "text": "hi" })).to_string();
     assert!(said().contains("hi!"));
     let answer = thread::scope(|scope| {
         let running = scope.spawn(|| serving.call(&token, "waits", &json!({ "text": "wait" })));
-        until("the call begins", || kinds_of(&place, "waits") == ["call.opened"]);
+        until("the call runs", || place.path().join(RUNS).exists());
         place.write_tool("say", &json!({ "code": "return `${text}, edited`" }));
         place.ok(&["publish", "say"]);
         until("the edit is live", || said().contains("hi, edited"));
@@ -155,12 +155,12 @@ fn a_tighter_baseline_does_not_wait_for_shipped_tools_to_be_tried() {
     write_waiting_tool(&place);
     place.write_tool("say", &json!({}));
     place.ok(&["publish", "--yes"]);
-    let token = token(&place, &[]);
+    let token = token(&place, &WAITS);
     let serving = Serving::start(&place);
     assert_eq!(serving.names(&token), ["say", "waits", "word_count"]);
     let answer = thread::scope(|scope| {
         let running = scope.spawn(|| serving.call(&token, "waits", &json!({ "text": "wait" })));
-        until("the call begins", || kinds_of(&place, "waits") == ["call.opened"]);
+        until("the call runs", || place.path().join(RUNS).exists());
         let shipped = include_str!("../../../../profiles/baseline.yaml");
         let tight = shipped.replace("memoryMib: 64", "memoryMib: 48");
         assert_ne!(tight, shipped);
@@ -168,11 +168,11 @@ fn a_tighter_baseline_does_not_wait_for_shipped_tools_to_be_tried() {
         place.configure(&format!(
             "{one_worker}policy:\n  baseline: tight.yaml\ncatalog:\n  include:\n    names: [{SHIPPED}]\n"
         ));
-        until("the trial begins", || kinds_of(&place, SHIPPED) == ["call.opened"]);
-        let meanwhile = (serving.names(&token), kinds_of(&place, SHIPPED));
+        until("the trial begins", || is_being_tried(&place));
+        let meanwhile = (serving.names(&token), is_being_tried(&place));
         // Before anything can fail, or the call would be waited for.
         fs::write(place.path().join("go.txt"), "go").unwrap();
-        assert_eq!(meanwhile, (Vec::new(), vec!["call.opened".to_owned()]), "drafts under the new baseline");
+        assert_eq!(meanwhile, (Vec::new(), true), "drafts under the new baseline");
         running.join().unwrap()
     });
     assert_ne!(answer["isError"], true, "{answer}");
@@ -189,28 +189,26 @@ fn a_tool_that_is_published_does_not_wait_for_shipped_tools_to_be_tried() {
     write_waiting_tool(&place);
     place.ok(&["publish", "--yes"]);
     place.write_tool("say", &json!({}));
-    let token = token(&place, &[]);
+    let token = token(&place, &WAITS);
     let serving = Serving::start(&place);
     thread::scope(|scope| {
         let running = scope.spawn(|| serving.call(&token, "waits", &json!({ "text": "wait" })));
-        until("the call begins", || kinds_of(&place, "waits") == ["call.opened"]);
+        until("the call runs", || place.path().join(RUNS).exists());
         place.configure(&format!("{one_worker}catalog:\n  include:\n    names: [{SHIPPED}]\n"));
-        until("the trial begins", || {
-            kinds_of(&place, SHIPPED).first().is_some_and(|kind| kind == "call.opened")
-        });
+        until("the trial begins", || is_being_tried(&place));
         let before = fs::read_to_string(place.path().join("tools/say.json")).unwrap();
         place.ok(&["publish", "say"]);
         let is_edited = fs::read_to_string(place.path().join("tools/say.json")).unwrap() != before;
-        let published = Instant::now();
         let is_live = || serving.names(&token).contains(&"say".to_owned());
-        while !is_live() && published.elapsed() < AT_ONCE {
+        // No longer than the call keeps the worker, and with it the trial.
+        while !is_live() && !running.is_finished() {
             thread::sleep(Duration::from_millis(20));
         }
-        let meanwhile = (is_live(), is_edited);
+        let meanwhile = (is_live(), is_being_tried(&place), is_edited);
         // Before anything can fail, or the call would be waited for.
         fs::write(place.path().join("go.txt"), "go").unwrap();
         running.join().unwrap();
-        assert_eq!(meanwhile, (true, false));
+        assert_eq!(meanwhile, (true, true, false), "live before the trial is over, and not by an edit");
     });
     until("the shipped tool is live", || serving.names(&token).contains(&SHIPPED.to_owned()));
     serving.stop();
@@ -239,21 +237,35 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 
 const SHIPPED: &str = "gcd_lcm";
 
-/// Waits for the file `go.txt` where its text is `wait`.
+/// Waits for the file `go.txt` where its text is `wait`, and says by a file that it does: from then on it has its worker, which an
+/// opening record does not say.
 fn write_waiting_tool(place: &Place) {
     place.write_tool("waits", &json!({
-        "code": "while (text === 'wait' && !safety.fs.exists('go.txt')) await new Promise((done) => setTimeout(done, 100));\nreturn text",
-        "sandboxOverrides": { "fileRead": true },
+        "code": "if (text === 'wait') {\n  safety.fs.writeText('runs.txt', 'x');\n  while (!safety.fs.exists('go.txt')) await new Promise((done) => setTimeout(done, 100));\n}\nreturn text",
+        "sandboxOverrides": { "fileRead": true, "fileWrite": true },
         "humanInTheLoop": { "mode": "DISABLED" },
         "x-toolgate-capability": { "execution": { "timeout": 60_000 } },
     }));
 }
+
+/// What whoever calls it needs.
+const WAITS: [&str; 2] = ["--permission", "allow_destructive"];
+const RUNS: &str = "runs.txt";
 
 /// Records of calls of this tool so far.
 fn kinds_of(place: &Place, tool: &str) -> Vec<String> {
     let records = place.journal_so_far("journal");
     let of_tool = records.iter().filter(|record| record["tool"]["name"] == tool);
     of_tool.map(|record| record["kind"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Has the gateway begun a test run of the shipped tool, and none come to its end? One that gave way to a reload begins again, and
+/// what a command tries itself is in the journal of commands.
+fn is_being_tried(place: &Place) -> bool {
+    let records = place.journal_so_far("journal");
+    let of_tool = || records.iter().filter(|record| record["tool"]["name"] == SHIPPED);
+    let is_end = |record: &Value| record["kind"] != "call.opened" && record["reason"] != "execute.cancelled";
+    of_tool().count() > 0 && !of_tool().any(is_end)
 }
 
 fn until(what: &str, is_so: impl Fn() -> bool) {
