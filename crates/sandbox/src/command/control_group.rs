@@ -29,7 +29,7 @@ impl ControlGroup {
         Self::make_in(&above, &name, limits).ok()
     }
 
-    fn make_in(above: &Path, name: &str, limits: &CommandLimits) -> io::Result<Self> {
+    pub(super) fn make_in(above: &Path, name: &str, limits: &CommandLimits) -> io::Result<Self> {
         fs::write(above.join("cgroup.subtree_control"), "+memory +pids")?;
         let folder = above.join(name);
         match fs::create_dir(&folder) {
@@ -86,23 +86,28 @@ impl Drop for ControlGroup {
     }
 }
 
-/// Removes the empty groups of supervisors that were killed before they could.
+/// Ends the groups of supervisors that were killed before they could, with whoever is left in them.
 pub(crate) fn sweep() {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     if let Some(above) = delegated(Path::new("/sys/fs/cgroup"), &own) {
-        sweep_in(&above, Path::new("/proc"));
+        sweep_in(&above);
     }
 }
 
-fn sweep_in(above: &Path, proc: &Path) {
+fn sweep_in(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
-        if number.is_some_and(|number| !proc.join(number.to_string()).exists()) {
-            // One that is not empty stays.
-            let _ = fs::remove_dir(entry.path());
+        let supervisor = number.and_then(|number| Pid::from_raw(i32::try_from(number).ok()?));
+        if supervisor.is_some_and(is_gone) {
+            drop(ControlGroup { folder: entry.path() });
         }
     }
+}
+
+/// Asked of the kernel: `/proc` may be told to hide processes.
+fn is_gone(process: Pid) -> bool {
+    rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH)
 }
 
 /// The group above ours, if we may make groups in it and it bounds memory and processes.
@@ -165,16 +170,28 @@ mod tests {
         fs::create_dir(above.path().join("toolgate-7")).unwrap();
         let group = ControlGroup::make_in(above.path(), "toolgate-7", &limits()).unwrap();
         assert!(group.folder.join("memory.max").exists());
-        let proc = tempfile::tempdir().unwrap();
-        fs::create_dir(proc.path().join("8")).unwrap();
-        for name in ["toolgate-8", "toolgate-9", "toolgate-", "other-9"] {
+    }
+
+    #[test]
+    fn whoever_is_left_by_a_killed_supervisor_is_killed() {
+        let above = tempfile::tempdir().unwrap();
+        let alive = format!("{PREFIX}{}", std::process::id());
+        // No process has a number as high.
+        let (empty, inhabited) = ("toolgate-4194305", "toolgate-4194306");
+        let kept = [alive.as_str(), "toolgate-", "toolgate-0", "toolgate--1", "other-4194305"];
+        for name in kept.into_iter().chain([empty, inhabited]) {
             fs::create_dir(above.path().join(name)).unwrap();
         }
-        sweep_in(above.path(), proc.path());
-        let is_there = |name: &str| above.path().join(name).exists();
-        assert!(!is_there("toolgate-9"), "whose supervisor is gone");
-        for kept in ["toolgate-7", "toolgate-8", "toolgate-", "other-9"] {
-            assert!(is_there(kept), "{kept}");
+        let switch = |name: &str| above.path().join(name).join("cgroup.kill");
+        for name in [alive.as_str(), inhabited] {
+            fs::write(switch(name), "").unwrap();
+        }
+        sweep_in(above.path());
+        assert!(!above.path().join(empty).exists());
+        assert_eq!(fs::read_to_string(switch(inhabited)).unwrap(), "1");
+        assert_eq!(fs::read_to_string(switch(&alive)).unwrap(), "", "its supervisor lives");
+        for name in kept {
+            assert!(above.path().join(name).exists(), "{name}");
         }
     }
 }

@@ -7,7 +7,10 @@ use std::{
     os::unix::net::UnixStream,
 };
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::{
+    process::{Pid, Signal, WaitOptions},
+    thread::UnshareFlags,
+};
 
 use super::{
     CommandStrength, Network, child,
@@ -83,11 +86,13 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
         strength.add(Wall::UserNamespace);
     }
     view::make_private().map_err(|_| Trouble::NoNamespaces)?;
+    strength.add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("hear from its supervisor"))?);
+    // What can be seen of groups begins at the one we are in. Seen from an earlier one, ours is called by a number of the host.
+    sys::unshare(UnshareFlags::NEWCGROUP).map_err(|_| Trouble::NoNamespaces)?;
     for wall in NAMESPACES {
         strength.add(wall);
     }
     strength.add(Wall::DiesTogether);
-    strength.add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("hear from its supervisor"))?);
     offer_to_die_first();
     let is_bounded = strength.has(Wall::ControlGroup) || bound_processes(order.limits.processes, identity);
     strength.add_if(Wall::ProcessLimit, is_bounded);

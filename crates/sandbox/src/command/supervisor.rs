@@ -348,7 +348,7 @@ impl Course {
             elapsed: self.started.elapsed(),
             cpu: ended.map(|ended| ended.cpu).unwrap_or_default(),
             // Of those who were killed together nobody tells the kernel's own account.
-            peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most),
+            peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most()),
         };
         let (refused, refused_beyond) = self.notices.take_list();
         say(control, &Word::Report(Account { ending, usage, refused, refused_beyond }), &[]);
@@ -375,7 +375,16 @@ impl Memory {
     }
 
     fn was_out(&self) -> bool {
-        self.most > self.limit || self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
+        self.most > self.limit || self.ran_out_in_group()
+    }
+
+    /// A group that ran out of memory held all that it may.
+    fn most(&self) -> u64 {
+        if self.ran_out_in_group() { self.most.max(self.limit) } else { self.most }
+    }
+
+    fn ran_out_in_group(&self) -> bool {
+        self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
     }
 }
 
@@ -411,9 +420,29 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const OF_NAMESPACES: [Wall; 4] =
     [Wall::PrivateView, Wall::PidNamespace, Wall::NetworkNamespace, Wall::IpcNamespace];
 
-const EACH: i32 = libc::CLONE_NEWNS
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWCGROUP;
+/// That of control groups is entered later, from the group.
+const EACH: i32 =
+    libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_ran_out_of_memory_held_all_that_it_may() {
+        let above = tempfile::tempdir().unwrap();
+        let limits = CommandLimits {
+            memory_bytes: 1 << 20,
+            cpu_seconds: 1,
+            processes: 1,
+            open_files: 1,
+            file_bytes: 1,
+        };
+        let group = ControlGroup::make_in(above.path(), "one", &limits).unwrap();
+        let memory =
+            Memory { group: Some(group), limit: limits.memory_bytes, looked: Instant::now(), most: 0 };
+        assert_eq!((memory.was_out(), memory.most()), (false, 0));
+        std::fs::write(above.path().join("one/memory.events"), "oom 1\noom_kill 3\n").unwrap();
+        assert_eq!((memory.was_out(), memory.most()), (true, 1 << 20));
+    }
+}

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::{Ending, Trace};
+use toolgate_sandbox::{Ending, Trace, Wall};
 
 use super::{
     Attack, Hole, Inside, Verdict,
@@ -32,9 +32,15 @@ pub fn table() -> Vec<Attack> {
             .harms(|_, report| bounded(&report.stdout, if is_root() { 301 } else { FEW }))
             .hole(Hole::Cut(|order, _| order.limits.processes = 1000)),
         row("memory_bomb", "one process takes all memory", "`RLIMIT_DATA`", |_| memory(MUCH))
+            .anyhow()
             .changed(|order, _| order.limits.memory_bytes = LITTLE)
             .harms(|_, report| {
-                (report.usage.peak_memory > LITTLE + (64 << 20)).then(|| "it got more than its limit".into())
+                // A group counts what the kernel holds for the jail, too, and may be full before the process is told.
+                let is_ended =
+                    report.ending == Ending::OutOfMemory && report.strength.has(Wall::ControlGroup);
+                let is_told = report.ending == Ending::Exited(0) && report.stdout.starts_with(b"held ");
+                let is_bounded = report.usage.peak_memory <= LITTLE + (64 << 20);
+                (!is_bounded || !is_told && !is_ended).then(|| "it got more than its limit".into())
             })
             .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
         row(

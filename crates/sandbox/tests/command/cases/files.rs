@@ -206,6 +206,8 @@ pub fn view() {
     assert!(!said.contains("shadow") && !said.contains("hostname"), "{said}");
     let processes = said.rsplit("--\n").next().unwrap();
     assert!(!processes.lines().any(|line| line == "1" || line == "sys"), "{processes}");
+    let groups = finish(jail(Tier::Namespaces, "/bin/cat", &["/proc/self/cgroup"]));
+    assert!(text(&groups).lines().all(|line| line.ends_with(":/")), "{groups:?}");
 }
 
 pub fn opened_source() {
