@@ -165,6 +165,9 @@ impl Host {
     fn process_limit(&self, user_namespaces: &io::Result<()>) -> HostRow {
         let row =
             |state, why: &str, remedy| HostRow { name: "process limit", state, why: why.to_owned(), remedy };
+        if self.delegated_group().is_some() {
+            return row(HostState::Enforced, "counted in the control group of each command", "");
+        }
         let release = self.text("proc/sys/kernel/osrelease").unwrap_or_default();
         if !self.is_root() {
             if user_namespaces.is_ok() {
@@ -187,8 +190,7 @@ impl Host {
 
     fn control_group(&self) -> HostRow {
         let row = |state, why, remedy| HostRow { name: "control group for commands", state, why, remedy };
-        let own = self.text("proc/self/cgroup").unwrap_or_default();
-        match command::control_group::delegated(&self.root.join("sys/fs/cgroup"), &own) {
+        match self.delegated_group() {
             Some(group) => row(HostState::Enforced, format!("`{}` is ours", group.display()), ""),
             None => row(
                 HostState::Missing,
@@ -196,6 +198,11 @@ impl Host {
                 DELEGATE,
             ),
         }
+    }
+
+    fn delegated_group(&self) -> Option<PathBuf> {
+        let own = self.text("proc/self/cgroup").unwrap_or_default();
+        command::control_group::delegated(&self.root.join("sys/fs/cgroup"), &own)
     }
 
     fn reports(&self) -> HostRow {
