@@ -67,16 +67,9 @@ impl Literals {
         let mut second = Box::new([0_u64; SECOND_WORDS]);
         let mut buckets = vec![0_u32; BUCKETS + 1];
         for slot in &slots {
-            let (word, bit) = filter_place(hash(slot.quad));
-            if let Some(word) = filter.get_mut(word) {
-                *word |= 1 << bit;
-            }
-            let fifth = needles.get(slot.needle as usize).map(Needle::fifth).unwrap_or_default();
-            for fifth in fifth {
-                let (word, bit) = second_place(slot.quad, fifth);
-                if let Some(word) = second.get_mut(word) {
-                    *word |= 1 << bit;
-                }
+            set(&mut filter[..], filter_place(slot.quad));
+            for fifth in needles.get(slot.needle as usize).map(Needle::fifth).unwrap_or_default() {
+                set(&mut second[..], second_place(slot.quad, fifth));
             }
             if let Some(count) = buckets.get_mut(bucket(hash(slot.quad)) + 1) {
                 *count += 1;
@@ -103,7 +96,7 @@ impl Literals {
     /// Whether a word may begin so.
     #[inline]
     fn may_begin(&self, quad: u32) -> bool {
-        let (word, bit) = filter_place(hash(quad));
+        let (word, bit) = filter_place(quad);
         self.filter.get(word).is_some_and(|word| word >> bit & 1 == 1)
     }
 
@@ -212,13 +205,23 @@ fn hash(quad: u32) -> u32 {
     quad.wrapping_mul(0x9e37_79b1)
 }
 
-fn filter_place(hash: u32) -> (usize, u32) {
-    ((hash >> (32 - FILTER_BITS)) as usize, hash >> (26 - FILTER_BITS) & 63)
+fn filter_place(quad: u32) -> (usize, u32) {
+    place(hash(quad), FILTER_BITS)
 }
 
 fn second_place(quad: u32, fifth: u32) -> (usize, u32) {
-    let hash = hash(quad.rotate_left(16) ^ fifth.wrapping_mul(0x85eb_ca6b));
-    ((hash >> (32 - SECOND_BITS)) as usize, hash >> (26 - SECOND_BITS) & 63)
+    place(hash(quad.rotate_left(16) ^ fifth.wrapping_mul(0x85eb_ca6b)), SECOND_BITS)
+}
+
+/// The word and the bit in it, in a filter of two to the power of `bits` words.
+fn place(hash: u32, bits: u32) -> (usize, u32) {
+    ((hash >> (32 - bits)) as usize, hash >> (26 - bits) & 63)
+}
+
+fn set(filter: &mut [u64], (word, bit): (usize, u32)) {
+    if let Some(word) = filter.get_mut(word) {
+        *word |= 1 << bit;
+    }
 }
 
 fn bucket(hash: u32) -> usize {

@@ -68,7 +68,14 @@ impl Marks {
             .fold(within, |reach, mark| if mark.start <= at + reach { reach + mark.len() } else { reach })
     }
 
-    /// The same backwards.
+    /// Those that begin fewer than `reach` bytes behind `at`.
+    pub(crate) fn behind(&self, at: usize, reach: usize) -> &[Range<usize>] {
+        let (_, behind) = self.split(at);
+        let near = behind.partition_point(|mark| mark.start < at + reach);
+        behind.get(..near).unwrap_or_default()
+    }
+
+    /// How far `within` bytes reach backwards from `at` on.
     pub(crate) fn reach_before(&self, at: usize, within: usize) -> usize {
         let (before, _) = self.split(at);
         before
@@ -126,6 +133,11 @@ mod tests {
         assert_eq!((marks.reach_behind(3, 2), marks.reach_behind(3, 5)), (2 + 23, 5 + 46));
         assert_eq!((marks.reach_before(53, 0), marks.reach_before(53, 3)), (23, 3 + 46));
         assert_eq!(marks.reach_behind(3, 0), 0);
+        let starts = |at, reach| marks.behind(at, reach).iter().map(|mark| mark.start).collect::<Vec<_>>();
+        assert_eq!(
+            [starts(3, 1), starts(3, 2), starts(3, 99), starts(5, 99)],
+            [vec![], vec![4], vec![4, 30], vec![30]]
+        );
         assert_eq!(*marks.without(text, &(0..text.len())), *b"key  = x");
         assert_eq!(marks.around(26), Some(&(4..27)));
         assert_eq!(marks.around(27), None);

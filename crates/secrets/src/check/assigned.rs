@@ -21,7 +21,7 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
 }
 
 fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
-    let is_quoted = start.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte));
+    let is_quoted = is_quoted(hay, start);
     let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
     let is_setting = !is_quoted && is_in_connection(hay, start);
     let ends = |byte: u8| !is_bare(byte) || is_setting && byte == b';';
@@ -38,6 +38,10 @@ fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     }
     let is_literal = if is_quoted { is_quoted_literal(&value) } else { is_bare_literal(hay, &span, &value) };
     is_literal.then_some(span.end)
+}
+
+fn is_quoted(hay: &[u8], value: usize) -> bool {
+    value.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte))
 }
 
 fn is_quote(byte: u8) -> bool {

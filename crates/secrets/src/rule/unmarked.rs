@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
-
 use crate::marker::Marks;
 
 pub(super) struct Unmarked {
@@ -27,13 +25,14 @@ struct LeftOut {
 impl Unmarked {
     /// The text around `word` and up to `until`, unless there is nothing to leave out.
     pub(super) fn new(hay: &[u8], word: &Range<usize>, until: usize, marks: &Marks) -> Option<Self> {
-        if marks.reach_behind(word.end, NEAR) == NEAR {
+        let near = marks_behind(word.end, marks);
+        if near.is_empty() {
             return None;
         }
         let base = word.start.saturating_sub(BEFORE);
         let mut unmarked = Self { text: Vec::new(), word: word.start - base, base, left_out: Vec::new() };
         let mut at = base;
-        for mark in marks_behind(hay, word.end, marks).into_iter().filter(|mark| !is_value(hay, mark)) {
+        for mark in near.iter().filter(|mark| !is_value(hay, mark)) {
             unmarked.text.extend_from_slice(hay.get(at..mark.start)?);
             unmarked.left_out.push(LeftOut { at: unmarked.text.len(), length: mark.len() });
             at = mark.end;
@@ -56,12 +55,9 @@ impl Unmarked {
 }
 
 /// The marks near behind a word; those that touch are one.
-fn marks_behind(hay: &[u8], from: usize, marks: &Marks) -> Vec<Range<usize>> {
-    let reach = marks.reach_behind(from, NEAR);
-    let near = hay.get(from..hay.len().min(from + reach)).unwrap_or_default();
+fn marks_behind(from: usize, marks: &Marks) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
-    for at in memmem::find_iter(near, OPENING).map(|at| from + at) {
-        let Some(mark) = marks.around(at).filter(|mark| mark.start == at) else { continue };
+    for mark in marks.behind(from, marks.reach_behind(from, NEAR)) {
         match found.last_mut() {
             Some(last) if last.end == mark.start => last.end = mark.end,
             _ => found.push(mark.clone()),
@@ -78,7 +74,6 @@ fn is_value(hay: &[u8], mark: &Range<usize>) -> bool {
     !touches_name && !hay.get(mark.end).is_some_and(goes_on)
 }
 
-const OPENING: &[u8] = b"[REDACTED:";
 /// No more stands between a word and its secret.
 const NEAR: usize = 256;
 /// What checks read before a word and behind a match: a name, and a value.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::{
-    has_digit, has_letter, is_bare, is_environment, is_member_access, is_quote, is_quoted_literal,
+    has_digit, has_letter, is_bare, is_environment, is_member_access, is_quote, is_quoted, is_quoted_literal,
     is_written, quoted_length,
 };
 
@@ -54,9 +54,7 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     if is_about || link == Link::List && PLURALS.iter().any(|end| lower.ends_with(end)) {
         return None;
     }
-    if link == Link::List
-        && value.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte))
-    {
+    if link == Link::List && is_quoted(hay, value) {
         return listed(hay, value);
     }
     let end = value + length(hay, value)?;
@@ -92,9 +90,12 @@ fn name_around(hay: &[u8], word: usize) -> Range<usize> {
 }
 
 fn length(hay: &[u8], value: usize) -> Option<usize> {
-    let is_quoted = value.checked_sub(1).and_then(|at| hay.get(at)).is_some_and(|byte| is_quote(*byte));
     let rest = hay.get(value..hay.len().min(value + super::MAX_VALUE))?;
-    if is_quoted { quoted_length(rest) } else { Some(rest.iter().take_while(|byte| is_bare(**byte)).count()) }
+    if is_quoted(hay, value) {
+        quoted_length(rest)
+    } else {
+        Some(rest.iter().take_while(|byte| is_bare(**byte)).count())
+    }
 }
 
 /// From the first literal of a list to its last one.
@@ -110,7 +111,7 @@ fn listed(hay: &[u8], first: usize) -> Option<Range<usize>> {
         let behind = hay.get(end..hay.len().min(end + MAX_NAME)).unwrap_or_default();
         let between = behind.iter().take_while(|byte| is_between(**byte)).count();
         let is_next = behind.get(..between).is_some_and(|text| text.contains(&b','));
-        if !is_next || !hay.get(end + between - 1).is_some_and(|byte| is_quote(*byte)) {
+        if !is_next || !is_quoted(hay, end + between) {
             break;
         }
         at = end + between;
