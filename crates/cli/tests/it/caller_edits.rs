@@ -3,13 +3,11 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, Serving, token};
+use crate::place::{Place, Serving, token, until};
 
 #[test]
 fn who_is_not_let_in_any_more_stays_outside_at_once() {
@@ -109,13 +107,4 @@ fn both() -> Vec<String> {
 fn names(tools: &Value) -> Vec<String> {
     let tools = tools.as_array().cloned().unwrap_or_default();
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    // A guard against hanging, not a measurement.
-    let end = Instant::now() + Duration::from_mins(1);
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }

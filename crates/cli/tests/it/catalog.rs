@@ -4,8 +4,6 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
-    thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -15,7 +13,7 @@ use toolgate_spec::model::ToolId;
 use toolgate_store::{Limits, State};
 
 use crate::{
-    place::{Place, Serving, token},
+    place::{Place, Serving, token, until},
     stand_ins,
 };
 
@@ -117,15 +115,6 @@ fn fail(place: &Place, name: &str) {
         Ok(StoredPass { is_published: false, ..pass })
     };
     state.revise(ToolId::of_name(name).as_str(), &failed).unwrap();
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    // A guard against hanging, not a measurement.
-    let end = Instant::now() + Duration::from_mins(1);
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     architecture::sources,
-    place::{Place, Serving, token},
+    place::{Place, Serving, token, until},
 };
 
 #[test]
@@ -45,6 +45,10 @@ fn what_a_killed_gateway_did_not_sign_is_told() {
     place.ok(&["publish"]);
     let token = token(&place, &[]);
     let mut serving = Serving::start(&place);
+    // The next comes after a minute. Between the two records of the call, the first would sign all that is kept below.
+    until("the first checkpoint", || {
+        place.journal_so_far("journal").iter().any(|record| record["kind"] == "checkpoint")
+    });
     serving.call(&token, "word_count", &json!({ "text": "to be" }));
     serving.child.kill().unwrap();
     serving.child.wait().unwrap();

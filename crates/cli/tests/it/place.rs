@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::{Mutex, mpsc},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -125,6 +126,17 @@ impl Place {
     }
 }
 
+/// Waits for what comes by itself, sooner or later.
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    // A guard against hanging, not a measurement.
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A gateway that runs.
 pub struct Serving {
     pub child: Child,
@@ -181,7 +193,7 @@ impl Serving {
     /// A gateway of which we hear what it says.
     pub fn heard(child: Child, said: impl Read + Send + 'static) -> Self {
         let (send, lines) = mpsc::channel();
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             BufReader::new(said).lines().map_while(Result::ok).for_each(|line| drop(send.send(line)));
         });
         let mut serving = Self { child, address: String::new(), said: Mutex::new(lines) };
@@ -303,7 +315,7 @@ impl Serving {
                 let said = self.said.lock().unwrap();
                 return std::iter::from_fn(|| said.recv_timeout(PATIENCE).ok()).collect();
             }
-            std::thread::sleep(Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
         }
         panic!("the gateway does not stop");
     }

@@ -1,27 +1,13 @@
 //! A balancer in front asks whether to send calls. What has failed must not keep it away for good, and what fails must.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::json;
 
-use crate::place::{Place, Serving, token};
+use crate::place::{Place, Serving, token, until};
 
 fn is_ready(serving: &Serving) -> bool {
     serving.get("/readyz", "none").starts_with("HTTP/1.1 200")
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    // A guard against hanging, not a measurement.
-    let end = Instant::now() + Duration::from_mins(1);
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]

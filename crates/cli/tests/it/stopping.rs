@@ -5,12 +5,12 @@ use std::{
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, Command},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, Serving, token};
+use crate::place::{Place, Serving, token, until};
 
 #[test]
 fn calls_that_run_when_the_client_closes_its_end_are_closed() {
@@ -138,11 +138,7 @@ fn stdio_with_calls(place: &Place, text: &str) -> (Child, ChildStdin) {
 }
 
 fn until_open(place: &Place) {
-    let end = Instant::now() + PATIENCE;
-    while of_kind(place, "call.opened").count() < CALLS {
-        assert!(Instant::now() < end, "the calls never begin");
-        thread::sleep(Duration::from_millis(20));
-    }
+    until("the calls begin", || of_kind(place, "call.opened").count() == CALLS);
 }
 
 fn terminate(child: &Child) {
@@ -177,5 +173,3 @@ fn of_kind(place: &Place, kind: &'static str) -> impl Iterator<Item = Value> {
 }
 
 const CALLS: usize = 6;
-/// A guard against hanging, not a measurement.
-const PATIENCE: Duration = Duration::from_mins(1);
