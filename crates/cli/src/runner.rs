@@ -58,7 +58,8 @@ impl Runner {
             .workspace()
             .canonicalize()
             .map_err(|error| Failure::at(args.workspace(), format!("no workspace: {error}")))?;
-        let home = std::env::var_os("HOME").map(Into::into).filter(|home: &PathBuf| home.is_absolute());
+        let home = toolgate_handlers::home()
+            .map_err(|problem| Failure::new(format!("no home folder: {problem}")))?;
         let environment = |name: &str| std::env::var(name).ok();
         let guarded = toolgate_config::guarded_in(&workspace, &environment);
         let own = toolgate::own_variables(toolgate_config::own_variables_in(&workspace, &environment));

@@ -59,7 +59,7 @@ fn host_rule(pattern: &HostPattern) -> HostRule {
     }
 }
 
-/// `None` where the tool may neither read nor write, or its folder has no meaning here.
+/// `None` where the tool may neither read nor write.
 pub fn files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
     let rights = match (policy.files.read.value, policy.files.write.value) {
         (true, true) => FileRights::ReadWrite,
@@ -67,11 +67,11 @@ pub fn files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
         (false, true) => FileRights::Write,
         (false, false) => return None,
     };
-    with_rights(rights, folder(&policy.files.base_path.value, places)?, policy, places)
+    with_rights(rights, folder(&policy.files.base_path.value, places), policy, places)
 }
 
-/// What is blocked, for a tool that is granted no file. Nothing is opened with it, so that its folder need not mean anything. `None`
-/// where one of the gateway's own files cannot be blocked by name.
+/// What is blocked, for a tool that is granted no file. Nothing is opened with it. `None` where one of the gateway's own files cannot
+/// be blocked by name.
 pub fn blocked_files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
     with_rights(FileRights::Read, places.workspace.clone(), policy, places)
 }
@@ -99,11 +99,7 @@ fn with_rights(
     }
     Some(FileGrants {
         workspace,
-        read_roots: policy
-            .allowed_paths
-            .values()
-            .filter_map(|pattern| folder(pattern.text(), places))
-            .collect(),
+        read_roots: policy.allowed_paths.values().map(|pattern| folder(pattern.text(), places)).collect(),
         pattern_workspace: places.workspace.clone(),
         home: places.home.clone(),
         rights,
@@ -126,14 +122,14 @@ pub fn veiled_reads(policy: &EffectivePolicy) -> Option<VeiledReads> {
 }
 
 /// The folder that a path or pattern begins with, up to its first wildcard.
-fn folder(text: &str, places: &Places) -> Option<PathBuf> {
+fn folder(text: &str, places: &Places) -> PathBuf {
     let (base, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
         (Some(rest), _) => (places.workspace.as_path(), rest),
-        (None, Some(rest)) => (places.home.as_deref()?, rest),
+        (None, Some(rest)) => (places.home.as_path(), rest),
         (None, None) => (Path::new("/"), text),
     };
     let literal = rest.split('/').filter(|part| !part.is_empty()).take_while(|part| !part.contains('*'));
-    Some(literal.fold(base.to_owned(), |folder, part| folder.join(part)))
+    literal.fold(base.to_owned(), |folder, part| folder.join(part))
 }
 
 /// Is it blocked because credentials are kept there? Programs keep caches and whole trees beside them.

@@ -30,5 +30,5 @@ pub use js::{
     missing_helpers,
 };
 pub use own::OwnVariables;
-pub use places::Places;
+pub use places::{Places, home};
 pub use survey::{CallGrants, GrantedPath};

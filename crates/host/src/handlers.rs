@@ -39,7 +39,7 @@ pub fn open_handlers(
         part: "workspace",
         problem: format!("`{}`: {error}", config.workspace.display()),
     })?;
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = toolgate_handlers::home().map_err(|problem| OpenError { part: "home folder", problem })?;
     let places = Places { workspace, home, state: config.state.clone(), guarded: config.guarded_paths() };
     let own = own_variables(config.own_variables());
     let secrets = Arc::new(EnvironmentSecrets(own.clone()));

@@ -18,6 +18,8 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// Those of them that are about whole files and folders: which tools are in there is not known.
     pub(crate) unread: Vec<Problem>,
+    /// Words of the operator about tools that do not exist. They look like a guard and are none.
+    pub unheeded: Vec<Problem>,
     /// Keys of the configuration that were changed and count only after a restart.
     pub awaits_restart: Vec<String>,
     /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
@@ -34,6 +36,7 @@ impl Default for Loaded {
             tools: Vec::new(),
             problems: Vec::new(),
             unread: Vec::new(),
+            unheeded: Vec::new(),
             awaits_restart: Vec::new(),
             policies: Ok(None),
         }
@@ -124,6 +127,8 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
     for document in found {
         loaded.take_file(&document, config, workshop);
     }
+    let is_shipped = |name: &str| shipped.iter().any(|tool| tool.name == name);
+    loaded.unheeded = loaded.unheeded(config, workshop, is_shipped);
     let live = loaded.live();
     loaded.problems.extend(collisions(live.iter().map(|tool| (tool.name(), tool.spec().name.as_str()))));
     loaded.policies = loaded.read_policies(&config.policy.cedar);
@@ -217,6 +222,26 @@ impl Loaded {
         } else {
             self.take(check, origin, config, workshop);
         }
+    }
+
+    /// No error: a tool may be gone before its override is, and what is served must not stay as it was for that.
+    fn unheeded(
+        &self,
+        config: &Config,
+        workshop: &Workshop,
+        is_shipped: impl Fn(&str) -> bool,
+    ) -> Vec<Problem> {
+        let place = config.policy.overrides.as_ref().map(|file| file.display().to_string());
+        let place = place.unwrap_or_default();
+        let names = workshop.overrides.iter().flat_map(|overrides| overrides.tool_names());
+        let unknown =
+            names.filter(|name| !is_shipped(name) && self.tools.iter().all(|tool| tool.name != *name));
+        let what = |name: &str| {
+            format!(
+                "no tool is called `{name}`, and what is said of it has no effect; correct the name, or take it out"
+            )
+        };
+        unknown.map(|name| Problem { place: place.clone(), what: what(name) }).collect()
     }
 
     /// Passes are kept by id: two tools with one id would take each other's.

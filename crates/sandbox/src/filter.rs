@@ -28,6 +28,14 @@ pub(crate) struct CommandProfile {
     allow: Vec<Row>,
 }
 
+/// A call that the supervisor looks at before the kernel judges it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) call: &'static str,
+    /// Nothing is to be seen where this argument is zero, and nobody is kept waiting.
+    pub(crate) unless_zero: Option<u32>,
+}
+
 /// What makes one filter differ from another.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Variant {
@@ -79,13 +87,13 @@ impl CommandProfile {
         Ok(profile)
     }
 
-    /// The filter for this machine. Of the calls in `watched`, those that are allowed without conditions are reported
-    /// all the same; whoever answers lets them go on.
+    /// The filter for this machine. Of the calls in `looks`, those that are allowed are asked about all the same; whoever
+    /// answers lets them go on.
     pub(crate) fn compile(
         &self,
         calls: &Calls,
         variant: Variant,
-        watched: &[&str],
+        looks: &[Look],
     ) -> Result<Filter, ProfileError> {
         let mut actions: BTreeMap<u32, Action> =
             calls.numbers().map(|number| (number, Action::Report)).collect();
@@ -108,15 +116,22 @@ impl CommandProfile {
         }
         let mut asked = BTreeMap::new();
         if variant.paths == Paths::Watched {
-            for number in watched.iter().filter_map(|name| calls.number(name)) {
+            for (look, number) in looks.iter().filter_map(|look| Some((look, calls.number(look.call)?))) {
                 // One that is not allowed must not be let through by whoever watches.
                 let conditions = match actions.get(&number) {
                     Some(Action::Allow) => Conditions::None,
                     Some(Action::AllowIf(rules)) => Conditions::OneOf(rules.clone()),
                     Some(Action::Report | Action::Absent) | None => continue,
                 };
+                let action = match (look.unless_zero, &conditions) {
+                    (Some(argument), Conditions::None) => {
+                        let checks = vec![Check::Any { argument, values: vec![0] }];
+                        Action::AllowIf(vec![Rule { checks }])
+                    }
+                    _ => Action::Report,
+                };
                 asked.insert(number, conditions);
-                actions.insert(number, Action::Report);
+                actions.insert(number, action);
             }
         }
         Ok(Filter { program: program::generate(&actions, calls.machine()), watched: asked, counted })

@@ -202,7 +202,7 @@ impl Host {
 
     fn delegated_group(&self) -> Option<PathBuf> {
         let own = self.text("proc/self/cgroup").unwrap_or_default();
-        command::control_group::delegated(&self.root.join("sys/fs/cgroup"), &own)
+        command::control_group::delegated(&self.root, &own)
     }
 
     fn reports(&self) -> HostRow {

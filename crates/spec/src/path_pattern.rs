@@ -31,7 +31,7 @@ enum Segment {
 #[derive(Clone, Copy, Debug)]
 pub struct PathRoots<'a> {
     pub workspace: &'a str,
-    pub home: Option<&'a str>,
+    pub home: &'a str,
 }
 
 impl PathPattern {
@@ -104,7 +104,7 @@ impl PathPattern {
         let base = match self.root {
             Root::Filesystem => "",
             Root::Workspace => absolute(roots.workspace)?,
-            Root::Home => absolute(roots.home?)?,
+            Root::Home => absolute(roots.home)?,
         };
         let below = path.strip_prefix(base)?;
         below.starts_with('/').then_some(below).or((below.is_empty() && !base.is_empty()).then_some(below))
@@ -183,7 +183,7 @@ fn matches_segment(segment: &Segment, part: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ROOTS: PathRoots<'_> = PathRoots { workspace: "/ws", home: Some("/home/ann") };
+    const ROOTS: PathRoots<'_> = PathRoots { workspace: "/ws", home: "/home/ann" };
 
     #[track_caller]
     fn check(pattern: &str, covers: &[&str], misses: &[&str]) {
@@ -224,9 +224,9 @@ mod tests {
     fn a_root_that_is_not_absolute_covers_nothing() {
         let pattern = PathPattern::parse("$WORKSPACE").unwrap();
         for workspace in ["", "ws", "/ws/..", "."] {
-            assert!(!pattern.covers("/ws/a", PathRoots { workspace, home: None }), "{workspace}");
+            assert!(!pattern.covers("/ws/a", PathRoots { workspace, home: "/ws" }), "{workspace}");
         }
-        assert!(!PathPattern::parse("$HOME").unwrap().covers("/x", PathRoots { workspace: "/", home: None }));
+        assert!(!PathPattern::parse("$HOME").unwrap().covers("/x", PathRoots { workspace: "/", home: "" }));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use toolgate_spec::{ArgPart, ArgTemplate, FieldPattern, HostPattern, PathPattern, PathRoots, check_text};
 
-const ROOTS: PathRoots<'_> = PathRoots { workspace: "/w", home: Some("/h") };
+const ROOTS: PathRoots<'_> = PathRoots { workspace: "/w", home: "/h" };
 
 proptest! {
     #[test]

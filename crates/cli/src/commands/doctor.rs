@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use toolgate::Problem;
 use toolgate_config::Overrides;
 use toolgate_sandbox::{HostRow, HostState, probe};
 
@@ -69,18 +70,20 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
     let mut checks = vec![Check { name: "configuration", problem: None }];
     let opened = gateway::wait(async {
         let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
-        let problems: Vec<String> =
-            toolgate.loaded().problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
-        Ok((toolgate.gate().live_count(), problems))
+        let loaded = toolgate.loaded();
+        let told = |problems: &[Problem]| {
+            let lines: Vec<String> =
+                problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+            (!lines.is_empty()).then(|| lines.join("; "))
+        };
+        Ok((told(&loaded.problems), told(&loaded.unheeded)))
     });
     match opened {
         Err(failure) => checks.push(Check { name: "gateway", problem: Some(failure.to_string()) }),
-        Ok((_, problems)) => {
+        Ok((documents, overrides)) => {
             checks.push(Check { name: "state and journal", problem: None });
-            checks.push(Check {
-                name: "documents",
-                problem: (!problems.is_empty()).then(|| problems.join("; ")),
-            });
+            checks.push(Check { name: "documents", problem: documents });
+            checks.push(Check { name: "overrides", problem: overrides });
         }
     }
     checks

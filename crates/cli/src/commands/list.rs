@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use toolgate::{Loaded, Origin, Surveyed};
+use toolgate::{Loaded, Origin, Problem, Surveyed};
 
 use crate::{
     Ending, Failure,
@@ -19,12 +19,12 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     match args.format {
         OutputFormat::Json => {
             let tools: Vec<Value> = loaded.tools.iter().map(to_json).collect();
-            let problems: Vec<Value> = loaded
-                .problems
-                .iter()
-                .map(|one| json!({ "place": one.place, "problem": one.what }))
-                .collect();
-            writeln!(terminal, "{}", json_pretty(&json!({ "tools": tools, "problems": problems })))?;
+            let told = |problems: &[Problem]| -> Vec<Value> {
+                problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect()
+            };
+            let (problems, unheeded) = (told(&loaded.problems), told(&loaded.unheeded));
+            let all = json!({ "tools": tools, "problems": problems, "unheeded": unheeded });
+            writeln!(terminal, "{}", json_pretty(&all))?;
         }
         OutputFormat::Text => print(&loaded, terminal)?,
     }
@@ -57,9 +57,16 @@ fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
             visible(&why)
         )?;
     }
-    for problem in &loaded.problems {
-        let style = terminal.palette.error;
-        writeln!(terminal, "{style}error{style:#}: {}: {}", visible(&problem.place), visible(&problem.what))?;
+    let (error, warning) = (terminal.palette.error, terminal.palette.warning);
+    let errors = loaded.problems.iter().map(|problem| ("error", error, problem));
+    let warnings = loaded.unheeded.iter().map(|problem| ("warning", warning, problem));
+    for (kind, style, problem) in errors.chain(warnings) {
+        writeln!(
+            terminal,
+            "{style}{kind}{style:#}: {}: {}",
+            visible(&problem.place),
+            visible(&problem.what)
+        )?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use crate::{
     gateway,
     serve::{
         auth::{Callers, Tokenless},
-        freshness::{Followers, Watching, keep_fresh, warn_of_anonymous},
+        freshness::{Followers, Watching, keep_fresh, warn_of_anonymous, warn_of_unheeded},
         input::InputEnd,
         log::Log,
         refusals::RefusalRecords,
@@ -111,6 +111,7 @@ fn announce(toolgate: &Toolgate, log: Log) {
     for problem in &loaded.problems {
         log.error(&format!("{}: {}", problem.place, problem.what));
     }
+    warn_of_unheeded(&loaded, log);
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
     let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
     log.info(&format!("{live} of {found} tools are live{rest}"));

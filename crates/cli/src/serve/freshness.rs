@@ -9,7 +9,7 @@ use tokio::{
     time::Interval,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Beside, Config, Problem, Reloaded, ToTry, Toolgate, Watched};
+use toolgate::{Beside, Config, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
 use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_gate::StoredPass;
 use toolgate_store::Watch;
@@ -252,6 +252,13 @@ pub fn warn_of_anonymous(config: &Config, log: Log) {
     }
 }
 
+/// An override that nobody heeds looks like a guard and is none.
+pub fn warn_of_unheeded(loaded: &Loaded, log: Log) {
+    for problem in &loaded.unheeded {
+        log.warn(&format!("{}: {}", problem.place, problem.what));
+    }
+}
+
 async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Overrides, log: Log) {
     let was_open = toolgate.config().auth.anonymous.is_some();
     match toolgate.reload_with(overrides, doors).await {
@@ -260,6 +267,7 @@ async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Override
                 warn_of_anonymous(&toolgate.config(), log);
             }
             log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
+            warn_of_unheeded(&loaded, log);
             if let Some(problem) = unrecorded {
                 log.error(&format!("the change is in force, and the journal has no record of it: {problem}"));
             }

@@ -65,8 +65,8 @@ impl Gateway {
     pub fn tool_at(document: &Value, workspace: &Path) -> JsTool {
         let spec = spec(document);
         let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
-        let state = workspace.join("../state");
-        let places = Places { workspace: workspace.to_owned(), home: None, state, guarded: Vec::new() };
+        let (state, home) = (workspace.join("../state"), workspace.join("../home"));
+        let places = Places { workspace: workspace.to_owned(), home, state, guarded: Vec::new() };
         JsTool::new(Arc::new(spec), &policy, &places).unwrap()
     }
 

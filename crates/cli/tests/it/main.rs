@@ -41,6 +41,7 @@ mod local_pass;
 mod malformed;
 mod many_files;
 mod new;
+mod overrides;
 mod own_variables;
 mod place;
 mod pool;

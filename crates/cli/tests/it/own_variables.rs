@@ -88,3 +88,16 @@ fn a_draft_gets_none_where_nobody_can_say_which_are_the_gateways_own() {
     place.ok(&["run", "tools/say.json"]);
     place.ok(&["test", "tools/say.json"]);
 }
+
+/// What is kept from tools below `$HOME` would not be, where nobody knows what that is.
+#[test]
+fn nothing_is_served_by_whoever_has_no_home() {
+    for home in ["", "../home"] {
+        let mut place = Place::new();
+        place.set("HOME", home);
+        for arguments in [["publish", "word_count"], ["run", "tools/word_count.json"]] {
+            let said = place.fails(&arguments, 2);
+            assert!(said.contains("home folder") && said.contains("set `HOME`"), "{said}");
+        }
+    }
+}

@@ -152,7 +152,7 @@ fn plain(path: &Path) -> PathBuf {
 #[derive(Debug)]
 struct Base {
     workspace: String,
-    home: Option<String>,
+    home: String,
 }
 
 impl Blocked {
@@ -169,8 +169,10 @@ impl Blocked {
             path.to_str().map(str::to_owned).ok_or_else(unusable)
         };
         let base = |change: &dyn Fn(&PathBuf) -> PathBuf| {
-            let home = grants.home.as_ref().map(|home| text(&change(home))).transpose()?;
-            Ok::<_, String>(Base { workspace: text(&change(&grants.pattern_workspace))?, home })
+            Ok::<_, String>(Base {
+                workspace: text(&change(&grants.pattern_workspace))?,
+                home: text(&change(&grants.home))?,
+            })
         };
         let bases = vec![base(&PathBuf::clone)?, base(&real)?];
         let patterns =
@@ -296,7 +298,7 @@ impl Blocked {
     fn covers_as_named(&self, pattern: &Pattern, path: &Path) -> bool {
         let path = path.to_string_lossy();
         self.bases.iter().any(|base| {
-            let roots = PathRoots { workspace: &base.workspace, home: base.home.as_deref() };
+            let roots = PathRoots { workspace: &base.workspace, home: &base.home };
             pattern.spellings.iter().any(|spelling| spelling.covers(&path, roots))
         })
     }
@@ -311,10 +313,7 @@ impl Pattern {
         for base in bases {
             let (folder, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
                 (Some(rest), _) => (base.workspace.as_str(), rest),
-                (None, Some(rest)) => match &base.home {
-                    Some(home) => (home.as_str(), rest),
-                    None => continue,
-                },
+                (None, Some(rest)) => (base.home.as_str(), rest),
                 (None, None) => ("/", text),
             };
             let parts: Vec<&str> = rest.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -374,7 +373,7 @@ impl Pattern {
     fn names_folder(&self, link: &Path) -> bool {
         let Some(name) = link.file_name() else { return false };
         let name = format!("/{}", name.to_string_lossy());
-        let nowhere = PathRoots { workspace: "", home: None };
+        let nowhere = PathRoots { workspace: "", home: "" };
         self.folders.iter().any(|folder| folder.covers(&name, nowhere))
     }
 }

@@ -73,7 +73,7 @@ impl ViewPlan {
             return Err("a command that writes files sees them as well; grant `fileRead` too".to_owned());
         }
         let access = if policy.files.write.value { Access::Write } else { Access::Read };
-        let folder = cwd.map(|text| working_folder(text, places)).transpose()?;
+        let folder = cwd.map(|text| place(text, &places.workspace, &places.home));
         if let (Some(text), None) = (cwd, &files) {
             return Err(format!(
                 "its working folder `{text}` is out of its sight; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
@@ -178,9 +178,7 @@ impl ViewPlan {
                 "`{pattern}` cannot be shown to a command as a whole; name paths by arguments with `format: path`, or allow a plain path"
             ));
         }
-        let Some(path) = place(pattern, &grants.pattern_workspace, grants.home.as_deref()) else {
-            return Ok(None);
-        };
+        let path = place(pattern, &grants.pattern_workspace, &grants.home);
         // A folder that does not exist grants nothing.
         if !path.exists() {
             return Ok(None);
@@ -208,19 +206,13 @@ fn outside_in(mut binds: Vec<Bind>) -> Vec<Bind> {
     binds
 }
 
-fn working_folder(text: &str, places: &Places) -> Result<PathBuf, String> {
-    place(text, &places.workspace, places.home.as_deref()).ok_or_else(|| {
-        format!("its working folder `{text}` has no meaning here: the gateway has no home folder")
-    })
-}
-
-/// An absolute path, or one below `$WORKSPACE` or `$HOME`. `None` where there is no home.
-fn place(text: &str, workspace: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// An absolute path, or one below `$WORKSPACE` or `$HOME`.
+fn place(text: &str, workspace: &Path, home: &Path) -> PathBuf {
     let (base, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
         (Some(rest), _) => (workspace, rest),
-        (None, Some(rest)) => (home?, rest),
+        (None, Some(rest)) => (home, rest),
         (None, None) => (Path::new("/"), text),
     };
     let parts = rest.split('/').filter(|part| !matches!(*part, "" | "."));
-    Some(parts.fold(base.to_owned(), |path, part| path.join(part)))
+    parts.fold(base.to_owned(), |path, part| path.join(part))
 }

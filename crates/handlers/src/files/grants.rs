@@ -13,7 +13,7 @@ pub struct FileGrants {
     /// What `$WORKSPACE` stands for in the patterns: the gateway's workspace, of which `workspace` may be a part.
     pub pattern_workspace: PathBuf,
     /// What `$HOME` stands for in the patterns.
-    pub home: Option<PathBuf>,
+    pub home: PathBuf,
     pub rights: FileRights,
     /// Inside the roots only what one of these covers; an empty list grants nothing.
     pub allowed: Vec<PathPattern>,

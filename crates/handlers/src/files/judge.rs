@@ -29,18 +29,18 @@ pub(super) struct Judge {
 #[derive(Debug, PartialEq)]
 struct Base {
     workspace: String,
-    home: Option<String>,
+    home: String,
 }
 
 impl Base {
     fn roots(&self) -> PathRoots<'_> {
-        PathRoots { workspace: &self.workspace, home: self.home.as_deref() }
+        PathRoots { workspace: &self.workspace, home: &self.home }
     }
 }
 
 impl Judge {
     pub fn new(grants: &FileGrants) -> Result<Self, Fault> {
-        let (granted_home, real_home) = grants.home.as_deref().map(names_of).transpose()?.unzip();
+        let (granted_home, real_home) = names_of(&grants.home)?;
         let (granted_workspace, real_workspace) = names_of(&grants.pattern_workspace)?;
         let granted = Base { workspace: granted_workspace, home: granted_home };
         let real = Base { workspace: real_workspace, home: real_home };
@@ -78,17 +78,13 @@ impl Judge {
     /// Where what is blocked begins: the whole path, or what comes before its first wildcard.
     pub fn blocked_starts(&self) -> impl Iterator<Item = PathBuf> {
         let start = |pattern: &PathPattern, base: &Base| {
-            let written = written(pattern.text(), base.roots())?;
+            let written = written(pattern.text(), base.roots());
             let parts = written.split('/').filter(|part| !matches!(*part, "" | "."));
-            Some(
-                parts
-                    .take_while(|part| !part.contains('*'))
-                    .fold(PathBuf::from("/"), |path, part| path.join(part)),
-            )
+            parts
+                .take_while(|part| !part.contains('*'))
+                .fold(PathBuf::from("/"), |path, part| path.join(part))
         };
-        self.blocked
-            .iter()
-            .flat_map(move |pattern| self.bases.iter().filter_map(move |base| start(pattern, base)))
+        self.blocked.iter().flat_map(move |pattern| self.bases.iter().map(move |base| start(pattern, base)))
     }
 
     fn verdict(&self, path: &str, roots: &Roots) -> Option<Reason> {
@@ -123,19 +119,19 @@ fn names_of(folder: &Path) -> Result<(String, String), Fault> {
     Ok((granted, real.to_str().ok_or_else(unusable)?.to_owned()))
 }
 
-/// With the folder in place of its name. `None` where there is no home.
-fn written(text: &str, base: PathRoots<'_>) -> Option<String> {
-    match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME"), base.home) {
-        (Some(rest), _, _) => Some(format!("{}/{rest}", base.workspace)),
-        (None, Some(rest), home) => Some(format!("{}/{rest}", home?)),
-        (None, None, _) => Some(text.to_owned()),
+/// With the folder in place of its name.
+fn written(text: &str, base: PathRoots<'_>) -> String {
+    match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
+        (Some(rest), _) => format!("{}/{rest}", base.workspace),
+        (None, Some(rest)) => format!("{}/{rest}", base.home),
+        (None, None) => text.to_owned(),
     }
 }
 
 /// The same block by the path that links lead to, where that is another one.
 fn behind_links(pattern: &PathPattern, base: PathRoots<'_>) -> Result<Option<PathPattern>, Fault> {
     let text = pattern.text();
-    let Some(written) = written(text, base) else { return Ok(None) };
+    let written = written(text, base);
     let parts: Vec<&str> = written.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let literal = parts.iter().take_while(|part| !part.contains('*')).count();
     // The longest beginning that exists is resolved; what does not exist has no links.

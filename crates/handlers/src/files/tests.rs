@@ -71,7 +71,7 @@ impl Ground {
             pattern_workspace: self.path("ws"),
             workspace: self.path("ws"),
             read_roots: Vec::new(),
-            home: None,
+            home: self.path("home"),
             rights: FileRights::ReadWrite,
             allowed: vec![pattern("/")],
             blocked: Vec::new(),

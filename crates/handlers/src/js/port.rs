@@ -207,7 +207,7 @@ mod tests {
             runner: JsRunner::new(Pool::new(pool).unwrap(), None, Detector::shipped().unwrap()),
             places: Places {
                 workspace: "/tmp".into(),
-                home: None,
+                home: "/tmp/home".into(),
                 state: "/tmp/state".into(),
                 guarded: Vec::new(),
             },

@@ -47,7 +47,8 @@ impl World {
         let policy = toolgate_policy::resolve(&spec, PolicySet::shipped().as_ref().unwrap(), None).unwrap();
         let workspace = self.folder.path().join("workspace");
         let state = workspace.join(".toolgate");
-        let places = Places { guarded: vec![state.clone()], state, workspace, home: None };
+        let home = self.folder.path().join("home");
+        let places = Places { guarded: vec![state.clone()], state, workspace, home };
         let without_network =
             if policy.network.proxy_on_approval.value { WithoutNetwork::Ask } else { WithoutNetwork::Refuse };
         Surveyor::new(&spec, &policy, &places, without_network)
@@ -235,8 +236,8 @@ fn no_shipped_tool_that_writes_files_writes_to_the_folder_of_git() {
                 continue;
             }
             let workspace = world.folder.path().join("workspace");
-            let places =
-                Places { guarded: Vec::new(), state: workspace.join(".toolgate"), workspace, home: None };
+            let (state, home) = (workspace.join(".toolgate"), world.folder.path().join("home"));
+            let places = Places { guarded: Vec::new(), state, workspace, home };
             let files = Files::open(&Arc::new(grants::files(&policy, &places).unwrap()), || false).unwrap();
             for path in
                 [".git/config", ".git/hooks/pre-commit", "part/.git/config", ".git", ".git/modules/a/config"]

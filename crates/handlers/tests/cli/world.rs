@@ -84,7 +84,7 @@ impl World {
             places: Places {
                 guarded: vec![workspace.join(".toolgate")],
                 state: workspace.join(".toolgate"),
-                home: Some(self.folder.path().join("home")),
+                home: self.folder.path().join("home"),
                 workspace,
             },
             allowed: self.allowed.clone(),

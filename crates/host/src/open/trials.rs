@@ -137,7 +137,7 @@ impl Toolgate {
         let (workspace, state) = (root.join("workspace"), root.join("state"));
         catalog::write_fixtures(&workspace).map_err(told)?;
         let mut handlers = self.handlers.as_ref().clone();
-        let places = Places { workspace, home: None, state, guarded: Vec::new() };
+        let places = Places { workspace, home: root.join("home"), state, guarded: Vec::new() };
         handlers.cli.host.places = places.clone();
         handlers.js.places = places;
         let workshop = Workshop { handlers: Arc::new(handlers), ..workshop.clone() };

@@ -145,7 +145,7 @@ fn path_includes(wide: &PathPattern, narrow: &PathPattern) -> bool {
         return false;
     }
     // Stand-ins that no real path contains, so that `$HOME` and `/home/x` are never taken for each other.
-    let roots = PathRoots { workspace: "/\u{1}workspace", home: Some("/\u{1}home") };
+    let roots = PathRoots { workspace: "/\u{1}workspace", home: "/\u{1}home" };
     let path = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
         (Some(rest), _) => format!("{}{rest}", roots.workspace),
         (None, Some(rest)) => format!("/\u{1}home{rest}"),

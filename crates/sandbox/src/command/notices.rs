@@ -7,7 +7,7 @@ mod caller;
 mod counts;
 mod granted;
 
-use std::{collections::BTreeMap, os::fd::BorrowedFd};
+use std::{collections::BTreeMap, net::SocketAddr, os::fd::BorrowedFd};
 
 use rustix::process::Pid;
 
@@ -17,8 +17,11 @@ use super::{
     seal::{Filters, Ground},
 };
 use crate::{
-    filter::{Conditions, Countable, Counted, Filter},
-    sys::filter::{self, Answer, Notice},
+    filter::{Conditions, Countable, Counted, Filter, Look, Sockets},
+    sys::{
+        self,
+        filter::{self, Answer, Notice},
+    },
 };
 use caller::Caller;
 use counts::Counts;
@@ -122,7 +125,15 @@ impl Notices {
                 vec![self.question(&caller, place, attempt, question)]
             }
             What::Ask(place, question) => vec![self.question(&caller, place, Attempt::Read, question)],
-            What::Connect => vec![self.address(&caller)],
+            What::Connect => vec![self.address(caller.address())],
+            What::Datagram { address, length } => {
+                vec![self.datagram(caller.address_at(caller.argument(address), caller.argument(length)))]
+            }
+            What::Message => vec![self.datagram(caller.address_of_message(caller.argument(1)))],
+            What::Messages => {
+                caller.addresses_of_messages().map(|address| self.datagram(Some(address))).collect()
+            }
+            What::Listen => vec![listening(&caller)],
         }
     }
 
@@ -166,10 +177,16 @@ impl Notices {
         is_refused.then_some(Refused::Path { path, access: attempt })
     }
 
-    fn address(&self, caller: &Caller) -> Option<Refused> {
-        let address = caller.address()?;
+    /// Those for the jail's own loopback arrive, where somebody listens.
+    fn datagram(&self, address: Option<SocketAddr>) -> Option<Refused> {
+        self.address(address.filter(|address| !address.ip().to_canonical().is_loopback()))
+    }
+
+    fn address(&self, address: Option<SocketAddr>) -> Option<Refused> {
+        let address = address?;
         let Network::Proxied { http_port } = self.network else { return None };
-        let is_ours = address.ip().is_loopback() && [http_port, DNS_PORT].contains(&address.port());
+        let is_here = address.ip().to_canonical().is_loopback();
+        let is_ours = is_here && [http_port, DNS_PORT].contains(&address.port());
         (!is_ours).then(|| Refused::Address { address: address.to_string() })
     }
 
@@ -198,9 +215,25 @@ fn refuse(name: &str, notice: &Notice) -> Refused {
     Refused::Syscall { name: name.to_owned(), detail }
 }
 
+/// Landlock keeps a command from listening, which is what a stream is given an address of its own for. Datagrams may have one.
+fn listening(caller: &Caller) -> Option<Refused> {
+    let address = caller.address()?;
+    let is_judged = sys::landlock_abi().is_some_and(|abi| abi >= FIRST_WITH_PORTS);
+    (is_judged && caller.is_stream())
+        .then(|| Refused::Syscall { name: "bind".to_owned(), detail: address.to_string() })
+}
+
 /// Calls that are looked at when refusals are traced.
-pub(crate) fn watched() -> Vec<&'static str> {
-    WATCHED.iter().map(|watched| watched.name).collect()
+pub(crate) fn looks(sockets: Sockets) -> Vec<Look> {
+    let is_seen = |watched: &&Watched| sockets == Sockets::Internet || !watched.what.is_of_networks();
+    let look = |watched: &Watched| Look {
+        call: watched.name,
+        unless_zero: match watched.what {
+            What::Datagram { length, .. } => u32::try_from(length).ok(),
+            _ => None,
+        },
+    };
+    WATCHED.iter().filter(is_seen).map(look).collect()
 }
 
 /// Where a call has its path: the argument, and the one with the folder it starts from, if there is one.
@@ -223,6 +256,16 @@ enum What {
     Access { place: Place, mode: usize },
     Ask(Place, Question),
     Connect,
+    Datagram { address: usize, length: usize },
+    Message,
+    Messages,
+    Listen,
+}
+
+impl What {
+    fn is_of_networks(&self) -> bool {
+        matches!(self, Self::Connect | Self::Datagram { .. } | Self::Message | Self::Messages | Self::Listen)
+    }
 }
 
 fn attempt(flags: u64) -> Attempt {
@@ -295,6 +338,11 @@ const WATCHED: &[Watched] = &[
     row("futimesat", What::Path(below(0, 1), Attempt::Write)),
     row("utimensat", What::Path(below(0, 1), Attempt::Write)),
     row("connect", What::Connect),
+    row("bind", What::Listen),
+    // Those without an address, which streams are written with, are not asked about.
+    row("sendto", What::Datagram { address: 4, length: 5 }),
+    row("sendmsg", What::Message),
+    row("sendmmsg", What::Messages),
     // Not those of the family `stat`: every program asks them about nearly every file, and each question costs a turn.
     row("access", What::Access { place: at(0), mode: 1 }),
     row("faccessat", What::Access { place: below(0, 1), mode: 2 }),
@@ -318,6 +366,8 @@ const FAMILIES: [(libc::c_int, &str); 10] = [
 ];
 
 const DNS_PORT: u16 = 53;
+/// The version of Landlock that judges ports.
+const FIRST_WITH_PORTS: u8 = 4;
 const MOST: usize = 100;
 
 #[cfg(test)]

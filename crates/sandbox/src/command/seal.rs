@@ -49,13 +49,13 @@ impl Filters {
     pub(crate) fn compile() -> Result<Self, ProfileError> {
         let profile = CommandProfile::shipped()?;
         let calls = Calls::of_this_machine()?;
-        let watched = notices::watched();
         let mut each = Vec::new();
         for sockets in [Sockets::None, Sockets::Internet] {
+            let looks = notices::looks(sockets);
             for processes in [Processes::Namespace, Processes::Group] {
                 for paths in [Paths::Watched, Paths::Unwatched] {
                     let variant = Variant { sockets, processes, paths };
-                    each.push((variant, profile.compile(&calls, variant, &watched)?));
+                    each.push((variant, profile.compile(&calls, variant, &looks)?));
                 }
             }
         }

@@ -59,7 +59,9 @@ impl Shipped {
     fn new(variant: Variant) -> Self {
         let calls = Calls::of(Machine::X86_64).unwrap();
         let profile = CommandProfile::shipped().unwrap();
-        let filter = profile.compile(&calls, variant, &["openat", "execve", "connect", "mount"]).unwrap();
+        let always = ["openat", "execve", "connect", "mount"].map(|call| Look { call, unless_zero: None });
+        let looks = always.into_iter().chain([Look { call: "sendto", unless_zero: Some(5) }]);
+        let filter = profile.compile(&calls, variant, &looks.collect::<Vec<_>>()).unwrap();
         Self { calls, filter }
     }
 
@@ -229,7 +231,15 @@ fn only_what_is_allowed_anyway_is_watched() {
     watched.check("openat", 0, 0, 0, Fate::Asked);
     let number = |call| watched.calls.number(call).unwrap();
     let seen: Vec<u32> = watched.filter.watched.keys().copied().collect();
-    assert_eq!(seen, [number("execve"), number("openat")], "`connect` and `mount` must not be let through");
+    assert_eq!(
+        seen,
+        [number("sendto"), number("execve"), number("openat")],
+        "`connect` and `mount` must not be let through"
+    );
+    let sendto = |length: u64| {
+        run(&watched.filter.program, X86_64, number("sendto"), [3, 1, 1, 0, 1, length << 32 | length])
+    };
+    assert_eq!([sendto(0), sendto(16)], [Fate::Allowed, Fate::Asked], "only with an address");
 }
 
 #[test]

@@ -168,13 +168,14 @@ fn without_user_namespaces_an_ordinary_user_hears_what_that_means() {
 #[test]
 fn a_delegated_group_and_the_lack_of_one_are_told() {
     let group = "sys/fs/cgroup/service";
-    let (_folder, ours) = host(&[
+    let (folder, ours) = host(&[
         ("proc/self/cgroup", "0::/service/gateway\n"),
         ("proc/self/status", "Uid:\t0\t0\t0\t0\n"),
         ("proc/sys/kernel/osrelease", "6.13.9"),
         (&format!("{group}/cgroup.controllers"), "memory pids\n"),
         (&format!("{group}/cgroup.procs"), ""),
     ]);
+    command::control_group::mark(&folder.path().join(group));
     check(&ours.control_group(), HostState::Enforced, "service");
     check(&ours.process_limit(&refused()), HostState::Enforced, "control group");
     let (_folder, none) = host(&[("proc/self/cgroup", "0::/\n")]);

@@ -1,13 +1,15 @@
 //! The jailed side: plays the role it was started for, and says on standard output what came of it.
 
 use std::{
-    io::{Read, Write},
-    net::{TcpStream, UdpSocket},
+    io::{IoSlice, Read, Write},
+    net::{SocketAddrV4, TcpListener, TcpStream, UdpSocket},
     path::Path,
     process::ExitCode,
     thread,
     time::Duration,
 };
+
+use rustix::net::{SendAncillaryBuffer, SendFlags};
 
 pub fn main(role: &str, words: &[&str]) -> ExitCode {
     match role {
@@ -61,6 +63,12 @@ fn use_the_network() {
         .into_iter()
         .filter(|to| TcpStream::connect_timeout(&to.parse().unwrap(), Duration::from_secs(1)).is_ok())
         .collect();
+    assert!(socket.send_to(b"query", "192.0.2.53:53").is_err());
+    let message = IoSlice::new(b"query");
+    let elsewhere: SocketAddrV4 = "192.0.2.54:53".parse().unwrap();
+    let (none, flags) = (&mut SendAncillaryBuffer::default(), SendFlags::empty());
+    assert!(rustix::net::sendmsg_addr(&socket, &elsewhere, &[message], none, flags).is_err());
+    assert!(TcpListener::bind("127.0.0.1:8080").is_err());
     if reached.is_empty() { println!("nothing else") } else { println!("{reached:?}") }
 }
 

@@ -142,7 +142,7 @@ mod tests {
             workspace: root.join("work"),
             read_roots: Vec::new(),
             pattern_workspace: root.join("work"),
-            home: None,
+            home: root.join("home"),
             rights: FileRights::Read,
             allowed: vec![PathPattern::parse("/").unwrap()],
             blocked: vec![PathPattern::parse(&format!("{at}/{blocked}")).unwrap()],

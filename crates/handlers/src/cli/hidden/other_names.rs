@@ -287,7 +287,7 @@ mod tests {
             workspace: root.clone(),
             read_roots: Vec::new(),
             pattern_workspace: root.clone(),
-            home: None,
+            home: root.join("home"),
             rights: FileRights::Read,
             allowed: vec![PathPattern::parse("/").unwrap()],
             blocked: vec![PathPattern::parse("$WORKSPACE/**/.env").unwrap()],

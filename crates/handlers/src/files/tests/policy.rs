@@ -152,7 +152,7 @@ fn home_is_blocked_by_both_of_its_names() {
     ground.link("home", "lib");
     for home in ["home", "lib"] {
         let files = ground.files_with(|grants| {
-            grants.home = Some(ground.path(home));
+            grants.home = ground.path(home);
             grants.read_roots = vec![ground.path("home")];
             grants.blocked = vec![pattern("$HOME/.ssh")];
         });

@@ -12,7 +12,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         workspace: workspace.to_owned(),
         read_roots: Vec::new(),
         pattern_workspace: workspace.to_owned(),
-        home: None,
+        home: workspace.join("home"),
         rights: FileRights::ReadWrite,
         allowed: Vec::new(),
         blocked: Vec::new(),

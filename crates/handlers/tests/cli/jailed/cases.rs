@@ -296,7 +296,7 @@ fn a_lock_of_a_command_keeps_nobody_waiting() {
         workspace: root.join("workspace"),
         read_roots: Vec::new(),
         pattern_workspace: root.join("workspace"),
-        home: None,
+        home: root.join("home"),
         rights: FileRights::ReadWrite,
         allowed: vec![PathPattern::parse("/").unwrap()],
         blocked: Vec::new(),

@@ -8,7 +8,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use rustix::process::Pid;
+use rustix::{
+    net::SocketType,
+    process::{Pid, PidfdFlags, PidfdGetfdFlags},
+};
 
 use super::Place;
 use crate::sys::process::read_memory;
@@ -63,11 +66,46 @@ impl Caller {
         Some(plain(&start.ok()?.join(path)))
     }
 
-    /// The address that a socket is to be connected with.
+    /// The address that a socket is to be connected with, or to have.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.address_at(self.argument(1), self.argument(2))
+    }
+
+    /// Where a message goes, of the head that `sendmsg` takes.
+    pub(crate) fn address_of_message(&self, head: u64) -> Option<SocketAddr> {
+        let length = self.number_at(head.checked_add(8)?)?;
+        self.address_at(self.number_at(head)?, length)
+    }
+
+    /// Of the first of those that `sendmmsg` takes. Whoever sends many sends them to one place, or is told of the rest at the next call.
+    pub(crate) fn addresses_of_messages(&self) -> impl Iterator<Item = SocketAddr> {
+        let count = (self.argument(2) & 0xffff_ffff).min(MOST_MESSAGES);
+        let heads = (0..count).filter_map(|number| self.argument(1).checked_add(number * MESSAGE_BYTES));
+        heads.filter_map(|head| self.address_of_message(head))
+    }
+
+    /// Whether the socket in the first argument is one of streams.
+    pub(crate) fn is_stream(&self) -> bool {
+        let number = i32::try_from(self.argument(0) & 0xffff_ffff).unwrap_or(-1);
+        let socket = rustix::process::pidfd_open(self.leader(), PidfdFlags::empty())
+            .and_then(|process| rustix::process::pidfd_getfd(process, number, PidfdGetfdFlags::empty()));
+        socket.and_then(rustix::net::sockopt::socket_type).is_ok_and(|kind| kind == SocketType::STREAM)
+    }
+
+    /// A call comes from a thread, and handles are had of whole processes.
+    fn leader(&self) -> Pid {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.as_raw_nonzero()));
+        let number = status.ok().and_then(|status| {
+            status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse::<i32>().ok())
+        });
+        number.and_then(Pid::from_raw).unwrap_or(self.process)
+    }
+
+    /// The length is an `int`, the upper half of the word is anything.
+    pub(crate) fn address_at(&self, address: u64, length: u64) -> Option<SocketAddr> {
         let mut bytes = [0; IPV6_BYTES];
-        let wanted = usize::try_from(self.argument(2)).ok()?.min(IPV6_BYTES);
-        let got = read_memory(self.process, self.argument(1), bytes.get_mut(..wanted)?).ok()?;
+        let wanted = usize::try_from(length & 0xffff_ffff).ok()?.min(IPV6_BYTES);
+        let got = read_memory(self.process, address, bytes.get_mut(..wanted)?).ok()?;
         let [a, b, c, d, rest @ ..] = bytes;
         let family = i32::from(u16::from_ne_bytes([a, b]));
         let port = u16::from_be_bytes([c, d]);
@@ -118,6 +156,9 @@ const PAGE: u64 = 4096;
 const PIECE: usize = 256;
 const LONGEST_PATH: usize = 4096;
 const IPV6_BYTES: usize = 28;
+/// `struct mmsghdr`.
+const MESSAGE_BYTES: u64 = 64;
+const MOST_MESSAGES: u64 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -183,5 +224,38 @@ mod tests {
         v6[3] = 80;
         v6[23] = 1;
         assert_eq!(caller([3, address_of(&v6), 28, 0, 0, 0]).address(), Some("[::1]:80".parse().unwrap()));
+    }
+
+    #[test]
+    fn addresses_of_messages_are_read() {
+        let v4 = [2_u8, 0, 0, 53, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+        let expected: SocketAddr = "8.8.8.8:53".parse().unwrap();
+        // The word with the length is filled up with anything.
+        let to_somebody = [address_of(&v4), u64::MAX << 32 | 16, 0, 0, 0, 0, 0, 0];
+        let to_nobody = [0; 8];
+        let heads = [to_nobody, to_somebody, to_somebody];
+        let read = |head: &[u64; 8]| caller([0; 6]).address_of_message(address_of(head));
+        assert_eq!((read(&to_somebody), read(&to_nobody)), (Some(expected), None));
+        let sent = caller([3, address_of(&heads), 2, 0, 0, 0]);
+        assert_eq!(sent.addresses_of_messages().collect::<Vec<_>>(), [expected]);
+        for garbage in [1, u64::MAX, u64::MAX - 3, 0xffff_8000_0000_0000] {
+            assert_eq!(caller([garbage; 6]).address_of_message(garbage), None, "{garbage:#x}");
+            assert_eq!(caller([garbage; 6]).addresses_of_messages().count(), 0, "{garbage:#x}");
+        }
+    }
+
+    #[test]
+    fn streams_are_told_from_datagrams() {
+        use std::{net, os::fd::AsRawFd as _};
+        let is_stream = |number: i32| caller([number.try_into().unwrap(); 6]).is_stream();
+        assert!(is_stream(net::TcpListener::bind("127.0.0.1:0").unwrap().as_raw_fd()));
+        let file = fs::File::open("/").unwrap();
+        assert!(!is_stream(file.as_raw_fd()));
+        assert!(!is_stream(net::UdpSocket::bind("127.0.0.1:0").unwrap().as_raw_fd()));
+        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let number = u64::try_from(listener.as_raw_fd()).unwrap();
+        let of_a_thread =
+            std::thread::spawn(move || Caller::new(rustix::thread::gettid(), [number; 6]).is_stream());
+        assert!(of_a_thread.join().unwrap());
     }
 }

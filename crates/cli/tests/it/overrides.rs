@@ -1,0 +1,62 @@
+//! What the operator says of single tools counts, and what is said of nobody is told.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Serving, token, until};
+
+fn say(place: &Place, overrides: &str) {
+    let draft = place.path().join("overrides.draft");
+    fs::write(&draft, overrides).unwrap();
+    fs::rename(draft, place.path().join("overrides.yaml")).unwrap();
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.configure("policy:\n  overrides: overrides.yaml\n");
+    place.write_tool("reads", &json!({ "sandboxOverrides": { "fileRead": true } }));
+    place
+}
+
+fn denial(answer: &Value) -> &Value {
+    &answer["_meta"]["dev.toolgate/denial"]["code"]
+}
+
+/// The document says nothing, and its level would have somebody asked.
+#[test]
+fn auto_counts_as_if_the_document_said_it() {
+    let place = place();
+    say(&place, "tools: {word_count: {capability: {approval: {level: ask}}}}\n");
+    place.ok(&["publish", "--yes"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let call = |tool: &str| serving.call(&token, tool, &json!({ "text": "hi" }));
+    assert_eq!(denial(&call("reads")), "decide.approval_pending");
+    assert_eq!(denial(&call("word_count")), "decide.approval_pending");
+    say(&place, "tools: {reads: {capability: {approval: {level: auto}}}}\n");
+    // It passed its test under another policy.
+    place.ok(&["publish", "--yes"]);
+    until("the operator's word counts", || call("reads")["isError"] == false);
+    serving.stop();
+}
+
+#[test]
+fn an_override_that_no_tool_heeds_is_told() {
+    let place = place();
+    say(&place, "tools: {raeds: {capability: {approval: {level: always}}}}\n");
+    let told = "overrides.yaml: no tool is called `raeds`, and what is said of it has no effect";
+    assert!(place.ok(&["list"]).contains(told));
+    let listed: Value = serde_json::from_str(&place.ok(&["list", "--format", "json"])).unwrap();
+    assert_eq!(listed["problems"], json!([]), "a tool may be gone before its override is");
+    assert!(listed["unheeded"][0]["problem"].as_str().unwrap().contains("`raeds`"), "{listed}");
+    let doctor = place.toolgate(&["doctor"]);
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("`raeds`"), "{doctor:?}");
+    let serving = Serving::start(&place);
+    say(
+        &place,
+        "tools: {raeds: {capability: {approval: {level: ask}}}, reads: {capability: {approval: {level: ask}}}}\n",
+    );
+    assert!(serving.wait_for("`raeds`").contains(told), "after a reload");
+    serving.stop();
+}
