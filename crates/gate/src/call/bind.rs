@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use toolgate_spec::{CompiledSchema, Unambiguous, model::ToolSpec, project};
 
-use super::{admit::Admitted, stop::Stop};
-use crate::{digest, gate::ArgumentLimits, reason::Reason};
+use super::{admit::Admitted, stop::Stop, texts};
+use crate::{digest, gate::ArgumentLimits, live::LiveTool, reason::Reason};
 
 /// A call whose arguments are what the tool declares.
 #[derive(Debug)]
@@ -25,10 +25,21 @@ pub fn bind(mut admitted: Admitted, given_digest: &str) -> Result<Bound, Stop> {
         compiled: &admitted.tool.input,
         source: Source::of(&admitted.tool.spec),
     };
-    let (value, coercions) = fit(given, &declared, admitted.in_force.arguments)?;
+    let alarms = alarms_in(&given, &admitted.tool);
+    let (value, coercions) =
+        fit(given, &declared, admitted.in_force.arguments).map_err(|stop| stop.with_alerts(alarms))?;
     let arguments_digest = if coercions.is_empty() { given_digest.to_owned() } else { digest::of(&value) };
     let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
     Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
+}
+
+/// Somebody wants to be told of these texts, also where they do not fit. Of those that do, the next stage tells.
+fn alarms_in(given: &Map<String, Value>, tool: &LiveTool) -> Vec<String> {
+    if !tool.has_alarms() {
+        return Vec::new();
+    }
+    let json = serde_json::to_string(given).unwrap_or_default();
+    tool.alarms_in(texts::of_members(given).into_iter().chain([json.as_str()]))
 }
 
 /// The arguments as a call of this tool would have them, or why it would be refused: for a run without a gateway, which has no

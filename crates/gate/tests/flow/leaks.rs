@@ -314,6 +314,11 @@ async fn alarms_are_raised_for_each_text_and_for_refused_calls() {
     }));
     let _ = world.call("say", json!({ "text": "launch" })).await;
     assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
+    for misfit in [json!({ "text": "x", "more": "launch" }), json!({ "text": ["launch"] })] {
+        let outcome = world.call("say", misfit).await;
+        assert_eq!(outcome.reason(), Some(Reason::InputShape));
+        assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
+    }
     let leaky = json!({
         "approval": { "level": "auto" }, "data": { "canLeakData": true }, "audit": { "alertOn": ["launch"] },
     });
