@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The row that keeps an address off the public internet, if there is one.
 pub fn special_range(address: IpAddr) -> Option<&'static Row> {
-    match reached_address(address) {
+    match unwrapped(address) {
         IpAddr::V4(v4) => {
             let bits = u32::from(v4);
             V4_ROWS.iter().find(|row| row.holds(u128::from(bits), u32::BITS))
@@ -19,9 +19,17 @@ pub fn special_range(address: IpAddr) -> Option<&'static Row> {
     }
 }
 
-/// The address that packets really go to: a v4-mapped one never leaves as IPv6, and a NAT64 gateway turns its
-/// well-known prefix into the IPv4 address behind it.
+/// The address that packets really go to. To the kernel, the unspecified one is loopback.
 pub fn reached_address(address: IpAddr) -> IpAddr {
+    match unwrapped(address) {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        other => other,
+    }
+}
+
+/// A v4-mapped address never leaves as IPv6, and a NAT64 gateway turns its well-known prefix into the IPv4 address behind it.
+fn unwrapped(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if NAT64.holds(u128::from(v6), u128::BITS) => IpAddr::V4(last_four(v6)),
         canonical => canonical,

@@ -110,7 +110,7 @@ pub struct EgressError {
     pub class: Class,
     pub reason: Reason,
     pub message: String,
-    /// Where the request had been before it ended, for the journal and not for the caller.
+    /// Where the request went, and last where it ended, for the journal and not for the caller.
     pub hops: Vec<Hop>,
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, atomic::AtomicU64},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use crate::{
     redirect,
     request::{Outgoing, Redirects, Request},
     resolve::Resolve,
-    response::{Hop, Response},
+    response::{Response, Trail},
     rules::Rules,
     target::{Target, TargetHost},
     tls::{Tls, TlsRoots},
@@ -61,26 +61,34 @@ impl Egress {
 
     /// Sends a request wherever the rules let it go. Dropping the future ends it.
     pub async fn fetch(&self, rules: &Rules, request: Request) -> Result<Response, EgressError> {
-        let mut hops = Vec::new();
-        let outcome = timeout(self.limits.whole, self.follow(rules, &request, &mut hops)).await;
+        self.fetch_along(rules, request, &Trail::default()).await
+    }
+
+    /// The same with a trail, a new one for every request, which outlives a future that is dropped.
+    pub async fn fetch_along(
+        &self,
+        rules: &Rules,
+        request: Request,
+        trail: &Trail,
+    ) -> Result<Response, EgressError> {
+        let outcome = timeout(self.limits.whole, self.follow(rules, &request, trail)).await;
         let late = |_| EgressError::new(Reason::RequestTimeout, "the request took too long; try again later");
+        let hops = trail.hops();
         match outcome.map_err(late).flatten() {
             Ok(response) => Ok(Response { hops, ..response }),
             Err(error) => Err(EgressError { hops, ..error }),
         }
     }
 
-    async fn follow(
-        &self,
-        rules: &Rules,
-        request: &Request,
-        hops: &mut Vec<Hop>,
-    ) -> Result<Response, EgressError> {
+    async fn follow(&self, rules: &Rules, request: &Request, trail: &Trail) -> Result<Response, EgressError> {
         self.check_length(&request.url)?;
         let mut target = Target::parse(&request.url)?;
         let mut outgoing = Outgoing::of(request, &self.limits)?;
-        for _ in 0..=self.limits.redirects {
-            let answer = self.visit(rules, &target, &outgoing, request.redirects, hops).await?;
+        trail.head_for(target.url());
+        for redirected in 0..=self.limits.redirects {
+            // What a server says, it knows; only the caller's own URL may tell it something.
+            let told_url = (redirected == 0).then(|| target.url().to_string());
+            let answer = self.visit(rules, &target, &outgoing, told_url, request.redirects, trail).await?;
             if !redirect::is_redirect(answer.status, &answer.headers)
                 || request.redirects == Redirects::Manual
             {
@@ -91,7 +99,9 @@ impl Egress {
                 let message = format!("{} redirects, which was not asked for", quoted(&target.authority()));
                 return Err(EgressError::new(Reason::RedirectRefused, message));
             }
-            target = redirect::next(&target, answer.status, &answer.headers, &mut outgoing)?;
+            let place = redirect::place(&target, &answer.headers)?;
+            trail.head_for(&place);
+            target = redirect::next(&target, answer.status, place, &mut outgoing)?;
             self.check_length(target.url().as_str()).map_err(redirect::as_redirect)?;
         }
         let message = format!("more than {} redirects; ask for the final URL", self.limits.redirects);
@@ -104,14 +114,15 @@ impl Egress {
         rules: &Rules,
         target: &Target,
         outgoing: &Outgoing,
+        told_url: Option<String>,
         redirects: Redirects,
-        hops: &mut Vec<Hop>,
+        trail: &Trail,
     ) -> Result<Answer, EgressError> {
         let started = Instant::now();
         let admitted = admit(rules, target)?;
         let content = || Content {
             host: target.host().to_string(),
-            url: hops.is_empty().then(|| target.url().to_string()),
+            url: told_url,
             headers: outgoing.headers().clone(),
             body: outgoing.body().clone(),
         };
@@ -119,26 +130,18 @@ impl Egress {
         let addresses = self.addresses(&admitted, target).await?;
         let message = outgoing.to_http(target)?;
         let dialled = self.dial(target, &addresses).await?;
-        let mut hop = Hop {
-            url: target.without_query(),
-            address: dialled.address.socket(),
-            status: None,
-            elapsed: Duration::ZERO,
-            received: 0,
-        };
         // Told before the answer: a server that never answers was spoken to all the same.
-        hops.push(hop.clone());
+        trail.add(|hop| hop.address = Some(dialled.address.socket()));
         let bodies = match redirects {
             Redirects::Manual => Bodies::OfAll,
             Redirects::Follow | Redirects::Error => Bodies::OfAllButRedirects,
         };
         let answer = exchange(dialled.stream, message, bodies, &self.limits, &self.received).await?;
-        hop.status = Some(answer.status.as_u16());
-        hop.elapsed = started.elapsed();
-        hop.received = answer.received;
-        if let Some(told) = hops.last_mut() {
-            *told = hop;
-        }
+        trail.add(|hop| {
+            hop.status = Some(answer.status.as_u16());
+            hop.elapsed = started.elapsed();
+            hop.received = answer.received;
+        });
         Ok(answer)
     }
 

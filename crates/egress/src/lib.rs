@@ -30,7 +30,7 @@ pub use proxy::{
 };
 pub use request::{BodyHolds, Redirects, Request, meant_methods};
 pub use resolve::{Resolve, Resolving, SystemResolver};
-pub use response::{Hop, Response};
+pub use response::{Hop, Response, Trail};
 pub use rules::{Guard, HostRule, Mode, Rules};
 pub use target::parse_url;
 pub use tls::TlsRoots;

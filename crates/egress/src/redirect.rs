@@ -1,6 +1,7 @@
 //! Where to next, and what may come along?
 
 use http::{HeaderMap, Method, StatusCode, header::LOCATION};
+use url::Url;
 
 use crate::{
     error::{EgressError, Reason, quoted},
@@ -13,14 +14,19 @@ pub fn is_redirect(status: StatusCode, headers: &HeaderMap) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) && headers.contains_key(LOCATION)
 }
 
+/// Where the answer sends to, if that is a URL at all.
+pub fn place(from: &Target, headers: &HeaderMap) -> Result<Url, EgressError> {
+    from.join(location(headers)?).map_err(as_redirect)
+}
+
 /// The next target. `outgoing` becomes what may be sent there.
 pub fn next(
     from: &Target,
     status: StatusCode,
-    headers: &HeaderMap,
+    place: Url,
     outgoing: &mut Outgoing,
 ) -> Result<Target, EgressError> {
-    let to = from.join(location(headers)?).map_err(as_redirect)?;
+    let to = Target::of(place).map_err(as_redirect)?;
     if becomes_get(status, outgoing.method()) {
         outgoing.become_get();
     }

@@ -1,16 +1,23 @@
 //! What came back, and which way did it go?
 
-use std::{fmt, net::SocketAddr, time::Duration};
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
     HeaderMap,
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE},
 };
+use url::Url;
 
 use crate::{
     error::{EgressError, Reason},
     exchange::Answer,
+    target::for_journal,
 };
 
 /// An answer, whole and unpacked.
@@ -27,18 +34,47 @@ pub struct Response {
     pub hops: Vec<Hop>,
 }
 
-/// A server that was spoken to, as the journal tells it.
+/// A place that a request was to go to, as the journal tells it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hop {
     /// Without query, which may carry keys.
     pub url: String,
-    pub address: SocketAddr,
+    /// Nothing if no connection was made.
+    pub address: Option<SocketAddr>,
     /// Nothing if no answer came.
     pub status: Option<u16>,
     /// From the question for the address to the end of the answer; zero if it never came.
     pub elapsed: Duration,
     /// Bytes of the body as they came over the wire.
     pub received: u64,
+}
+
+/// The way of one request, written down as it goes: who drops the request knows where it was.
+#[derive(Clone, Debug, Default)]
+pub struct Trail(Arc<Mutex<Vec<Hop>>>);
+
+impl Trail {
+    /// All but the last one answered. The last one may have been refused, or be spoken to.
+    pub fn hops(&self) -> Vec<Hop> {
+        self.written().clone()
+    }
+
+    /// Before the place is judged: a refused one is to be known too.
+    pub(crate) fn head_for(&self, url: &Url) {
+        let (url, elapsed) = (for_journal(url), Duration::ZERO);
+        self.written().push(Hop { url, address: None, status: None, elapsed, received: 0 });
+    }
+
+    /// Tells more of the last place.
+    pub(crate) fn add(&self, tell: impl FnOnce(&mut Hop)) {
+        if let Some(hop) = self.written().last_mut() {
+            tell(hop);
+        }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Vec<Hop>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Response {

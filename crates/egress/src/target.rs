@@ -51,11 +51,10 @@ impl Target {
         Self::parse(&format!("http://{text}/"))
     }
 
-    /// Where a redirect leads, seen from here.
-    pub fn join(&self, location: &str) -> Result<Self, EgressError> {
+    /// Where a redirect leads, seen from here; not yet found to be a place that can be asked.
+    pub fn join(&self, location: &str) -> Result<Url, EgressError> {
         refuse_controls(location)?;
-        let url = self.url.join(location).map_err(|error| unreadable(location, error))?;
-        Self::of(url)
+        self.url.join(location).map_err(|error| unreadable(location, error))
     }
 
     pub fn of(mut url: Url) -> Result<Self, EgressError> {
@@ -125,12 +124,20 @@ impl Target {
         self.url.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
     }
 
-    /// For the journal: queries carry keys.
     pub fn without_query(&self) -> String {
-        let mut url = self.url.clone();
-        url.set_query(None);
-        url.into()
+        for_journal(&self.url)
     }
+}
+
+/// Queries carry keys, and what stands before an `@` is one.
+pub fn for_journal(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // They fail where a URL has no host, and then it has no user either.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
 }
 
 /// In a message: the host as it was understood.

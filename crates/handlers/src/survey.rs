@@ -264,7 +264,7 @@ impl Surveyor {
     fn question_about(&self, host: &str) -> Option<(&'static str, String)> {
         let is_address = host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[');
         match self.rules.mode {
-            _ if is_address => None,
+            _ if is_address || is_this_machine(host) => None,
             Mode::Allowlist if self.unknown_hosts == UnknownHosts::Ask => {
                 Some(("unknown_host", format!("`{host}` is not among the hosts of this tool")))
             }
@@ -302,6 +302,11 @@ impl Surveyor {
         let rules = granted.rules.as_deref().unwrap_or(&self.rules);
         self.requests == Requests::Command && !self.methods.is_empty() && may_tunnel(rules)
     }
+}
+
+/// By the name that opens all of loopback where a list has it (RFC 6761), as a URL was understood: in lower case, without a last dot.
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 fn may_tunnel(rules: &Rules) -> bool {

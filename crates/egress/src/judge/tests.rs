@@ -118,6 +118,23 @@ fn the_star_is_every_public_host_even_without_the_guard() {
     check(&rules, "http://10.0.0.1/", &[], "literal-private-ip");
 }
 
+/// The kernel takes the unspecified address for loopback.
+#[test]
+fn a_blocked_loopback_is_not_reached_by_the_address_of_nobody() {
+    let blocked = |hosts: &[&str]| Rules { blocked_hosts: listing(hosts).hosts, ..open() };
+    let v4 = blocked(&["127.0.0.1"]);
+    for url in ["http://0.0.0.0/", "http://0/", "http://[::ffff:0.0.0.0]/", "http://[64:ff9b::]/"] {
+        check(&v4, url, &[], "host-blocked");
+    }
+    check(&v4, "http://a.com/", &["0.0.0.0"], "host-blocked");
+    check(&blocked(&["::1"]), "http://[::]/", &[], "host-blocked");
+    check(&blocked(&["::1"]), "http://a.com/", &["::"], "host-blocked");
+    check(&open(), "http://0.0.0.0/", &[], "0.0.0.0:80");
+    check(&strict(), "http://0.0.0.0/", &[], "literal-private-ip");
+    check(&strict(), "http://[::]/", &[], "literal-private-ip");
+    check(&listing(&["localhost"]), "http://0.0.0.0/", &[], "host-not-in-allowlist");
+}
+
 #[test]
 fn strict_guards_even_without_the_guard_and_open_does_not() {
     let rules = Rules { guard_private: Guard::Off, ..strict() };

@@ -39,7 +39,9 @@ fn after(case: &Case, status: u16, location: &str) -> Result<String, &'static st
     let from = Target::parse(case.from).unwrap();
     let status = StatusCode::from_u16(status).unwrap();
     assert!(is_redirect(status, &headers));
-    let to = next(&from, status, &headers, &mut outgoing).map_err(|error| error.slug())?;
+    let to = place(&from, &headers)
+        .and_then(|place| next(&from, status, place, &mut outgoing))
+        .map_err(|error| error.slug())?;
     let sent = outgoing.to_http(&to).unwrap();
     let given = case.headers.iter().map(|(name, _)| *name);
     let kept: Vec<_> = given.filter(|name| sent.headers().contains_key(*name)).collect();

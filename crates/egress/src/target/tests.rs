@@ -109,6 +109,17 @@ fn the_journal_sees_no_query() {
     assert_eq!(target.path_and_query(), "/x?key=secret");
 }
 
+#[test]
+fn the_journal_sees_no_user_and_no_password() {
+    for (url, expect) in [
+        ("https://me:secret@a.com/x?key=secret#secret", "https://a.com/x"),
+        ("ftp://secret@a.com/x", "ftp://a.com/x"),
+        ("file:///etc/passwd?secret", "file:///etc/passwd"),
+    ] {
+        assert_eq!(for_journal(&Url::parse(url).unwrap()), expect);
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_panics_and_what_passes_is_stable(text in "\\PC*|(https?:)?/{0,3}[0-9a-fxA-F.:@%\\[\\]]{0,40}(/.*)?") {

@@ -1,6 +1,6 @@
 //! How does a command reach out, whatever it runs in? Through the gateway's own proxy, at sockets of the command's network.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, net::Ipv6Addr};
 
 use toolgate_egress::{
     Egress, Exchange, ExchangeKind, Outcome, Proxy, ProxyLimits, ProxyReport, Reason, Rules,
@@ -125,11 +125,44 @@ fn effect(exchange: &Exchange) -> EffectEntry {
 }
 
 fn target(exchange: &Exchange) -> String {
+    let host = &exchange.host;
     match exchange.port {
-        Some(port) => format!("{}:{port}", exchange.host),
-        None => exchange.host.clone(),
+        Some(port) if host.parse::<Ipv6Addr>().is_ok() => format!("[{host}]:{port}"),
+        Some(port) => format!("{host}:{port}"),
+        None => host.clone(),
     }
 }
 
 /// Where the proxy listens; above those that only a privileged program could take.
 pub const PROXY_PORT: u16 = 3128;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(host: &str, port: Option<u16>, expect: &str) {
+        let exchange = Exchange {
+            kind: ExchangeKind::Connect,
+            method: "CONNECT".to_owned(),
+            host: host.to_owned(),
+            port,
+            outcome: Outcome::Ended(Reason::HostNotInAllowlist),
+            bytes_up: 0,
+            bytes_down: 0,
+            elapsed: Duration::ZERO,
+        };
+        assert_eq!(effect(&exchange).target, expect);
+    }
+
+    #[test]
+    fn no_port_is_taken_for_a_part_of_an_address() {
+        check("::1", Some(18_099), "[::1]:18099");
+        check("2001:db8::7", Some(443), "[2001:db8::7]:443");
+        check("127.0.0.1", Some(80), "127.0.0.1:80");
+        check("example.com", Some(443), "example.com:443");
+        check("::1", None, "::1");
+    }
+}

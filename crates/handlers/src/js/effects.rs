@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_egress::{BodyHolds, Egress, Hop, Redirects, Request, Rules, meant_methods};
+use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, Trail, meant_methods};
 use toolgate_gate::{Looks, NO_PLACE};
 use toolgate_sandbox::{
     Effects,
@@ -90,7 +90,33 @@ struct Begun {
     what: String,
     target: String,
     to: Option<String>,
+    /// Of a request; empty for anything else.
+    trail: Trail,
     started: Instant,
+}
+
+impl Begun {
+    /// One record for each place that a request was led to, whatever came of it. The outcome is of the last: the others led on.
+    fn ended(self, outcome: String, bytes: u64) -> Vec<EffectRecord> {
+        let Self { what, mut target, to, trail, started } = self;
+        let elapsed = started.elapsed();
+        let record = |target: String, outcome: String, bytes: u64| EffectRecord {
+            what: what.clone(),
+            target,
+            to: to.clone(),
+            outcome,
+            bytes,
+            elapsed,
+        };
+        let mut records = Vec::new();
+        for pair in trail.hops().windows(2) {
+            let [from, next] = pair else { continue };
+            let status = from.status.map_or_else(|| outcome.clone(), |status| status.to_string());
+            records.push(record(std::mem::replace(&mut target, next.url.clone()), status, from.received));
+        }
+        records.push(record(target, outcome, bytes));
+        records
+    }
 }
 
 impl CallEffects {
@@ -131,13 +157,18 @@ impl CallEffects {
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
-        let started = Instant::now();
-        let (what, target) = (format!("fetch {}", call.method), without_query(&call.url));
-        self.begin(&what, &target, None, started);
+        let trail = Trail::default();
+        self.begin(Begun {
+            what: format!("fetch {}", call.method),
+            target: without_query(&call.url),
+            to: None,
+            trail: trail.clone(),
+            started: Instant::now(),
+        });
         let (start, length) = (call.start_index, call.max_length);
         let limit = call.timeout_ms;
         if let Some(method) = self.method_to_ask_for(&call) {
-            self.note(what, target, "SECURITY method-needs-approval".to_owned(), 0, started);
+            self.note("SECURITY method-needs-approval", 0);
             let message = format!(
                 "`{method}` needs a person's approval; take the method from an argument called `method`, so that it can be asked for"
             );
@@ -145,7 +176,7 @@ impl CallEffects {
         }
         let request = self.request(call);
         let Some(egress) = self.scope.egress.clone() else {
-            self.note(what, target, "HELPER_RUNTIME no-egress".to_owned(), 0, started);
+            self.note("HELPER_RUNTIME no-egress", 0);
             return refused(
                 "HELPER_RUNTIME",
                 "fetch",
@@ -153,13 +184,13 @@ impl CallEffects {
                 "this gateway was started without a way out",
             );
         };
-        let fetching = egress.fetch(&self.scope.rules, request);
+        let fetching = egress.fetch_along(&self.scope.rules, request, &trail);
         let outcome = if limit == 0 {
             fetching.await
         } else {
             let Ok(outcome) = tokio::time::timeout(Duration::from_millis(u64::from(limit)), fetching).await
             else {
-                self.note(what, target, "HELPER_RUNTIME aborted".to_owned(), 0, started);
+                self.note("HELPER_RUNTIME aborted", 0);
                 let message = "the request took longer than its signal allows";
                 return refused("HELPER_RUNTIME", "fetch", "aborted", message);
             };
@@ -168,8 +199,7 @@ impl CallEffects {
         match outcome {
             Ok(response) => {
                 let body = slice(&response.body, start, length).to_vec();
-                self.note_redirects(&what, &response.hops, &response.status.to_string(), started);
-                self.note(what, target, response.status.to_string(), response.body.len() as u64, started);
+                self.note(response.status.to_string(), response.body.len() as u64);
                 EffectAnswer::Fetched(FetchAnswer {
                     status: response.status,
                     redirected: response.hops.len() > 1,
@@ -180,9 +210,7 @@ impl CallEffects {
                 })
             }
             Err(error) => {
-                let outcome = format!("{} {}", error.class.word(), error.slug());
-                self.note_redirects(&what, &error.hops, &outcome, started);
-                self.note(what, target, outcome, 0, started);
+                self.note(format!("{} {}", error.class.word(), error.slug()), 0);
                 refused(error.class.word(), "fetch", error.slug(), &error.message)
             }
         }
@@ -228,27 +256,25 @@ impl CallEffects {
     /// Files block, so they are done on a thread that may. It keeps its place until it is done: a disk that does not answer outlasts
     /// the call.
     async fn file(&mut self, call: FileCall) -> EffectAnswer {
-        let started = Instant::now();
         let what = format!("safety.fs.{}", printable(&call.function));
         // The pattern comes first where lines are looked for.
         let place = usize::from(call.function == "grep");
         let target = call.arguments.get(place).cloned().unwrap_or_default();
         let leads = matches!(call.function.as_str(), "copy" | "move");
         let to = if leads { call.arguments.get(1).cloned() } else { None };
-        self.begin(&what, &target, to, started);
+        let (trail, started) = (Trail::default(), Instant::now());
+        self.begin(Begun { what: what.clone(), target, to, trail, started });
         let Some(grants) = self.scope.files.clone() else {
-            let answer = refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
-            self.note(what, target, "SECURITY files-not-granted".to_owned(), 0, started);
-            return answer;
+            self.note("SECURITY files-not-granted", 0);
+            return refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
         };
         let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
         let judged = Arc::clone(&self.scope.judged);
         let sent: usize = call.arguments.iter().map(String::len).sum();
         let veil = self.scope.veil.clone();
         let Some(place) = self.scope.looks.enter(&self.scope.caller, deadline.into()).await else {
-            let answer = refused("HELPER_RUNTIME", &what, "busy", NO_PLACE);
-            self.note(what, target, "HELPER_RUNTIME busy".to_owned(), 0, started);
-            return answer;
+            self.note("HELPER_RUNTIME busy", 0);
+            return refused("HELPER_RUNTIME", &what, "busy", NO_PLACE);
         };
         let done = place.spawn(move || {
             let files = if let Some(files) = opened {
@@ -269,48 +295,38 @@ impl CallEffects {
             }
             Ok(Err(error)) => (Err(error), 0),
             Err(_) => {
-                let answer = refused("HELPER_RUNTIME", &what, "io", "the file function did not finish");
-                self.note(what, target, "HELPER_RUNTIME io".to_owned(), 0, started);
-                return answer;
+                self.note("HELPER_RUNTIME io", 0);
+                return refused("HELPER_RUNTIME", &what, "io", "the file function did not finish");
             }
         };
         match answer {
             Ok(text) => {
-                self.note(what, target, "ok".to_owned(), text.len() as u64, started);
+                self.note("ok", text.len() as u64);
                 EffectAnswer::Json(JsonAnswer { text, moved })
             }
             Err(error) => {
-                self.note(what, target, format!("{} {}", error.class.code(), error.reason), 0, started);
+                self.note(format!("{} {}", error.class.code(), error.reason), 0);
                 let error = refusal(error.class.code(), error.helper, error.reason, &error.message);
                 EffectAnswer::Refused(EffectError { moved, ..error })
             }
         }
     }
 
-    /// Where redirects led was reached as well, whatever came of it.
-    fn note_redirects(&mut self, what: &str, hops: &[Hop], outcome: &str, started: Instant) {
-        for hop in hops.iter().skip(1) {
-            let status = hop.status.map_or_else(|| outcome.to_owned(), |status| status.to_string());
-            self.note(what.to_owned(), hop.url.clone(), status, 0, started);
-        }
-    }
-
-    fn begin(&mut self, what: &str, target: &str, to: Option<String>, started: Instant) {
+    fn begin(&mut self, begun: Begun) {
         self.note_cut_off();
-        self.begun = Some(Begun { what: what.to_owned(), target: target.to_owned(), to, started });
+        self.begun = Some(begun);
     }
 
-    /// What was begun and came to no end was dropped at the deadline. How far it came, nobody knows.
+    /// What was begun and came to no end was dropped at the deadline. How far it came at its last place, nobody knows.
     fn note_cut_off(&mut self) {
-        if let Some(Begun { what, target, to, started }) = self.begun.take() {
-            let (outcome, elapsed) = (OUT_OF_TIME.to_owned(), started.elapsed());
-            self.records.push(EffectRecord { what, target, to, outcome, bytes: 0, elapsed });
-        }
+        self.note(OUT_OF_TIME, 0);
     }
 
-    fn note(&mut self, what: String, target: String, outcome: String, bytes: u64, started: Instant) {
-        let to = self.begun.take().and_then(|begun| begun.to);
-        self.records.push(EffectRecord { what, target, to, outcome, bytes, elapsed: started.elapsed() });
+    /// What came of the effect that was begun, if there is one.
+    fn note(&mut self, outcome: impl Into<String>, bytes: u64) {
+        if let Some(begun) = self.begun.take() {
+            self.records.extend(begun.ended(outcome.into(), bytes));
+        }
     }
 }
 

@@ -305,6 +305,9 @@ fn a_tool_without_a_network_may_ask_for_one() {
         "https://api.example.com:22/",
         "http://127.0.0.1/",
         "http://[::1]/",
+        "http://localhost/",
+        "https://LocalHost.:8443/",
+        "http://x.localhost/",
         "http://169.254.169.254/latest",
         "http://metadata.google.internal/",
     ] {
@@ -389,6 +392,22 @@ fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
         let refusal = world.survey(FETCH, &json!({ "url": url })).unwrap_err();
         assert!(matches!(refusal.reason, Reason::HostNotAllowed | Reason::ArgumentRefused), "{url}");
     }
+}
+
+/// A yes to it would open all of this machine's loopback.
+#[test]
+fn nobody_is_asked_about_this_machine_by_name() {
+    let world = World::new();
+    for host in
+        ["localhost", "LOCALHOST", "localhost.", "x.localhost", "a.b.LocalHost.", "loc%61lhost", "ｌocalhost"]
+    {
+        world.refuses(FETCH, &json!({ "url": format!("http://{host}:8080/a") }), Reason::HostNotAllowed);
+    }
+    let named = FETCH.replace("[docs.example.com]", "[docs.example.com, localhost]");
+    let found = world.survey(&named, &json!({ "url": "http://localhost:8080/a" })).unwrap();
+    assert!(found.questions.is_empty());
+    let alike = world.survey(FETCH, &json!({ "url": "http://notlocalhost/" })).unwrap();
+    assert_eq!(alike.questions[0].source, "unknown_host");
 }
 
 #[test]

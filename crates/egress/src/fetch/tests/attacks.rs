@@ -20,19 +20,21 @@ async fn fate(bytes: impl Into<Vec<u8>>) -> &'static str {
 
 #[tokio::test]
 async fn a_redirect_leads_nowhere_that_the_first_request_could_not_go() {
-    for (location, slug) in [
-        ("http://169.254.169.254/latest/meta-data/", "metadata-endpoint"),
-        ("http://0xa9fea9fe/", "metadata-endpoint"),
-        ("http://127.0.0.2/", "host-not-in-allowlist"),
-        ("http://[::1]/", "host-not-in-allowlist"),
-        ("http://a.test/", "host-not-in-allowlist"),
-        ("//evil.org/", "host-not-in-allowlist"),
-        ("file:///etc/passwd", "unsupported-scheme"),
-        ("http://user:pw@127.0.0.1/", "userinfo-in-url"),
+    for (location, told, slug) in [
+        ("http://169.254.169.254/latest?x#y", "http://169.254.169.254/latest", "metadata-endpoint"),
+        ("http://0xa9fea9fe/", "http://169.254.169.254/", "metadata-endpoint"),
+        ("http://127.0.0.2/", "http://127.0.0.2/", "host-not-in-allowlist"),
+        ("http://[::1]/", "http://[::1]/", "host-not-in-allowlist"),
+        ("http://a.test/", "http://a.test/", "host-not-in-allowlist"),
+        ("//evil.org/", "http://evil.org/", "host-not-in-allowlist"),
+        ("file:///etc/passwd", "file:///etc/passwd", "unsupported-scheme"),
+        ("http://user:pw@127.0.0.1/", "http://127.0.0.1/", "userinfo-in-url"),
     ] {
         let server = Server::start(move |_| redirect(302, location)).await;
         let error = fetch(&egress(), &loopback(), Request::get(server.url("/"))).await.unwrap_err();
-        assert_eq!((error.slug(), error.hops.len()), (slug, 1), "{location}");
+        let [first, refused] = &error.hops[..] else { panic!("{location}: {:?}", error.hops) };
+        assert_eq!((error.slug(), first.status), (slug, Some(302)), "{location}");
+        assert_eq!((refused.url.as_str(), refused.address, refused.status), (told, None, None));
     }
     let server = Server::start(|_| redirect(307, "http://169.254.169.254/")).await;
     assert_eq!(slug_of(&egress(), &open(), Request::get(server.url("/"))).await, "metadata-endpoint");

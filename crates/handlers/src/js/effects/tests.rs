@@ -94,16 +94,97 @@ fn where_redirects_led_is_recorded_also_when_they_end_badly() {
         panic!("it was answered")
     };
     let outcome = format!("{} {}", error.kind, error.reason);
-    assert_eq!(told(lost), [(format!("{server}/lost"), outcome.clone()), (format!("{server}/"), outcome)]);
+    assert_eq!(told(lost), [(format!("{server}/"), "307".to_owned()), (format!("{server}/lost"), outcome)]);
     let server = serve(|_| {
         Some("HTTP/1.1 307 x\r\nlocation: /again\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     });
     let mut endless = effects(&[]);
     fetch(&mut endless, format!("{server}/"), &[]);
-    let again = (format!("{server}/again"), "307".to_owned());
-    let mut expected = vec![again; Limits::default().redirects];
-    expected.push((format!("{server}/"), "SECURITY too-many-redirects".to_owned()));
+    let again = |outcome: &str| (format!("{server}/again"), outcome.to_owned());
+    let mut expected = vec![(format!("{server}/"), "307".to_owned())];
+    expected.extend(vec![again("307"); Limits::default().redirects]);
+    expected.push(again("SECURITY too-many-redirects"));
     assert_eq!(told(endless), expected);
+}
+
+/// What was sent to the first server was sent, and who was not reached is known by name.
+#[test]
+fn a_refused_redirect_is_told_of_the_place_that_was_refused() {
+    let server = serve(|path| match path {
+        "/host" => {
+            Some("HTTP/1.1 307 x\r\nlocation: http://other.test/in?key=1#f\r\ncontent-length: 0\r\n\r\n")
+        }
+        "/user" => Some("HTTP/1.1 307 x\r\nlocation: http://me:pw@other.test/\r\ncontent-length: 0\r\n\r\n"),
+        "/scheme" => Some("HTTP/1.1 307 x\r\nlocation: ftp://other.test/in\r\ncontent-length: 0\r\n\r\n"),
+        _ => Some("HTTP/1.1 307 x\r\nlocation: http://\r\ncontent-length: 0\r\n\r\n"),
+    });
+    for (path, refused, outcome) in [
+        ("/host", "http://other.test/in", "SECURITY host-not-in-allowlist"),
+        ("/user", "http://other.test/", "SECURITY userinfo-in-url"),
+        ("/scheme", "ftp://other.test/in", "SECURITY unsupported-scheme"),
+    ] {
+        let mut listing = effects(&[]);
+        let this_machine = vec!["127.0.0.1".parse().unwrap()];
+        listing.scope.rules =
+            Arc::new(Rules { mode: Mode::Allowlist, literal_addresses: this_machine, ..Rules::blocked() });
+        fetch(&mut listing, format!("{server}{path}"), &[]);
+        let sent = (format!("{server}{path}"), "307".to_owned());
+        assert_eq!(told(listing), [sent, (refused.to_owned(), outcome.to_owned())], "{path}");
+    }
+    // Where a redirect names no place, there is only the server that said so.
+    let mut nowhere = effects(&[]);
+    fetch(&mut nowhere, format!("{server}/nowhere"), &[]);
+    let outcome = "HELPER_RUNTIME invalid-redirect".to_owned();
+    assert_eq!(told(nowhere), [(format!("{server}/nowhere"), outcome)]);
+}
+
+#[test]
+fn every_server_on_the_way_has_its_own_status_and_the_last_one_the_bytes() {
+    let server = serve(|path| match path {
+        "/" => Some("HTTP/1.1 302 x\r\nlocation: /end?key=1\r\ncontent-length: 0\r\n\r\n"),
+        _ => Some("HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhello"),
+    });
+    let mut led = effects(&[]);
+    fetch(&mut led, format!("{server}/"), &[]);
+    let records = led.take_records();
+    let told: Vec<_> =
+        records.iter().map(|record| (&record.target, record.outcome.as_str(), record.bytes)).collect();
+    assert_eq!(told, [(&format!("{server}/"), "302", 0), (&format!("{server}/end"), "200", 5)]);
+}
+
+/// Sends on to a place that takes the request and never answers.
+fn serve_silence() -> String {
+    serve(|path| match path {
+        "/" => Some("HTTP/1.1 307 x\r\nlocation: /silent\r\ncontent-length: 0\r\n\r\n"),
+        _ => loop {
+            thread::park();
+        },
+    })
+}
+
+#[track_caller]
+fn check_silence(server: &str, effects: CallEffects, outcome: &str) {
+    let first = (format!("{server}/"), "307".to_owned());
+    assert_eq!(told(effects), [first, (format!("{server}/silent"), outcome.to_owned())]);
+}
+
+#[test]
+fn where_a_request_was_when_its_time_was_over_is_recorded() {
+    let (server, mut hurried) = (serve_silence(), effects(&[]));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let limited = FetchCall { timeout_ms: 3_000, ..call(format!("{server}/"), &[]) };
+    runtime.block_on(hurried.perform(Effect::Fetch(limited)));
+    check_silence(&server, hurried, "HELPER_RUNTIME aborted");
+}
+
+#[test]
+fn where_a_request_was_when_it_was_dropped_is_recorded() {
+    let (server, mut dropped) = (serve_silence(), effects(&[]));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let begun = dropped.perform(Effect::Fetch(call(format!("{server}/"), &[])));
+    let late = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(3), begun).await });
+    assert!(late.is_err());
+    check_silence(&server, dropped, "interrupted");
 }
 
 #[test]
