@@ -213,6 +213,13 @@ fn without_namespaces_nobody_touches_the_hosts_files_and_processes() {
         own.check(call, 5, 5, 5, Fate::Absent);
         host.check(call, 5, 5, 5, Fate::Absent);
     }
+    for call in ["getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr"] {
+        own.check(call, 5, 5, 5, Allowed);
+        host.check(call, 5, 5, 5, Fate::Absent);
+    }
+    let closed = u64::from(libc::PR_SET_DUMPABLE.cast_unsigned());
+    own.check("prctl", closed, 0, 0, Allowed);
+    host.check("prctl", closed, 0, 0, Asked);
     for call in ["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"] {
         own.check(call, 5, 0, 0, Allowed);
         host.check(call, 5, 0, 0, Asked);
