@@ -34,6 +34,16 @@ pub fn table() -> Vec<Attack> {
         .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
         .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
         row(
+            "memory_under_no_text",
+            "memory of processes whose name is no text is seen by nobody",
+            "control group, or the supervisor, which reads any name",
+            |_| under_no_text(),
+        )
+        .anyhow()
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
+        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
+        row(
             "dropped_shared_memory",
             "shared memory is written and dropped from the process, and stays taken",
             "Landlock: `/dev/zero` cannot be opened for writing; seccomp",
@@ -95,6 +105,22 @@ fn without_a_leader() -> Verdict {
             loop {
                 let _ = call(libc::SYS_exit, &[0]);
             }
+        }
+    }
+    until_somebody_looks();
+    Verdict::Broke("144 MiB are held".into())
+}
+
+/// The name stands in the same file as the memory.
+fn under_no_text() -> Verdict {
+    for _ in 0..6 {
+        if let Ok(Fork::Child) = fork() {
+            let mut name = *b"\xff\xfe\xc3(\0";
+            let _ = call(libc::SYS_prctl, &[signed(libc::PR_SET_NAME), of(&mut name)]);
+            let held = vec![1_u8; 24 << 20];
+            std::thread::sleep(Duration::from_secs(20));
+            std::hint::black_box(held);
+            leave();
         }
     }
     until_somebody_looks();
