@@ -13,36 +13,24 @@ use crate::raw;
 
 pub fn table() -> Vec<Attack> {
     vec![
-        row(
+        is_ended(row(
             "page_tables",
             "memory is taken by page tables of addresses that are only read",
             "control group, or the supervisor, which counts them",
             |_| page_tables(),
-        )
-        .anyhow()
-        .changed(|order, _| order.limits.memory_bytes = LITTLE)
-        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
-        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
-        row(
+        )),
+        is_ended(row(
             "memory_without_a_leader",
             "memory of processes whose first thread has ended is seen by nobody",
             "control group, or the supervisor, which asks the other threads",
             |_| without_a_leader(),
-        )
-        .anyhow()
-        .changed(|order, _| order.limits.memory_bytes = LITTLE)
-        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
-        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
-        row(
+        )),
+        is_ended(row(
             "memory_under_no_text",
             "memory of processes whose name is no text is seen by nobody",
             "control group, or the supervisor, which reads any name",
             |_| under_no_text(),
-        )
-        .anyhow()
-        .changed(|order, _| order.limits.memory_bytes = LITTLE)
-        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
-        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
+        )),
         row(
             "dropped_shared_memory",
             "shared memory is written and dropped from the process, and stays taken",
@@ -75,6 +63,15 @@ pub fn table() -> Vec<Attack> {
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
         .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
     ]
+}
+
+/// With all that it started, where it holds more than it may.
+fn is_ended(attack: Attack) -> Attack {
+    attack
+        .anyhow()
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
+        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30))
 }
 
 /// One byte of every two megabytes is read: each costs a table of 4 KiB, and all of them are the same page of zeroes.
