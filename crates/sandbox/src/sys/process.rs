@@ -29,7 +29,7 @@ pub(crate) struct Ended {
 
 /// Splits this process. Only for one with a single thread, where the child may run ordinary code.
 pub(crate) fn fork() -> io::Result<Split> {
-    // SAFETY: fork takes nothing. Callers are the jailer and its children, which have one thread each, so that no
+    // SAFETY: fork takes nothing. Callers are the jailer and its children, which have one thread each until they fork no more, so that no
     // lock can be held by a thread that does not exist in the child.
     split(unsafe { libc::fork() }.into())
 }
