@@ -28,6 +28,7 @@ use std::{
 pub(crate) use init::has_own_process_numbers;
 pub use jailer::{JAILER_NAME, Jailer};
 pub use running::Running;
+pub(crate) use view::all_processes;
 pub use walls::{CommandRequired, CommandStrength, Wall};
 pub use zygote::{jailer_main, run_if_jailer};
 
@@ -107,7 +108,7 @@ pub enum Network {
 
 #[derive(Clone, Copy, Debug)]
 pub struct CommandLimits {
-    /// Data of one process, and of all of them together as far as the host lets us see or bound it.
+    /// Data of one process, and of all of them together.
     pub memory_bytes: u64,
     /// Processor time of one process.
     pub cpu_seconds: u64,

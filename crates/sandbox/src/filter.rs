@@ -32,8 +32,14 @@ pub(crate) struct CommandProfile {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) call: &'static str,
-    /// Nothing is to be seen where this argument is zero, and nobody is kept waiting.
-    pub(crate) unless_zero: Option<u32>,
+    pub(crate) unless: Option<Unseen>,
+}
+
+/// Nothing is to be seen where this argument has this value, and nobody is kept waiting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unseen {
+    pub(crate) argument: u32,
+    pub(crate) value: u32,
 }
 
 /// What makes one filter differ from another.
@@ -97,13 +103,13 @@ impl CommandProfile {
     ) -> Result<Filter, ProfileError> {
         let mut actions: BTreeMap<u32, Action> =
             calls.numbers().map(|number| (number, Action::Report)).collect();
-        for row in &self.absent {
+        for row in self.absent.iter().filter(|row| holds_for(row.only, variant)) {
             for number in calls.find_all(&row.calls)? {
                 actions.insert(number, Action::Absent);
             }
         }
         let mut counted = Vec::new();
-        for row in self.allow.iter().filter(|row| row.holds_for(variant)) {
+        for row in self.allow.iter().filter(|row| holds_for(row.only, variant)) {
             let rule = row.rule()?;
             for number in calls.find_all(&row.calls)? {
                 if let Some(what) = row.counted {
@@ -123,9 +129,9 @@ impl CommandProfile {
                     Some(Action::AllowIf(rules)) => Conditions::OneOf(rules.clone()),
                     Some(Action::Report | Action::Absent) | None => continue,
                 };
-                let action = match (look.unless_zero, &conditions) {
-                    (Some(argument), Conditions::None) => {
-                        let checks = vec![Check::Any { argument, values: vec![0] }];
+                let action = match (look.unless, &conditions) {
+                    (Some(Unseen { argument, value }), Conditions::None) => {
+                        let checks = vec![Check::Any { argument, values: vec![value] }];
                         Action::AllowIf(vec![Rule { checks }])
                     }
                     _ => Action::Report,
@@ -214,6 +220,7 @@ struct Plain {
     calls: Vec<String>,
     #[serde(rename = "for")]
     reason: String,
+    only: Option<Only>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -274,15 +281,6 @@ struct Flags {
 }
 
 impl Row {
-    fn holds_for(&self, variant: Variant) -> bool {
-        match self.only {
-            None => true,
-            Some(Only::Proxied) => variant.sockets == Sockets::Internet,
-            Some(Only::OwnNamespaces) => variant.processes == Processes::Namespace,
-            Some(Only::HostProcesses) => variant.processes == Processes::Group,
-        }
-    }
-
     fn rule(&self) -> Result<Option<Rule>, ProfileError> {
         let checks: Vec<Check> = self
             .when
@@ -294,6 +292,15 @@ impl Row {
 
     fn wrong(&self, why: &str) -> ProfileError {
         ProfileError::new(format!("{:?} {why}", self.calls))
+    }
+}
+
+fn holds_for(only: Option<Only>, variant: Variant) -> bool {
+    match only {
+        None => true,
+        Some(Only::Proxied) => variant.sockets == Sockets::Internet,
+        Some(Only::OwnNamespaces) => variant.processes == Processes::Namespace,
+        Some(Only::HostProcesses) => variant.processes == Processes::Group,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What does this host enforce, why not more, and what would help?
 //!
-//! Looks, and tries nothing that leaves a trace. What a worker really got is in its own `Strength`; this page is for people.
+//! Looks, and tries nothing that a command would not do to the host. What a worker really got is in its own `Strength`; this page is for people.
 
 use std::{
     fs, io,
@@ -10,10 +10,17 @@ use std::{
 use rustix::{
     fs::{CWD, Mode, OFlags, ResolveFlags},
     mount::{MountFlags, MountPropagationFlags},
+    process::WaitOptions,
     thread::UnshareFlags,
 };
 
-use crate::{command, sys};
+use crate::{
+    command::{self, control_group},
+    sys::{
+        self,
+        process::{self, Split},
+    },
+};
 
 /// What was found, a row for each feature.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -46,17 +53,19 @@ pub enum HostState {
 pub fn probe() -> HostStrength {
     let host = Host { root: PathBuf::from("/") };
     let kernel = host.text("proc/sys/kernel/osrelease").unwrap_or_default();
-    let user_namespaces = sys::process::try_in_child(make_a_user_namespace);
+    let user_namespaces = process::try_in_child(make_a_user_namespace);
+    let jail = process::try_in_child(make_a_view);
     let rows = vec![
         landlock(sys::landlock_abi()),
         host.seccomp(),
         host.user_namespaces(&user_namespaces),
-        host.network_namespaces(&sys::process::try_in_child(make_a_network)),
+        host.network_namespaces(&process::try_in_child(make_a_network)),
         host.cgroups(),
         guarded_paths(opens_with_openat2()),
         crate::container::container_row(&crate::container::probe_runtime()),
-        host.jail_for_commands(&sys::process::try_in_child(make_a_view)),
-        host.process_limit(&user_namespaces),
+        host.jail_for_commands(&jail),
+        host.process_limit(&user_namespaces, &jail),
+        host.memory_limit(&jail, &process::try_in_child(see_all_processes)),
         host.control_group(),
         signals(sys::landlock_abi()),
         host.reports(),
@@ -92,7 +101,7 @@ impl Host {
             return row(HostState::Enforced, "with the rights inside them, tried".to_owned(), "");
         };
         let filtered =
-            || (format!("refused, perhaps by a container's filter: {error}"), NAMESPACES_IN_CONTAINER);
+            || (format!("refused, perhaps by a container's filter: {error}"), self.namespaces_in_container());
         let switch = self.switch_against_namespaces().map(|(why, remedy)| (why.to_owned(), remedy));
         let (why, remedy) = switch.unwrap_or_else(filtered);
         row(HostState::Missing, why, remedy)
@@ -131,7 +140,11 @@ impl Host {
             return row(HostState::Missing, format!("it takes a user namespace: {why}"), remedy);
         }
         let why = format!("refused, with and without a user namespace: {error}");
-        row(HostState::Missing, why, NAMESPACES_IN_CONTAINER)
+        row(HostState::Missing, why, self.namespaces_in_container())
+    }
+
+    fn namespaces_in_container(&self) -> &'static str {
+        if self.is_root() { NAMESPACES_OF_ROOT } else { NAMESPACES_IN_CONTAINER }
     }
 
     fn cgroups(&self) -> HostRow {
@@ -157,26 +170,35 @@ impl Host {
             _ if self.text("proc/sys/kernel/unprivileged_userns_clone").as_deref() == Some("0") => {
                 ALLOW_NAMESPACES
             }
-            _ => NAMESPACES_IN_CONTAINER,
+            _ => self.namespaces_in_container(),
         };
         row(HostState::Missing, why, remedy)
     }
 
-    fn process_limit(&self, user_namespaces: &io::Result<()>) -> HostRow {
+    fn process_limit(&self, user_namespaces: &io::Result<()>, jail: &io::Result<()>) -> HostRow {
         let row =
             |state, why: &str, remedy| HostRow { name: "process limit", state, why: why.to_owned(), remedy };
-        if self.delegated_group().is_some() {
+        if self.has_group() {
             return row(HostState::Enforced, "counted in the control group of each command", "");
         }
         let release = self.text("proc/sys/kernel/osrelease").unwrap_or_default();
         if !self.is_root() {
-            if user_namespaces.is_ok() {
+            if user_namespaces.is_ok() && jail.is_ok() {
                 let why = "counted for this user, in a user namespace for each command alone";
                 return row(HostState::Enforced, why, "");
             }
-            let remedy = self.user_namespaces(user_namespaces).remedy;
+            let refused = if user_namespaces.is_err() {
+                self.user_namespaces(user_namespaces)
+            } else {
+                self.jail_for_commands(jail)
+            };
+            let remedy = refused.remedy;
             let why = "counted for this user with all that it runs, also beside the commands";
             return row(HostState::Partly, why, remedy);
+        }
+        if jail.is_err() {
+            let why = "the kernel does not count the processes of root, and there are no namespaces to do it";
+            return row(HostState::Missing, why, DELEGATE);
         }
         if command::has_own_process_numbers(&release) {
             return row(
@@ -188,21 +210,65 @@ impl Host {
         row(HostState::Missing, "the kernel does not count the processes of root", PROCESS_LIMIT)
     }
 
+    /// Whoever cannot see all processes of a command does not run it.
+    fn memory_limit(&self, jail: &io::Result<()>, seen: &io::Result<()>) -> HostRow {
+        let row =
+            |state, why: &str, remedy| HostRow { name: "memory limit", state, why: why.to_owned(), remedy };
+        if self.has_group() {
+            return row(HostState::Enforced, "counted in the control group of each command", "");
+        }
+        if jail.is_ok() && seen.is_ok() {
+            let why = "counted by looking, in a `/proc` of each command's own, tried";
+            return row(HostState::Enforced, why, "");
+        }
+        if !self.exists("proc/thread-self/children") {
+            let why = "the kernel does not list children, and commands do not run";
+            return row(HostState::Missing, why, CHILDREN_KERNEL);
+        }
+        // Without namespaces all that is seen are the children of the gateway's own user.
+        if jail.is_ok() && self.hides_processes() && !self.is_root() {
+            let why = "`/proc` hides processes (`hidepid`) and no other can be mounted; commands do not run";
+            return row(HostState::Missing, why, UNHIDDEN_PROC);
+        }
+        row(HostState::Enforced, "counted by looking, in the host's `/proc`", "")
+    }
+
+    fn hides_processes(&self) -> bool {
+        let mounts = self.text("proc/self/mountinfo").unwrap_or_default();
+        let proc = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some("/proc"));
+        proc.is_some_and(|line| line.rsplit([' ', ',']).any(|option| option.starts_with("hidepid=")))
+    }
+
     fn control_group(&self) -> HostRow {
         let row = |state, why, remedy| HostRow { name: "control group for commands", state, why, remedy };
         match self.delegated_group() {
-            Some(group) => row(HostState::Enforced, format!("`{}` is ours", group.display()), ""),
-            None => row(
-                HostState::Missing,
-                "no group above this process is ours to divide; memory is counted by looking, most of the kernel's own is not".to_owned(),
-                DELEGATE,
-            ),
+            Some((group, Ok(()))) => row(HostState::Enforced, format!("`{}` is ours", group.display()), ""),
+            Some((group, Err(error))) => {
+                let why = format!(
+                    "`{}` is ours, but no group can be made in it: {error}; {BY_LOOKING}",
+                    group.display()
+                );
+                row(HostState::Missing, why, DELEGATE)
+            }
+            None => {
+                let why = format!("no group above this process is ours to divide; {BY_LOOKING}");
+                row(HostState::Missing, why, DELEGATE)
+            }
         }
     }
 
-    fn delegated_group(&self) -> Option<PathBuf> {
+    fn has_group(&self) -> bool {
+        matches!(self.delegated_group(), Some((_, Ok(()))))
+    }
+
+    /// The group above ours, if it is ours, and what comes of making one in it. That is tried on the running host alone, which
+    /// has a kernel: it refuses where the group above holds processes itself.
+    fn delegated_group(&self) -> Option<(PathBuf, io::Result<()>)> {
         let own = self.text("proc/self/cgroup").unwrap_or_default();
-        command::control_group::delegated(&self.root, &own)
+        let group = control_group::delegated(&self.root, &own)?;
+        let is_running = self.root == Path::new("/");
+        let tried = if is_running { control_group::try_out(&group) } else { Ok(()) };
+        Some((group, tried))
     }
 
     fn reports(&self) -> HostRow {
@@ -286,6 +352,20 @@ fn make_a_view() -> io::Result<()> {
     Ok(())
 }
 
+/// As the first process of a jail does for whoever counts. Runs between fork and exec: no memory is taken here.
+fn see_all_processes() -> io::Result<()> {
+    let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
+    let split =
+        process::fork_into(namespaces).or_else(|_| process::fork_into(namespaces | libc::CLONE_NEWUSER))?;
+    let (Split::Parent(first), _) = split else {
+        sys::leave(u8::from(command::all_processes().is_err()));
+    };
+    match rustix::process::waitpid(Some(first), WaitOptions::empty())? {
+        Some((_, status)) if status.exit_status() == Some(0) => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::EPERM)),
+    }
+}
+
 fn guarded_paths(works: bool) -> HostRow {
     let row = |state, why: &str, remedy| HostRow { name: "openat2", state, why: why.to_owned(), remedy };
     if works {
@@ -311,10 +391,16 @@ const MORE_NAMESPACES: &str = "sysctl user.max_user_namespaces=15000";
 const ALLOW_NAMESPACES: &str = "sysctl kernel.unprivileged_userns_clone=1";
 const NAMESPACES_IN_CONTAINER: &str = "in a container, start it with a seccomp profile that allows unshare, clone and \
     mount, and with an unmasked /proc; elsewhere run the gateway as root";
+const NAMESPACES_OF_ROOT: &str = "in a container, start it with CAP_SYS_ADMIN, with a seccomp profile that allows unshare, clone \
+    and mount, and with an unmasked /proc";
 const PROCESS_LIMIT: &str =
     "run the gateway as an ordinary user, delegate a control group, or use Linux 6.14 or later";
+const CHILDREN_KERNEL: &str = "delegate a control group, or use a kernel built with CONFIG_PROC_CHILDREN";
+const UNHIDDEN_PROC: &str =
+    "delegate a control group, mount /proc without `hidepid`, or unmask it in the container";
 const DELEGATE: &str =
     "in the unit of the gateway set `Delegate=yes` and `DelegateSubgroup=gateway` (systemd 254)";
+const BY_LOOKING: &str = "memory is counted by looking, most of the kernel's own is not";
 const SIGNALS_KERNEL: &str = "use Linux 6.12 or later";
 const CGROUP_MOUNT: &str = "boot with systemd.unified_cgroup_hierarchy=1";
 const LANDLOCK_BOOT: &str = "use Linux 5.13 or later and add `landlock` to the boot parameter `lsm=`";

@@ -5,7 +5,7 @@ use std::{io, io::Read, os::fd::AsFd, os::unix::net::UnixStream};
 use rustix::fs::Mode;
 
 use super::{
-    CommandStrength, Network,
+    CommandStrength,
     encode::{Order, Word},
     init::{Trouble, at, offer_to_die_first, tell, wait_for_the_group},
     seal::{self, Filters, Ground},
@@ -108,10 +108,8 @@ fn become_the_command(
     seal::limit_descriptors(&order.limits).map_err(at("limit the descriptors"))?;
     super::passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
     drop(listener);
-    if let Network::Proxied { .. } = order.network {
-        // Nobody runs before somebody can answer.
-        inner.read_exact(&mut [0]).map_err(at("hear that the sockets were handed out"))?;
-    }
+    // Nobody runs before somebody answers, at its sockets too, and counts what is held.
+    inner.read_exact(&mut [0]).map_err(at("hear that it may run"))?;
     let error = process::execute(&order.program, &order.argv, &order.env);
     Err(at::<io::Error>(format!("run `{}`", order.program.to_string_lossy()))(error).into())
 }

@@ -31,12 +31,13 @@ impl ControlGroup {
     /// `None` where nothing was delegated to us.
     pub(crate) fn make(limits: &CommandLimits) -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let above = delegated(Path::new("/"), &own)?;
+        Self::make_below(&delegated(Path::new("/"), &own)?, limits).ok()
+    }
+
+    fn make_below(above: &Path, limits: &CommandLimits) -> io::Result<Self> {
+        let make = |turn| Self::make_in(above, &format!("{PREFIX}{}-{turn}", std::process::id()), limits);
         // A name may be held by a supervisor in another namespace of processes.
-        (0..NAMES).find_map(|turn| {
-            let name = format!("{PREFIX}{}-{turn}", std::process::id());
-            Self::make_in(&above, &name, limits).ok()
-        })
+        (1..NAMES).fold(make(0), |made, turn| made.or_else(|_| make(turn)))
     }
 
     pub(super) fn make_in(above: &Path, name: &str, limits: &CommandLimits) -> io::Result<Self> {
@@ -112,6 +113,13 @@ impl Drop for ControlGroup {
     }
 }
 
+/// Makes a group as for a command, and removes it.
+pub(crate) fn try_out(above: &Path) -> io::Result<()> {
+    let limits =
+        CommandLimits { memory_bytes: 1 << 20, cpu_seconds: 1, processes: 1, open_files: 1, file_bytes: 1 };
+    ControlGroup::make_below(above, &limits).map(drop)
+}
+
 /// Ends the groups of supervisors that were killed before they could, with whoever is left in them.
 pub(crate) fn sweep() {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -158,7 +166,7 @@ fn is_given_away(group: &Path, host: &Path) -> bool {
     let own = rustix::process::geteuid();
     let is_own = || fs::metadata(group).is_ok_and(|group| group.uid() == own.as_raw());
     let is_managed = || host.join("run/systemd/system").exists();
-    MARKS.iter().any(|mark| is_marked(mark)) || (!own.is_root() && is_own() && !is_managed())
+    MARKS.iter().any(is_marked) || (!own.is_root() && is_own() && !is_managed())
 }
 
 const PREFIX: &str = "toolgate-command-";
@@ -227,6 +235,16 @@ mod tests {
         assert!(!group.ran_out_of_memory());
         fs::write(above.path().join("one/memory.events"), "low 0\noom 1\noom_kill 1\n").unwrap();
         assert!(group.ran_out_of_memory());
+    }
+
+    /// As where the group above holds processes, and the kernel gives it no groups with limits.
+    #[test]
+    fn a_group_that_cannot_be_made_is_no_group() {
+        let above = tempfile::tempdir().unwrap();
+        try_out(above.path()).unwrap();
+        fs::remove_file(above.path().join("cgroup.subtree_control")).unwrap();
+        fs::create_dir(above.path().join("cgroup.subtree_control")).unwrap();
+        assert!(try_out(above.path()).is_err());
     }
 
     #[test]

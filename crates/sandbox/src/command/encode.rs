@@ -51,6 +51,8 @@ pub(crate) enum Word {
     Report(Account),
     /// Of a jail: the sockets of its network.
     Sockets,
+    /// Of a jail: a folder in which all of its processes are seen.
+    Processes,
     /// Of a jail: everything stands, the next thing is the program. With the descriptor on which the filter asks.
     Sealed(CommandStrength),
     /// Of a jail: the command ended so, and nobody it started is left.
@@ -183,7 +185,7 @@ impl Word {
             Self::Failed(why) => drop(writer.text(why)),
             Self::Refused(refused) => write_refused(&mut writer, refused),
             Self::Report(account) => write_account(&mut writer, account),
-            Self::Sockets => {}
+            Self::Sockets | Self::Processes => {}
             Self::Exit(ended) => {
                 let cpu = u64::try_from(ended.cpu.as_nanos()).unwrap_or(u64::MAX);
                 writer.u32(ended.status.cast_unsigned()).u64(cpu).u64(ended.peak_memory);
@@ -202,6 +204,7 @@ impl Word {
             REFUSED => read_refused(&mut reader).map(Self::Refused),
             REPORT => read_account(&mut reader).map(Self::Report),
             SOCKETS => Ok(Self::Sockets),
+            PROCESSES => Ok(Self::Processes),
             EXIT => exit(&mut reader).map(Self::Exit),
             other => Err(WireError::UnknownKind(other)),
         };
@@ -218,6 +221,7 @@ impl Word {
             Self::Refused(_) => REFUSED,
             Self::Report(_) => REPORT,
             Self::Sockets => SOCKETS,
+            Self::Processes => PROCESSES,
             Self::Sealed(_) => SEALED,
             Self::Exit(_) => EXIT,
         }
@@ -352,6 +356,7 @@ const SOCKETS: u8 = 6;
 const SEALED: u8 = 7;
 const EXIT: u8 = 8;
 const REFUSED: u8 = 9;
+const PROCESSES: u8 = 10;
 
 const MOST_ITEMS: usize = 64 * 1024;
 const MOST_TEXT: usize = 2 << 20;

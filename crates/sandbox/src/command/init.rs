@@ -96,6 +96,9 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
     offer_to_die_first();
     let is_bounded = strength.has(Wall::ControlGroup) || bound_processes(order.limits.processes, identity);
     strength.add_if(Wall::ProcessLimit, is_bounded);
+    if !strength.has(Wall::ControlGroup) {
+        show_processes(inner);
+    }
     rustix::system::sethostname(b"jail").map_err(at("set the host name"))?;
     if let Network::Proxied { http_port } = order.network {
         open_sockets(http_port, inner).map_err(at("open the sockets of its network"))?;
@@ -153,6 +156,13 @@ fn at_least(release: &str, wanted: (u32, u32)) -> bool {
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= wanted,
         _ => false,
+    }
+}
+
+/// To the supervisor, which counts their memory: the host's `/proc` may hide them. Where there is no other, it must do.
+fn show_processes(inner: &UnixStream) {
+    if let Ok(processes) = view::all_processes() {
+        tell(inner, &Word::Processes, &[processes.as_fd()]);
     }
 }
 

@@ -1,82 +1,232 @@
 //! How much memory do the processes of a command hold together?
 //!
 //! Limits of the kernel are for one process each; a control group bounds them all, where the host lets us have one.
-//! Elsewhere the supervisor looks now and then.
+//! Elsewhere the supervisor looks now and then. Whom it may not look at it cannot count, and then there is no command.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, Read as _},
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
 
-use rustix::process::Pid;
+use rustix::{
+    fs::{CWD, Dir, Mode, OFlags},
+    process::Pid,
+};
 
-/// What the descendants of `top`, which is ours and none of the command's, hold together: exactly where it may be more than `limit`,
-/// and not less than that elsewhere.
-pub(crate) fn held(top: Pid, limit: u64) -> u64 {
-    let top = top.as_raw_nonzero().get();
-    let mut processes = family(Path::new("/proc"), top);
-    processes.remove(&top);
-    let total = |measure: fn(&Path, i32) -> Option<u64>| {
-        processes
-            .iter()
-            .filter_map(|process| measure(Path::new("/proc"), *process))
-            .fold(0, u64::saturating_add)
-    };
-    // What several share is counted several times by the first, which is quick, and once by the second, which is not.
-    let quick = total(resident);
-    if quick > limit { total(proportional) } else { quick }
+use super::control_group::ControlGroup;
+
+/// What all processes hold together, and who sees to it that it is not more than the limit.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    group: Option<ControlGroup>,
+    watch: Option<Watch>,
+    limit: u64,
+    looked: Instant,
+    /// That was seen at one look.
+    most: u64,
 }
 
-/// A process and everybody it started, as far as they still live.
-fn family(proc: &Path, top: i32) -> BTreeSet<i32> {
-    let mut known = BTreeSet::from([top]);
-    let mut unasked = vec![top];
-    while let Some(process) = unasked.pop() {
-        if known.len() > MOST {
-            break;
+impl Memory {
+    pub(crate) fn new(limit: u64, group: Option<ControlGroup>) -> Self {
+        Self { group, watch: None, limit, looked: Instant::now(), most: 0 }
+    }
+
+    /// From here on all are counted whom `watch` shows, unless the kernel does it. An error where they cannot be.
+    pub(crate) fn count(&mut self, watch: io::Result<Watch>) -> io::Result<()> {
+        if self.group.is_none() {
+            let watch = watch?;
+            watch.held(self.limit)?;
+            self.watch = Some(watch);
         }
-        // Each thread has its own children.
-        let threads = fs::read_dir(proc.join(format!("{process}/task"))).into_iter().flatten().flatten();
-        for thread in threads.take(MOST) {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            let children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
-            unasked.extend(children.filter(|child| known.insert(*child)));
+        Ok(())
+    }
+
+    /// Looks now and then; in a group the kernel does.
+    pub(crate) fn is_out(&mut self) -> io::Result<bool> {
+        if let Some(watch) = &self.watch
+            && self.most <= self.limit
+            && self.looked.elapsed() >= BETWEEN_LOOKS
+        {
+            self.most = self.most.max(watch.held(self.limit)?);
+            self.looked = Instant::now();
+        }
+        Ok(self.most > self.limit)
+    }
+
+    pub(crate) fn was_out(&self) -> bool {
+        self.most > self.limit || self.ran_out_in_group()
+    }
+
+    /// A group that ran out of memory held all that it may.
+    pub(crate) fn most(&self) -> u64 {
+        if self.ran_out_in_group() { self.most.max(self.limit) } else { self.most }
+    }
+
+    pub(crate) fn kill_group(&self) {
+        if let Some(group) = &self.group {
+            group.kill();
         }
     }
-    known
+
+    fn ran_out_in_group(&self) -> bool {
+        self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
+    }
 }
 
-/// Read from the first thread that still has the memory: whoever ends its first thread alone keeps the rest of it.
-fn measured<T>(proc: &Path, process: i32, measure: impl Fn(&Path) -> Option<T>) -> Option<T> {
-    let folder = proc.join(process.to_string());
-    measure(&folder).or_else(|| {
-        let threads = fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
-        threads.take(MOST).find_map(|thread| measure(&thread.path()))
-    })
+/// Where the processes of a command are seen. One of those is ours, and is not counted.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    proc: OwnedFd,
+    top: i32,
+    whom: Whom,
 }
 
-fn resident(proc: &Path, process: i32) -> Option<u64> {
-    measured(proc, process, |thread| {
-        let status = fs::read_to_string(thread.join("status")).ok()?;
-        let pages = kilobytes(&status, "RssAnon:")?.saturating_add(kilobytes(&status, "RssShmem:")?);
-        Some(
-            pages
-                .saturating_add(unshared(&status))
-                .saturating_add(kilobytes(&status, "VmSwap:").unwrap_or(0)),
-        )
-    })
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Whom {
+    /// Everybody who is shown.
+    All,
+    /// The host's processes are shown too, and may be hidden from us (`hidepid`).
+    Descendants,
 }
 
-/// A process that cannot be looked at this closely counts with all that it holds.
-fn proportional(proc: &Path, process: i32) -> Option<u64> {
-    let share = measured(proc, process, |thread| {
-        let closely = fs::read_to_string(thread.join("smaps_rollup")).ok()?;
-        let status = fs::read_to_string(thread.join("status")).ok()?;
-        let pages = kilobytes(&closely, "Pss_Anon:")?.saturating_add(kilobytes(&closely, "Pss_Shmem:")?);
-        Some(
-            pages
-                .saturating_add(unshared(&status))
-                .saturating_add(kilobytes(&closely, "SwapPss:").unwrap_or(0)),
-        )
-    });
-    share.or_else(|| resident(proc, process))
+impl Watch {
+    /// A `/proc` of the command's own process namespace.
+    pub(crate) fn all_in(proc: OwnedFd) -> Self {
+        Self { proc, top: Pid::INIT.as_raw_nonzero().get(), whom: Whom::All }
+    }
+
+    /// Everybody whom `top` and its children started, by the host's `/proc`.
+    pub(crate) fn descendants_of(top: Pid) -> io::Result<Self> {
+        let proc = rustix::fs::openat(CWD, "/proc", FOLDER, Mode::empty())?;
+        let watch = Self { proc, top: top.as_raw_nonzero().get(), whom: Whom::Descendants };
+        // Not every kernel lists children.
+        watch.text(&format!("{top}/task/{top}/children", top = watch.top))?;
+        Ok(watch)
+    }
+
+    /// What they hold together: exactly where it may be more than `limit`, and not less than that elsewhere.
+    fn held(&self, limit: u64) -> io::Result<u64> {
+        let mut processes = match self.whom {
+            Whom::All => self.numbers(".")?,
+            Whom::Descendants => self.family()?,
+        };
+        processes.remove(&self.top);
+        let total = |measure: fn(&Self, i32) -> io::Result<Option<u64>>| {
+            let mut total = 0_u64;
+            for process in &processes {
+                total = total.saturating_add(measure(self, *process)?.unwrap_or(0));
+            }
+            io::Result::Ok(total)
+        };
+        // What several share is counted several times by the first, which is quick, and once by the second, which is not.
+        let quick = total(Self::resident)?;
+        if quick > limit { total(Self::proportional) } else { Ok(quick) }
+    }
+
+    /// A process and everybody it started, as far as they still live.
+    fn family(&self) -> io::Result<BTreeSet<i32>> {
+        let mut known = BTreeSet::from([self.top]);
+        let mut unasked = vec![self.top];
+        while let Some(process) = unasked.pop() {
+            let threads = self.numbers(&format!("{process}/task"));
+            let Some(threads) = unless_gone(threads)? else {
+                if is_alive(process) {
+                    return Err(io::Error::other(format!("process {process} is hidden from us")));
+                }
+                continue;
+            };
+            // Each thread has its own children.
+            for thread in threads {
+                let children = self.text(&format!("{process}/task/{thread}/children"));
+                let children = unless_gone(children)?.unwrap_or_default();
+                let children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
+                unasked.extend(children.filter(|child| known.insert(*child)));
+            }
+            if known.len() > MOST {
+                return Err(io::Error::other("there are too many processes to be counted"));
+            }
+        }
+        Ok(known)
+    }
+
+    /// `None` of somebody who has ended.
+    fn resident(&self, process: i32) -> io::Result<Option<u64>> {
+        self.measured(process, |thread| {
+            let Some(status) = unless_gone(self.text(&format!("{thread}/status")))? else { return Ok(None) };
+            let pages = kilobytes(&status, "RssAnon:").zip(kilobytes(&status, "RssShmem:"));
+            Ok(pages.map(|(own, shared)| {
+                own.saturating_add(shared)
+                    .saturating_add(unshared(&status))
+                    .saturating_add(kilobytes(&status, "VmSwap:").unwrap_or(0))
+            }))
+        })
+    }
+
+    /// A process that cannot be looked at this closely counts with all that it holds.
+    fn proportional(&self, process: i32) -> io::Result<Option<u64>> {
+        let share = self.measured(process, |thread| {
+            let closely = self.text(&format!("{thread}/smaps_rollup")).unwrap_or_default();
+            let Some(status) = unless_gone(self.text(&format!("{thread}/status")))? else { return Ok(None) };
+            let pages = kilobytes(&closely, "Pss_Anon:").zip(kilobytes(&closely, "Pss_Shmem:"));
+            Ok(pages.map(|(own, shared)| {
+                own.saturating_add(shared)
+                    .saturating_add(unshared(&status))
+                    .saturating_add(kilobytes(&closely, "SwapPss:").unwrap_or(0))
+            }))
+        })?;
+        if share.is_some() { Ok(share) } else { self.resident(process) }
+    }
+
+    /// Read from the first thread that still has the memory: whoever ends its first thread alone keeps the rest of it.
+    fn measured<T>(
+        &self,
+        process: i32,
+        measure: impl Fn(&str) -> io::Result<Option<T>>,
+    ) -> io::Result<Option<T>> {
+        if let Some(of_leader) = measure(&process.to_string())? {
+            return Ok(Some(of_leader));
+        }
+        for thread in unless_gone(self.numbers(&format!("{process}/task")))?.unwrap_or_default() {
+            if let Some(of_thread) = measure(&format!("{process}/task/{thread}"))? {
+                return Ok(Some(of_thread));
+            }
+        }
+        Ok(None)
+    }
+
+    fn text(&self, path: &str) -> io::Result<String> {
+        let file = rustix::fs::openat(&self.proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut bytes = Vec::new();
+        File::from(file).read_to_end(&mut bytes)?;
+        // The name of a process is in here, and need not be text.
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The names in a folder that are numbers.
+    fn numbers(&self, path: &str) -> io::Result<BTreeSet<i32>> {
+        let folder = rustix::fs::openat(&self.proc, path, FOLDER, Mode::empty())?;
+        let mut numbers = BTreeSet::new();
+        for entry in Dir::new(folder)? {
+            numbers.extend(entry?.file_name().to_str().ok().and_then(|name| name.parse::<i32>().ok()));
+        }
+        Ok(numbers)
+    }
+}
+
+/// `None` where nobody is there any more. Hidden ones look the same.
+fn unless_gone<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+fn is_alive(process: i32) -> bool {
+    let process = Pid::from_raw(process.max(0));
+    process.is_some_and(|process| rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH))
 }
 
 /// What is none of the ordinary pages: tables of pages, also of those that were only read, and huge pages.
@@ -90,53 +240,10 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-const MOST: usize = 4096;
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
+/// More than any command may have.
+const MOST: usize = 1 << 16;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everybody_is_counted_once() {
-        let proc = tempfile::tempdir().unwrap();
-        for (process, children, held) in
-            [(1, "2 3", 10), (2, "4", 20), (3, "", 30), (4, "2", 40), (9, "", 999)]
-        {
-            let folder = proc.path().join(format!("{process}/task/{process}"));
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("children"), children).unwrap();
-            let status = format!("Name:\tx\nRssAnon:\t {held} kB\nRssShmem:\t 1 kB\n");
-            fs::write(proc.path().join(format!("{process}/status")), status).unwrap();
-        }
-        let found = family(proc.path(), 1);
-        assert_eq!(found, BTreeSet::from([1, 2, 3, 4]));
-        let held: u64 = found.iter().filter_map(|process| proportional(proc.path(), *process)).sum();
-        assert_eq!(held, (10 + 20 + 30 + 40 + 4) * 1024);
-    }
-
-    #[test]
-    fn what_is_no_resident_page_counts_too() {
-        let proc = tempfile::tempdir().unwrap();
-        let (thread, leader) = (proc.path().join("7/task/8"), proc.path().join("7"));
-        fs::create_dir_all(&thread).unwrap();
-        fs::write(leader.join("status"), "Name:\tx\nState:\tZ (zombie)\n").unwrap();
-        assert_eq!(resident(proc.path(), 7), None, "nobody has it");
-        let status =
-            "RssAnon:\t 1 kB\nRssShmem:\t 2 kB\nVmPTE:\t 4 kB\nVmSwap:\t 8 kB\nHugetlbPages:\t 16 kB\n";
-        fs::write(thread.join("status"), status).unwrap();
-        assert_eq!(resident(proc.path(), 7), Some(31 * 1024), "of a thread whose leader has ended");
-        fs::write(thread.join("smaps_rollup"), "Pss_Anon: 32 kB\nPss_Shmem: 64 kB\nSwapPss: 128 kB\n")
-            .unwrap();
-        assert_eq!(proportional(proc.path(), 7), Some((32 + 64 + 128 + 4 + 16) * 1024));
-    }
-
-    #[test]
-    fn a_child_holds_something() {
-        let own = rustix::process::getpid();
-        let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
-        assert!(held(own, 4096) > 4096);
-        assert!((1..1 << 30).contains(&held(own, 1 << 50)));
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-}
+mod tests;

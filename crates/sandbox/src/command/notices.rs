@@ -1,4 +1,4 @@
-//! What did the command ask for and not get? Answers the filter's questions and keeps a list.
+//! What did the command ask for and not get? Answers the filter's questions.
 //!
 //! Reporting only: what is refused is refused by the filter, the view and Landlock. A command can lie about a path by
 //! changing it after it was looked at, and gains a wrong line in a list.
@@ -14,10 +14,11 @@ use rustix::process::Pid;
 use super::{
     Attempt, Network, Refused,
     encode::Order,
+    passing,
     seal::{Filters, Ground},
 };
 use crate::{
-    filter::{Conditions, Countable, Counted, Filter, Look, Sockets},
+    filter::{Conditions, Countable, Counted, Filter, Look, Sockets, Unseen},
     sys::{
         self,
         filter::{self, Answer, Notice},
@@ -27,7 +28,7 @@ use caller::Caller;
 use counts::Counts;
 use granted::{Granted, Question};
 
-/// The list of one command.
+/// What is known of one command.
 #[derive(Debug)]
 pub(crate) struct Notices {
     /// Calls that are allowed and only looked at. Every other question is a refusal.
@@ -36,10 +37,6 @@ pub(crate) struct Notices {
     counts: Counts,
     network: Network,
     granted: Granted,
-    list: Vec<Refused>,
-    /// How many of them were told as they came.
-    told: usize,
-    beyond: u64,
 }
 
 impl Notices {
@@ -50,25 +47,16 @@ impl Notices {
             counts: Counts::of(&order.limits),
             network: order.network,
             granted: Granted::of(order, ground),
-            list: Vec::new(),
-            told: 0,
-            beyond: 0,
         }
     }
 
-    pub(crate) fn take_list(&mut self) -> (Vec<Refused>, u64) {
-        (std::mem::take(&mut self.list), self.beyond)
-    }
-
-    /// Those that came since this was asked last.
-    pub(crate) fn news(&mut self) -> Vec<Refused> {
-        let news = self.list.get(self.told..).unwrap_or_default().to_vec();
-        self.told = self.list.len();
-        news
-    }
-
-    /// Whether there may be more questions.
-    pub(crate) fn answer_next(&mut self, listener: BorrowedFd<'_>, filters: &Filters) -> bool {
+    /// Whether there may be more questions. What is refused is told to `add` before whoever asked goes on.
+    pub(crate) fn answer_next(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        filters: &Filters,
+        mut add: impl FnMut(Refused),
+    ) -> bool {
         let notice = match filter::next_notice(listener) {
             Ok(notice) => notice,
             // The caller died between asking and being heard, or we were interrupted.
@@ -82,13 +70,15 @@ impl Notices {
         } else if self.watched.get(&number).is_some_and(|conditions| conditions.hold(notice.data.args)) {
             let row = WATCHED.iter().find(|watched| watched.name == name);
             (row.map(|row| self.look(row, &notice)).unwrap_or_default(), Answer::Continue)
+        } else if is_never_missed(name, &notice) {
+            (Vec::new(), Answer::Refuse { errno: libc::EINVAL })
         } else {
             (vec![Some(refuse(name, &notice))], Answer::Refuse { errno: libc::EPERM })
         };
         for one in refused.into_iter().flatten() {
             // Whoever is gone may have been replaced by another process of the same number, whose memory we then read.
             if filter::still_waits(listener, notice.id) {
-                self.add(one);
+                add(one);
             }
         }
         filter::answer(listener, notice.id, answer).is_ok()
@@ -189,17 +179,12 @@ impl Notices {
         let is_ours = is_here && [http_port, DNS_PORT].contains(&address.port());
         (!is_ours).then(|| Refused::Address { address: address.to_string() })
     }
+}
 
-    fn add(&mut self, refused: Refused) {
-        if self.list.contains(&refused) {
-            return;
-        }
-        if self.list.len() < MOST {
-            self.list.push(refused);
-        } else {
-            self.beyond = self.beyond.saturating_add(1);
-        }
-    }
+/// Programs that would close their memory to others go on when they cannot, and nobody wants to hear of it.
+fn is_never_missed(name: &str, notice: &Notice) -> bool {
+    let [option, ..] = notice.data.args;
+    name == "prctl" && option & 0xffff_ffff == u64::from(libc::PR_SET_DUMPABLE.cast_unsigned())
 }
 
 fn refuse(name: &str, notice: &Notice) -> Refused {
@@ -228,8 +213,12 @@ pub(crate) fn looks(sockets: Sockets) -> Vec<Look> {
     let is_seen = |watched: &&Watched| sockets == Sockets::Internet || !watched.what.is_of_networks();
     let look = |watched: &Watched| Look {
         call: watched.name,
-        unless_zero: match watched.what {
-            What::Datagram { length, .. } => u32::try_from(length).ok(),
+        unless: match watched.what {
+            What::Datagram { length, .. } => {
+                u32::try_from(length).ok().map(|argument| Unseen { argument, value: 0 })
+            }
+            // By which the jail itself sends the descriptor on which it asks: before that nobody answers.
+            What::Message => Some(Unseen { argument: 2, value: passing::FLAGS.bits() }),
             _ => None,
         },
     };
@@ -368,7 +357,6 @@ const FAMILIES: [(libc::c_int, &str); 10] = [
 const DNS_PORT: u16 = 53;
 /// The version of Landlock that judges ports.
 const FIRST_WITH_PORTS: u8 = 4;
-const MOST: usize = 100;
 
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     ProxySockets,
+    sys::process,
     wire::{self, HEADER},
 };
 
@@ -98,7 +99,8 @@ impl Running {
 #[derive(Debug)]
 pub(crate) struct Leash {
     control: UnixStream,
-    /// The first process of the command's own process namespace: with it everything in there dies.
+    /// The first process of the command's own process namespace, with which everything in there dies; or the leader of its group,
+    /// which nobody can leave.
     handle: Option<OwnedFd>,
     /// As they were told. The account has them again, and is made of them where there is none.
     refused: Arc<Mutex<Vec<Refused>>>,
@@ -187,6 +189,8 @@ impl Leash {
     /// Ends everything; the supervisor still reports.
     pub(crate) fn kill(&self) {
         if let Some(handle) = &self.handle {
+            // Whoever is first in a namespace leads no group, and nobody is meant by this.
+            let _ = process::kill_group(handle.as_fd());
             let _ = rustix::process::pidfd_send_signal(handle, Signal::KILL);
         }
         // A supervisor that hears the end of this side kills what it supervises, also where there is no handle.

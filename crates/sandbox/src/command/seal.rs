@@ -102,7 +102,8 @@ pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     let others = match ground {
         // Counted in this user namespace alone; and the first process is one of them.
         Ground::View => 1,
-        Ground::Host => tasks_of_this_user()?,
+        // The supervisor starts one more thread before the command runs.
+        Ground::Host => tasks_of_this_user()?.saturating_add(1),
     };
     let processes = limits.processes.saturating_add(others);
     set(Resource::Nproc, processes, processes)

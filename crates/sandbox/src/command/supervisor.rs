@@ -1,11 +1,14 @@
 //! Outside the jail, one for each command: starts it, answers its filter, ends it, gives account.
 
+mod answerer;
+
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     os::unix::{net::UnixStream, process::ExitStatusExt},
     process::ExitStatus,
-    time::{Duration, Instant},
+    sync::Arc,
+    time::Instant,
 };
 
 use rustix::{
@@ -14,26 +17,23 @@ use rustix::{
 };
 
 use super::{
-    CommandLimits, CommandUsage, Ending, Network, child,
+    CommandLimits, CommandStrength, CommandUsage, Ending, Network, child,
     control_group::ControlGroup,
     encode::{Account, Order, Word},
     init::{self, Identity},
-    memory,
-    notices::Notices,
+    memory::{Memory, Watch},
     passing::{self, Parcel},
     seal::{Filters, Ground},
     walls::Wall,
 };
 use crate::{
     Namespaces,
-    sys::{
-        filter,
-        process::{self, Ended, Split},
-    },
+    sys::process::{self, Ended, Split},
 };
+use answerer::{Answerer, Refusals};
 
 /// Serves one order from its reading to its report.
-pub(crate) fn run(control: &UnixStream, filters: &Filters) {
+pub(crate) fn run(control: &UnixStream, filters: &Arc<Filters>) {
     if let Err(error) = read_order(control).and_then(|order| serve(control, order, filters)) {
         say(control, &Word::Failed(error.to_string()), &[]);
     }
@@ -47,7 +47,7 @@ fn read_order(control: &UnixStream) -> io::Result<Order> {
     Order::read(parcel)
 }
 
-fn serve(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<()> {
+fn serve(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io::Result<()> {
     let order = if order.namespaces == Namespaces::Enter {
         match in_namespaces(control, order, filters)? {
             None => return Ok(()),
@@ -71,7 +71,7 @@ fn serve(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<()
 }
 
 /// Gives the order back if this host has no namespaces for us.
-fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<Option<Order>> {
+fn in_namespaces(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io::Result<Option<Order>> {
     die_with_the_jailer()?;
     let (inner, theirs) = UnixStream::pair()?;
     let identity = Identity::now();
@@ -88,10 +88,10 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
         }
         Ok((_, (Split::Parent(first), Some(handle)))) => {
             drop(theirs);
-            let notices = Notices::new(&order, Ground::View, filters.for_order(&order, Ground::View)?);
-            let mut course = Course::new(first, handle, inner, notices, Kind::Namespace);
+            let answerer = Answerer::new(&order, Ground::View, filters, control)?;
+            let mut course = Course::new(first, handle, inner, answerer, Kind::Namespace);
             course.bound(&order.limits);
-            course.follow(control, filters)?;
+            course.follow(control)?;
             if course.has_no_namespaces() {
                 return Ok(Some(order));
             }
@@ -105,7 +105,7 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Filters) -> io::R
     }
 }
 
-fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Result<()> {
+fn in_a_group(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io::Result<()> {
     let (inner, theirs) = UnixStream::pair()?;
     // We must live to kill the group: the end of the gateway is heard on its socket.
     rustix::process::set_parent_process_death_signal(None)?;
@@ -116,11 +116,11 @@ fn in_a_group(control: &UnixStream, order: Order, filters: &Filters) -> io::Resu
         child::run_in_a_group(&order, &theirs, filters)
     };
     drop(theirs);
-    let notices = Notices::new(&order, Ground::Host, filters.for_order(&order, Ground::Host)?);
-    let mut course = Course::new(first, handle, inner, notices, Kind::Group);
+    let answerer = Answerer::new(&order, Ground::Host, filters, control)?;
+    let mut course = Course::new(first, handle, inner, answerer, Kind::Group);
     course.bound(&order.limits);
     drop(order);
-    course.follow(control, filters)?;
+    course.follow(control)?;
     course.end_the_others();
     course.give_account(control);
     Ok(())
@@ -144,10 +144,13 @@ struct Course {
     first: Pid,
     handle: OwnedFd,
     inner: Option<UnixStream>,
-    listener: Option<OwnedFd>,
-    notices: Notices,
+    /// Until it is started.
+    answerer: Option<Answerer>,
+    refusals: Arc<Refusals>,
     kind: Kind,
     sockets: Vec<OwnedFd>,
+    /// Where those of its namespace are seen.
+    processes: Option<OwnedFd>,
     memory: Memory,
     started: Instant,
     stage: Stage,
@@ -164,16 +167,17 @@ enum Stage {
 }
 
 impl Course {
-    fn new(first: Pid, handle: OwnedFd, inner: UnixStream, notices: Notices, kind: Kind) -> Self {
+    fn new(first: Pid, handle: OwnedFd, inner: UnixStream, answerer: Answerer, kind: Kind) -> Self {
         Self {
             first,
             handle,
             inner: Some(inner),
-            listener: None,
-            notices,
+            refusals: answerer.refusals(),
+            answerer: Some(answerer),
             kind,
             sockets: Vec::new(),
-            memory: Memory { group: None, limit: u64::MAX, looked: Instant::now(), most: 0 },
+            processes: None,
+            memory: Memory::new(u64::MAX, None),
             started: Instant::now(),
             stage: Stage::Making,
             ended: None,
@@ -182,17 +186,16 @@ impl Course {
 
     /// Sees to it that all processes together keep to the limits, and lets the jail go on.
     fn bound(&mut self, limits: &CommandLimits) {
-        self.memory.limit = limits.memory_bytes;
         let group = ControlGroup::make(limits).filter(|group| group.take_in(self.first).is_ok());
         if let Some(inner) = &self.inner {
             // Before this the jail starts nobody, so that nobody is outside the group.
             let _ = passing::send(inner, &[u8::from(group.is_some())], &[]);
         }
-        self.memory.group = group;
+        self.memory = Memory::new(limits.memory_bytes, group);
     }
 
     /// From the start to the end of the last process that is not ours.
-    fn follow(&mut self, control: &UnixStream, filters: &Filters) -> io::Result<()> {
+    fn follow(&mut self, control: &UnixStream) -> io::Result<()> {
         let mut is_heard = true;
         loop {
             let ready = self.wait(is_heard.then_some(control))?;
@@ -203,30 +206,19 @@ impl Course {
             if ready.inner {
                 self.hear(control);
             }
-            if let (Some(state), Some(listener)) = (ready.listener, &self.listener) {
-                // Whoever could ask is gone when there is an end and no question.
-                let may_ask =
-                    state.contains(PollFlags::IN) && self.notices.answer_next(listener.as_fd(), filters);
-                if !may_ask {
-                    self.listener = None;
-                }
-                for refused in self.notices.news() {
-                    say(control, &Word::Refused(refused), &[]);
-                }
-            }
             if self.ended.is_some() {
                 return Ok(());
             }
             if ready.ended {
                 break;
             }
-            // Orphans become children of process 1, or, where there is none, ours.
-            let top = match self.kind {
-                Kind::Namespace => self.first,
-                Kind::Group => rustix::process::getpid(),
-            };
-            if self.memory.is_out(top) {
-                self.kill();
+            match self.memory.is_out() {
+                Ok(false) => {}
+                Ok(true) => self.kill(),
+                Err(error) => {
+                    self.stage = Stage::Broken(format!("what it holds cannot be counted: {error}"));
+                    self.kill();
+                }
             }
         }
         let ended = process::wait_with_account(self.first)?;
@@ -243,12 +235,8 @@ impl Course {
     }
 
     fn wait(&self, control: Option<&UnixStream>) -> io::Result<Ready> {
-        let sources: [Option<BorrowedFd<'_>>; 4] = [
-            control.map(AsFd::as_fd),
-            self.inner.as_ref().map(AsFd::as_fd),
-            self.listener.as_ref().map(AsFd::as_fd),
-            Some(self.handle.as_fd()),
-        ];
+        let sources: [Option<BorrowedFd<'_>>; 3] =
+            [control.map(AsFd::as_fd), self.inner.as_ref().map(AsFd::as_fd), Some(self.handle.as_fd())];
         let mut polled: Vec<PollFd<'_>> =
             sources.iter().flatten().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
         loop {
@@ -262,11 +250,10 @@ impl Course {
         let mut next = |source: &Option<BorrowedFd<'_>>| {
             source.as_ref().and_then(|_| states.next()).filter(|state| !state.is_empty())
         };
-        let [control, inner, listener, handle] = &sources;
+        let [control, inner, handle] = &sources;
         Ok(Ready {
             control: next(control).is_some(),
             inner: next(inner).is_some(),
-            listener: next(listener),
             ended: next(handle).is_some(),
         })
     }
@@ -283,17 +270,9 @@ impl Course {
         };
         match (word, &self.stage) {
             (Word::Sockets, Stage::Making) => self.sockets = descriptors,
+            (Word::Processes, Stage::Making) => self.processes = descriptors.into_iter().next(),
             (Word::Sealed(strength), Stage::Making) => {
-                self.listener = descriptors.into_iter().next();
-                if let Some(listener) = &self.listener {
-                    filter::answer_in_turn(listener.as_fd());
-                }
-                let mut passed = vec![self.handle.as_fd()];
-                passed.extend(self.sockets.iter().map(AsFd::as_fd));
-                say(control, &Word::Started(strength), &passed);
-                self.stage = Stage::Running;
-                let _ = passing::send(inner, &[0], &[]);
-                self.sockets.clear();
+                self.let_it_run(strength, descriptors.into_iter().next(), control);
             }
             // Nobody is left but its first process, whose end, with all the mounts, need not be waited for.
             (Word::Exit(ended), _) => self.ended = Some(ended),
@@ -303,10 +282,40 @@ impl Course {
         }
     }
 
-    fn kill(&self) {
-        if let Some(group) = &self.memory.group {
-            group.kill();
+    /// The jail stands and waits for a word.
+    fn let_it_run(&mut self, mut strength: CommandStrength, listener: Option<OwnedFd>, control: &UnixStream) {
+        // Orphans become children of process 1, or, where there is none, ours.
+        let top = match self.kind {
+            Kind::Namespace => self.first,
+            Kind::Group => rustix::process::getpid(),
+        };
+        let watch =
+            self.processes.take().map_or_else(|| Watch::descendants_of(top), |proc| Ok(Watch::all_in(proc)));
+        if self.memory.count(watch).is_err() {
+            self.stage = Stage::Failed(Word::TooWeak(vec![Wall::MemoryLimit.name().to_owned()]));
+            return self.kill();
         }
+        strength.add(Wall::MemoryLimit);
+        let answering = match (self.answerer.take(), listener) {
+            (Some(answerer), Some(listener)) => answerer.start(listener),
+            _ => Err(io::Error::other("the filter came without its descriptor")),
+        };
+        if let Err(error) = answering {
+            self.stage = Stage::Failed(Word::Failed(format!("cannot answer its filter: {error}")));
+            return self.kill();
+        }
+        let mut passed = vec![self.handle.as_fd()];
+        passed.extend(self.sockets.iter().map(AsFd::as_fd));
+        say(control, &Word::Started(strength), &passed);
+        self.stage = Stage::Running;
+        if let Some(inner) = &self.inner {
+            let _ = passing::send(inner, &[0], &[]);
+        }
+        self.sockets.clear();
+    }
+
+    fn kill(&self) {
+        self.memory.kill_group();
         let _ = rustix::process::pidfd_send_signal(&self.handle, Signal::KILL);
         if self.kind == Kind::Group {
             let _ = rustix::process::kill_process_group(self.first, Signal::KILL);
@@ -350,41 +359,7 @@ impl Course {
             // Of those who were killed together nobody tells the kernel's own account.
             peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most()),
         };
-        let (refused, refused_beyond) = self.notices.take_list();
-        say(control, &Word::Report(Account { ending, usage, refused, refused_beyond }), &[]);
-    }
-}
-
-/// What all processes hold together.
-struct Memory {
-    group: Option<ControlGroup>,
-    limit: u64,
-    looked: Instant,
-    /// That was seen at one look.
-    most: u64,
-}
-
-impl Memory {
-    /// Looks now and then; in a group the kernel does.
-    fn is_out(&mut self, top: Pid) -> bool {
-        if self.group.is_none() && self.most <= self.limit && self.looked.elapsed() >= BETWEEN_LOOKS {
-            self.most = self.most.max(memory::held(top, self.limit));
-            self.looked = Instant::now();
-        }
-        self.most > self.limit
-    }
-
-    fn was_out(&self) -> bool {
-        self.most > self.limit || self.ran_out_in_group()
-    }
-
-    /// A group that ran out of memory held all that it may.
-    fn most(&self) -> u64 {
-        if self.ran_out_in_group() { self.most.max(self.limit) } else { self.most }
-    }
-
-    fn ran_out_in_group(&self) -> bool {
-        self.group.as_ref().is_some_and(ControlGroup::ran_out_of_memory)
+        self.refusals.close(|refused, refused_beyond| Account { ending, usage, refused, refused_beyond });
     }
 }
 
@@ -392,7 +367,6 @@ impl Memory {
 struct Ready {
     control: bool,
     inner: bool,
-    listener: Option<PollFlags>,
     ended: bool,
 }
 
@@ -414,7 +388,6 @@ fn say(control: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
     }
 }
 
-const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 const OF_NAMESPACES: [Wall; 4] =
@@ -423,26 +396,3 @@ const OF_NAMESPACES: [Wall; 4] =
 /// That of control groups is entered later, from the group.
 const EACH: i32 =
     libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_group_that_ran_out_of_memory_held_all_that_it_may() {
-        let above = tempfile::tempdir().unwrap();
-        let limits = CommandLimits {
-            memory_bytes: 1 << 20,
-            cpu_seconds: 1,
-            processes: 1,
-            open_files: 1,
-            file_bytes: 1,
-        };
-        let group = ControlGroup::make_in(above.path(), "one", &limits).unwrap();
-        let memory =
-            Memory { group: Some(group), limit: limits.memory_bytes, looked: Instant::now(), most: 0 };
-        assert_eq!((memory.was_out(), memory.most()), (false, 0));
-        std::fs::write(above.path().join("one/memory.events"), "oom 1\noom_kill 3\n").unwrap();
-        assert_eq!((memory.was_out(), memory.most()), (true, 1 << 20));
-    }
-}

@@ -168,14 +168,22 @@ fn devices(old: &Old, tree: &Tree) -> Result<(), Trouble> {
 
 /// Where a container masks parts of `/proc` the kernel gives nobody a fresh one; commands then have none.
 fn own_proc(tree: &Tree) -> io::Result<()> {
-    let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    rustix::mount::fsconfig_set_string(context.as_fd(), "hidepid", "ptraceable")?;
-    rustix::mount::fsconfig_set_string(context.as_fd(), "subset", "pid")?;
-    rustix::mount::fsconfig_create(context.as_fd())?;
-    let attributes = INERT | MountAttrFlags::MOUNT_ATTR_RDONLY;
-    let proc = rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    let proc = fresh_proc("ptraceable")?;
     let place = place::folder(tree, Path::new("/proc"))?;
     mount_on(&proc, &place)
+}
+
+/// A `/proc` of this process namespace that hides nobody. It is mounted nowhere, and gone with its descriptor.
+pub(crate) fn all_processes() -> io::Result<OwnedFd> {
+    fresh_proc("off")
+}
+
+fn fresh_proc(hidden: &str) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(context.as_fd(), "hidepid", hidden)?;
+    rustix::mount::fsconfig_set_string(context.as_fd(), "subset", "pid")?;
+    rustix::mount::fsconfig_create(context.as_fd())?;
+    Ok(rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, READ_ONLY)?)
 }
 
 fn own_tmp(tree: &mut Tree, bytes: u64) -> io::Result<()> {

@@ -38,6 +38,8 @@ pub enum Wall {
     CgroupNamespace = 14,
     /// `/proc` shows the command's own processes and nothing of the host.
     PrivateProc = 15,
+    /// All processes together hold no more memory than the limit says, by a control group or by a supervisor that sees them all.
+    MemoryLimit = 16,
 }
 
 /// What the caller insists on, on top of the walls without which no command runs.
@@ -168,7 +170,7 @@ impl From<&CommandRequired> for Asked {
 }
 
 impl Wall {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Seccomp,
         Self::NoNewPrivileges,
         Self::NoCapabilities,
@@ -185,6 +187,7 @@ impl Wall {
         Self::UtsNamespace,
         Self::CgroupNamespace,
         Self::PrivateProc,
+        Self::MemoryLimit,
     ];
 
     /// Stable: journals are searched for these words.
@@ -206,6 +209,7 @@ impl Wall {
             Self::UtsNamespace => "uts-namespace",
             Self::CgroupNamespace => "cgroup-namespace",
             Self::PrivateProc => "private-proc",
+            Self::MemoryLimit => "memory-limit",
         }
     }
 
@@ -240,7 +244,7 @@ mod tests {
             assert_eq!(CommandStrength::from_bits(one.to_bits()), Some(one), "{wall:?}");
             assert_eq!(one.names(), [wall.name(), "landlock-6"]);
         }
-        for unknown in 16..LANDLOCK_SHIFT {
+        for unknown in 17..LANDLOCK_SHIFT {
             assert_eq!(CommandStrength::from_bits(1 << unknown), None, "bit {unknown}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! It reads no order itself, so that nothing an order says can harm the next one.
 
-use std::{io, os::fd::OwnedFd, os::unix::net::UnixStream};
+use std::{io, os::fd::OwnedFd, os::unix::net::UnixStream, sync::Arc};
 
 use rustix::process::Signal;
 
@@ -27,6 +27,7 @@ pub fn jailer_main() -> u8 {
     let ready = prepare().and_then(|()| Filters::compile().map_err(io::Error::other));
     match ready {
         Ok(filters) => {
+            let filters = Arc::new(filters);
             control_group::sweep();
             // The gateway waits for a sign that this program knows its name.
             let told = passing::send_some(rustix::stdio::stdin(), &[0], &[]);
@@ -57,7 +58,7 @@ fn prepare() -> io::Result<()> {
     if parent == Some(gateway) { Ok(()) } else { Err(io::Error::other("the gateway has ended")) }
 }
 
-fn serve(filters: &Filters) -> u8 {
+fn serve(filters: &Arc<Filters>) -> u8 {
     // The end of the gateway is the end of its socket.
     while let Ok(Some(control)) = next_order() {
         // The kernel buries supervisors; each of them asks for its own children again.

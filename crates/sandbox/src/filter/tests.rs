@@ -59,8 +59,9 @@ impl Shipped {
     fn new(variant: Variant) -> Self {
         let calls = Calls::of(Machine::X86_64).unwrap();
         let profile = CommandProfile::shipped().unwrap();
-        let always = ["openat", "execve", "connect", "mount"].map(|call| Look { call, unless_zero: None });
-        let looks = always.into_iter().chain([Look { call: "sendto", unless_zero: Some(5) }]);
+        let always = ["openat", "execve", "connect", "mount"].map(|call| Look { call, unless: None });
+        let unless = Some(Unseen { argument: 5, value: 0 });
+        let looks = always.into_iter().chain([Look { call: "sendto", unless }]);
         let filter = profile.compile(&calls, variant, &looks.collect::<Vec<_>>()).unwrap();
         Self { calls, filter }
     }
@@ -212,6 +213,13 @@ fn without_namespaces_nobody_touches_the_hosts_files_and_processes() {
         own.check(call, 5, 5, 5, Fate::Absent);
         host.check(call, 5, 5, 5, Fate::Absent);
     }
+    for call in ["getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr"] {
+        own.check(call, 5, 5, 5, Allowed);
+        host.check(call, 5, 5, 5, Fate::Absent);
+    }
+    let closed = u64::from(libc::PR_SET_DUMPABLE.cast_unsigned());
+    own.check("prctl", closed, 0, 0, Allowed);
+    host.check("prctl", closed, 0, 0, Asked);
     for call in ["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"] {
         own.check(call, 5, 0, 0, Allowed);
         host.check(call, 5, 0, 0, Asked);

@@ -109,6 +109,7 @@ fn the_running_host_answers_every_row() {
             "container runtime",
             "jail for commands",
             "process limit",
+            "memory limit",
             "control group for commands",
             "signals kept in",
             "reports of refusals"
@@ -136,16 +137,23 @@ fn a_refused_jail_for_commands_names_its_remedy() {
 }
 
 #[test]
-fn roots_processes_are_counted_by_newer_kernels_only() {
+fn roots_processes_are_counted_by_newer_kernels_and_in_namespaces_only() {
     let status = |uid: u32| format!("Name:\tx\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
-    for (uid, release, state) in [
-        (0, "6.14.2", HostState::Enforced),
-        (0, "6.13.9", HostState::Missing),
-        (1000, "5.15.0", HostState::Enforced),
+    for (uid, release, jail, state) in [
+        (0, "6.14.2", Ok(()), HostState::Enforced),
+        (0, "6.14.2", refused(), HostState::Missing),
+        (0, "6.13.9", Ok(()), HostState::Missing),
+        (1000, "5.15.0", Ok(()), HostState::Enforced),
+        (1000, "5.15.0", refused(), HostState::Partly),
     ] {
         let (_folder, host) =
             host(&[("proc/self/status", &status(uid)), ("proc/sys/kernel/osrelease", release)]);
-        check(&host.process_limit(&Ok(())), state, "");
+        let row = host.process_limit(&Ok(()), &jail);
+        check(&row, state, "");
+        let of_namespaces = host.jail_for_commands(&refused()).remedy;
+        for remedy in [row.remedy, of_namespaces] {
+            assert!(uid != 0 || !remedy.contains("as root"), "it is root: {remedy}");
+        }
     }
 }
 
@@ -158,7 +166,7 @@ fn without_user_namespaces_an_ordinary_user_hears_what_that_means() {
         ("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\n"),
         ("proc/sys/user/max_user_namespaces", "0\n"),
     ]);
-    let limit = host.process_limit(&refused());
+    let limit = host.process_limit(&refused(), &refused());
     check(&limit, HostState::Partly, "with all that it runs");
     let network = host.network_namespaces(&refused());
     check(&network, HostState::Missing, "`user.max_user_namespaces` is 0");
@@ -175,11 +183,28 @@ fn a_delegated_group_and_the_lack_of_one_are_told() {
         (&format!("{group}/cgroup.controllers"), "memory pids\n"),
         (&format!("{group}/cgroup.procs"), ""),
     ]);
-    command::control_group::mark(&folder.path().join(group));
+    control_group::mark(&folder.path().join(group));
     check(&ours.control_group(), HostState::Enforced, "service");
-    check(&ours.process_limit(&refused()), HostState::Enforced, "control group");
+    check(&ours.process_limit(&refused(), &refused()), HostState::Enforced, "control group");
+    check(&ours.memory_limit(&refused(), &refused()), HostState::Enforced, "control group");
     let (_folder, none) = host(&[("proc/self/cgroup", "0::/\n")]);
     check(&none.control_group(), HostState::Missing, "looking");
+}
+
+#[test]
+fn whoever_cannot_see_all_processes_hears_why() {
+    let own = ("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\n");
+    let children = ("proc/thread-self/children", "");
+    let mounted = |options: &str| format!("22 1 0:20 / /proc rw,nosuid - proc proc rw{options}\n");
+    let (hidden, open) = (mounted(",gid=7,hidepid=invisible"), mounted(""));
+    let (_folder, none) = host(&[own]);
+    check(&none.memory_limit(&Ok(()), &refused()), HostState::Missing, "does not list children");
+    check(&none.memory_limit(&Ok(()), &Ok(())), HostState::Enforced, "of each command's own");
+    let (_folder, masked) = host(&[own, children, ("proc/self/mountinfo", &hidden)]);
+    check(&masked.memory_limit(&Ok(()), &refused()), HostState::Missing, "hidepid");
+    check(&masked.memory_limit(&refused(), &refused()), HostState::Enforced, "the host's");
+    let (_folder, unhidden) = host(&[own, children, ("proc/self/mountinfo", &open)]);
+    check(&unhidden.memory_limit(&Ok(()), &refused()), HostState::Enforced, "the host's");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 mod ends;
 mod files;
+mod hanging;
 mod limits;
 mod mounted;
 mod refusals;
 mod running;
+pub mod unseen;
 
 use toolgate_sandbox::{CommandJail, CommandReport, Ending};
 
@@ -15,6 +17,7 @@ use crate::{
 };
 
 pub use ends::be_a_gateway;
+pub use hanging::{be_a_hanger, take as hang_and_take};
 pub use mounted::be_a_mounter;
 
 pub fn all() -> Vec<Case> {
@@ -43,6 +46,7 @@ pub fn all() -> Vec<Case> {
         add("too_much_complaint_is_cut", running::complaint_cap);
         add("nothing_outlives_the_command", ends::survivors);
         add("dropping_it_kills_it", ends::dropped);
+        add("dropping_it_kills_it_without_its_supervisor", ends::stopped_supervisor);
         add("the_death_of_the_gateway_kills_it", ends::gateway_death);
         add("a_signal_is_told", running::signalled);
         add("few_descriptors_are_few", limits::few_descriptors);
@@ -53,6 +57,8 @@ pub fn all() -> Vec<Case> {
         add("refused_questions_are_told", refusals::refused_questions);
         add("refusals_of_a_dropped_command_are_told", refusals::refusals_of_a_dropped_command);
         add("memory_runs_out_for_one_and_for_all", limits::memory);
+        add("memory_of_hidden_processes_is_counted", unseen::memory);
+        add("what_hangs_holds_up_no_limit", hanging::limits);
         add("locks_are_counted", limits::locks);
         add("waiting_works", limits::waiting);
         add("for_want_of_memory_it_dies_first", limits::first_to_die);

@@ -181,6 +181,8 @@ pub fn is_root() -> bool {
 pub const INSIDE: &str = "--inside";
 pub const GATEWAY: &str = "--gateway";
 pub const MOUNTER: &str = "--mounter";
+pub const HIDER: &str = "--hider";
+pub const HANGER: &str = "--hanger";
 /// Guards against hanging; nothing is measured with it.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };
@@ -193,4 +195,4 @@ pub const LIMITS: CommandLimits = CommandLimits {
 };
 /// Says to a child that it already is the copy which everybody can reach.
 pub const PLACED: &str = "TOOLGATE_TEST_PLACED";
-const ORDINARY_USER: u32 = 12_345;
+pub const ORDINARY_USER: u32 = 12_345;

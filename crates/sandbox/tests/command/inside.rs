@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::net::{SendAncillaryBuffer, SendFlags};
+use rustix::{
+    net::{SendAncillaryBuffer, SendFlags},
+    process::DumpableBehavior,
+};
 
 pub fn main(role: &str, words: &[&str]) -> ExitCode {
     match role {
@@ -27,6 +30,9 @@ pub fn main(role: &str, words: &[&str]) -> ExitCode {
         "take-memory" => println!("{}", take_memory(1 << 12)),
         "take-memory-together" => take_together(),
         "leave-memory-to-orphans" => leave_to_orphans(),
+        "take-memory-seen" => crate::cases::unseen::take(DumpableBehavior::Dumpable),
+        "take-memory-unseen" => crate::cases::unseen::take(DumpableBehavior::NotDumpable),
+        "hang-and-take-memory" => crate::cases::hang_and_take(Path::new(words[0])),
         "wait" => wait(),
         "take-locks" => take_locks(Path::new(words[0])),
         "hold-memory" => {

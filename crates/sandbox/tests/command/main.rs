@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         [driver::INSIDE, role, rest @ ..] => inside::main(role, rest),
         [driver::GATEWAY, role] => cases::be_a_gateway(role),
         [driver::MOUNTER, tier, folder] => cases::be_a_mounter(tier, folder.as_ref()),
+        [driver::HIDER, tier, folder] => cases::unseen::be_a_hider(tier, folder.as_ref()),
+        [driver::HANGER, tier, folder] => cases::be_a_hanger(tier, folder.as_ref()),
         words if words.contains(&"--list") => driver::list(&cases::all()),
         words => driver::run(&cases::all(), words.iter().find(|word| !word.starts_with('-')).unwrap_or(&"")),
     }

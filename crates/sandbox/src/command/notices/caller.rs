@@ -94,10 +94,10 @@ impl Caller {
 
     /// A call comes from a thread, and handles are had of whole processes.
     fn leader(&self) -> Pid {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.as_raw_nonzero()));
-        let number = status.ok().and_then(|status| {
-            status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse::<i32>().ok())
-        });
+        // The name of a process is in here, and need not be text.
+        let status = fs::read(format!("/proc/{}/status", self.process.as_raw_nonzero())).unwrap_or_default();
+        let status = String::from_utf8_lossy(&status);
+        let number = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse::<i32>().ok());
         number.and_then(Pid::from_raw).unwrap_or(self.process)
     }
 

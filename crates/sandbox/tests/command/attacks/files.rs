@@ -12,9 +12,9 @@ use toolgate_sandbox::{Access, CommandJail};
 
 use super::{
     Attack, Hole, Inside, Verdict,
-    call::{HERE, NONE, at, call, descriptor, of, path},
+    call::{HERE, NONE, at, call, descriptor, of, path, signed},
     must_fail, none_works, read, row,
-    stage::{PLANTED, Stage},
+    stage::{ATTRIBUTE, PLANTED, Stage},
 };
 
 pub fn table() -> Vec<Attack> {
@@ -33,6 +33,13 @@ fn reading() -> Vec<Attack> {
         .hole(Hole::Cut(|order, stage| {
             order.view.binds.push(crate::driver::bind(&stage.folder.join("outside"), Access::Read));
         })),
+        row(
+            "attributes_of_ungranted",
+            "extended attributes of a file that nobody granted are read",
+            "view; seccomp where there is none",
+            attributes,
+        )
+        .unjailed(),
         row("climb_out", "`..` leads out of a granted folder", VIEW, climb).unjailed(),
         row("link_out", "a planted symbolic link leads out of a granted folder", VIEW, link_out).unjailed(),
         row("descriptor_path_out", "`/proc/self/fd/N/..` leads out of a granted folder", VIEW, fd_path)
@@ -147,6 +154,33 @@ fn all_writable(order: &mut CommandJail, _: &Stage) {
     order.view.binds.iter_mut().filter(|bind| bind.at.ends_with("read")).for_each(|bind| {
         bind.access = Access::Write;
     });
+}
+
+/// By its name, and by a descriptor that is neither for reading nor for writing, which Landlock does not judge.
+fn attributes(inside: &Inside) -> Verdict {
+    let (file, name) = (path(inside.canary()), path(ATTRIBUTE));
+    let opened = || call(libc::SYS_openat, &[HERE, at(&file), signed(libc::O_ACCMODE), 0]);
+    let told = |outcome: io::Result<usize>, text: &[u8]| {
+        outcome.map(|length| String::from_utf8_lossy(&text[..length]).into_owned())
+    };
+    let get = |number, file: usize| {
+        let mut text = [0_u8; 256];
+        let outcome = call(number, &[file, at(&name), of(&mut text), 256]);
+        told(outcome, &text)
+    };
+    let list = |number, file: usize| {
+        let mut text = [0_u8; 256];
+        let outcome = call(number, &[file, of(&mut text), 256]);
+        told(outcome, &text)
+    };
+    none_works([
+        ("get", get(libc::SYS_getxattr, at(&file))),
+        ("get of a link", get(libc::SYS_lgetxattr, at(&file))),
+        ("list", list(libc::SYS_listxattr, at(&file))),
+        ("list of a link", list(libc::SYS_llistxattr, at(&file))),
+        ("get of a descriptor", opened().and_then(|file| get(libc::SYS_fgetxattr, file))),
+        ("list of a descriptor", opened().and_then(|file| list(libc::SYS_flistxattr, file))),
+    ])
 }
 
 fn climb(inside: &Inside) -> Verdict {

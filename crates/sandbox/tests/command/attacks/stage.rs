@@ -108,6 +108,8 @@ impl Stage {
             let is_open = ["plain", "settled", "text"].iter().any(|name| file.ends_with(name));
             fs::write(&path, if is_open { "granted" } else { &secret }).unwrap();
         }
+        let canary = folder.join("outside/canary");
+        rustix::fs::setxattr(canary, ATTRIBUTE, secret.as_bytes(), rustix::fs::XattrFlags::empty()).unwrap();
         fs::create_dir(folder.join("work/free")).unwrap();
         place_tools(&folder.join("tools"));
         let listeners = Listeners::open(&folder);
@@ -420,6 +422,8 @@ impl Inside {
 }
 
 pub const DECOY: &str = "decoy";
+/// An extended attribute of a file that nobody is granted.
+pub const ATTRIBUTE: &str = "user.toolgate";
 pub const STRANGE_GROUP: u32 = 54_321;
 /// Where attackers try to leave something in the host's own folders.
 pub const PLANTED: [&str; 6] = [

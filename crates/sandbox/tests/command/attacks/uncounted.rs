@@ -13,26 +13,24 @@ use crate::raw;
 
 pub fn table() -> Vec<Attack> {
     vec![
-        row(
+        is_ended(row(
             "page_tables",
             "memory is taken by page tables of addresses that are only read",
             "control group, or the supervisor, which counts them",
             |_| page_tables(),
-        )
-        .anyhow()
-        .changed(|order, _| order.limits.memory_bytes = LITTLE)
-        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
-        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
-        row(
+        )),
+        is_ended(row(
             "memory_without_a_leader",
             "memory of processes whose first thread has ended is seen by nobody",
             "control group, or the supervisor, which asks the other threads",
             |_| without_a_leader(),
-        )
-        .anyhow()
-        .changed(|order, _| order.limits.memory_bytes = LITTLE)
-        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
-        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
+        )),
+        is_ended(row(
+            "memory_under_no_text",
+            "memory of processes whose name is no text is seen by nobody",
+            "control group, or the supervisor, which reads any name",
+            |_| under_no_text(),
+        )),
         row(
             "dropped_shared_memory",
             "shared memory is written and dropped from the process, and stays taken",
@@ -67,6 +65,15 @@ pub fn table() -> Vec<Attack> {
     ]
 }
 
+/// With all that it started, where it holds more than it may.
+fn is_ended(attack: Attack) -> Attack {
+    attack
+        .anyhow()
+        .changed(|order, _| order.limits.memory_bytes = LITTLE)
+        .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
+        .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30))
+}
+
 /// One byte of every two megabytes is read: each costs a table of 4 KiB, and all of them are the same page of zeroes.
 fn page_tables() -> Verdict {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -95,6 +102,22 @@ fn without_a_leader() -> Verdict {
             loop {
                 let _ = call(libc::SYS_exit, &[0]);
             }
+        }
+    }
+    until_somebody_looks();
+    Verdict::Broke("144 MiB are held".into())
+}
+
+/// The name stands in the same file as the memory.
+fn under_no_text() -> Verdict {
+    for _ in 0..6 {
+        if let Ok(Fork::Child) = fork() {
+            let mut name = *b"\xff\xfe\xc3(\0";
+            let _ = call(libc::SYS_prctl, &[signed(libc::PR_SET_NAME), of(&mut name)]);
+            let held = vec![1_u8; 24 << 20];
+            std::thread::sleep(Duration::from_secs(20));
+            std::hint::black_box(held);
+            leave();
         }
     }
     until_somebody_looks();

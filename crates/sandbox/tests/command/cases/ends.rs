@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use toolgate_sandbox::SpawnError;
 
 use super::{ended, shell};
@@ -34,6 +35,25 @@ pub fn dropped(tier: Tier) {
         until("it runs", || processes_with(&mark) > 0);
         drop(running);
         until("all are gone", || processes_with(&mark) == 0);
+    });
+}
+
+/// The gateway reaches everybody by itself.
+pub fn stopped_supervisor(tier: Tier) {
+    let mark = mark();
+    on_runtime(async {
+        let script = format!("sleep {mark} & (sleep {mark} &); sleep {mark}");
+        let running = spawn(shell(tier, &script)).await.unwrap();
+        until("they run", || processes_with(&mark) == 3);
+        let supervisors: Vec<Pid> = jailers().into_iter().flat_map(children_of).collect();
+        for supervisor in &supervisors {
+            kill_process(*supervisor, Signal::STOP).unwrap();
+        }
+        drop(running);
+        until("all are gone", || processes_with(&mark) == 0);
+        for supervisor in supervisors {
+            let _ = kill_process(supervisor, Signal::CONT);
+        }
     });
 }
 
@@ -65,24 +85,10 @@ pub fn be_a_gateway(role: &str) -> ExitCode {
 
 pub fn dead_jailer() {
     ended(&finish(jail(Tier::Namespaces, "/usr/bin/true", &[])), 0);
-    let own = std::process::id();
-    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
-    let tasks = fs::read_dir(format!("/proc/{own}/task")).unwrap();
-    let of_tasks =
-        tasks.map(|task| fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default());
-    let all = of_tasks.fold(children, |all, more| all + " " + &more);
-    let jailers: Vec<i32> = all
-        .split_whitespace()
-        .filter(|id| {
-            fs::read_to_string(format!("/proc/{id}/cmdline"))
-                .is_ok_and(|line| line.starts_with("toolgate-jailer"))
-        })
-        .map(|id| id.parse().unwrap())
-        .collect();
+    let jailers = jailers();
     assert!(!jailers.is_empty());
     for jailer in jailers {
-        let pid = rustix::process::Pid::from_raw(jailer).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        kill_process(jailer, Signal::KILL).unwrap();
     }
     let _ = jailer();
     let started = Instant::now();
@@ -98,14 +104,30 @@ pub fn dead_jailer() {
     }
 }
 
+/// Those that this process keeps.
+fn jailers() -> Vec<Pid> {
+    let is_jailer = |process: &Pid| {
+        fs::read_to_string(format!("/proc/{}/cmdline", process.as_raw_nonzero()))
+            .is_ok_and(|line| line.starts_with("toolgate-jailer"))
+    };
+    children_of(rustix::process::getpid()).into_iter().filter(is_jailer).collect()
+}
+
+fn children_of(process: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).unwrap().flatten();
+    let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let all = lists.fold(String::new(), |all, more| all + " " + &more);
+    all.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().unwrap())).collect()
+}
+
 /// A number of seconds that no other process sleeps.
-fn mark() -> String {
+pub fn mark() -> String {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
     format!("600.{}{next:03}", std::process::id())
 }
 
-fn processes_with(mark: &str) -> usize {
+pub fn processes_with(mark: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
     lines
