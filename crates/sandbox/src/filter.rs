@@ -32,8 +32,14 @@ pub(crate) struct CommandProfile {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) call: &'static str,
-    /// Nothing is to be seen where this argument is zero, and nobody is kept waiting.
-    pub(crate) unless_zero: Option<u32>,
+    pub(crate) unless: Option<Unseen>,
+}
+
+/// Nothing is to be seen where this argument has this value, and nobody is kept waiting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unseen {
+    pub(crate) argument: u32,
+    pub(crate) value: u32,
 }
 
 /// What makes one filter differ from another.
@@ -123,9 +129,9 @@ impl CommandProfile {
                     Some(Action::AllowIf(rules)) => Conditions::OneOf(rules.clone()),
                     Some(Action::Report | Action::Absent) | None => continue,
                 };
-                let action = match (look.unless_zero, &conditions) {
-                    (Some(argument), Conditions::None) => {
-                        let checks = vec![Check::Any { argument, values: vec![0] }];
+                let action = match (look.unless, &conditions) {
+                    (Some(Unseen { argument, value }), Conditions::None) => {
+                        let checks = vec![Check::Any { argument, values: vec![value] }];
                         Action::AllowIf(vec![Rule { checks }])
                     }
                     _ => Action::Report,

@@ -14,10 +14,11 @@ use rustix::process::Pid;
 use super::{
     Attempt, Network, Refused,
     encode::Order,
+    passing,
     seal::{Filters, Ground},
 };
 use crate::{
-    filter::{Conditions, Countable, Counted, Filter, Look, Sockets},
+    filter::{Conditions, Countable, Counted, Filter, Look, Sockets, Unseen},
     sys::{
         self,
         filter::{self, Answer, Notice},
@@ -228,8 +229,12 @@ pub(crate) fn looks(sockets: Sockets) -> Vec<Look> {
     let is_seen = |watched: &&Watched| sockets == Sockets::Internet || !watched.what.is_of_networks();
     let look = |watched: &Watched| Look {
         call: watched.name,
-        unless_zero: match watched.what {
-            What::Datagram { length, .. } => u32::try_from(length).ok(),
+        unless: match watched.what {
+            What::Datagram { length, .. } => {
+                u32::try_from(length).ok().map(|argument| Unseen { argument, value: 0 })
+            }
+            // By which the jail itself sends the descriptor on which it asks: before that nobody answers.
+            What::Message => Some(Unseen { argument: 2, value: passing::FLAGS.bits() }),
             _ => None,
         },
     };

@@ -46,7 +46,7 @@ pub(crate) fn send_some(
         control.push(SendAncillaryMessage::ScmRights(descriptors));
     }
     loop {
-        match rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+        match rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, FLAGS) {
             Err(rustix::io::Errno::INTR) => {}
             outcome => return outcome.map_err(Into::into),
         }
@@ -93,6 +93,9 @@ pub(crate) fn receive_some(
     }
     Ok(got.bytes)
 }
+
+/// Two of them mean nothing here. Commands may send with them too, and a datagram of theirs is then not reported.
+pub(crate) const FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::CONFIRM).union(SendFlags::DONTROUTE);
 
 /// The kernel passes at most 253 at once.
 pub(crate) const MOST_DESCRIPTORS: usize = 200;

@@ -59,8 +59,9 @@ impl Shipped {
     fn new(variant: Variant) -> Self {
         let calls = Calls::of(Machine::X86_64).unwrap();
         let profile = CommandProfile::shipped().unwrap();
-        let always = ["openat", "execve", "connect", "mount"].map(|call| Look { call, unless_zero: None });
-        let looks = always.into_iter().chain([Look { call: "sendto", unless_zero: Some(5) }]);
+        let always = ["openat", "execve", "connect", "mount"].map(|call| Look { call, unless: None });
+        let unless = Some(Unseen { argument: 5, value: 0 });
+        let looks = always.into_iter().chain([Look { call: "sendto", unless }]);
         let filter = profile.compile(&calls, variant, &looks.collect::<Vec<_>>()).unwrap();
         Self { calls, filter }
     }
