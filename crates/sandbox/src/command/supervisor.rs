@@ -350,8 +350,8 @@ impl Course {
             // Of those who were killed together nobody tells the kernel's own account.
             peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most()),
         };
-        let (refused, refused_beyond) = self.notices.take_list();
-        say(control, &Word::Report(Account { ending, usage, refused, refused_beyond }), &[]);
+        let refused = self.notices.take_list();
+        say(control, &Word::Report(Account { ending, usage, refused }), &[]);
     }
 }
 
