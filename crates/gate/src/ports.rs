@@ -166,6 +166,7 @@ pub(crate) struct Left {
     pub effects: Vec<EffectEntry>,
     pub dropped: u32,
     pub refused: Vec<String>,
+    pub refused_dropped: u64,
 }
 
 impl LeftEffects {
@@ -177,8 +178,10 @@ impl LeftEffects {
     }
 
     /// The same of what the walls kept it from.
-    pub fn leave_refused(&self, refused: Vec<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).refused.extend(refused);
+    pub fn leave_refused(&self, refused: Vec<String>, dropped: u64) {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.refused.extend(refused);
+        left.refused_dropped = left.refused_dropped.saturating_add(dropped);
     }
 
     pub(crate) fn take(&self) -> Left {
@@ -244,8 +247,10 @@ pub struct RunReport {
     pub usage: RunUsage,
     /// The walls that were really in force; empty where nothing ran.
     pub walls: Vec<String>,
-    /// What the walls kept the tool from: paths, system calls, hosts.
+    /// What the walls kept the tool from: paths, system calls, hosts. A record shows the first hundred, so what matters most comes first.
     pub refused: Vec<String>,
+    /// More than are told one by one.
+    pub refused_dropped: u64,
     /// Secrets that were taken out of what the tool read; marks stand in their place.
     pub withheld: Vec<Finding>,
     /// Calls with the same number shared a process.

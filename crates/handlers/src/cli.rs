@@ -15,6 +15,7 @@ mod launch_jailed;
 mod line;
 mod made;
 mod missed;
+mod named;
 mod output;
 mod paths;
 mod plain;
@@ -25,6 +26,7 @@ mod select;
 mod sought;
 mod statics;
 mod stop;
+mod tell;
 mod tool;
 mod unseen;
 mod view;
@@ -34,8 +36,8 @@ pub use arg::Arg;
 pub use command::CliCommand;
 pub use environment::GatewayEnvironment;
 pub use launch::{
-    Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Reached, Refused, Trace, Usage,
-    WayOut,
+    Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Reached, Refusals, Refused, Trace,
+    Usage, WayOut,
 };
 pub use launch_container::ContainerLauncher;
 pub use launch_jailed::JailedLauncher;

@@ -17,7 +17,7 @@ pub use all::ToolHandlers;
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
     Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, NotReached, Order, OrderLimits, Reached,
-    Refused, Trace, Usage, WayOut,
+    Refusals, Refused, Trace, Usage, WayOut,
 };
 pub use files::{
     CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,

@@ -143,8 +143,10 @@ pub struct CommandReport {
     pub stderr_cut: bool,
     /// What the jail refused, in order, each once.
     pub refused: Vec<Refused>,
-    /// How many refusals are not in the list, because it was full.
+    /// How many refusals are not in the list, because it had no room for more of their kind.
     pub refused_beyond: u64,
+    /// Those of them that were paths.
+    pub paths_beyond: u64,
     pub strength: CommandStrength,
     pub usage: CommandUsage,
 }

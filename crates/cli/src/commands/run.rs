@@ -86,6 +86,9 @@ fn print(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failure> {
     for refused in &report.refused {
         writeln!(terminal, "refused  {}", visible(refused))?;
     }
+    if report.refused_dropped > 0 {
+        writeln!(terminal, "refused  {} more", report.refused_dropped)?;
+    }
     let walls = if report.walls.is_empty() { "nothing was run".to_owned() } else { report.walls.join(" ") };
     writeln!(terminal, "walls    {walls}")?;
     Ok(())
@@ -136,6 +139,7 @@ fn to_json(report: &RunReport) -> Value {
             "elapsedUs": usage.elapsed_us,
         },
         "refused": report.refused,
+        "refusedDropped": report.refused_dropped,
         "walls": if report.walls.is_empty() { Value::Null } else { json!(report.walls) },
     })
 }

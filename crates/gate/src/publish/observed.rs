@@ -256,6 +256,7 @@ mod tests {
             usage: RunUsage::default(),
             walls: Vec::new(),
             refused: Vec::new(),
+            refused_dropped: 0,
             withheld: Vec::new(),
             worker: None,
         }

@@ -60,6 +60,13 @@ async fn closed(world: &World) -> Value {
     record
 }
 
+async fn drop_as_it_runs(world: &World) {
+    tokio::select! {
+        outcome = world.call("say", json!({ "text": "dropped" })) => panic!("it never ends: {outcome:?}"),
+        () = async { while world.fake.runs() == 0 { tokio::task::yield_now().await; } } => {}
+    }
+}
+
 #[tokio::test]
 async fn names_of_any_length_do_not_make_a_record_too_large() {
     let record = closed(&world(1_000_000)).await;
@@ -72,6 +79,19 @@ async fn names_of_any_length_do_not_make_a_record_too_large() {
     assert!(cut.starts_with("making `/srv/0/") && cut.ends_with('…'), "{cut}");
     assert_eq!(cut.chars().count(), 301);
     assert!(record["request"]["args"].is_object());
+}
+
+/// What nobody tells one by one is counted all the same, of a call that ends and of one that is dropped.
+#[tokio::test]
+async fn what_was_refused_beyond_the_list_is_counted() {
+    let ended = world(1_000_000);
+    ended.fake.refused_dropped.store(1_000, Ordering::SeqCst);
+    assert_eq!(closed(&ended).await["run"]["refusedCount"], 1_150);
+
+    let dropped = world_that(Does::NeverEnds, 1_000_000);
+    dropped.fake.refused_dropped.store(1_000, Ordering::SeqCst);
+    drop_as_it_runs(&dropped).await;
+    assert_eq!(dropped.journal.last()["run"]["refusedCount"], 1_150);
 }
 
 #[tokio::test]
@@ -107,10 +127,7 @@ async fn whatever_happens_the_pair_is_there() {
         assert_eq!(asked.journal.last()["outcome"], "pending", "{largest}");
 
         let dropped = world_that(Does::NeverEnds, largest);
-        tokio::select! {
-            outcome = dropped.call("say", json!({ "text": "dropped" })) => panic!("it never ends: {outcome:?}"),
-            () = async { while dropped.fake.runs() == 0 { tokio::task::yield_now().await; } } => {}
-        }
+        drop_as_it_runs(&dropped).await;
         dropped.assert_paired();
         assert_eq!(dropped.journal.last()["outcome"], "failed", "{largest}");
     }

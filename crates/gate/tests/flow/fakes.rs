@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Condvar, Mutex, OnceLock,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, SystemTime},
@@ -46,6 +46,8 @@ pub struct FakeTool {
     pub effects: Mutex<(Vec<EffectEntry>, Vec<String>)>,
     /// How many more it is said to have done.
     pub effects_dropped: AtomicU32,
+    /// How much more it is said to have been kept from.
+    pub refused_dropped: AtomicU64,
     /// What every run writes to its console.
     pub console: Mutex<Vec<(&'static str, String)>>,
     /// What the latest run may send although it is probably a secret.
@@ -60,15 +62,15 @@ pub struct FakeTool {
 /// A run that is dropped leaves what it had done.
 struct Leaving<'f> {
     effects: &'f Mutex<(Vec<EffectEntry>, Vec<String>)>,
-    dropped: u32,
+    dropped: (u32, u64),
     left: &'f LeftEffects,
 }
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let (effects, refused) = self.effects.lock().unwrap().clone();
-        self.left.leave(effects, self.dropped);
-        self.left.leave_refused(refused);
+        self.left.leave(effects, self.dropped.0);
+        self.left.leave_refused(refused, self.dropped.1);
     }
 }
 
@@ -80,6 +82,7 @@ impl FakeTool {
             secrets: vec!["s3cr3t-value".to_owned()],
             effects: Mutex::default(),
             effects_dropped: AtomicU32::new(0),
+            refused_dropped: AtomicU64::new(0),
             console: Mutex::default(),
             agreed: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
@@ -159,7 +162,10 @@ impl Runnable for FakeTool {
                     heard: Some((*heard).to_owned()),
                 }),
                 Does::NeverEnds => {
-                    let dropped = self.effects_dropped.load(Ordering::SeqCst);
+                    let dropped = (
+                        self.effects_dropped.load(Ordering::SeqCst),
+                        self.refused_dropped.load(Ordering::SeqCst),
+                    );
                     let left = &request.survey.left;
                     let _leaving = Leaving { effects: &self.effects, dropped, left };
                     std::future::pending().await
@@ -175,6 +181,7 @@ impl Runnable for FakeTool {
                 usage: RunUsage::default(),
                 walls: vec!["fake-wall".to_owned()],
                 refused,
+                refused_dropped: self.refused_dropped.load(Ordering::SeqCst),
                 withheld: Vec::new(),
                 worker: Some(1),
             }

@@ -6,6 +6,7 @@ use std::{
     fs::File,
     future::Future,
     io::ErrorKind,
+    mem,
     path::{Path, PathBuf},
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
@@ -50,14 +51,14 @@ pub struct Order {
 #[derive(Default)]
 pub struct SoFar(Mutex<Option<Box<Witness>>>);
 
-type Witness = dyn Fn() -> (Reached, Vec<Refused>) + Send;
+type Witness = dyn Fn() -> (Reached, Refusals) + Send;
 
 impl SoFar {
-    pub fn told_by(&self, witness: impl Fn() -> (Reached, Vec<Refused>) + Send + 'static) {
+    pub fn told_by(&self, witness: impl Fn() -> (Reached, Refusals) + Send + 'static) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(witness));
     }
 
-    pub fn tell(&self) -> (Reached, Vec<Refused>) {
+    pub fn tell(&self) -> (Reached, Refusals) {
         let witness = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         witness.as_ref().map(|witness| witness()).unwrap_or_default()
     }
@@ -131,8 +132,8 @@ pub struct Ended {
     pub ending: Ending,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// What the jail refused, as far as it was recorded.
-    pub refused: Vec<Refused>,
+    /// What the jail refused.
+    pub refused: Refusals,
     /// The walls that were really in force.
     pub walls: Vec<String>,
     pub effects: Reached,
@@ -148,6 +149,36 @@ pub struct Reached {
     pub dropped_bytes: u64,
 }
 
+/// What was refused to a command.
+#[derive(Clone, Debug, Default)]
+pub struct Refusals {
+    pub told: Vec<Refused>,
+    /// More than are told one by one, and those of them that are paths.
+    pub dropped: u64,
+    pub dropped_paths: u64,
+}
+
+impl Refusals {
+    /// A record shows the first of them: what was made, and then so many of each kind by turns. A flood of one hides no other.
+    pub fn put_in_order(&mut self) {
+        let mut ranked: Vec<((usize, Rank), Refused)> = Vec::with_capacity(self.told.len());
+        for refused in mem::take(&mut self.told) {
+            let rank = refused.rank();
+            let before = ranked.iter().filter(|((_, other), _)| *other == rank).count();
+            let turn = if rank == Rank::Made { 0 } else { before / AT_ONE_TURN };
+            ranked.push(((turn, rank), refused));
+        }
+        ranked.sort_by_key(|(place, _)| *place);
+        self.told = ranked.into_iter().map(|(_, refused)| refused).collect();
+    }
+}
+
+impl From<Vec<Refused>> for Refusals {
+    fn from(told: Vec<Refused>) -> Self {
+        Self { told, ..Self::default() }
+    }
+}
+
 impl Ended {
     /// Nothing ran, or nothing is known of it.
     pub fn at_once(ending: Ending) -> Self {
@@ -155,7 +186,7 @@ impl Ended {
             ending,
             stdout: Vec::new(),
             stderr: Vec::new(),
-            refused: Vec::new(),
+            refused: Refusals::default(),
             walls: Vec::new(),
             effects: Reached::default(),
             usage: Usage::default(),
@@ -211,6 +242,15 @@ pub enum Refused {
     InPassing(String),
     /// What its surroundings do not have, where nobody sees what was refused; in words. Told of a failure only.
     Lack(String),
+}
+
+/// What a record shows first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Rank {
+    Made,
+    Host,
+    Path,
+    Other,
 }
 
 /// What kept a command from a host, as far as an author can do something about it.
@@ -271,6 +311,13 @@ pub struct Usage {
 impl Refused {
     /// One line, for people and the journal.
     pub fn describe(&self) -> String {
+        self.describe_with(str::to_owned)
+    }
+
+    /// The same, with names as `shown` has them.
+    pub fn describe_with(&self, shown: impl Fn(&str) -> String) -> String {
+        let shown = |name: &str| shown(&name.escape_debug().to_string());
+        let shown_path = |path: &Path| shown(&path.display().to_string());
         match self {
             Self::Path { path, access } => {
                 let what = match access {
@@ -278,19 +325,27 @@ impl Refused {
                     Access::Execute => "running",
                     Access::Write => "writing",
                 };
-                format!("{what} `{}`", path.display().to_string().escape_debug())
+                format!("{what} `{}`", shown_path(path))
             }
-            Self::Host { target, .. } => format!("reaching `{}`", target.escape_debug()),
+            Self::Host { target, .. } => format!("reaching `{}`", shown(target)),
             Self::Made { path, aside } => {
-                let shown = |path: &Path| path.display().to_string().escape_debug().to_string();
                 let since = match aside {
-                    Ok(aside) => format!("set aside as `{}`", shown(aside)),
+                    Ok(aside) => format!("set aside as `{}`", shown_path(aside)),
                     Err(why) => format!("and is still there: {why}"),
                 };
-                format!("making `{}`, which is blocked ({since})", shown(path))
+                format!("making `{}`, which is blocked ({since})", shown_path(path))
             }
-            Self::Socket(what) | Self::Other(what) | Self::InPassing(what) => what.escape_debug().to_string(),
-            Self::Lack(what) => format!("what nobody saw; the container has {}", what.escape_debug()),
+            Self::Socket(what) | Self::Other(what) | Self::InPassing(what) => shown(what),
+            Self::Lack(what) => format!("what nobody saw; the container has {}", shown(what)),
+        }
+    }
+
+    const fn rank(&self) -> Rank {
+        match self {
+            Self::Made { .. } => Rank::Made,
+            Self::Host { .. } => Rank::Host,
+            Self::Path { .. } => Rank::Path,
+            Self::Socket(_) | Self::Other(_) | Self::InPassing(_) | Self::Lack(_) => Rank::Other,
         }
     }
 
@@ -324,7 +379,10 @@ impl Refused {
             Self::Path { access: Access::Write, .. } => Some(
                 "a tool that writes says `classification: write`, lists the path in `execution.allowedPaths`, and has it below `sandboxOverrides.fsBasePath`, which is the workspace where nothing else is said",
             ),
-            Self::Path { .. } => Some("add the path to `execution.allowedPaths`"),
+            Self::Path { access: Access::Execute, .. } => Some(
+                "nothing in granted folders can be run; install the program in one of the system's folders, such as `/usr/local/bin`",
+            ),
+            Self::Path { access: Access::Read, .. } => Some("add the path to `execution.allowedPaths`"),
             Self::Host { why, .. } => why.remedy(),
             Self::Socket(_) => Some(
                 "a tool that reaches out says `network.access: limited` and lists its hosts in `network.allowedHosts`; then TCP to the proxy is what it has",
@@ -333,3 +391,6 @@ impl Refused {
         }
     }
 }
+
+/// Of one kind, before others come.
+const AT_ONE_TURN: usize = 25;

@@ -52,7 +52,7 @@ impl ContainerLauncher {
         so_far.told_by(move || {
             let (passed, mut refused) = (passed(), Vec::new());
             way_out::add_refusals(&passed, &mut refused);
-            (way_out::effects(&passed), refused)
+            (way_out::effects(&passed), refused.into())
         });
         let report = running.finish(stdin, caps).await;
         Ok(ended(report, &outlet.finish().await, &bounds))
@@ -103,7 +103,7 @@ fn ended(report: ContainerReport, passed: &ProxyReport, bounds: &Bounds) -> Ende
         ending: report.ending.into(),
         stdout: report.stdout,
         stderr: report.stderr,
-        refused,
+        refused: refused.into(),
         walls: report.strength.names(),
         effects: way_out::effects(passed),
         usage: Usage { elapsed: report.elapsed, memory_bytes: 0 },

@@ -11,7 +11,9 @@ use toolgate_sandbox::{
 use toolgate_spec::model::SandboxKind;
 
 use super::{
-    launch::{Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Refused, Trace, Usage},
+    launch::{
+        Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Refusals, Refused, Trace, Usage,
+    },
     way_out::{self, Outlet},
 };
 
@@ -53,7 +55,7 @@ impl JailedLauncher {
         let (refused, passed) = (running.witness(), outlet.witness());
         so_far.told_by(move || {
             let passed = passed();
-            (way_out::effects(&passed), refusals(refused(), &passed))
+            (way_out::effects(&passed), refusals(refused(), &passed).into())
         });
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         Ok(ended(report, &outlet.finish().await))
@@ -107,10 +109,11 @@ pub fn caps(limits: &OrderLimits) -> OutputCaps {
 }
 
 fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
-    let mut refused = refusals(report.refused, passed);
-    if report.refused_beyond > 0 {
-        refused.push(Refused::Other(format!("{} more", report.refused_beyond)));
-    }
+    let refused = Refusals {
+        told: refusals(report.refused, passed),
+        dropped: report.refused_beyond,
+        dropped_paths: report.paths_beyond,
+    };
     Ended {
         ending: report.ending.into(),
         stdout: report.stdout,

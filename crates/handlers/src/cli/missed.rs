@@ -4,16 +4,16 @@
 //! Only paths that the author of the manifest wrote are looked for on the host. A caller's own would make of every failing command
 //! an answer to whether a file exists outside.
 
-use std::{fs, path::PathBuf, slice};
+use std::{fs, path::PathBuf};
 
 use toolgate_spec::{
     ArgPart, ArgTemplate,
-    model::{ArgumentGroup, CliHandler, SandboxKind},
+    model::{CliHandler, SandboxKind},
 };
 
 use super::{
     launch::{Access, Refused},
-    tool::{CliTool, CommandBody},
+    tool::{CliTool, CommandBody, arguments},
     unseen::Unseen,
 };
 
@@ -39,12 +39,10 @@ pub fn missed(tool: &CliTool, unseen: &Unseen, stderr: &str) -> Vec<Refused> {
         .collect()
 }
 
-fn written_paths(cli: &CliHandler) -> Vec<String> {
-    let arguments = cli.args.iter().flat_map(|group| match group {
-        ArgumentGroup::One(one) => slice::from_ref(one),
-        ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => args.as_slice(),
-    });
-    arguments.filter_map(|argument| written_path(&argument.template)).collect()
+/// In arguments and variables.
+pub fn written_paths(cli: &CliHandler) -> Vec<String> {
+    let variables = cli.env.iter().map(|variable| &variable.value);
+    arguments(cli).map(|argument| &argument.template).chain(variables).filter_map(written_path).collect()
 }
 
 /// `/data`, `--file=/data`, and of `/data/{name}` what does not depend on the caller.

@@ -2,17 +2,17 @@
 
 use toolgate_gate::{EffectEntry, NO_PLACE, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
-use toolgate_secrets::{Detector, Tier};
+use toolgate_secrets::Tier;
 use toolgate_spec::model::SandboxKind;
 
 use super::{
-    launch::{Ended, Ending, Reached, Refused, Usage},
+    launch::{Ended, Ending, Reached, Refusals, Refused, Usage},
     made::Swept,
     missed::missed,
     plain::plain,
     sought::Sought,
+    tell::{FIRST_REFUSED, Teller, and_more, cut},
     tool::CliTool,
-    unseen::Unseen,
 };
 
 /// Why there is no result. Not masked yet.
@@ -67,38 +67,33 @@ impl Call<'_> {
     }
 }
 
-pub fn make(
-    mut ended: Ended,
-    swept: Swept,
-    call: &Call<'_>,
-    unseen: &Unseen,
-    mask: &Mask,
-    detector: &Detector,
-) -> RunReport {
+pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>) -> RunReport {
     let Call { tool, sought } = *call;
+    let Teller { mask, detector, unseen, .. } = teller;
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
     // Before it is put together and cut: a key of several lines is not known for one in a piece of it.
     let words = detector.redact(&stderr, Tier::Probable).text;
     if matches!(ended.ending, Ending::Exited(1..)) {
         let missed = missed(tool, unseen, &stderr);
-        let is_new = |one: &Refused| !ended.refused.iter().any(|known| known.is_about_the_path_of(one));
+        let is_new = |one: &Refused| !ended.refused.told.iter().any(|known| known.is_about_the_path_of(one));
         let new: Vec<Refused> = missed.into_iter().filter(is_new).collect();
-        ended.refused.extend(new);
+        ended.refused.told.extend(new);
     }
-    let broken_block = made_problem(swept, tool, &mut ended.refused);
-    let outcome = match broken_block.or_else(|| fault(&ended, call, unseen, &stderr, &words)) {
+    let broken_block = made_problem(swept, tool, &mut ended.refused, teller);
+    ended.refused.put_in_order();
+    let failing = Failing { ended: &ended, words: &words, teller };
+    let outcome = match broken_block.or_else(|| failing.fault(call, &stderr)) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&sought.without_secrets(&ended.stdout, mask, detector)) {
             Ok(value) => Ok(Some(mask.value(value))),
             Err(message) => {
-                let message = with_refused(message, &words, &ended, unseen);
-                Err(Problem { reason: Reason::OutputUnreadable, message })
+                Err(Problem { reason: Reason::OutputUnreadable, message: failing.with_refused(message) })
             }
         },
     };
     if outcome.is_ok() {
-        ended.refused.retain(|refused| !matches!(refused, Refused::Lack(_)));
+        ended.refused.told.retain(|refused| !matches!(refused, Refused::Lack(_)));
     }
     let lines = words.lines().filter(|line| !line.trim().is_empty());
     let console: Vec<_> =
@@ -116,7 +111,8 @@ pub fn make(
         effects_dropped: ended.effects.dropped,
         effects: masked(ended.effects.told, mask),
         walls: ended.walls,
-        refused: ended.refused.iter().map(|refused| mask.text(&refused.describe())).collect(),
+        refused: ended.refused.told.iter().map(|refused| teller.line(refused)).collect(),
+        refused_dropped: ended.refused.dropped,
         withheld: Vec::new(),
         worker: None,
     }
@@ -132,13 +128,14 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
         usage: RunUsage::default(),
         walls: Vec::new(),
         refused: Vec::new(),
+        refused_dropped: 0,
         withheld: Vec::new(),
         worker: None,
     }
 }
 
 /// Something ran and did this, and what came of it cannot be told. All of it is masked.
-pub fn lost(effects: Reached, refused: Vec<String>) -> RunReport {
+pub fn lost(effects: Reached, refused: Vec<String>, refused_dropped: u64) -> RunReport {
     let message = "what came of the command was lost".to_owned();
     let problem = Problem { reason: Reason::CommandFailed, message };
     let usage = usage_of(&Usage::default(), &effects);
@@ -147,6 +144,7 @@ pub fn lost(effects: Reached, refused: Vec<String>) -> RunReport {
         effects: told,
         effects_dropped: dropped,
         refused,
+        refused_dropped,
         usage,
         ..without_a_run(problem, &Mask::new(&[]))
     }
@@ -166,29 +164,25 @@ fn usage_of(usage: &Usage, effects: &Reached) -> RunUsage {
 }
 
 /// Whatever else a command did: what it made although it is blocked, or that nobody can tell, is the answer.
-fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Vec<Refused>) -> Option<Problem> {
+fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Refusals, teller: Teller<'_>) -> Option<Problem> {
     let name = tool.program.name.as_str();
     let Swept { made, trouble } = swept;
     let mut said = Vec::new();
     if !made.is_empty() {
-        let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(Refused::describe).collect();
-        let more = match made.len().saturating_sub(first.len()) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(|made| teller.line(made)).collect();
+        let more = and_more(made.len().saturating_sub(first.len()), 0);
         // A command can make as many as it likes; a record stays short.
         let beyond = made.len().saturating_sub(MOST_MADE);
-        refused.extend(made.into_iter().take(MOST_MADE));
-        if beyond > 0 {
-            refused.push(Refused::Other(format!("making {beyond} more that are blocked")));
-        }
+        refused.dropped = refused.dropped.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX));
+        refused.told.extend(made.into_iter().take(MOST_MADE));
         said.push(format!(
             "`{name}` was found {}{more}; its output is withheld, what else it wrote is there; `execution.blockedPaths` says what is blocked",
             first.join(", ")
         ));
     }
     if let Some(why) = trouble {
-        refused.push(Refused::Other(format!("looking for blocked paths that it made: {why}")));
+        // The first of its kind, or a flood would hide it.
+        refused.told.insert(0, Refused::Other(format!("looking for blocked paths that it made: {why}")));
         let more = if said.is_empty() { "something" } else { "more" };
         said.push(format!(
             "whether `{name}` made {more} that is blocked for this tool cannot be told: {why}"
@@ -197,58 +191,85 @@ fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Vec<Refused>) -> Opt
     (!said.is_empty()).then(|| Problem { reason: Reason::BlockedPathMade, message: said.join("; ") })
 }
 
-/// `None` where the command did what it is for. `words` are what it wrote to `stderr`, without secrets.
-fn fault(ended: &Ended, call: &Call<'_>, unseen: &Unseen, stderr: &str, words: &str) -> Option<Problem> {
-    let tool = call.tool;
-    let name = tool.program.name.as_str();
-    // Who is kept from something may try it again until it is ended.
-    let told_why = |said: String| with_refused(said, words, ended, unseen);
-    let (reason, message) = match &ended.ending {
-        Ending::Exited(0) => return None,
-        // Such as `grep` that finds nothing; but an error that is told is one.
-        Ending::Exited(code) if call.answers_by(*code) && stderr.trim().is_empty() => return None,
-        // What was hidden on purpose is no failure of a command that goes through a folder.
-        Ending::Exited(code) if tool.known.could_not_see_all(*code) && unseen.is_all_of(stderr) => {
-            return None;
+/// A command that may have failed, and what it wrote to `stderr`, without secrets.
+struct Failing<'e> {
+    ended: &'e Ended,
+    words: &'e str,
+    teller: Teller<'e>,
+}
+
+impl Failing<'_> {
+    /// `None` where the command did what it is for.
+    fn fault(&self, call: &Call<'_>, stderr: &str) -> Option<Problem> {
+        let tool = call.tool;
+        let name = tool.program.name.as_str();
+        // Who is kept from something may try it again until it is ended.
+        let told_why = |said: String| self.with_refused(said);
+        let (reason, message) = match &self.ended.ending {
+            Ending::Exited(0) => return None,
+            // Such as `grep` that finds nothing; but an error that is told is one.
+            Ending::Exited(code) if call.answers_by(*code) && stderr.trim().is_empty() => return None,
+            // What was hidden on purpose is no failure of a command that goes through a folder.
+            Ending::Exited(code)
+                if tool.known.could_not_see_all(*code) && self.teller.unseen.is_all_of(stderr) =>
+            {
+                return None;
+            }
+            Ending::Exited(code) => (
+                Reason::CommandFailed,
+                self.with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox))),
+            ),
+            Ending::Signalled(CPU_TIME) => {
+                let said = format!("`{name}` used more processor time than it may, and was ended");
+                (Reason::Timeout, told_why(said))
+            }
+            Ending::Signalled(number) => {
+                let what = match *number {
+                    FILE_SIZE => " (a file outgrew its limit)",
+                    BAD_CALL => " (a system call that the jail forbids)",
+                    KILL => " (killed)",
+                    SEGMENT => " (a fault in the program, or no more memory)",
+                    _ => "",
+                };
+                let said = format!("`{name}` was ended by signal {number}{what}");
+                (Reason::CommandFailed, self.with_words(said))
+            }
+            Ending::TimedOut => {
+                let time = tool.deadline.as_millis();
+                let said =
+                    format!("`{name}` was not done within {time} ms, and was ended with all it started");
+                (Reason::Timeout, told_why(said))
+            }
+            Ending::OutOfMemory => {
+                let most = tool.limits.memory_bytes;
+                let said =
+                    format!("`{name}` used more than the {most} bytes of memory that it may, and was ended");
+                (Reason::Memory, told_why(said))
+            }
+            Ending::OutputTooLarge => {
+                let most = tool.limits.stdout_bytes;
+                let said =
+                    format!("`{name}` wrote more than {most} bytes, and was ended; ask for less at once");
+                (Reason::ResultTooLarge, told_why(said))
+            }
+            Ending::NoJail(why) => (Reason::JailUnavailable, why.clone()),
+        };
+        Some(Problem { reason, message })
+    }
+
+    /// What it said itself, and what the jail kept from it, which is often the cause.
+    fn with_words(&self, mut said: String) -> String {
+        let lines: Vec<&str> =
+            self.words.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
+        if !lines.is_empty() {
+            said = format!("{said}: {}", cut(&lines.join(" / "), LONGEST_WORDS));
         }
-        Ending::Exited(code) => (
-            Reason::CommandFailed,
-            with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox)), words, ended, unseen),
-        ),
-        Ending::Signalled(CPU_TIME) => {
-            let said = format!("`{name}` used more processor time than it may, and was ended");
-            (Reason::Timeout, told_why(said))
-        }
-        Ending::Signalled(number) => {
-            let what = match *number {
-                FILE_SIZE => " (a file outgrew its limit)",
-                BAD_CALL => " (a system call that the jail forbids)",
-                KILL => " (killed)",
-                SEGMENT => " (a fault in the program, or no more memory)",
-                _ => "",
-            };
-            let said = format!("`{name}` was ended by signal {number}{what}");
-            (Reason::CommandFailed, with_words(said, words, ended, unseen))
-        }
-        Ending::TimedOut => {
-            let time = tool.deadline.as_millis();
-            let said = format!("`{name}` was not done within {time} ms, and was ended with all it started");
-            (Reason::Timeout, told_why(said))
-        }
-        Ending::OutOfMemory => {
-            let most = tool.limits.memory_bytes;
-            let said =
-                format!("`{name}` used more than the {most} bytes of memory that it may, and was ended");
-            (Reason::Memory, told_why(said))
-        }
-        Ending::OutputTooLarge => {
-            let most = tool.limits.stdout_bytes;
-            let said = format!("`{name}` wrote more than {most} bytes, and was ended; ask for less at once");
-            (Reason::ResultTooLarge, told_why(said))
-        }
-        Ending::NoJail(why) => (Reason::JailUnavailable, why.clone()),
-    };
-    Some(Problem { reason, message })
+        self.with_refused(said)
+    }
+
+    fn with_refused(&self, said: String) -> String {
+        self.teller.add_refused(said, &self.ended.refused, self.words)
+    }
 }
 
 /// In a container codes stand for signals, and programs are those of the image.
@@ -263,58 +284,12 @@ fn told(code: u8, sandbox: SandboxKind) -> String {
     }
 }
 
-/// What it said itself, and what the jail kept from it, which is often the cause.
-fn with_words(mut said: String, words: &str, ended: &Ended, unseen: &Unseen) -> String {
-    let lines: Vec<&str> =
-        words.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
-    if !lines.is_empty() {
-        said = format!("{said}: {}", cut(&lines.join(" / "), LONGEST_WORDS));
-    }
-    with_refused(said, words, ended, unseen)
-}
-
-/// What the jail kept from it, and what helps.
-fn with_refused(mut said: String, words: &str, ended: &Ended, unseen: &Unseen) -> String {
-    // A program looks at much that it does not need; what it complains of comes first, and what nobody could grant not at all.
-    let mut refused: Vec<&Refused> =
-        ended.refused.iter().filter(|refused| refused.can_be_granted()).collect();
-    refused.sort_by_key(|refused| !refused.is_named_in(words));
-    let told: Vec<String> = refused.iter().take(FIRST_REFUSED).map(|refused| refused.describe()).collect();
-    if !told.is_empty() {
-        let more = refused.len().saturating_sub(told.len());
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        said = format!("{said}; the jail refused: {}{more}", told.join(", "));
-    }
-    for refused in &ended.refused {
-        if let Refused::Lack(what) = refused {
-            said = format!("{said}; what a container refuses is not seen: it has {what}");
-        }
-    }
-    let (blocked, others): (Vec<&Refused>, Vec<&Refused>) = refused
-        .into_iter()
-        .partition(|refused| matches!(refused, Refused::Path { path, .. } if unseen.covers(path)));
-    if !blocked.is_empty() {
-        said.push_str("; some of it is blocked for this tool");
-    }
-    if let Some(remedy) = others.into_iter().find_map(Refused::remedy) {
-        said = format!("{said}; {remedy}");
-    }
-    said
-}
-
 /// A name can carry something out, and the journal is not to repeat it.
 pub fn masked(mut effects: Vec<EffectEntry>, mask: &Mask) -> Vec<EffectEntry> {
     for effect in &mut effects {
         effect.target = mask.text(&effect.target);
     }
     effects
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 const FOUND_NOTHING: u8 = 1;
@@ -327,7 +302,6 @@ const SEGMENT: i32 = 11;
 
 const FIRST_LINES: usize = 5;
 const LONGEST_WORDS: usize = 1_000;
-const FIRST_REFUSED: usize = 5;
 const MOST_MADE: usize = 100;
 const MOST_LINES: usize = 50;
 const LONGEST_LINE: usize = 500;

@@ -12,7 +12,7 @@ use tokio::{
 };
 use toolgate_egress::BodyGuard;
 use toolgate_gate::{
-    Handlers, LeftEffects, Reason, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey,
+    Handlers, LeftEffects, Purpose, Reason, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
@@ -25,10 +25,12 @@ use super::{
     line,
     made::Watch,
     missed::NOT_THERE,
+    named::{Given, Hearer},
     report::{self, Problem},
     statics,
     statics::Statics,
     stop::Stop,
+    tell::Teller,
     tool::{CliTool, CommandHost, Settled},
     unseen::{DENIED, Unseen},
     view::View,
@@ -108,6 +110,10 @@ impl Runnable for Prepared {
             match ordered {
                 Ok((order, mut watch)) => {
                     let unseen = Unseen::of(&order, &self.tool.view);
+                    let hearer = match request.purpose {
+                        Purpose::LocalPass => Hearer::Author,
+                        Purpose::Call => Hearer::Caller(Given::of(&self.tool, &order, request.arguments)),
+                    };
                     let mask = Arc::new(statics.mask);
                     let left = &request.survey.left;
                     let mut leaving =
@@ -121,7 +127,9 @@ impl Runnable for Prepared {
                     let by_looking = is_told_by_looking(&ended);
                     let told = move || {
                         let call = report::Call { tool: &tool, sought };
-                        report::make(ended, made, &call, &unseen, &mask, &detector)
+                        let teller =
+                            Teller { mask: &mask, detector: &detector, unseen: &unseen, hearer: &hearer };
+                        report::make(ended, made, &call, teller)
                     };
                     let told = tell(told, by_looking, request).await;
                     let report = told.unwrap_or_else(|| leaving.without_its_end());
@@ -156,16 +164,19 @@ impl Leaving<'_> {
 
     /// The report of a command that has ended, and of whose end nothing can be told.
     fn without_its_end(&self) -> RunReport {
-        let (effects, refused) = self.so_far.as_deref().map(|so_far| self.masked(so_far)).unwrap_or_default();
-        report::lost(effects, refused)
+        let told = self.so_far.as_deref().map(|so_far| self.masked(so_far));
+        let (effects, refused, dropped) = told.unwrap_or_default();
+        report::lost(effects, refused, dropped)
     }
 
-    fn masked(&self, so_far: &SoFar) -> (Reached, Vec<String>) {
-        let (effects, refused) = so_far.tell();
-        let told = refused.iter().filter(|refused| !matches!(refused, Refused::Lack(_)));
+    fn masked(&self, so_far: &SoFar) -> (Reached, Vec<String>, u64) {
+        let (effects, mut refused) = so_far.tell();
+        refused.put_in_order();
+        let told = refused.told.iter().filter(|refused| !matches!(refused, Refused::Lack(_)));
         (
             Reached { told: report::masked(effects.told, &self.mask), ..effects },
             told.map(|refused| self.mask.text(&refused.describe())).collect(),
+            refused.dropped,
         )
     }
 }
@@ -173,9 +184,9 @@ impl Leaving<'_> {
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let Some(so_far) = &self.so_far else { return };
-        let (effects, refused) = self.masked(so_far);
+        let (effects, refused, refused_dropped) = self.masked(so_far);
         self.left.leave(effects.told, effects.dropped);
-        self.left.leave_refused(refused);
+        self.left.leave_refused(refused, refused_dropped);
     }
 }
 
@@ -306,7 +317,7 @@ mod tests {
     use toolgate_gate::{EffectEntry, EffectKind};
 
     use super::*;
-    use crate::cli::launch::NotReached;
+    use crate::cli::launch::{NotReached, Refusals};
 
     /// It ran, and what it reached belongs in the journal.
     #[test]
@@ -323,13 +334,9 @@ mod tests {
                 elapsed: Duration::ZERO,
             };
             let effects = Reached { told: vec![effect], dropped: 2, dropped_bytes: 30 };
-            (
-                effects,
-                vec![Refused::Host {
-                    target: "s3cr3t-value.test:443".to_owned(),
-                    why: NotReached::NotListed,
-                }],
-            )
+            let host = |target: &str| Refused::Host { target: target.to_owned(), why: NotReached::NotListed };
+            let told = vec![Refused::Other("call".to_owned()), host("s3cr3t-value.test:443")];
+            (effects, Refusals { told, dropped: 40, dropped_paths: 0 })
         });
         let left = LeftEffects::default();
         let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));
@@ -338,7 +345,8 @@ mod tests {
         assert_eq!(report.outcome.unwrap_err().reason, Reason::CommandFailed);
         let targets: Vec<&str> = report.effects.iter().map(|effect| effect.target.as_str()).collect();
         assert_eq!(targets, ["***.example.com:443"]);
-        assert_eq!(report.refused, ["reaching `***.test:443`"]);
+        assert_eq!(report.refused, ["reaching `***.test:443`", "call"]);
+        assert_eq!(report.refused_dropped, 40);
         assert_eq!((report.usage.host_calls, report.usage.host_bytes), (3, 37));
         assert_eq!(report.effects_dropped, 2);
     }

@@ -363,7 +363,8 @@ fn check_secrets(cli: &CliHandler, spec: &ToolSpec) -> Result<(), String> {
     }
 }
 
-fn arguments(cli: &CliHandler) -> impl Iterator<Item = &Argument> {
+/// What is written on its command line.
+pub(super) fn arguments(cli: &CliHandler) -> impl Iterator<Item = &Argument> {
     cli.args.iter().flat_map(|group| match group {
         ArgumentGroup::One(one) => std::slice::from_ref(one),
         ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => args.as_slice(),

@@ -113,6 +113,7 @@ fn translate(report: JsReport) -> RunReport {
         },
         walls: report.strength.map(toolgate_sandbox::Strength::names).unwrap_or_default(),
         refused: Vec::new(),
+        refused_dropped: 0,
         withheld: report.withheld,
         worker: report.worker,
     }

@@ -18,7 +18,7 @@ use crate::{
 fn check(command: &str, ended: Ended, expect: Result<&str, (Reason, &str)>) {
     let world = World::new();
     let (tool, _) = world.recorded(&manifest(command, "'{text}'"), ended);
-    let report = call(&tool, &json!({ "text": "x" })).unwrap();
+    let report = call(&tool, &json!({ "text": "hello" })).unwrap();
     match (report.outcome, expect) {
         (Ok(value), Ok(text)) => assert_eq!(value, Some(json!(text))),
         (Err(failure), Err((reason, part))) => {
@@ -78,7 +78,7 @@ impl Launch for NeverEnds {
         };
         let refused = not_listed("other.example.com:443");
         let effects = Reached { told: vec![reached], dropped: 2, dropped_bytes: 30 };
-        order.so_far.told_by(move || (effects.clone(), vec![refused.clone()]));
+        order.so_far.told_by(move || (effects.clone(), vec![refused.clone()].into()));
         self.0.notify_one();
         Box::pin(std::future::pending())
     }
@@ -225,20 +225,21 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
         Refused::Path { path: PathBuf::from("/etc/x\n"), access: Access::Read },
         not_listed("example.com:443"),
         Refused::Other("system call `ptrace`".into()),
-    ];
+    ]
+    .into();
     check(
         "echo",
         with.clone(),
         Err((
             Reason::CommandFailed,
-            "`echo` ended with exit code 1: cannot open; the jail refused: reading `/etc/x\\n`, reaching `example.com:443`, system call `ptrace`; add the path to `execution.allowedPaths`",
+            "`echo` ended with exit code 1: cannot open; the jail refused: reaching `example.com:443`, reading `/etc/x\\n`, system call `ptrace`; add the host to `network.allowedHosts`",
         )),
     );
     // What it complains of comes first, and what nobody could grant is left to the journal.
     let path = |path: &str| Refused::Path { path: PathBuf::from(path), access: Access::Read };
     let mut noisy = ended(Ending::Exited(1), "", "cannot open /data/x");
     noisy.refused =
-        vec![path("/sys/kernel/mm"), path("/proc/1/maps"), path("/etc/gai.conf"), path("/data/x")];
+        vec![path("/sys/kernel/mm"), path("/proc/1/maps"), path("/etc/gai.conf"), path("/data/x")].into();
     let message = "cannot open /data/x; the jail refused: reading `/data/x`, reading `/etc/gai.conf`; add";
     check("echo", noisy, Err((Reason::CommandFailed, message)));
     // A command that did its work all the same is told about in the journal only.
@@ -273,8 +274,12 @@ fn the_remedy_is_for_what_was_really_refused() {
         (path(PathBuf::from("/etc/shadow")), Some("some of it is blocked for this tool")),
         (path(blocked.clone()), Some("some of it is blocked for this tool")),
         (path(PathBuf::from("/opt/data")), Some("add the path to `execution.allowedPaths`")),
+        (
+            Refused::Path { path: world.root().join("workspace/x.sh"), access: Access::Execute },
+            Some("nothing in granted folders can be run"),
+        ),
     ] {
-        let failed = Ended { refused: vec![refused.clone()], ..ended(Ending::Exited(1), "", "no") };
+        let failed = Ended { refused: vec![refused.clone()].into(), ..ended(Ending::Exited(1), "", "no") };
         let (tool, _) = world.recorded(&tool, failed);
         let message = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err().message;
         let told = format!("; the jail refused: {}", refused.describe());
@@ -301,7 +306,7 @@ fn what_the_jail_refused_is_told_however_it_ends() {
         (Ending::OutputTooLarge, Reason::ResultTooLarge),
     ] {
         let mut with = ended(ending, "", "");
-        with.refused = vec![not_listed("example.com:443")];
+        with.refused = vec![not_listed("example.com:443")].into();
         check("echo", with, Err((reason, host)));
     }
 }
@@ -359,7 +364,8 @@ fn check_in_a_container(ending: Ending, expect: Result<(), &str>) {
     with.refused = vec![
         Refused::Other("more than 7 processes (one was not started)".into()),
         Refused::Lack("no network, nothing to write to but `/w`".into()),
-    ];
+    ]
+    .into();
     let (tool, _) = world.recorded(&crate::catalog::manifest("bash"), with);
     let report = call(&tool, &json!({ "command": "x" })).unwrap();
     let lack = "what nobody saw; the container has no network, nothing to write to but `/w`".to_owned();

@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt as _;
 use toolgate_gate::{Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
-    OwnVariables, Places, Reached, SecretSource, Usage,
+    OwnVariables, Places, Reached, Refusals, SecretSource, Usage,
 };
 use toolgate_policy::{EffectivePolicy, PolicySet};
 use toolgate_secrets::Detector;
@@ -224,7 +224,7 @@ pub fn ended(ending: Ending, stdout: &str, stderr: &str) -> Ended {
         ending,
         stdout: stdout.as_bytes().to_vec(),
         stderr: stderr.as_bytes().to_vec(),
-        refused: Vec::new(),
+        refused: Refusals::default(),
         walls: vec!["recorder".to_owned()],
         effects: Reached::default(),
         usage: Usage::default(),

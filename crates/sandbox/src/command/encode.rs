@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     Access, Attempt, Bind, CommandJail, CommandLimits, CommandStrength, CommandUsage, Ending, Network,
-    Refused, Source, SpawnError, Trace, passing::Parcel, walls::Asked,
+    Refused, Source, SpawnError, Trace, notices::Listed, passing::Parcel, walls::Asked,
 };
 use crate::{
     Namespaces,
@@ -64,8 +64,7 @@ pub(crate) enum Word {
 pub(crate) struct Account {
     pub(crate) ending: Ending,
     pub(crate) usage: CommandUsage,
-    pub(crate) refused: Vec<Refused>,
-    pub(crate) refused_beyond: u64,
+    pub(crate) refused: Listed,
 }
 
 /// The frame for a jail, and the descriptors that go with it after the three standard ones.
@@ -240,9 +239,9 @@ fn write_account(writer: &mut Writer, account: &Account) {
     for span in [account.usage.elapsed, account.usage.cpu] {
         writer.u64(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
     }
-    writer.u64(account.usage.peak_memory).u64(account.refused_beyond);
-    writer.u32(u32::try_from(account.refused.len()).unwrap_or(u32::MAX));
-    for refused in &account.refused {
+    writer.u64(account.usage.peak_memory).u64(account.refused.beyond).u64(account.refused.paths_beyond);
+    writer.u32(u32::try_from(account.refused.kept.len()).unwrap_or(u32::MAX));
+    for refused in &account.refused.kept {
         write_refused(writer, refused);
     }
 }
@@ -284,12 +283,12 @@ fn read_account(reader: &mut Reader<'_>) -> Result<Account, WireError> {
     let elapsed = Duration::from_nanos(reader.u64()?);
     let cpu = Duration::from_nanos(reader.u64()?);
     let usage = CommandUsage { elapsed, cpu, peak_memory: reader.u64()? };
-    let refused_beyond = reader.u64()?;
-    let mut refused = Vec::new();
+    let (beyond, paths_beyond) = (reader.u64()?, reader.u64()?);
+    let mut kept = Vec::new();
     for _ in 0..reader.count(MOST_ITEMS, 1)? {
-        refused.push(read_refused(reader)?);
+        kept.push(read_refused(reader)?);
     }
-    Ok(Account { ending, usage, refused, refused_beyond })
+    Ok(Account { ending, usage, refused: Listed { kept, beyond, paths_beyond } })
 }
 
 fn setting(name: &OsStr, value: &OsStr) -> OsString {

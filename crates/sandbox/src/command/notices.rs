@@ -6,6 +6,7 @@
 mod caller;
 mod counts;
 mod granted;
+mod list;
 
 use std::{collections::BTreeMap, net::SocketAddr, os::fd::BorrowedFd};
 
@@ -26,7 +27,9 @@ use crate::{
 };
 use caller::Caller;
 use counts::Counts;
-use granted::{Granted, Question};
+use granted::{Granted, Question, Wish};
+
+pub(crate) use list::{List, Listed};
 
 /// What is known of one command.
 #[derive(Debug)]
@@ -98,17 +101,16 @@ impl Notices {
         let Some(process) = Pid::from_raw(notice.pid.cast_signed().max(0)) else { return Vec::new() };
         let caller = Caller::new(process, notice.data.args);
         match watched.what {
-            What::Open { place, flags } => {
-                let attempt = attempt(caller.argument(flags));
-                vec![self.path(&caller, place, attempt)]
-            }
+            What::Open { place, flags } => vec![self.path(&caller, place, wish(caller.argument(flags)))],
             What::Open2 { place, how } => {
-                let attempt = attempt(caller.number_at(caller.argument(how)).unwrap_or(0));
-                vec![self.path(&caller, place, attempt)]
+                let flags = caller.number_at(caller.argument(how)).unwrap_or(0);
+                vec![self.path(&caller, place, wish(flags))]
             }
-            What::Path(place, attempt) => vec![self.path(&caller, place, attempt)],
+            What::Path(place, attempt) => vec![self.path(&caller, place, Wish::For(attempt))],
+            What::Make(place) => vec![self.path(&caller, place, Wish::Make)],
             What::Two(one, other) => {
-                vec![self.path(&caller, one, Attempt::Write), self.path(&caller, other, Attempt::Write)]
+                let wish = Wish::For(Attempt::Write);
+                vec![self.path(&caller, one, wish), self.path(&caller, other, wish)]
             }
             What::Access { place, mode } => {
                 let (attempt, question) = asked(caller.argument(mode));
@@ -127,24 +129,22 @@ impl Notices {
         }
     }
 
-    fn path(&self, caller: &Caller, place: Place, attempt: Attempt) -> Option<Refused> {
+    fn path(&self, caller: &Caller, place: Place, wish: Wish) -> Option<Refused> {
         let given = caller.given(place)?;
         // What lies in an open folder is as readable as the folder, unless it is hidden. Programs that walk through
         // trees open nearly everything this way, and finding out the whole path takes longest.
-        let is_walk = attempt == Attempt::Read && caller.is_name_in_open_folder(place, &given);
+        let is_walk = wish == Wish::For(Attempt::Read) && caller.is_name_in_open_folder(place, &given);
         if is_walk && !self.granted.hides_something_called(&given) {
             return None;
         }
         let path = caller.whole(place, &given)?;
-        let refused = if self.granted.refuses(&path, attempt) {
-            path
-        } else {
-            // A link in a bind may lead to what is not granted. Those of the system's own folders do, and are missed by nobody.
-            let link = Some(&path).filter(|path| self.granted.is_in_a_bind(path));
-            link.and_then(|path| granted::behind_links(path))
-                .filter(|real| self.granted.refuses(real, attempt))?
-        };
-        Some(Refused::Path { path: refused, access: attempt })
+        if let Some(access) = self.granted.denies(&path, wish) {
+            return Some(Refused::Path { path, access });
+        }
+        // A link in a bind may lead to what is not granted. Those of the system's own folders do, and are missed by nobody.
+        let link = Some(path).filter(|path| self.granted.is_in_a_bind(path))?;
+        let path = granted::behind_links(&link, wish)?;
+        self.granted.denies(&path, wish).map(|access| Refused::Path { path, access })
     }
 
     /// Of those who ask about a path without opening it. Only a view of its own keeps the answer from them.
@@ -241,6 +241,7 @@ enum What {
     Open { place: Place, flags: usize },
     Open2 { place: Place, how: usize },
     Path(Place, Attempt),
+    Make(Place),
     Two(Place, Place),
     Access { place: Place, mode: usize },
     Ask(Place, Question),
@@ -257,10 +258,18 @@ impl What {
     }
 }
 
-fn attempt(flags: u64) -> Attempt {
+fn wish(flags: u64) -> Wish {
     let flags = libc::c_int::try_from(flags & 0x7fff_ffff).unwrap_or(0);
-    let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
-    if writes { Attempt::Write } else { Attempt::Read }
+    let has = |all: libc::c_int| flags & all == all;
+    if has(libc::O_CREAT | libc::O_EXCL) {
+        Wish::Make
+    } else if flags & libc::O_ACCMODE != libc::O_RDONLY || has(libc::O_TRUNC) {
+        Wish::For(Attempt::Write)
+    } else if has(libc::O_CREAT) {
+        Wish::ReadOrMake
+    } else {
+        Wish::For(Attempt::Read)
+    }
 }
 
 /// What `access` and its like want to know. Whether a file could be run depends on the mount as well, and is not told.
@@ -302,20 +311,20 @@ const WATCHED: &[Watched] = &[
     row("truncate", What::Path(at(0), Attempt::Write)),
     row("execve", What::Path(at(0), Attempt::Execute)),
     row("execveat", What::Path(below(0, 1), Attempt::Execute)),
-    row("mkdir", What::Path(at(0), Attempt::Write)),
-    row("mkdirat", What::Path(below(0, 1), Attempt::Write)),
+    row("mkdir", What::Make(at(0))),
+    row("mkdirat", What::Make(below(0, 1))),
     row("rmdir", What::Path(at(0), Attempt::Write)),
     row("unlink", What::Path(at(0), Attempt::Write)),
     row("unlinkat", What::Path(below(0, 1), Attempt::Write)),
-    row("symlink", What::Path(at(1), Attempt::Write)),
-    row("symlinkat", What::Path(below(1, 2), Attempt::Write)),
+    row("symlink", What::Make(at(1))),
+    row("symlinkat", What::Make(below(1, 2))),
     row("rename", What::Two(at(0), at(1))),
     row("renameat", What::Two(below(0, 1), below(2, 3))),
     row("renameat2", What::Two(below(0, 1), below(2, 3))),
     row("link", What::Two(at(0), at(1))),
     row("linkat", What::Two(below(0, 1), below(2, 3))),
-    row("mknod", What::Path(at(0), Attempt::Write)),
-    row("mknodat", What::Path(below(0, 1), Attempt::Write)),
+    row("mknod", What::Make(at(0))),
+    row("mknodat", What::Make(below(0, 1))),
     row("chmod", What::Path(at(0), Attempt::Write)),
     row("fchmodat", What::Path(below(0, 1), Attempt::Write)),
     row("fchmodat2", What::Path(below(0, 1), Attempt::Write)),

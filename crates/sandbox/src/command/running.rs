@@ -18,6 +18,7 @@ use tokio::{
 use super::{
     CommandReport, CommandStrength, CommandUsage, Ending, OutputCaps, Refused,
     encode::{Account, Word},
+    notices::Listed,
     passing::{self, Parcel},
 };
 use crate::{
@@ -87,8 +88,9 @@ impl Running {
             stdout: out.bytes,
             stderr: err.bytes,
             stderr_cut: err.is_over,
-            refused: account.refused,
-            refused_beyond: account.refused_beyond,
+            refused: account.refused.kept,
+            refused_beyond: account.refused.beyond,
+            paths_beyond: account.refused.paths_beyond,
             strength,
             usage: account.usage,
         }
@@ -177,8 +179,7 @@ impl Leash {
         Account {
             ending: Ending::JailFailed(why.to_owned()),
             usage: CommandUsage::default(),
-            refused: self.told(),
-            refused_beyond: 0,
+            refused: Listed { kept: self.told(), beyond: 0, paths_beyond: 0 },
         }
     }
 
@@ -272,7 +273,7 @@ mod tests {
                 leash.account().await
             });
             assert!(matches!(account.ending, Ending::JailFailed(_)), "{:?}", account.ending);
-            assert_eq!(account.refused, std::slice::from_ref(&refused));
+            assert_eq!(account.refused.kept, std::slice::from_ref(&refused));
         }
     }
 }

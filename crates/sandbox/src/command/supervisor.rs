@@ -359,7 +359,7 @@ impl Course {
             // Of those who were killed together nobody tells the kernel's own account.
             peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most()),
         };
-        self.refusals.close(|refused, refused_beyond| Account { ending, usage, refused, refused_beyond });
+        self.refusals.close(|refused| Account { ending, usage, refused });
     }
 }
 

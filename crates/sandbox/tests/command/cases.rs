@@ -55,6 +55,8 @@ pub fn all() -> Vec<Case> {
         add("refused_paths_are_told", refusals::refused_paths);
         add("what_is_refused_by_other_ways_is_told", refusals::refused_by_other_ways);
         add("refused_questions_are_told", refusals::refused_questions);
+        add("what_is_there_is_neither_made_nor_refused", refusals::made_where_something_is);
+        add("a_flood_of_calls_hides_no_path", refusals::flood);
         add("refusals_of_a_dropped_command_are_told", refusals::refusals_of_a_dropped_command);
         add("memory_runs_out_for_one_and_for_all", limits::memory);
         add("memory_of_hidden_processes_is_counted", unseen::memory);

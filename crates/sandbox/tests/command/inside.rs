@@ -10,18 +10,22 @@ use std::{
 };
 
 use rustix::{
-    net::{SendAncillaryBuffer, SendFlags},
+    fs::{CWD, FileType, Mode, OFlags},
+    io::Errno,
+    net::{AddressFamily, SendAncillaryBuffer, SendFlags, SocketType},
     process::DumpableBehavior,
 };
 
 pub fn main(role: &str, words: &[&str]) -> ExitCode {
     match role {
         "ask-about-paths" => ask_about_paths(Path::new(words[0]), Path::new(words[1])),
+        "make-what-is-there" => make_what_is_there(Path::new(words[0])),
+        "flood-and-read" => flood_and_read(words[0]),
         "internet-socket" => drop(UdpSocket::bind("127.0.0.1:0")),
         // As programs written in Go make one.
         "daemons-socket" => drop(rustix::net::socket_with(
-            rustix::net::AddressFamily::UNIX,
-            rustix::net::SocketType::STREAM,
+            AddressFamily::UNIX,
+            SocketType::STREAM,
             rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK,
             None,
         )),
@@ -52,6 +56,32 @@ fn ask_about_paths(outside: &Path, open: &Path) {
     }
     let _ = std::env::set_current_dir(outside.join("chdir"));
     let _ = std::fs::read_link(outside.join("readlink"));
+}
+
+fn make_what_is_there(open: &Path) {
+    let (mode, above) = (Mode::from_raw_mode(0o600), open.parent().unwrap());
+    for there in [Path::new("/usr/bin/env"), open, above, Path::new("/usr"), Path::new("/etc")] {
+        let answers = [
+            rustix::fs::mkdir(there, mode),
+            rustix::fs::symlink("x", there),
+            rustix::fs::mknodat(CWD, there, FileType::Fifo, mode, 0),
+            rustix::fs::open(there, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode).map(drop),
+        ];
+        assert_eq!(answers, [Err(Errno::EXIST); 4], "{}", there.display());
+    }
+    let made_or_read = |path: &str| rustix::fs::open(path, OFlags::RDONLY | OFlags::CREATE, mode);
+    made_or_read("/usr/bin/env").unwrap();
+    made_or_read("/usr/bin/made").unwrap_err();
+    println!("neither made nor refused");
+}
+
+fn flood_and_read(path: &str) {
+    for number in 0..150 {
+        assert!(
+            rustix::net::socket(AddressFamily::from_raw(1_000 + number), SocketType::STREAM, None).is_err()
+        );
+    }
+    assert!(std::fs::read(path).is_err());
 }
 
 fn use_the_network() {

@@ -181,6 +181,7 @@ impl Runnable for Noop {
             usage: RunUsage::default(),
             walls: Vec::new(),
             refused: Vec::new(),
+            refused_dropped: 0,
             withheld: Vec::new(),
             worker: None,
         }))

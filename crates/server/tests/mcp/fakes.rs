@@ -280,6 +280,7 @@ impl Runnable for FakeTool {
                 usage: RunUsage::default(),
                 walls: vec!["fake".to_owned()],
                 refused: Vec::new(),
+                refused_dropped: 0,
                 withheld: Vec::new(),
                 worker: None,
             }

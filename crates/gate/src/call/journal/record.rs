@@ -238,15 +238,16 @@ impl CallRecord {
             self.heard(&notes.opinions);
             self.approval = notes.question.as_ref().map(shown_answer);
         }
-        let Left { effects, dropped, refused } = self.left.take().map(|left| left.take()).unwrap_or_default();
+        let left = self.left.take().map(|left| left.take()).unwrap_or_default();
+        let Left { effects, dropped, refused, refused_dropped } = left;
         if (effects.is_empty() && refused.is_empty()) || self.run.is_some() {
             return;
         }
         let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
-        let mut run = json!({ "effectCount": all_of(&effects, dropped), "effects": shown });
+        let mut run = json!({ "effectCount": all_of(&effects, dropped.into()), "effects": shown });
         if let (false, Some(run)) = (refused.is_empty(), run.as_object_mut()) {
             run.insert("refused".into(), refused.iter().take(MOST_REFUSED).cloned().collect());
-            run.insert("refusedCount".into(), refused.len().into());
+            run.insert("refusedCount".into(), all_of(&refused, refused_dropped).into());
         }
         self.run = Some(run);
     }
@@ -282,10 +283,10 @@ impl CallRecord {
         let effects: Vec<Value> = report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
         let refused: Vec<&String> = report.refused.iter().take(MOST_REFUSED).collect();
         let mut run = json!({
-            "effectCount": all_of(&report.effects, report.effects_dropped),
+            "effectCount": all_of(&report.effects, report.effects_dropped.into()),
             "effects": effects,
             "refused": refused,
-            "refusedCount": report.refused.len(),
+            "refusedCount": all_of(&report.refused, report.refused_dropped),
             "usage": {
                 "elapsedUs": usage.elapsed_us,
                 "hostBytes": usage.host_bytes,
@@ -399,8 +400,8 @@ fn shown_answer(answered: &Answered) -> Value {
     shown
 }
 
-fn all_of(told: &[EffectEntry], dropped: u32) -> usize {
-    told.len().saturating_add(usize::try_from(dropped).unwrap_or(usize::MAX))
+fn all_of<T>(told: &[T], dropped: u64) -> u64 {
+    dropped.saturating_add(u64::try_from(told.len()).unwrap_or(u64::MAX))
 }
 
 fn shown_effect(effect: &EffectEntry) -> Value {

@@ -69,7 +69,7 @@ pub fn roots() -> TlsRoots {
     TlsRoots::Pem(signed.cert.pem().into_bytes())
 }
 
-fn run(world: &World, manifest: &str, arguments: &Value) -> Result<RunReport, Refusal> {
+pub fn run(world: &World, manifest: &str, arguments: &Value) -> Result<RunReport, Refusal> {
     call(&world.handlers(launcher()).runnable(world.load(manifest).unwrap()), arguments)
 }
 
@@ -87,7 +87,7 @@ fn fails(world: &World, manifest: &str, arguments: &Value, reason: Reason) -> St
     failure.message
 }
 
-fn tried(head: &str, cli: &str, execution: &str) -> String {
+pub fn tried(head: &str, cli: &str, execution: &str) -> String {
     format!(
         "
 name: tried
@@ -363,7 +363,7 @@ impl Launch for Watched {
         let run = self.jailed.launch(order);
         Box::pin(async move {
             let watching = async {
-                while !so_far.tell().1.iter().any(|refused| refused.describe().contains(&path)) {
+                while !so_far.tell().1.told.iter().any(|refused| refused.describe().contains(&path)) {
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
                 is_told.notify_one();

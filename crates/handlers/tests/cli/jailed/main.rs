@@ -23,6 +23,7 @@ mod driver;
 #[path = "../../../../sandbox/tests/container/engines.rs"]
 mod engines;
 mod reach;
+mod refusals;
 #[path = "../world.rs"]
 #[expect(dead_code, reason = "what stands in for the jail belongs to the other binary")]
 mod world;
@@ -40,10 +41,15 @@ fn main() -> ExitCode {
     {
         return client::main(rest);
     }
+    if let [role, rest @ ..] = arguments.as_slice()
+        && role == refusals::ROLE
+    {
+        return refusals::be_refused(rest);
+    }
     if arguments.first().is_some_and(|role| role == cases::MOUNTER) {
         return cases::be_a_mounter();
     }
-    let mut all: Vec<(&str, fn())> = [&cases::ALL[..], &reach::ALL, &contained::ALL].concat();
+    let mut all: Vec<(&str, fn())> = [&cases::ALL[..], &refusals::ALL, &reach::ALL, &contained::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
         for (name, _) in all {
             println!("{name}: test");

@@ -109,19 +109,13 @@ fn every_word_survives_its_journey() {
         Ending::OutOfMemory,
         Ending::JailFailed("x".into()),
     ];
-    words.extend(
-        endings.map(|ending| {
-            Word::Report(Account { ending, usage, refused: refused.clone(), refused_beyond: 3 })
-        }),
-    );
-    // Of the shortest alone, which must not be taken for too many.
-    let shortest = vec![Refused::LookUp];
-    words.push(Word::Report(Account {
-        ending: Ending::Exited(0),
-        usage,
-        refused: shortest,
-        refused_beyond: 0,
+    words.extend(endings.map(|ending| {
+        let refused = Listed { kept: refused.clone(), beyond: 3, paths_beyond: 2 };
+        Word::Report(Account { ending, usage, refused })
     }));
+    // Of the shortest alone, which must not be taken for too many.
+    let shortest = Listed { kept: vec![Refused::LookUp], beyond: 0, paths_beyond: 0 };
+    words.push(Word::Report(Account { ending: Ending::Exited(0), usage, refused: shortest }));
     for word in words {
         let frame = word.to_frame().unwrap();
         let parcel = parcel(&frame, 0);

@@ -31,6 +31,16 @@ pub(crate) enum Question {
     LeadsWhere,
 }
 
+/// What a call would do with a path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wish {
+    For(Attempt),
+    /// Where something is there, the kernel says so and asks for no right.
+    Make,
+    /// Where something is there, it is only read.
+    ReadOrMake,
+}
+
 impl Granted {
     pub(crate) fn of(order: &Order, ground: Ground) -> Self {
         let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Access::Execute));
@@ -70,6 +80,30 @@ impl Granted {
         is_asked && exists(path) && self.refuses(path, attempt)
     }
 
+    /// What is refused to whoever has this wish, if anything is.
+    pub(crate) fn denies(&self, path: &Path, wish: Wish) -> Option<Attempt> {
+        let attempt = match wish {
+            Wish::For(attempt) => attempt,
+            Wish::Make if self.shows(path) => return None,
+            Wish::ReadOrMake if exists(path) => Attempt::Read,
+            Wish::Make | Wish::ReadOrMake => Attempt::Write,
+        };
+        self.refuses(path, attempt).then_some(attempt)
+    }
+
+    /// Whether something is there for the command as well. Without a view all of the host is.
+    fn shows(&self, path: &Path) -> bool {
+        let is_in_view = || {
+            !self.hidden.iter().any(|hidden| path.starts_with(hidden))
+                && (self.access(path).is_some() || self.is_above_a_grant(path))
+        };
+        exists(path) && (!self.has_own_view || is_in_view())
+    }
+
+    fn is_above_a_grant(&self, path: &Path) -> bool {
+        self.grants.iter().any(|(at, _)| at.starts_with(path))
+    }
+
     /// Whether something that exists was asked for and not granted. What does not exist was not refused: programs look
     /// for many files that are nowhere.
     pub(crate) fn refuses(&self, path: &Path, attempt: Attempt) -> bool {
@@ -83,10 +117,7 @@ impl Granted {
             return exists(path) || path.parent().is_some_and(exists);
         }
         // Folders above what is granted are the view's own, and show nothing else.
-        if self.has_own_view
-            && attempt == Attempt::Read
-            && self.grants.iter().any(|(at, _)| at.starts_with(path))
-        {
+        if self.has_own_view && attempt == Attempt::Read && self.is_above_a_grant(path) {
             return false;
         }
         if self.has_own_view && path.starts_with("/tmp") && self.access(path).is_none() {
@@ -139,8 +170,16 @@ fn is_a_view_on_itself(path: &Path) -> bool {
     }
 }
 
-/// Where a path leads that has links in it; `None` where it has none, or leads nowhere.
-pub(crate) fn behind_links(path: &Path) -> Option<PathBuf> {
+/// Where a path leads that has links in it; `None` where it has none, or leads nowhere. What is made is made in a folder, and a link of
+/// its name is in its way.
+pub(crate) fn behind_links(path: &Path, wish: Wish) -> Option<PathBuf> {
+    match wish {
+        Wish::Make => Some(real(path.parent()?)?.join(path.file_name()?)),
+        Wish::For(_) | Wish::ReadOrMake => real(path),
+    }
+}
+
+fn real(path: &Path) -> Option<PathBuf> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let straight = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     match straight {
@@ -240,6 +279,39 @@ mod tests {
         }
     }
 
+    /// The kernel says first that something is there.
+    #[test]
+    fn what_is_there_is_neither_made_nor_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        fs::create_dir_all(top.join("granted/keys")).unwrap();
+        let with = |has_own_view| Granted {
+            grants: vec![(top.join("granted"), Access::Read), ("/usr".into(), Access::Execute)],
+            binds: vec![top.join("granted")],
+            hidden: vec![top.join("granted/keys")],
+            has_own_view,
+        };
+        let rows = [
+            ("", Wish::Make, None, None),
+            ("granted", Wish::Make, None, None),
+            ("granted/new", Wish::Make, Some(Attempt::Write), Some(Attempt::Write)),
+            ("granted/keys", Wish::Make, Some(Attempt::Write), None),
+            ("granted", Wish::ReadOrMake, None, Some(Attempt::Read)),
+            ("granted/new", Wish::ReadOrMake, Some(Attempt::Write), Some(Attempt::Write)),
+            ("granted", Wish::For(Attempt::Write), Some(Attempt::Write), Some(Attempt::Write)),
+            ("/etc", Wish::Make, Some(Attempt::Write), None),
+            ("/etc/passwd", Wish::ReadOrMake, Some(Attempt::Read), Some(Attempt::Read)),
+            ("/usr/bin", Wish::Make, None, None),
+            ("/usr/bin/new", Wish::Make, Some(Attempt::Write), Some(Attempt::Write)),
+            ("/usr/bin/env", Wish::ReadOrMake, None, None),
+        ];
+        for (name, wish, in_view, without) in rows {
+            let path = top.join(name);
+            assert_eq!(with(true).denies(&path, wish), in_view, "{name} {wish:?}");
+            assert_eq!(with(false).denies(&path, wish), without, "{name} {wish:?}");
+        }
+    }
+
     #[test]
     fn only_links_lead_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
@@ -248,11 +320,15 @@ mod tests {
         fs::write(top.join("real/file"), "").unwrap();
         std::os::unix::fs::symlink("real", top.join("link")).unwrap();
         std::os::unix::fs::symlink("nowhere", top.join("broken")).unwrap();
-        assert_eq!(behind_links(&top.join("link/file")), Some(top.join("real/file")));
-        assert_eq!(behind_links(&top.join("link")), Some(top.join("real")));
+        let behind = |path: &str, wish| behind_links(&top.join(path), wish);
+        let read = Wish::For(Attempt::Read);
+        assert_eq!(behind("link/file", read), Some(top.join("real/file")));
+        assert_eq!(behind("link", read), Some(top.join("real")));
         for plain in ["real", "real/file", "absent", "broken"] {
-            assert_eq!(behind_links(&top.join(plain)), None, "{plain}");
+            assert_eq!(behind(plain, read), None, "{plain}");
         }
+        assert_eq!(behind("link/new", Wish::Make), Some(top.join("real/new")));
+        assert_eq!(behind("link", Wish::Make), None, "it is in the way itself");
     }
 
     #[test]

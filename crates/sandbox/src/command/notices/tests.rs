@@ -14,14 +14,18 @@ fn every_watched_call_exists() {
 #[test]
 fn flags_tell_what_is_tried() {
     for (flags, what) in [
-        (libc::O_RDONLY, Attempt::Read),
-        (libc::O_WRONLY, Attempt::Write),
-        (libc::O_RDWR, Attempt::Write),
-        (libc::O_RDONLY | libc::O_CREAT, Attempt::Write),
-        (libc::O_RDONLY | libc::O_TRUNC, Attempt::Write),
-        (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, Attempt::Read),
+        (libc::O_RDONLY, Wish::For(Attempt::Read)),
+        (libc::O_WRONLY, Wish::For(Attempt::Write)),
+        (libc::O_RDWR, Wish::For(Attempt::Write)),
+        (libc::O_RDONLY | libc::O_CREAT, Wish::ReadOrMake),
+        (libc::O_WRONLY | libc::O_CREAT, Wish::For(Attempt::Write)),
+        (libc::O_RDONLY | libc::O_CREAT | libc::O_TRUNC, Wish::For(Attempt::Write)),
+        (libc::O_RDONLY | libc::O_TRUNC, Wish::For(Attempt::Write)),
+        (libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, Wish::Make),
+        (libc::O_RDONLY | libc::O_EXCL, Wish::For(Attempt::Read)),
+        (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, Wish::For(Attempt::Read)),
     ] {
-        assert_eq!(attempt(u64::from(flags.cast_unsigned())), what, "{flags:#o}");
+        assert_eq!(wish(u64::from(flags.cast_unsigned())), what, "{flags:#o}");
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     super::{
         Refused,
         encode::{Account, Order, Word},
-        notices::Notices,
+        notices::{List, Listed, Notices},
         seal::{Filters, Ground},
     },
     say,
@@ -38,7 +38,7 @@ impl Answerer {
         Ok(Self {
             notices: Notices::new(order, ground, filters.for_order(order, ground)?),
             filters: Arc::clone(filters),
-            refusals: Arc::new(Refusals { control: control.try_clone()?, list: Mutex::default() }),
+            refusals: Arc::new(Refusals { control: control.try_clone()?, told: Mutex::default() }),
         })
     }
 
@@ -77,54 +77,40 @@ fn is_asked(listener: &OwnedFd) -> bool {
 #[derive(Debug)]
 pub(super) struct Refusals {
     control: UnixStream,
-    list: Mutex<List>,
+    told: Mutex<Told>,
 }
 
 #[derive(Debug, Default)]
-struct List {
-    refused: Vec<Refused>,
-    /// How many of them were told as they came.
-    told: usize,
-    beyond: u64,
+struct Told {
+    list: List,
     is_closed: bool,
 }
 
 impl Refusals {
     fn add(&self, refused: Refused) {
-        let mut list = self.lock();
-        if list.refused.contains(&refused) {
-            return;
-        }
-        if list.refused.len() < MOST {
-            list.refused.push(refused);
-        } else {
-            list.beyond = list.beyond.saturating_add(1);
-        }
+        self.lock().list.add(refused);
     }
 
     /// Those that came since this was called last.
     fn tell_news(&self) {
-        let mut list = self.lock();
-        if list.is_closed {
+        let mut told = self.lock();
+        if told.is_closed {
             return;
         }
-        for refused in list.refused.get(list.told..).unwrap_or_default() {
-            say(&self.control, &Word::Refused(refused.clone()), &[]);
+        for refused in told.list.news() {
+            say(&self.control, &Word::Refused(refused), &[]);
         }
-        list.told = list.refused.len();
     }
 
     /// The last word to the gateway.
-    pub(super) fn close(&self, account: impl FnOnce(Vec<Refused>, u64) -> Account) {
-        let mut list = self.lock();
-        list.is_closed = true;
-        let account = account(std::mem::take(&mut list.refused), list.beyond);
+    pub(super) fn close(&self, account: impl FnOnce(Listed) -> Account) {
+        let mut told = self.lock();
+        told.is_closed = true;
+        let account = account(told.list.take());
         say(&self.control, &Word::Report(account), &[]);
     }
 
-    fn lock(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-const MOST: usize = 100;

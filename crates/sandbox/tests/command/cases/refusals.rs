@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 
 use toolgate_sandbox::{Access, Attempt, CommandJail, Ending, Refused, SpawnError, Wall};
 
-use super::shell;
+use super::{ended, shell, text};
 use crate::driver::{
     CAPS, INSIDE, PATIENCE, Tier, bind, finish, folder, inside, jail, on_runtime, program, refusal, spawn,
 };
@@ -128,6 +128,30 @@ pub fn refused_questions(tier: Tier) {
         );
     }
     assert!(!told.contains(&folder.join("absent").as_path()), "{:?}", report.refused);
+}
+
+/// Who would make what is there hears so, and whoever may read it reads it.
+pub fn made_where_something_is(tier: Tier) {
+    let open = folder();
+    let name = open.to_str().unwrap().to_owned();
+    let mut order = jail(tier, program(), &[INSIDE, "make-what-is-there", &name]);
+    order.view.binds.push(bind(&open, Access::Write));
+    let report = finish(order);
+    ended(&report, 0);
+    assert_eq!(text(&report), "neither made nor refused\n");
+    let new = Refused::Path { path: "/usr/bin/made".into(), access: Attempt::Write };
+    assert_eq!(report.refused, [new], "what is not there is, and nothing else");
+}
+
+pub fn flood(tier: Tier) {
+    let folder = folder();
+    fs::write(folder.join("there"), "x").unwrap();
+    let name = folder.join("there").to_str().unwrap().to_owned();
+    let report = finish(jail(tier, program(), &[INSIDE, "flood-and-read", &name]));
+    let path = Refused::Path { path: folder.join("there"), access: Attempt::Read };
+    let calls = report.refused.iter().filter(|told| matches!(told, Refused::Syscall { .. })).count();
+    assert!(report.refused.contains(&path), "{:?}", report.refused);
+    assert_eq!((calls, report.refused_beyond, report.paths_beyond), (10, 140, 0), "{:?}", report.refused);
 }
 
 pub fn too_weak() {
