@@ -14,6 +14,7 @@ mod json_schema;
 mod mcp;
 mod output;
 mod permissions;
+mod possible;
 mod program_options;
 mod references;
 mod regular_expression;
@@ -28,7 +29,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use capability::check_alone as check_capability;
 pub use cli::refuse_file as refuse_program_file;
-pub use command::starts_others as starts_other_programs;
+pub use command::{family as program_family, starts_others as starts_other_programs};
 pub use environment::{decides_what_runs, loads_code};
 pub(crate) use untried::{REMEDY as TRY_IT, Untried, feeds_line, of as untried_rules};
 
