@@ -9,8 +9,10 @@ mod reach;
 use serde_json::{Map, Value};
 
 pub(crate) use file::bundle;
-pub(crate) use manifest::{TRY_IT, Untried, check_capability, feeds_line, untried_rules};
-pub use manifest::{decides_what_runs, loads_code, refuse_program_file, starts_other_programs};
+pub(crate) use manifest::{Untried, check_capability, feeds_line, untried_rules};
+pub use manifest::{
+    decides_what_runs, loads_code, program_family, refuse_program_file, starts_other_programs,
+};
 pub(crate) use numbers::wide_numbers;
 
 use crate::{Code, Finding, Pointer, model::ToolSpec};

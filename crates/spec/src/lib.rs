@@ -43,7 +43,9 @@ pub use field_path::{FieldPattern, FieldStep};
 pub use finding::Finding;
 pub use host::HostPattern;
 pub use identifier::is_identifier;
-pub use invariant::{decides_what_runs, loads_code, refuse_program_file, starts_other_programs};
+pub use invariant::{
+    decides_what_runs, loads_code, program_family, refuse_program_file, starts_other_programs,
+};
 pub use lint::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers, name_looks};
 pub use path_pattern::{PathPattern, PathRoots};
 pub use placeholder::{Part, Template};

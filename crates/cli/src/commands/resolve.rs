@@ -9,7 +9,7 @@ use toolgate_policy::{
 };
 use toolgate_spec::{
     FileKind, Finding, Format, edit, edit_in_bundle, helpers_of,
-    model::{Body, ToolSpec},
+    model::{Body, CapabilityPatch, EnvironmentMode, NetworkMode, ToolSpec},
 };
 
 use crate::{
@@ -32,6 +32,10 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         let (close, name) = (visible(close), visible(&document.check.name));
         Terminal::note(&format!("the overrides speak of `{close}`, and not of `{name}`"));
     }
+    let patch = rules.overrides.as_ref().and_then(|overrides| overrides.for_tool(&document.check.name));
+    for note in patch.into_iter().flat_map(|patch| without_effect(patch, &resolved.policy)) {
+        Terminal::note(&note);
+    }
     match args.format {
         OutputFormat::Text => resolved.print(terminal)?,
         OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&resolved.json()))?,
@@ -48,6 +52,24 @@ fn misspelt_override<'r>(rules: &'r Rules, loaded: &Loaded, name: &str) -> Optio
     let overrides = rules.overrides.as_ref().filter(|overrides| overrides.for_tool(name).is_none())?;
     let is_other = |named: &&str| loaded.tools.iter().any(|tool| tool.check.name == *named);
     similar::closest(name, overrides.tool_names().filter(|named| !is_other(named)))
+}
+
+/// What the overrides say of this tool and nothing comes of; in a document it would be an error.
+fn without_effect(patch: &CapabilityPatch, policy: &EffectivePolicy) -> Vec<String> {
+    let is_limited = matches!(policy.network.mode.value, NetworkMode::Allowlist | NetworkMode::Strict);
+    let lists_hosts = patch.network.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
+    let asks = patch.network.require_approval_for_unknown_hosts == Some(true);
+    let is_explicit = policy.execution.env.value == EnvironmentMode::Explicit;
+    let lists_variables = patch.execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty());
+    [
+        (lists_hosts && !is_limited, "network.allowedHosts", "access: limited"),
+        (asks && !is_limited, "network.requireApprovalForUnknownHosts", "access: limited"),
+        (lists_variables && !is_explicit, "execution.allowedEnvVars", "env: explicit"),
+    ]
+    .into_iter()
+    .filter(|(is_idle, ..)| *is_idle)
+    .map(|(_, key, with)| format!("`{key}` in the overrides has no effect: it counts with `{with}` only"))
+    .collect()
 }
 
 /// A tool and everything that was worked out about it.

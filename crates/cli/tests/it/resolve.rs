@@ -141,3 +141,20 @@ fn an_override_for_nobody_is_told() {
         assert_eq!(bench.run(&[command, "add.json", "--overrides", "mine.yaml"]).expect(0).err, "");
     }
 }
+
+#[test]
+fn an_override_without_effect_is_told() {
+    let bench = Bench::with("add.json", tool("add"));
+    for (block, key) in [
+        ("network: {allowedHosts: [a.example]}", "network.allowedHosts"),
+        ("network: {requireApprovalForUnknownHosts: true}", "network.requireApprovalForUnknownHosts"),
+        ("execution: {allowedEnvVars: [LANG]}", "execution.allowedEnvVars"),
+    ] {
+        bench.write("mine.yaml", format!("tools: {{add: {{capability: {{{block}}}}}}}\n"));
+        let run = bench.run(&["resolve", "add.json", "--overrides", "mine.yaml"]).expect(0);
+        assert!(run.err.contains(&format!("`{key}` in the overrides has no effect")), "{}", run.err);
+    }
+    let limited = "network: {access: limited, allowedHosts: [a.example]}";
+    bench.write("mine.yaml", format!("tools: {{add: {{capability: {{{limited}}}}}}}\n"));
+    assert_eq!(bench.run(&["resolve", "add.json", "--overrides", "mine.yaml"]).expect(0).err, "");
+}

@@ -259,6 +259,10 @@ fn what_means_more_to_a_command_than_itself_is_refused() {
         refuses("ssh", "'host'\n'ls'\n'{text}'", &json!({ "text": value }), "a shell at the other end");
     }
     refuses("dd", "'{text}'", &json!({ "text": "of=x" }), "a setting");
+    // The file that its link leads to is called by the machine.
+    refuses("strings", "'-a'\n'{text}'", &json!({ "text": "@options" }), "further arguments");
+    refuses("strings", "'--radix={text}'", &json!({ "text": "@options" }), "further arguments");
+    check("strings", "'{text}'", &json!({ "text": "a@b" }), &["strings", "a@b"]);
 }
 
 #[test]

@@ -44,7 +44,11 @@ fn network() {
         "L3: L3 network-unknown-hosts (tool)",
     );
     check(&capability("access: none, blockPrivateIPs: false, blockMetadata: false"), "L0: ");
-    check(&capability("access: none, accessUpgradeable: proxy"), "L3: L3 network-on-approval (tool)");
+    let command = "capability: {network: {access: none, accessUpgradeable: proxy}}";
+    check(
+        &testing::manifest("cli: {command: date}", command),
+        "L3: L3 network-on-approval (tool), L3 native-command (tool)",
+    );
 }
 
 #[test]

@@ -46,7 +46,6 @@ fn the_digest_does_not_depend_on_the_order_of_lists() {
         ("x-toolgate-capability: {approval: {dangerPatterns: [A, B]}}", "one two"),
         ("x-toolgate-capability: {approval: {askForMethods: [A, B]}}", "PUT POST"),
         ("x-toolgate-capability: {execution: {blockedPaths: [A, B]}}", "/x /y"),
-        ("x-toolgate-capability: {execution: {env: explicit, allowedEnvVars: [A, B]}}", "HOME LANG"),
         ("x-toolgate-capability: {audit: {redactPatterns: [A, B], alertOn: [A, B]}}", "one two"),
         (
             "{sandboxOverrides: {fileRead: true}, x-toolgate-capability: {execution: {allowedPaths: [A, B]}}}",
@@ -58,6 +57,12 @@ fn the_digest_does_not_depend_on_the_order_of_lists() {
         check(&written(first, second), &written(second, first), true);
         check(&written(first, second), &written(first, first), false);
     }
+    let with_variables = |names: &str| {
+        let more = format!("capability: {{execution: {{env: explicit, allowedEnvVars: [{names}]}}}}");
+        policy_digest(&policy(&testing::manifest("cli: {command: date}", &more)))
+    };
+    assert_eq!(with_variables("HOME, LANG"), with_variables("LANG, HOME"));
+    assert_ne!(with_variables("HOME, LANG"), with_variables("HOME, HOME"));
 }
 
 #[test]

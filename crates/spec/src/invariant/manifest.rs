@@ -5,6 +5,7 @@ mod capability;
 mod cli;
 mod command;
 mod environment;
+mod formats;
 mod grpc;
 mod headers;
 mod http;
@@ -14,6 +15,7 @@ mod json_schema;
 mod mcp;
 mod output;
 mod permissions;
+mod possible;
 mod program_options;
 mod references;
 mod regular_expression;
@@ -21,6 +23,7 @@ mod remote_shell;
 mod report;
 mod scope;
 mod templates;
+mod touches;
 mod untried;
 mod url;
 
@@ -28,9 +31,9 @@ use serde_json::{Map, Value};
 
 pub(crate) use capability::check_alone as check_capability;
 pub use cli::refuse_file as refuse_program_file;
-pub use command::starts_others as starts_other_programs;
+pub use command::{family as program_family, starts_others as starts_other_programs};
 pub use environment::{decides_what_runs, loads_code};
-pub(crate) use untried::{REMEDY as TRY_IT, Untried, feeds_line, of as untried_rules};
+pub(crate) use untried::{Untried, feeds_line, of as untried_rules};
 
 use self::{report::Report, scope::Scope};
 use crate::{
@@ -49,6 +52,7 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, findings: &m
         input::check(spec, report);
     }
     permissions::check(scope, report);
+    touches::check(spec, scope, report);
     output::check(spec, report);
     capability::check(spec, report);
     if let Body::Handler(handler) = &spec.body {

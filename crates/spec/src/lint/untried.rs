@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::report::Report;
 use crate::{
     Code,
-    invariant::{TRY_IT, Untried, feeds_line, untried_rules},
+    invariant::{Untried, feeds_line, untried_rules},
     model::{Body, Handler, ToolSpec},
 };
 
@@ -16,8 +16,8 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
     let is_meant = |name: &str| {
         !feeds_line(cli, name) && texts().any(|template| template.names().any(|used| used == name))
     };
-    for Untried { at, problem } in untried_rules(input, is_meant) {
-        report.add(Code::LintArgumentUntried, at, problem, TRY_IT);
+    for Untried { at, problem, remedy } in untried_rules(input, is_meant) {
+        report.add(Code::LintArgumentUntried, at, problem, remedy);
     }
 }
 

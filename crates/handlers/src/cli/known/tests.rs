@@ -150,3 +150,29 @@ fn commands_and_code_among_files_are_refused() {
         assert_eq!(of(name).refuses("/srv/papers/a-b_1/paper.v2.tex", ""), None, "{name}");
     }
 }
+
+#[test]
+fn a_file_of_further_arguments_is_none_of_a_callers() {
+    let compilers =
+        ["c++", "c99", "cpp", "gfortran", "x86_64-linux-gnu-gcc", "aarch64-linux-gnu-g++-12", "clang-15"];
+    let others = [
+        "strings",
+        "nm",
+        "x86_64-linux-gnu-objdump",
+        "ld.bfd",
+        "llvm-readelf-15",
+        "javadoc",
+        "jar",
+        "7z",
+        "7zz",
+    ];
+    for name in compilers.into_iter().chain(others) {
+        assert!(of(name).refuses("@options", "").is_some(), "{name}");
+        assert!(of(name).refuses("@options", "--output=").is_some(), "{name}");
+        assert_eq!(of(name).refuses("a@b", ""), None, "{name}");
+    }
+    // Links that lead from one name of a program to another.
+    for (called, file) in [("c++", "x86_64-linux-gnu-g++-12"), ("strings", "x86_64-linux-gnu-strings")] {
+        assert!(Known::of(called, file).unwrap().refuses("@options", "").is_some(), "{called} {file}");
+    }
+}

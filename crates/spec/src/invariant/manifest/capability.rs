@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{environment, regular_expression, report::Report};
 use crate::{
     Finding, HostPattern, Pointer,
-    model::{EnvironmentMode, NetworkAccess, ToolSpec},
+    model::{Body, EnvironmentMode, Handler, NetworkAccess, ToolSpec},
 };
 
 pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
@@ -124,16 +124,40 @@ fn network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
             );
         }
     }
+    let has_network = patch.network.access.is_some_and(|access| access != NetworkAccess::None);
+    let is_command = matches!(spec.body, Body::Handler(Handler::Cli(_)));
+    if patch.network.access_upgradeable.is_some() && (has_network || !is_command) {
+        report.say_of_key(
+            &at.key("accessUpgradeable"),
+            "`accessUpgradeable` counts for commands without a network only",
+            "remove it, or write `access: none` for a command",
+        );
+    }
 }
 
 fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
-    let patch = &spec.governance.capability;
-    let list_at = at.key("allowedEnvVars");
-    let is_explicit = match patch.execution.env {
+    let execution = &spec.governance.capability.execution;
+    let (mode_at, list_at) = (at.key("env"), at.key("allowedEnvVars"));
+    let lists = execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty());
+    if let Body::JavaScript { .. } = spec.body {
+        let asks = execution.env.is_some_and(|mode| mode != EnvironmentMode::Clean);
+        for (place, key, is_given) in [(&mode_at, "env", asks), (&list_at, "allowedEnvVars", lists)] {
+            if is_given {
+                let message = format!("`{key}` counts for commands only; JavaScript has no environment");
+                report.say_of_key(
+                    place,
+                    message,
+                    "remove it; a static variable `${NAME}` reads one variable",
+                );
+            }
+        }
+        return;
+    }
+    let is_explicit = match execution.env {
         Some(mode) => mode == EnvironmentMode::Explicit,
-        None => patch.may_inherit(),
+        None => spec.governance.capability.may_inherit(),
     };
-    if patch.execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty()) && !is_explicit {
+    if lists && !is_explicit {
         report.say_of_key(
             &list_at,
             "`allowedEnvVars` counts with `env: explicit` only",
@@ -151,5 +175,49 @@ fn data(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
             "the tool can read secrets and its output is not redacted",
             "leave `sanitizeOutput` on, or say `canReadSecrets: false`",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Format, check_text};
+
+    #[track_caller]
+    fn check(document: &str, expect: &[&str]) {
+        let findings = check_text(document, Format::Yaml).tools.into_iter().flat_map(|tool| tool.findings);
+        let errors = findings.filter(|finding| finding.is_error());
+        let places: Vec<String> = errors.map(|finding| finding.at.to_string()).collect();
+        assert_eq!(places, expect, "{document}");
+    }
+
+    #[test]
+    fn settings_without_effect_are_refused_where_they_are_stated() {
+        let javascript = |capability: &str| {
+            format!(
+                "{{name: t, codeType: Javascript, code: 'return 1;', x-toolgate-capability: {capability}}}"
+            )
+        };
+        let at = |key: &str| format!("/x-toolgate-capability/{key}");
+        check(&javascript("{execution: {env: inherit}}"), &[&at("execution/env")]);
+        check(
+            &javascript("{execution: {env: explicit, allowedEnvVars: [LANG]}}"),
+            &[&at("execution/env"), &at("execution/allowedEnvVars")],
+        );
+        let upgradeable = at("network/accessUpgradeable");
+        check(&javascript("{network: {access: none, accessUpgradeable: proxy}}"), &[&upgradeable]);
+        check(&javascript("{execution: {env: clean, allowedEnvVars: []}, network: {access: none}}"), &[]);
+        // What shipped settings bring along for commands too is nobody's mistake.
+        check(&javascript("{extends: bash}"), &[]);
+        let command = |network: &str| {
+            format!(
+                "{{name: t, classification: read, handler: {{cli: {{command: date}}}}, capability: {{network: {{{network}}}}}}}"
+            )
+        };
+        for access in ["limited", "full"] {
+            let network = format!("access: {access}, accessUpgradeable: proxy");
+            check(&command(&network), &["/capability/network/accessUpgradeable"]);
+        }
+        check(&command("access: none, accessUpgradeable: proxy"), &[]);
+        check(&command("accessUpgradeable: proxy"), &[]);
     }
 }

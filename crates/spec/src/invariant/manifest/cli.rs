@@ -6,6 +6,7 @@ use super::{
     command::{self, Arguments},
     environment,
     interpreter::Interpreter,
+    possible::Possible,
     program_options::ProgramOptions,
     remote_shell::RemoteShell,
     report::Report,
@@ -102,17 +103,17 @@ pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
 
 /// Whoever knows how the program would run what a caller writes.
 struct Watchers {
-    interpreter: Option<Interpreter>,
-    options: Option<ProgramOptions>,
-    remote: Option<RemoteShell>,
+    interpreter: Option<Possible<Interpreter>>,
+    options: Option<Possible<ProgramOptions>>,
+    remote: Option<Possible<RemoteShell>>,
 }
 
 impl Watchers {
     fn of_family(family: &str) -> Self {
         Self {
-            interpreter: Interpreter::of_family(family),
-            options: ProgramOptions::of_family(family),
-            remote: RemoteShell::of_family(family),
+            interpreter: Interpreter::of_family(family).map(Possible::new),
+            options: ProgramOptions::of_family(family).map(Possible::new),
+            remote: RemoteShell::of_family(family).map(Possible::new),
         }
     }
 
@@ -124,7 +125,7 @@ impl Watchers {
             options.group(group, at, report);
         }
         if let Some(remote) = &mut self.remote {
-            remote.group(group);
+            remote.group(group, at, report);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Which program runs? One the author fixed, that does not itself run what it is told to.
 
+mod target;
+
 /// Who writes the arguments?
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Arguments {
@@ -74,11 +76,15 @@ pub(super) fn is_variant(family: &str, name: &str) -> bool {
     family.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// `/usr/bin/python3.12` is a `python`.
-pub(super) fn family(command: &str) -> String {
+/// `/usr/bin/python3.12` is a `python`, and `x86_64-linux-gnu-gcc-12` a `gcc`.
+pub fn family(command: &str) -> String {
     let name = command.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let name = name.strip_suffix(".exe").unwrap_or(&name);
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')).to_owned()
+    let name = without_version(name.strip_suffix(".exe").unwrap_or(&name));
+    without_version(target::without_target(name)).to_owned()
+}
+
+fn without_version(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
 }
 
 const OPEN_FOLDERS: [&str; 5] = ["/dev/", "/proc/", "/run/user/", "/tmp/", "/var/tmp/"];

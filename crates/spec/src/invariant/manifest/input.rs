@@ -3,7 +3,7 @@
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::{json_schema, report::Report, untried};
+use super::{formats, json_schema, report::Report, untried};
 use crate::{Pointer, identifier::is_identifier, model::ToolSpec};
 
 pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
@@ -32,6 +32,7 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     let validator = json_schema::check(closed, &input_at, report);
     if validator.is_some() {
         examples(input, &input_at, report);
+        formats::check(input, &input_at, report);
         untried::check(spec, input, report);
     }
     let has_required = input.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());

@@ -7,14 +7,10 @@
 mod dialect;
 
 use self::dialect::{DATA_MODULES, Dialect, ModuleFlag, Operands, RUNNER_SWITCHES, SUBCOMMANDS};
-use super::{command, report::Report};
-use crate::{
-    Pointer,
-    arg_template::ArgPart,
-    model::{Argument, ArgumentGroup},
-};
+use super::{command, possible::Watcher, report::Report};
+use crate::{Pointer, arg_template::ArgPart, model::Argument};
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct Interpreter {
     dialect: &'static Dialect,
     program: Program,
@@ -59,40 +55,17 @@ impl Interpreter {
             runs_stdin: false,
         })
     }
+}
 
-    pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
-        match group {
-            ArgumentGroup::One(one) => self.argument(one, &report.text_of(at), report),
-            ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
-                // What may be absent does not settle which program runs.
-                let earlier = *self;
-                for (index, one) in args.iter().enumerate() {
-                    let at = report.text_of(&at.key("args").index(index));
-                    self.argument(one, &at, report);
-                }
-                self.unsettle(earlier);
-            }
-        }
-    }
-
-    /// Back to what was known of the program before words that may be absent.
-    pub fn unsettle(&mut self, earlier: Self) {
-        self.dialect = earlier.dialect;
-        self.program = earlier.program;
-        // What comes next may be a module; whatever else it is, its author can name it otherwise.
-        if self.before != Before::ModuleFlag {
-            self.before = Before::Nothing;
-        }
-    }
-
-    pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+impl Watcher for Interpreter {
+    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
         let is_open = self.program == Program::Open || self.dialect.operands == Operands::Code;
         if is_open || self.runs_stdin {
             self.refuse(at, report);
         }
     }
 
-    pub fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
+    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
         if self.program == Program::Named && !self.runs_operands {
             return;
         }
@@ -111,7 +84,9 @@ impl Interpreter {
             }
         }
     }
+}
 
+impl Interpreter {
     fn literal(&mut self, text: &str, before: Before, at: &Pointer, report: &mut Report<'_>) {
         if self.program == Program::Named {
             return;

@@ -1,13 +1,13 @@
 //! Which options of ordinary programs name another program to run, or a file in which programs are named? What a caller fills in
 //! must not stand there, nor a shell.
 
-use super::{command, interpreter::Interpreter, report::Report};
-use crate::{
-    Pointer,
-    arg_template::ArgPart,
-    model::{Argument, ArgumentGroup},
-};
+mod takers;
 
+use self::takers::{OF_GIT, Settings, Takers};
+use super::{command, interpreter::Interpreter, possible::Watcher, report::Report};
+use crate::{Pointer, arg_template::ArgPart, model::Argument};
+
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct ProgramOptions {
     takers: &'static Takers,
     /// The argument just before was this option; this one is its value.
@@ -20,11 +20,20 @@ pub(super) struct ProgramOptions {
     is_first: bool,
     /// An option among letters that began the command line without a dash. Any of the words that follow may be its value.
     leading: Option<&'static str>,
-    /// As the author wrote it; `None` while it is to come, and where callers choose it.
-    subcommand: Option<String>,
+    subcommand: Subcommand,
     /// The interpreter that an option starts, until its command line ends.
     inner: Option<Interpreter>,
     stdin: Stdin,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Subcommand {
+    /// It is to come, or callers choose it.
+    Any,
+    /// As the author wrote it.
+    Known(&'static str),
+    /// The author wrote one on which nothing depends.
+    Other,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -34,76 +43,23 @@ enum Stdin {
     Programs,
 }
 
-struct Takers {
-    names: &'static [&'static str],
-    options: &'static [&'static str],
-    /// Options that name a file or folder, in which the programs are named.
-    files: &'static [&'static str],
-    /// Those that mean it before the subcommand only.
-    early: &'static [&'static str],
-    /// Those that mean it with one subcommand only, which stands before them.
-    late: &'static [(&'static str, &'static str)],
-    /// A subcommand and a word after it: all that follows is the command line of another program.
-    lines: &'static [(&'static str, &'static str)],
-    /// Letters without a value, which others may follow in the same word: `-aze`.
-    switches: &'static str,
-    /// The first word is read as letters even without a dash: `tar xIf`.
-    leads_with_letters: bool,
-    /// An option with settings of which these are only data.
-    data: (&'static str, &'static [&'static str]),
-    /// Where the options take a whole command line: the words that end it.
-    line_ends: &'static [&'static str],
-    settings: Settings,
-}
-
-/// What is `NAME=value` that is no option?
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Settings {
-    Data,
-    /// Code is looked for in the value: `$(shell …)`.
-    Code,
-}
-
 impl ProgramOptions {
     pub fn of_family(family: &str) -> Option<Self> {
-        let takers = TAKERS.iter().find(|takers| takers.names.contains(&family))?;
         Some(Self {
-            takers,
+            takers: Takers::of_family(family)?,
             value_of: None,
             is_early: true,
             is_folder: false,
             is_first: true,
             leading: None,
-            subcommand: None,
+            subcommand: Subcommand::Any,
             inner: None,
             stdin: Stdin::Data,
         })
     }
+}
 
-    pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
-        if self.stdin == Stdin::Programs {
-            refuse(at, report);
-        }
-    }
-
-    pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
-        match group {
-            ArgumentGroup::One(one) => self.argument(one, &report.text_of(at), report),
-            ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
-                let (earlier, is_first) = (self.inner, self.is_first);
-                for (index, one) in args.iter().enumerate() {
-                    let at = report.text_of(&at.key("args").index(index));
-                    self.argument(one, &at, report);
-                }
-                // What may be absent is not the first word, and neither settles which program runs nor ends its command line.
-                self.is_first = is_first;
-                if let Some(earlier) = earlier {
-                    self.inner.get_or_insert(earlier).unsettle(earlier);
-                }
-            }
-        }
-    }
-
+impl Watcher for ProgramOptions {
     fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
         let parts = argument.template.parts();
         if let Some(inner) = &mut self.inner {
@@ -144,6 +100,14 @@ impl ProgramOptions {
         }
     }
 
+    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+        if self.stdin == Stdin::Programs {
+            refuse(at, report);
+        }
+    }
+}
+
+impl ProgramOptions {
     fn value(&mut self, option: &str, text: &str, at: &Pointer, report: &mut Report<'_>) {
         if self.takers.files.contains(&option) {
             if matches!(text, "-" | "/dev/stdin") {
@@ -172,7 +136,7 @@ impl ProgramOptions {
         }
         if self.is_early && !self.is_folder && !text.starts_with('-') {
             self.is_early = false;
-            self.subcommand = Some(text.to_owned());
+            self.subcommand = self.takers.subcommand(text).map_or(Subcommand::Other, Subcommand::Known);
         }
         self.is_folder = self.is_early && OF_GIT.contains(&text);
         let mut lines = self.takers.lines.iter().filter(|(of, _)| self.is_meant(of));
@@ -181,7 +145,11 @@ impl ProgramOptions {
 
     /// Is this the subcommand, as far as anybody knows?
     fn is_meant(&self, subcommand: &str) -> bool {
-        self.subcommand.as_deref().is_none_or(|given| given == subcommand)
+        match self.subcommand {
+            Subcommand::Any => true,
+            Subcommand::Known(given) => given == subcommand,
+            Subcommand::Other => false,
+        }
     }
 
     fn options(&self) -> impl Iterator<Item = &'static str> {
@@ -192,17 +160,23 @@ impl ProgramOptions {
 
     /// The option in a word, and what of its value stands in the same one: `--rsh=…`, `-e…`, `-aze…`.
     fn taken<'t>(&self, text: &'t str) -> Option<(&'static str, &'t str)> {
-        self.options().find_map(|option| {
+        let (word, value) = text.split_once('=').unwrap_or((text, ""));
+        let written_out = self.options().find_map(|option| {
             let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
             let value = match letter {
                 Some(letter) => self.after_letter(text, letter)?,
-                None => match text.strip_prefix(option)? {
-                    "" => "",
-                    rest => rest.strip_prefix('=')?,
-                },
+                None => Some(value).filter(|_| word == option)?,
             };
             Some((option, value))
-        })
+        });
+        written_out.or_else(|| Some((self.abbreviated(word)?, value)))
+    }
+
+    /// `--to-comm`: many programs take the beginning of a long option for it.
+    fn abbreviated(&self, word: &str) -> Option<&'static str> {
+        let is_short =
+            word.len() > "--".len() && word.starts_with("--") && !self.takers.others.contains(&word);
+        self.options().find(|option| is_short && option.starts_with(word))
     }
 
     fn after_letter<'t>(&self, text: &'t str, letter: &str) -> Option<&'t str> {
@@ -232,164 +206,6 @@ fn refuse(at: &Pointer, report: &mut Report<'_>) {
         "write it out, and no shell",
     );
 }
-
-const fn takers(names: &'static [&'static str], options: &'static [&'static str]) -> Takers {
-    Takers {
-        names,
-        options,
-        files: &[],
-        early: &[],
-        late: &[],
-        lines: &[],
-        switches: "",
-        leads_with_letters: false,
-        data: ("", &[]),
-        line_ends: &[],
-        settings: Settings::Data,
-    }
-}
-
-const fn files(names: &'static [&'static str], files: &'static [&'static str]) -> Takers {
-    Takers { files, ..takers(names, &[]) }
-}
-
-/// Options of git's own that take the next word for their value.
-const OF_GIT: [&str; 4] = ["-C", "--git-dir", "--namespace", "--work-tree"];
-
-const TAKERS: [Takers; 25] = [
-    Takers { line_ends: &[";", "+"], ..takers(&["find", "gfind"], &["-exec", "-execdir", "-ok", "-okdir"]) },
-    Takers {
-        switches: "01FHILagilpqsu",
-        line_ends: &[";"],
-        ..takers(&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"])
-    },
-    Takers {
-        switches: "ABEGJMOPRSUWZacdehijklmnopqrstuvwxyz",
-        leads_with_letters: true,
-        ..takers(
-            &["bsdtar", "gtar", "tar"],
-            &[
-                "-F",
-                "-I",
-                "--checkpoint-action",
-                "--info-script",
-                "--new-volume-script",
-                "--rmt-command",
-                "--rsh-command",
-                "--to-command",
-                "--use-compress-program",
-            ],
-        )
-    },
-    takers(&["sort"], &["--compress-program"]),
-    takers(&["split"], &["--filter"]),
-    Takers {
-        switches: "0468ACDEFHIJKLNOPRSUWXabcdghiklmnopqrstuvwxyz",
-        ..takers(&["rsync"], &["-e", "--rsh", "--rsync-path"])
-    },
-    Takers {
-        switches: "346ABCGKMNOTVXYafgknpqrstvxy",
-        data: ("-o", &["ConnectTimeout=", "Port=", "ServerAliveInterval="]),
-        ..takers(&["sftp", "slogin", "ssh"], &["-F", "-S", "-o"])
-    },
-    Takers {
-        switches: "346ABCOTpqrv",
-        data: ("-o", &["ConnectTimeout=", "Port=", "ServerAliveInterval="]),
-        ..takers(&["scp"], &["-D", "-F", "-S", "-o"])
-    },
-    Takers {
-        early: &["-c", "--config-env"],
-        late: &[
-            ("clone", "-c"),
-            ("clone", "-u"),
-            ("clone", "--config"),
-            ("difftool", "-x"),
-            ("filter-branch", "--commit-filter"),
-            ("filter-branch", "--env-filter"),
-            ("filter-branch", "--index-filter"),
-            ("filter-branch", "--msg-filter"),
-            ("filter-branch", "--parent-filter"),
-            ("filter-branch", "--setup"),
-            ("filter-branch", "--tag-name-filter"),
-            ("filter-branch", "--tree-filter"),
-            ("grep", "-O"),
-            ("instaweb", "-b"),
-            ("instaweb", "-d"),
-            ("instaweb", "--browser"),
-            ("instaweb", "--httpd"),
-            ("rebase", "-x"),
-            ("send-email", "--cc-cmd"),
-            ("send-email", "--header-cmd"),
-            ("send-email", "--sendmail-cmd"),
-            ("send-email", "--smtp-server"),
-            ("send-email", "--to-cmd"),
-        ],
-        lines: &[("bisect", "run"), ("submodule", "foreach")],
-        files: &["--template"],
-        switches: "EFGHILPWacdefghiklnopqrstvwyz",
-        data: ("-c", &["user.email=", "user.name="]),
-        ..takers(
-            &["git"],
-            &[
-                "--exec",
-                "--exec-path",
-                "--extcmd",
-                "--open-files-in-pager",
-                "--receive-pack",
-                "--upload-pack",
-            ],
-        )
-    },
-    takers(&["rg"], &["--hostname-bin", "--pre"]),
-    takers(&["zip"], &["-TT", "--unzip-command"]),
-    Takers { switches: "7DKadfkuw", ..takers(&["man"], &["-H", "-P", "--html", "--pager"]) },
-    Takers {
-        switches: "46EFHKLNSbcdhkmnpqrvx",
-        files: &["--config"],
-        ..takers(&["wget"], &["-e", "--execute", "--use-askpass"])
-    },
-    Takers {
-        switches: "#0123460BGIJLMNORSVZafgijklnpqsv",
-        files: &["-K", "--config"],
-        ..takers(&["curl"], &["--engine"])
-    },
-    Takers {
-        switches: "BLRSbeikmnpqrstvw",
-        files: &["-C", "-I", "-f", "--directory", "--file", "--include-dir", "--makefile"],
-        settings: Settings::Code,
-        ..takers(&["gmake", "make"], &["-E", "--eval"])
-    },
-    files(&["cmake"], &["-C", "-P", "-S", "--build"]),
-    files(
-        &["ant", "gradle", "just", "meson", "mvn", "ninja", "rake", "scons"],
-        &[
-            "-C",
-            "-I",
-            "-b",
-            "-f",
-            "-p",
-            "--build-file",
-            "--buildfile",
-            "--directory",
-            "--file",
-            "--init-script",
-            "--justfile",
-            "--project-dir",
-            "--rakefile",
-        ],
-    ),
-    files(&["nmap"], &["--datadir", "--script"]),
-    files(&["openssl"], &["-config", "-engine", "-provider", "-provider-path"]),
-    Takers { switches: "#ABDHIJKLNOSUXbdefhlnpqtuvx", ..takers(&["tcpdump"], &["-z"]) },
-    takers(&["go"], &["-exec", "-overlay", "-toolexec", "-vettool"]),
-    takers(&["c++", "cc", "clang", "clang++", "g++", "gcc"], &["-B", "-fplugin", "-specs", "-wrapper"]),
-    Takers {
-        switches: "46CDFLNSUdhklnrtuvz",
-        ..takers(&["nc", "ncat", "netcat"], &["-c", "-e", "--exec", "--lua-exec", "--sh-exec"])
-    },
-    takers(&["kubectl"], &["--kubeconfig"]),
-    takers(&["helm"], &["--kubeconfig", "--post-renderer"]),
-];
 
 #[cfg(test)]
 mod tests {
@@ -476,6 +292,34 @@ mod tests {
         check("tar", &["-xzf", "{x}"], true);
         check("ssh", &["-lmarco", "{x}", "uptime"], true);
         check("wget", &["-Opage", "{x}"], true);
+    }
+
+    #[test]
+    fn the_beginning_of_a_long_option_is_the_option() {
+        check("tar", &["-xf", "a.tar", "--to-comm={x}"], false);
+        check("tar", &["-xf", "a.tar", "--to-comm", "{x}"], false);
+        check("sort", &["--compress-prog={x}", "a"], false);
+        check("split", &["--fil={x}", "a"], false);
+        check("git", &["fetch", "--upload-p={x}", "a"], false);
+        check("make", &["--ev={x}"], false);
+        check("make", &["--makef", "{x}"], false);
+        check("tar", &["-xf", "a.tar", "--use-comp", "sh"], false);
+        check("tar", &["-xf", "a.tar", "--checkpoint={x}"], true);
+        check("git", &["send-email", "--to={x}", "--cc", "{x}"], true);
+        check("nmap", &["--data", "{x}", "host"], true);
+        check("tar", &["-xf", "a.tar", "--", "{x}"], true);
+    }
+
+    #[test]
+    fn a_compiler_for_another_machine_is_one() {
+        for compiler in ["c++", "cpp", "c99", "x86_64-linux-gnu-gcc", "aarch64-linux-gnu-g++-12", "clang-15"]
+        {
+            check(compiler, &["-E", "-wrapper", "{x}", "a.c"], false);
+            check(compiler, &["-fplugin={x}", "a.c"], false);
+            check(compiler, &["--specs={x}", "a.c"], false);
+            check(compiler, &["-E", "{x}"], true);
+        }
+        check("x86_64-w64-mingw32-gdb", &["{x}"], false);
     }
 
     #[test]

@@ -1,12 +1,9 @@
 //! Is standard input read by a shell at the other end? `ssh host` without a command starts one there, and it runs what it is sent.
 
-use super::{command, interpreter::Interpreter, report::Report};
-use crate::{
-    Pointer,
-    arg_template::ArgPart,
-    model::{Argument, ArgumentGroup},
-};
+use super::{command, interpreter::Interpreter, possible::Watcher, report::Report};
+use crate::{Pointer, arg_template::ArgPart, model::Argument};
 
+#[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct RemoteShell {
     awaits: Awaits,
     /// The element just before is an option that takes this one for its value.
@@ -28,34 +25,10 @@ impl RemoteShell {
         let is_one = ["autossh", "dbclient", "plink", "rsh", "slogin", "ssh"].contains(&family);
         is_one.then_some(Self { awaits: Awaits::Host, is_value: false })
     }
+}
 
-    pub fn group(&mut self, group: &ArgumentGroup) {
-        match group {
-            ArgumentGroup::One(one) => self.argument(one),
-            ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => {
-                let earlier = self.awaits;
-                for one in args {
-                    self.argument(one);
-                }
-                // What may be absent names neither host nor command, but may be one word too many.
-                if self.awaits != Awaits::NoWord {
-                    self.awaits = earlier;
-                }
-            }
-        }
-    }
-
-    pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
-        if self.awaits != Awaits::Nothing {
-            report.say(
-                at,
-                "a shell at the other end would run what the caller writes here",
-                "write out the command that reads it there, after the host, and no shell or interpreter",
-            );
-        }
-    }
-
-    fn argument(&mut self, argument: &Argument) {
+impl Watcher for RemoteShell {
+    fn argument(&mut self, argument: &Argument, _at: &Pointer, _report: &mut Report<'_>) {
         let is_value = std::mem::replace(&mut self.is_value, false);
         let literal = match argument.template.parts() {
             [ArgPart::Literal(text)] => Some(text.as_str()),
@@ -75,6 +48,16 @@ impl RemoteShell {
             // Data to a command that is settled.
             (Awaits::Nothing, None) => {}
             (Awaits::Command | Awaits::Nothing | Awaits::NoWord, _) => self.awaits = Awaits::NoWord,
+        }
+    }
+
+    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+        if self.awaits != Awaits::Nothing {
+            report.say(
+                at,
+                "a shell at the other end would run what the caller writes here",
+                "write out the command that reads it there, after the host, and no shell or interpreter",
+            );
         }
     }
 }

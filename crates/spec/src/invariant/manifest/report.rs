@@ -1,5 +1,7 @@
 //! Where is it written, and what is wrong with it?
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::{Code, Finding, Pointer};
@@ -52,6 +54,15 @@ impl<'d> Report<'d> {
 
     pub fn say(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
         self.findings.push(Finding::new(Code::SpecInvariant, at.clone(), message, remedy));
+    }
+
+    /// What is said of one place over and over is said once.
+    pub fn once(&mut self, judge: impl FnOnce(&mut Report<'_>)) {
+        let mut found = Vec::new();
+        judge(&mut Report::new(self.document, &mut found));
+        let mut said = HashSet::new();
+        found.retain(|finding| said.insert((finding.at.to_string(), finding.message.clone())));
+        self.findings.append(&mut found);
     }
 
     pub fn say_of_key(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {

@@ -53,6 +53,13 @@ impl Dialect {
     }
 }
 
+/// There is one of each.
+impl PartialEq for Dialect {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
 /// `ed25519` is no editor.
 const SHORTEST_OF_A_BUILD: usize = 3;
 
@@ -179,7 +186,7 @@ fn runs_on_server(text: &str) -> bool {
 /// By family, so `sqlite3` is `sqlite`. Of editors, of clients of databases and of others that read commands from any file
 /// or from standard input there is no place where a caller's word is only data. `guile -e` only names what is run of the script
 /// that follows, and settles nothing.
-const DIALECTS: [Dialect; 17] = [
+static DIALECTS: [Dialect; 17] = [
     Dialect {
         module_flag: ModuleFlag::Python,
         ..dialect(&["bpython", "ipython", "jython", "pypy", "python", "pythonw"], "c", "BEIOPSbdiqsuvx")
@@ -254,8 +261,6 @@ const DIALECTS: [Dialect; 17] = [
         operands: Operands::Code,
         ..dialect(
             &[
-                ",
-            ",
                 "beeline",
                 "cadaver",
                 "clickhouse-client",
