@@ -77,6 +77,13 @@ fn beginnings_without_ends() {
         "PuTTY-User-Key-File-2: a",
         "$ANSIBLE_VAULT;1.1;AES256\n",
         "token 0123456789abcdef",
+        "token-vCq2LdxbkZmf",
+        "secret-live-JU7PhTdPiYPQBcTDQavb",
+        "token-sha1-vCq2LdxbkZmf",
+        "sha1-token/vCq2LdxbkZmf9x2Kd1cIrjXn8OvnYozQ5YDXWsJD5JNfIsuCMs",
+        "token@0123456789abcdef0123456789abcdef01234567",
+        ":AAa",
+        "123456789:AA",
     ] {
         check_repeated(piece);
     }
