@@ -90,6 +90,8 @@ pub(crate) enum End {
     Closed,
     /// A key block of which more may follow where the text stopped.
     Open,
+    /// All that follows goes with it.
+    Never,
 }
 
 impl Rule {
