@@ -131,7 +131,10 @@ impl Carry {
             found.span.start = character_start(hay, found.span.start).max(from);
             found.span.end = character_end(hay, found.span.end);
         }
-        candidates.retain(|found| found.span.start < limit);
+        // What begins behind the border stays where it overlaps one from before it, for it may be the surer of the two.
+        let reached = candidates.iter().filter(|found| found.span.start < limit).map(|found| found.span.end);
+        let reached = reached.max().unwrap_or(limit).max(limit);
+        candidates.retain(|found| found.span.start < reached);
         let mut decided = self.behind(base);
         decided.extend(merged(candidates));
         let mut decided = settle(looker, hay, decided, &(from..limit), at_least, &mut self.scratch);
