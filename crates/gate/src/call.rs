@@ -94,5 +94,5 @@ async fn through_the_stages(
     let checked = trail.after(check::check(gate, bound).await)?;
     let decided = trail.after(decide::decide(gate, checked).await)?;
     let executed = trail.after(execute::execute(gate, decided).await)?;
-    trail.after(filter::filter(gate, executed))
+    trail.after(filter::filter(gate, executed, trail.personal()).await)
 }

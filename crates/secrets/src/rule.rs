@@ -90,6 +90,8 @@ pub(crate) enum End {
     Closed,
     /// A key block of which more may follow where the text stopped.
     Open,
+    /// All that follows goes with it.
+    Never,
 }
 
 impl Rule {
@@ -197,12 +199,24 @@ impl Rule {
         self.case == Case::Exact && self.context.is_none() && self.tier >= Tier::Probable
     }
 
-    /// Until where another hit has nothing to add to what was found: a key may hold ever so many beginnings of one.
+    /// Until where another hit has nothing to add to what was found: a key may hold ever so many beginnings of one, and a run of
+    /// base64 ever so many telling words.
     pub(crate) fn covers_until(&self, hay: &[u8], found: &Range<usize>) -> Option<usize> {
         match self.check? {
             Check::KeyBody => Some(covered_until(hay, found)),
             Check::Pem => Some(found.end),
+            // All that begins within it ends where it does; only a word near that end tells what is behind it.
+            Check::Loose => Some(found.end.saturating_sub(self.sees_behind())),
             _ => None,
+        }
+    }
+
+    /// How far behind the beginning of a word a match may begin, where no mark is between.
+    fn sees_behind(&self) -> usize {
+        let longest = self.words.iter().map(|word| word.len()).max().unwrap_or(0);
+        match self.place {
+            Place::Here | Place::Around { .. } => 0,
+            Place::After { within, .. } => longest + within,
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! In windows that lie at places which depend on the text alone. A window decides about its front part; its last part is
 //! decided about by the next one, which sees it with what follows. Nothing shorter than that overlap can be missed at a border.
-//! A key block may be longer: it stays open, and what still looks like it is taken out until it ends.
+//! A key block may be longer: it stays open, and what still looks like it is taken out until it ends. A mark is what it was for the
+//! window before, too: what stands behind it reads alike in both.
 
 use std::ops::Range;
 
@@ -49,7 +50,11 @@ pub(crate) enum Follows {
 /// What one window leaves to the next.
 #[derive(Default)]
 pub(crate) struct Carry {
-    open: Option<(usize, Tier, Encoding)>,
+    open: Option<Candidate>,
+    /// What was taken out a little before, with spans of the whole text: its marks are what the next one stands behind.
+    behind: Vec<Candidate>,
+    /// How much of the text was decided about.
+    decided: usize,
     scratch: Scratch,
 }
 
@@ -108,6 +113,7 @@ impl Carry {
         follows: Follows,
         at_least: Tier,
     ) -> Step {
+        let base = self.decided - from;
         let mut covered = Vec::new();
         let from = match self.open.take() {
             Some(open) => self.go_on(open, hay, from, &mut covered),
@@ -125,14 +131,21 @@ impl Carry {
             found.span.start = character_start(hay, found.span.start).max(from);
             found.span.end = character_end(hay, found.span.end);
         }
-        candidates.retain(|found| found.span.start < limit);
-        let decided = settle(looker, hay, merged(candidates), &(from..limit), at_least, &mut self.scratch);
+        // What begins behind the border stays where it overlaps one from before it, for it may be the surer of the two.
+        let reached = candidates.iter().filter(|found| found.span.start < limit).map(|found| found.span.end);
+        let reached = reached.max().unwrap_or(limit).max(limit);
+        candidates.retain(|found| found.span.start < reached);
+        let mut decided = self.behind(base);
+        decided.extend(merged(candidates));
+        let mut decided = settle(looker, hay, decided, &(from..limit), at_least, &mut self.scratch);
         let next = decided.last().map_or(limit, |last| last.span.end.max(limit));
+        self.remember(&decided, base, next);
+        decided.retain(|found| found.span.end > from);
         if let Some(last) = decided.last()
-            && last.end == End::Open
+            && last.end != End::Closed
             && last.span.end >= limit
         {
-            self.open = Some((last.rule, last.tier, last.encoding));
+            self.open = Some(last.clone());
         }
         covered.extend(decided.into_iter().map(|found| Covered {
             rule: found.rule,
@@ -144,19 +157,31 @@ impl Carry {
         Step { covered, less_sure, next }
     }
 
-    fn go_on(
-        &mut self,
-        open: (usize, Tier, Encoding),
-        hay: &[u8],
-        from: usize,
-        covered: &mut Vec<Covered>,
-    ) -> usize {
-        let (length, end) = body_end(hay.get(from..).unwrap_or_default());
-        let (rule, tier, encoding) = open;
+    /// What was taken out a little before, with spans of a text that begins at `base`.
+    fn behind(&self, base: usize) -> Vec<Candidate> {
+        let place = |one: &Candidate| one.span.start.saturating_sub(base)..one.span.end.saturating_sub(base);
+        self.behind.iter().map(|one| Candidate { span: place(one), ..one.clone() }).collect()
+    }
+
+    fn remember(&mut self, decided: &[Candidate], base: usize, next: usize) {
+        let place = |one: &Candidate| base + one.span.start..base + one.span.end;
+        let is_near = |one: &&Candidate| one.span.end + BEHIND > next;
+        self.behind =
+            decided.iter().filter(is_near).map(|one| Candidate { span: place(one), ..one.clone() }).collect();
+        self.decided = base + next;
+    }
+
+    fn go_on(&mut self, open: Candidate, hay: &[u8], from: usize, covered: &mut Vec<Covered>) -> usize {
+        let rest = hay.get(from..).unwrap_or_default();
+        let (length, end) = if open.end == End::Never { (rest.len(), End::Never) } else { body_end(rest) };
+        let Candidate { rule, tier, encoding, .. } = open;
         if length > 0 {
             covered.push(Covered { rule, tier, span: from..from + length, encoding, part: Part::Rest });
         }
-        if end == End::Open {
+        if let Some(last) = self.behind.last_mut() {
+            last.span.end += length;
+        }
+        if end != End::Closed {
             self.open = Some(open);
         }
         from + length

@@ -77,6 +77,13 @@ fn beginnings_without_ends() {
         "PuTTY-User-Key-File-2: a",
         "$ANSIBLE_VAULT;1.1;AES256\n",
         "token 0123456789abcdef",
+        "token-vCq2LdxbkZmf",
+        "secret-live-JU7PhTdPiYPQBcTDQavb",
+        "token-sha1-vCq2LdxbkZmf",
+        "sha1-token/vCq2LdxbkZmf9x2Kd1cIrjXn8OvnYozQ5YDXWsJD5JNfIsuCMs",
+        "token@0123456789abcdef0123456789abcdef01234567",
+        ":AAa",
+        "123456789:AA",
     ] {
         check_repeated(piece);
     }
@@ -133,6 +140,55 @@ fn secrets_over_and_over() {
     ] {
         check_repeated(piece);
     }
+}
+
+/// The next one is seen only once a mark stands in place of the one before it. However many there are, none is left, and whoever
+/// looks again finds nothing.
+#[test]
+fn each_lays_the_next_one_open() {
+    let token = concat!("xa", "pt-abcd1234-4e44-8fac-427b-066ff1e09d0c");
+    let body = "urvaIB6Sf3+vd20vkUNYD3v86VkqKaXywbuV_BsZe0HFKC5Xj3nwqwS";
+    let key = format!("{}{}\n{body}@", "-----BEGIN RSA PRI", "VATE KEY-----");
+    for count in [17, 18, 40, 400] {
+        for (piece, secret) in [
+            (format!("{token}\u{1b}[0m"), token),
+            (format!("{token}\u{1b}[m"), token),
+            (format!("{token}\u{1b}(B"), token),
+            (key.clone(), body),
+        ] {
+            let text = format!("it is {} and no more", piece.repeat(count));
+            for tier in [Tier::Definite, Tier::Possible] {
+                let once = DETECTOR.redact(&text, tier).text.into_owned();
+                assert!(!once.contains(&secret[4..40]), "{count} of {piece:?}: {once:.2000}");
+                assert!(once.ends_with(" and no more"), "{count} of {piece:?}: {once:.2000}");
+                assert_eq!(DETECTOR.redact(&once, tier).findings, [], "{count} of {piece:?}");
+                assert_eq!(once.matches('\n').count(), text.matches('\n').count());
+            }
+        }
+    }
+    // Past the border of a window, too.
+    let text = format!("{token}\u{1b}[0m").repeat(16_000);
+    let once = DETECTOR.redact(&text, Tier::Definite).text.into_owned();
+    assert!(!once.contains(&token[5..]) && once.ends_with("\u{1b}[0m"), "{:?}", once.find(token));
+    assert_eq!(DETECTOR.redact(&once, Tier::Definite).findings, []);
+}
+
+/// So many and so short ones that no patience is enough: nothing of such a text is left.
+#[test]
+fn ever_so_many_that_lay_the_next_one_open() {
+    let rules = r#"{"rules": [{"id": "acme", "provider": "acme", "type": "token", "tier": "definite",
+        "pattern": "\\bac_[0-9]{5}", "keywords": ["ac_"], "examples": {"hit": ["ac_12345"], "miss": ["ac_1"]}}]}"#;
+    let file = toolgate_secrets::RuleFile { name: "acme.json", text: rules };
+    let detector = Arc::new(Detector::from_files(&[file], &[]).unwrap());
+    let lines = "plain\n".repeat(1_000);
+    let text = format!("{}{lines}", "ac_12345\u{1b}[m".repeat(60_000));
+    let redacted = detector.redact(&text, Tier::Definite);
+    assert_eq!(redacted.text, format!("[REDACTED:token:acme]{}", "\n".repeat(1_000)));
+    assert_eq!(redacted.findings.len(), 1);
+    let mut stream = detector.stream(Tier::Definite);
+    let mut streamed = stream.push(text.as_bytes());
+    streamed.extend(stream.finish().0);
+    assert_eq!(streamed, redacted.text.as_bytes());
 }
 
 /// Each of them may begin a key that has no header, and all that stands before it on its line may be what a log writes

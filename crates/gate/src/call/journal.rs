@@ -92,6 +92,11 @@ impl Trail {
         self.account.record.arguments_digest()
     }
 
+    /// What personal fields of the arguments hold, once they are known.
+    pub fn personal(&self) -> Option<Arc<Held>> {
+        self.account.record.personal.clone()
+    }
+
     pub fn call_id(&self) -> &str {
         &self.account.record.call_id
     }
@@ -265,9 +270,8 @@ impl Noted for Executed {
 impl Noted for Filtered {
     const STAGE: Stage = Stage::Filter;
 
-    fn note(&self, record: &mut CallRecord, how: &Writing) {
-        let shown = self.for_journal(how, record.personal.as_deref());
-        record.filtered(self, shown);
+    fn note(&self, record: &mut CallRecord, _: &Writing) {
+        record.filtered(self);
     }
 }
 

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 use toolgate_policy::Mask;
-use toolgate_secrets::Detector;
+use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{is_deceptive, model::ToolSpec};
 
-use super::secrets;
+use super::secrets::{self, Sanitised};
 
 /// The arguments as a person may see them.
 pub fn without_secrets(
@@ -18,9 +18,21 @@ pub fn without_secrets(
 ) -> Map<String, Value> {
     // What the gateway knows goes first: the detector may take a part of it for a secret of its own.
     let known = mask.value(Value::Object(arguments.clone()));
-    match secrets::sanitise(detector, known).value {
-        Value::Object(shown) => shown,
-        _ => Map::new(),
+    or_withheld(secrets::sanitise(detector, known), detector)
+}
+
+/// What holds a secret that cannot be taken out is not shown. That there are arguments is: nobody says yes to nothing.
+fn or_withheld(clean: Sanitised, detector: &Detector) -> Map<String, Value> {
+    let Value::Object(shown) = clean.value else { return Map::new() };
+    if !clean.still_leaks {
+        return shown;
+    }
+    let count = shown.len();
+    let named: Map<String, Value> = shown.into_iter().map(|(name, _)| (name, WITHHELD.into())).collect();
+    let json = Value::Object(named.clone()).to_string();
+    match detector.contains(json.as_bytes(), Tier::Definite) {
+        None => named,
+        Some(_) => (1..=count).map(|number| (format!("argument {number}"), WITHHELD.into())).collect(),
     }
 }
 
@@ -170,6 +182,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{kept}… ({} characters in all)", text.chars().count())
 }
 
+const WITHHELD: &str = "withheld, for the arguments hold a secret that cannot be taken out of them";
 const DEFAULT_TEMPLATE: &str = "Run the tool {toolName} with {args}?";
 const LONGEST_ARGUMENT: usize = 500;
 const LONGEST_ARGUMENTS: usize = 2_000;
@@ -200,6 +213,19 @@ mod tests {
         assert_eq!(text, r#"{"text":"\u001b[2K\u202e\n\udb40\udc41 ***","\u200bn":[1,{"a":null}]}"#);
         let read: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["text"], "\u{1b}[2K\u{202e}\n\u{e0041} ***", "and it means the same");
+    }
+
+    #[test]
+    fn what_still_holds_a_secret_is_not_shown() {
+        let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+        let detector = Detector::shipped().unwrap();
+        let withheld = |name: &str| {
+            let value = json!({ (name): 1, "text": "the rest of it" });
+            let clean = Sanitised { value, findings: Vec::new(), still_leaks: true };
+            arguments(&or_withheld(clean, &detector), &Mask::new(&[]))
+        };
+        assert_eq!(withheld("to"), format!(r#"{{"to":"{WITHHELD}","text":"{WITHHELD}"}}"#));
+        assert_eq!(withheld(&token), format!(r#"{{"argument 1":"{WITHHELD}","argument 2":"{WITHHELD}"}}"#));
     }
 
     #[test]

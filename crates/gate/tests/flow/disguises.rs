@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use toolgate_gate::Outcome;
+use toolgate_gate::{Outcome, Reason};
 use toolgate_secrets::{Detector, Tier};
 
 use crate::fakes::{Does, World, document, shown};
@@ -23,6 +23,25 @@ async fn released(world: &World, arguments: Value) -> Value {
     match world.call("say", arguments).await {
         Outcome::Released(released) => released.value,
         other => panic!("{}", shown(&other)),
+    }
+}
+
+/// Each is seen only once the one before it is taken out. Whoever is told of a call is shown none of them.
+#[tokio::test]
+async fn secrets_that_hide_each_other_are_shown_to_nobody() {
+    let token = concat!("xa", "pt-abcd1234-4e44-8fac-427b-066ff1e09d0c");
+    for glue in ["\u{1b}[0m", "\u{1b}[m", "\u{1b}(B"] {
+        let text: &'static str = format!("it is {} now", [token; 40].join(glue)).leak();
+        let fails = World::new(Does::Fails(Reason::ToolFailed, text), &[document("say", &json!({}))]);
+        let outcome = fails.call("say", json!({ "text": "x" })).await;
+        let seen = format!("{outcome:?} {:?}", fails.journal.records());
+        assert!(!seen.contains("8fac-427b") && seen.contains("now"), "{seen}");
+        let asks = json!({ "x-toolgate-capability": { "approval": { "level": "ask" } } });
+        let asks = World::new(Does::EchoesArguments, &[document("say", &asks)]);
+        let outcome = asks.call("say", json!({ "text": text })).await;
+        let Outcome::Pending(pending) = outcome else { panic!("{}", shown(&outcome)) };
+        let seen = format!("{} {:?} {:?}", pending.prompt, asks.queue.only(), asks.journal.records());
+        assert!(!seen.contains("8fac-427b") && seen.contains("now"), "{seen}");
     }
 }
 

@@ -349,3 +349,18 @@ async fn a_call_whose_token_went_while_it_waited_for_a_place_does_not_run() {
     assert_eq!(queued.await.unwrap().reason(), Some(Reason::CallerLapsed));
     assert_eq!(world.fake.runs(), 1, "only the one that was running");
 }
+
+/// On one thread, so that whoever keeps it keeps everybody.
+#[tokio::test]
+async fn nobody_waits_for_a_large_result_of_another_to_be_looked_through() {
+    let large = Does::Returns("words ".repeat(20_000).into());
+    let world = World::new(large, &[document("say", &json!({}))]);
+    let order = std::sync::Mutex::new(Vec::new());
+    let ended = async |tool: &str| {
+        let outcome = world.call(tool, json!({ "text": "x" })).await;
+        order.lock().unwrap().push(shown(&outcome).chars().take(20).collect::<String>());
+    };
+    tokio::join!(ended("say"), ended("unknown"));
+    assert_eq!(*order.lock().unwrap(), ["admit.unknown_tool: ", "released: \"words wor"]);
+    world.assert_paired();
+}

@@ -9,6 +9,7 @@ use super::given::name_before;
 use crate::marker::Marks;
 
 mod apart;
+mod names;
 
 /// The value, if it is a literal that somebody could log in with. `pattern` begins with the word that tells it, and ends with
 /// the first character of the value.
@@ -23,17 +24,21 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
 fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     let is_quoted = is_quoted(hay, start);
     let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
+    let name = name_before(hay.get(start.saturating_sub(MAX_NAME)..start)?);
+    if !is_quoted && let Some(length) = number_length(name, rest) {
+        return Some(start + length);
+    }
     let is_setting = !is_quoted && is_in_connection(hay, start);
     let ends = |byte: u8| !is_bare(byte) || is_setting && byte == b';';
     let length =
         if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| !ends(**byte)).count() };
     let span = start..start + length;
-    if is_about(hay, start) {
+    if is_about(name) {
         return None;
     }
     // Within quotes a mark is a literal like everything else; without them its brackets would look like code.
     let value = if is_quoted { hay.get(span.clone())?.into() } else { marks.without(hay, &span) };
-    if value.len() < MIN_VALUE || !is_written(&value) {
+    if value.len() < MIN_VALUE || !is_written(&value) || names::is_name(name, &value) {
         return None;
     }
     let is_literal = if is_quoted { is_quoted_literal(&value) } else { is_bare_literal(hay, &span, &value) };
@@ -65,10 +70,21 @@ pub(super) fn is_written(value: &[u8]) -> bool {
 }
 
 /// `secretName`, `passwordPath`: not the secret, but where it is and what kind it is of.
-fn is_about(hay: &[u8], value: usize) -> bool {
-    let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
-    let name = name_before(before).to_ascii_lowercase();
+fn is_about(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
     ABOUT.iter().any(|end| name.ends_with(end))
+}
+
+/// `password: 84736251`, `{"pwd":84736251}`: how long the number is. Of other secrets, and of what is about a password, it tells
+/// lengths, times and counts.
+fn number_length(name: &[u8], rest: &[u8]) -> Option<usize> {
+    let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let ends = |byte: &u8| !is_bare(*byte) || matches!(byte, b',' | b';' | b'}' | b']' | b')');
+    let name = name.to_ascii_lowercase();
+    let is_password = PASSWORDS.iter().any(|end| name.ends_with(end));
+    let is_number =
+        length >= MIN_VALUE && rest.get(length).is_none_or(ends) && is_written(rest.get(..length)?);
+    (is_password && is_number).then_some(length)
 }
 
 /// Within quotes anything is a literal but a sentence, the version of a package and what `fetch` takes for credentials.
@@ -182,6 +198,8 @@ fn has_letter(value: &[u8]) -> bool {
 /// The ends of names of what is no secret itself.
 const ABOUT: &[&[u8]] =
     &[b"name", b"path", b"file", b"ref", b"type", b"field", b"label", b"arn", b"encryption"];
+/// The ends of names of what may be a number.
+const PASSWORDS: &[&[u8]] = &[b"password", b"passwd", b"passphrase", b"pwd"];
 /// `export NAME=`, `docker run -e NAME=`, `Environment=NAME=`, `["NAME=…"]`.
 const BEFORE_VARIABLES: &[&[u8]] = &[
     b"\n",

@@ -6,7 +6,8 @@ use super::decode;
 
 pub(super) fn begins_at(hay: &[u8], start: usize) -> bool {
     let before = hay.get(start.saturating_sub(LONGEST_NAME)..start).unwrap_or_default();
-    let value = hay.get(start..).unwrap_or_default();
+    // Not to its end, which may be far away: a text can have a telling word at every turn.
+    let value = hay.get(start..hay.len().min(start + LONGEST_VALUE)).unwrap_or_default();
     if before.ends_with(b"base64,") {
         return is_image(value);
     }
@@ -69,6 +70,8 @@ const DIGESTS: [Digest; 4] = [
 ];
 /// `sha512:` and `base64,` alike.
 const LONGEST_NAME: usize = 7;
+/// `sha512-` and 128 digits, and enough to see that they end there.
+const LONGEST_VALUE: usize = 160;
 /// So many characters hold every beginning below.
 const HEAD: usize = 24;
 const IMAGES: &[(usize, &[u8])] = &[
@@ -118,6 +121,8 @@ mod tests {
         check(&format!("|sha512-{}=", "Z".repeat(86)), false);
         check(&format!("|{}", hex(64)), false);
         check("sha256:|", false);
+        check(&format!("sha512:|{}", hex(10_000)), false);
+        check(&format!("|sha512-{}{}", "Z".repeat(86), "=".repeat(10_000)), false);
     }
 
     #[test]

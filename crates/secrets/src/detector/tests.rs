@@ -57,6 +57,19 @@ fn unsound_rules_are_named() {
     check_error(&file(r#""pattern": "acme_[0-9]{10}", "surprise": 1"#), "surprise");
 }
 
+/// What is tried at each hit must be little, however many hits there are.
+#[test]
+fn rules_that_would_be_slow_are_refused() {
+    for pattern in ["[0-9]{8,10}:acme_[0-9]{10}", "[a-z]{8}:acme_[0-9]{10}"] {
+        let fields = format!(r#""pattern": "{pattern}", "keywords": [":acme_"], "reach": 300"#);
+        check_error(&file(&fields), "let `pattern` begin with three fixed characters, in one of 16 ways");
+    }
+    check_error(
+        &file(r#""pattern": "acme_[0-9]{10}", "keywords": ["e_0"], "reach": 3, "check": "loose""#),
+        "name a `context`",
+    );
+}
+
 #[test]
 fn examples_are_checked_when_loaded() {
     check_error(&file(r#""pattern": "acme_[0-9]{11}""#), "rule `acme`: does not find its example `hit` 1");

@@ -30,15 +30,7 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
     let longest = longest(&hir, text.check)?;
     let case = if text.pattern.starts_with("(?i)") { Case::Ignored } else { Case::Exact };
     let (words, place) = words(text, &hir, case, context.as_ref())?;
-    let beginnings = match place {
-        Place::Around { .. } => prefixes(&hir).unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    if text.reach > MAX_SEARCH && beginnings.is_empty() {
-        return Err(format!(
-            "`reach` is more than {MAX_SEARCH}; let `pattern` begin with three fixed characters"
-        ));
-    }
+    let beginnings = beginnings(text, &hir, place)?;
     let pattern = meta::Builder::new()
         .configure(meta::Config::new().utf8_empty(false))
         .syntax(syntax())
@@ -138,6 +130,28 @@ fn words(
         );
     };
     Ok((context.words.clone(), Place::After { within: context.within, lines: context.lines }))
+}
+
+/// Where the secret contains the word: how it begins, which tells where to try.
+fn beginnings(text: &RuleText, hir: &Hir, place: Place) -> Result<Words, String> {
+    if !matches!(place, Place::Around { .. }) {
+        return Ok(Vec::new());
+    }
+    if text.check == Some(Check::Loose) {
+        return Err(
+            "`loose` reaches as far as base64 does, and with `reach` begins anywhere; name a `context`"
+                .to_owned(),
+        );
+    }
+    // Each is looked for at each hit: ever so many numbers are no beginning.
+    let few = prefixes(hir).map(shortened).filter(|few| few.len() <= FEW_WORDS).unwrap_or_default();
+    if text.reach > MAX_SEARCH && few.is_empty() {
+        return Err(format!(
+            "`reach` is more than {MAX_SEARCH}; let `pattern` begin with three fixed characters, in one of \
+             {FEW_WORDS} ways at most"
+        ));
+    }
+    Ok(few)
 }
 
 fn literal(field: &str, word: &str, least: usize) -> Result<Box<[u8]>, String> {

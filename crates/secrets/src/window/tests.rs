@@ -1,6 +1,7 @@
-//! What overlaps, and where characters begin.
+//! What overlaps, also at the border of a window, and where characters begin.
 
 use super::*;
+use crate::detector::Detector;
 
 fn candidate(span: Range<usize>, tier: Tier, rule: usize) -> Candidate {
     Candidate { rule, tier, span, encoding: Encoding::Plain, end: End::Closed }
@@ -31,6 +32,24 @@ fn what_only_touches_stays_apart() {
         &[(0..5, Tier::Definite), (5..9, Tier::Definite)],
         &[(0..5, Tier::Definite, 0), (5..9, Tier::Definite, 1)],
     );
+}
+
+/// The token alone would begin in the next window, and what it is behind in this one: it is what it is all the same.
+#[test]
+fn what_overlaps_at_the_border_of_a_window_is_the_surest_too() {
+    let detector = Detector::shipped().unwrap();
+    let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
+    let command = format!("\ncurl -u a:{token} https://x.example/\n");
+    let filler = "lorem ipsum dolor\n".repeat(40_000);
+    let limit = WINDOW - OVERLAP;
+    for at in limit - 2..limit + 62 {
+        let before = &filler[..at - command.find(&token).unwrap()];
+        let text = format!("{before}{command}{}", &filler[..2 * OVERLAP]);
+        let found = detector.scan(&text);
+        let [one] = &found[..] else { panic!("at {at}: {found:?}") };
+        assert_eq!((one.tier, &*one.provider), (Tier::Definite, "github"), "at {at}");
+        assert_eq!(one.span.end, at + token.len(), "at {at}");
+    }
 }
 
 #[test]

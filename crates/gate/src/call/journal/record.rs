@@ -304,13 +304,13 @@ impl CallRecord {
         self.run = Some(run);
     }
 
-    pub fn filtered(&mut self, filtered: &Filtered, shown: Option<Value>) {
+    pub fn filtered(&mut self, filtered: &Filtered) {
         self.stage = Some(Stage::Filter.name());
         self.alert(&filtered.alerts);
         let mut response = Map::new();
         response.insert("bytes".into(), filtered.bytes.into());
-        if let Some(output) = shown {
-            response.insert("output".into(), in_order(output));
+        if let Some(output) = &filtered.for_journal {
+            response.insert("output".into(), in_order(output.clone()));
         }
         response.insert("outputHash".into(), filtered.output_digest.as_str().into());
         response.insert("redactedFields".into(), json!(filtered.redacted));

@@ -45,6 +45,16 @@ fn what_only_the_name_of_its_field_tells_goes_alone() {
 }
 
 #[test]
+fn a_password_may_be_a_number() {
+    let clean =
+        redacted(json!({ "user": 84736251, "password": 84736251, "list": [{ "pwd": 1234567 }, 84736251] }));
+    let mark = "[REDACTED:password:generic]";
+    assert_eq!(clean, json!({ "user": 84736251, "password": mark, "list": [{ "pwd": mark }, 84736251] }));
+    let about = json!({ "password_length": 12345678, "passwordChanged": 1735689600, "password": 12 });
+    assert_eq!(redacted(about.clone()), about);
+}
+
+#[test]
 fn a_key_keeps_its_lines_as_one_text_and_its_items_as_a_list() {
     let lines = key_lines();
     let clean = redacted(json!(lines.join("\n")));
