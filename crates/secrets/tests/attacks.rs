@@ -77,6 +77,15 @@ fn beginnings_without_ends() {
         "PuTTY-User-Key-File-2: a",
         "$ANSIBLE_VAULT;1.1;AES256\n",
         "token 0123456789abcdef",
+    ] {
+        check_repeated(piece);
+    }
+}
+
+/// The same for runs that have no end themselves: a telling word at every turn, or what begins around a word.
+#[test]
+fn words_in_a_run() {
+    for piece in [
         "token-vCq2LdxbkZmf",
         "secret-live-JU7PhTdPiYPQBcTDQavb",
         "token-sha1-vCq2LdxbkZmf",

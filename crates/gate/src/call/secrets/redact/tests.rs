@@ -46,11 +46,12 @@ fn what_only_the_name_of_its_field_tells_goes_alone() {
 
 #[test]
 fn a_password_may_be_a_number() {
-    let clean =
-        redacted(json!({ "user": 84736251, "password": 84736251, "list": [{ "pwd": 1234567 }, 84736251] }));
+    let clean = redacted(
+        json!({ "user": 84_736_251, "password": 84_736_251, "list": [{ "pwd": 1_234_567 }, 84_736_251] }),
+    );
     let mark = "[REDACTED:password:generic]";
-    assert_eq!(clean, json!({ "user": 84736251, "password": mark, "list": [{ "pwd": mark }, 84736251] }));
-    let about = json!({ "password_length": 12345678, "passwordChanged": 1735689600, "password": 12 });
+    assert_eq!(clean, json!({ "user": 84_736_251, "password": mark, "list": [{ "pwd": mark }, 84_736_251] }));
+    let about = json!({ "password_length": 12_345_678, "passwordChanged": 1_735_689_600, "password": 12 });
     assert_eq!(redacted(about.clone()), about);
 }
 
