@@ -5,7 +5,7 @@ mod programs;
 
 use std::net::Ipv6Addr;
 
-use self::programs::{PROGRAMS, UNKNOWN};
+use self::programs::PROGRAMS;
 use super::file_values::{FileValue, Filled};
 
 /// A program's habits, by the family that its name belongs to. Of most programs nothing is known.
@@ -23,7 +23,11 @@ pub struct Known {
     operands: Operands,
     lines: Lines,
     search: Search,
-    /// An exit code besides 0 that is an answer and not a failure.
+    /// Letters of options by which a search's answer has more than lines.
+    telling: &'static str,
+    /// What a search that finds nothing says.
+    nothing_found: Option<&'static str>,
+    /// An exit code besides 0 that is an answer and not a failure; of one that can do more than search, where it searches.
     answer: Option<u8>,
     /// The exit code of one that went through folders and could not look at everything.
     partly: Option<u8>,
@@ -88,6 +92,8 @@ enum Search {
     Always,
     /// With this word among its arguments.
     With(&'static str),
+    /// With an option of this letter, or of this word.
+    WithOption(char, &'static str),
 }
 
 impl Known {
@@ -219,7 +225,28 @@ impl Known {
             Search::Never => false,
             Search::Always => true,
             Search::With(word) => line.iter().any(|element| element == word),
+            Search::WithOption(letter, word) => line.iter().any(|element| is_option(element, letter, word)),
         }
+    }
+
+    /// The letters of a group, up to one that takes a value: behind it stands the value.
+    pub fn letters_of<'e>(&self, element: &'e str) -> Option<&'e str> {
+        let letters = element.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        letters.split_inclusive(|letter| self.letters.contains(letter)).next()
+    }
+
+    /// The option by which the answer of a search has headings, ends or sums besides lines.
+    pub fn tells_besides_lines<'l>(&self, line: &'l [String]) -> Option<&'l str> {
+        let is_telling = |element: &&str| {
+            let is_word = |word: &&str| element.len() >= SHORTEST && word.starts_with(*element);
+            let is_letter = |letters: &str| letters.contains(|letter| self.telling.contains(letter));
+            TELLING.iter().any(is_word) || self.letters_of(element).is_some_and(is_letter)
+        };
+        line.iter().map(String::as_str).take_while(|element| *element != "--").find(is_telling)
+    }
+
+    pub const fn says_nothing_found(&self) -> Option<&'static str> {
+        self.nothing_found
     }
 
     pub fn takes_lines(&self) -> bool {
@@ -230,8 +257,19 @@ impl Known {
         self.partly == Some(exit)
     }
 
-    pub fn answers_by(&self, exit: u8) -> bool {
-        self.answer == Some(exit)
+    pub fn answers_by(&self, exit: u8, line: &[String]) -> bool {
+        self.answer == Some(exit) && (self.search == Search::Never || self.searches(line))
+    }
+}
+
+/// Also among other letters, and shortened; rather too often than not.
+fn is_option(element: &str, letter: char, word: &str) -> bool {
+    match element.strip_prefix("--") {
+        Some(given) => {
+            let given = given.split('=').next().unwrap_or_default();
+            !given.is_empty() && word.starts_with(given)
+        }
+        None => element.strip_prefix('-').is_some_and(|letters| letters.contains(letter)),
     }
 }
 
@@ -274,6 +312,28 @@ fn begins_with_address(start: &str) -> bool {
         address.parse::<Ipv6Addr>().is_ok() && port.chars().all(|c| c == ':' || c.is_ascii_digit())
     })
 }
+
+const UNKNOWN: Known = Known {
+    names: &[],
+    ending: OptionsEnd::Unknown,
+    letters: "",
+    words: &[],
+    marks: Marks::None,
+    files: &[],
+    first: FirstElement::LikeOthers,
+    operands: Operands::Anything,
+    lines: Lines::One,
+    search: Search::Never,
+    telling: "",
+    nothing_found: None,
+    answer: None,
+    partly: None,
+};
+
+/// Options of searches. Some programs take them shortened; shorter than this they are others.
+const TELLING: [&str; 7] =
+    ["--break", "--group", "--heading", "--json", "--pretty", "--show-function", "--stats"];
+const SHORTEST: usize = 6;
 
 #[cfg(test)]
 mod tests;

@@ -57,18 +57,13 @@ impl Problem {
 #[derive(Clone, Copy)]
 pub struct Call<'c> {
     pub tool: &'c CliTool,
+    /// Without `argv[0]`.
+    pub line: &'c [String],
     pub sought: Sought,
 }
 
-impl Call<'_> {
-    /// A search that finds nothing ends like one that found nothing but secrets.
-    fn answers_by(&self, code: u8) -> bool {
-        self.tool.known.answers_by(code) || (self.sought != Sought::Nothing && code == FOUND_NOTHING)
-    }
-}
-
 pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>) -> RunReport {
-    let Call { tool, sought } = *call;
+    let Call { tool, sought, .. } = *call;
     let Teller { mask, detector, unseen, .. } = teller;
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
@@ -85,8 +80,11 @@ pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>)
     let failing = Failing { ended: &ended, words: &words, teller };
     let outcome = match broken_block.or_else(|| failing.fault(call, &stderr)) {
         Some(problem) => Err(problem),
-        None => match tool.reader.read(&sought.without_secrets(&ended.stdout, mask, detector)) {
-            Ok(value) => Ok(Some(mask.value(value))),
+        None => match tool.reader.read(&ended.stdout) {
+            Ok(value) => {
+                let value = sought.without_secrets(value, mask, detector);
+                Ok(Some(mask.value(tool.reader.shaped(value))))
+            }
             Err(message) => {
                 Err(Problem { reason: Reason::OutputUnreadable, message: failing.with_refused(message) })
             }
@@ -208,7 +206,9 @@ impl Failing<'_> {
         let (reason, message) = match &self.ended.ending {
             Ending::Exited(0) => return None,
             // Such as `grep` that finds nothing; but an error that is told is one.
-            Ending::Exited(code) if call.answers_by(*code) && stderr.trim().is_empty() => return None,
+            Ending::Exited(code) if tool.known.answers_by(*code, call.line) && stderr.trim().is_empty() => {
+                return None;
+            }
             // What was hidden on purpose is no failure of a command that goes through a folder.
             Ending::Exited(code)
                 if tool.known.could_not_see_all(*code) && self.teller.unseen.is_all_of(stderr) =>
@@ -291,8 +291,6 @@ pub fn masked(mut effects: Vec<EffectEntry>, mask: &Mask) -> Vec<EffectEntry> {
     }
     effects
 }
-
-const FOUND_NOTHING: u8 = 1;
 
 const CPU_TIME: i32 = 24;
 const FILE_SIZE: i32 = 25;

@@ -123,10 +123,10 @@ impl Runnable for Prepared {
                     leaving.has_ended(&ended);
                     let made = watch.end(request.looks, request.caller).await;
                     let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
-                    let sought = tool.sought(request.survey);
+                    let (line, sought) = tool.sought(request.survey);
                     let by_looking = is_told_by_looking(&ended);
                     let told = move || {
-                        let call = report::Call { tool: &tool, sought };
+                        let call = report::Call { tool: &tool, line: &line, sought };
                         let teller =
                             Teller { mask: &mask, detector: &detector, unseen: &unseen, hearer: &hearer };
                         report::make(ended, made, &call, teller)

@@ -20,6 +20,7 @@ mod made;
 mod outcomes;
 mod properties;
 mod refusals;
+mod searches;
 mod shipped;
 mod stand_ins;
 mod view;

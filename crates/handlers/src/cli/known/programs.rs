@@ -1,39 +1,10 @@
 //! Which programs are known, and for what?
 
-use super::{FirstElement, Known, Lines, Marks, Operands, OptionsEnd, Search};
+use super::{FirstElement, Known, Lines, Marks, Operands, OptionsEnd, Search, UNKNOWN};
 use crate::cli::file_values;
 
-pub const UNKNOWN: Known = Known {
-    names: &[],
-    ending: OptionsEnd::Unknown,
-    letters: "",
-    words: &[],
-    marks: Marks::None,
-    files: &[],
-    first: FirstElement::LikeOthers,
-    operands: Operands::Anything,
-    lines: Lines::One,
-    search: Search::Never,
-    answer: None,
-    partly: None,
-};
-
-const fn with_dashes(
-    names: &'static [&'static str],
-    letters: &'static str,
-    words: &'static [&'static str],
-) -> Known {
-    Known { names, ending: OptionsEnd::AtDashes, letters, words, ..UNKNOWN }
-}
-
-const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
-    Known { names, marks, ..UNKNOWN }
-}
-
-const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
-
 /// `echo` is not here: it would print the `--`. Of `git`, where `--` parts revisions from paths, only is known that it can search.
-pub static PROGRAMS: [Known; 37] = [
+pub static PROGRAMS: [Known; 43] = [
     with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
     with_dashes(&["tac"], "s", &["separator"]),
     with_dashes(
@@ -125,13 +96,51 @@ pub static PROGRAMS: [Known; 37] = [
     with_dashes(&["mkdir"], "m", &["mode"]),
     with_dashes(&["rm", "rmdir", "unlink"], "", &[]),
     with_dashes(&["touch"], "drt", &["date", "reference", "time"]),
-    Known { search: Search::With("grep"), ..with_marks(&["git"], Marks::None) },
     Known {
-        search: Search::Always,
+        search: Search::With("grep"),
+        telling: "p",
         answer: Some(1),
-        partly: Some(2),
-        ..with_marks(&["ack", "ag", "rg", "ugrep"], Marks::None)
+        ..with_marks(&["git"], Marks::None)
     },
+    // Its exit code 1 is a failure.
+    Known { search: Search::Always, ..with_marks(&["logcli"], Marks::None) },
+    Known {
+        search: Search::WithOption('g', "grep"),
+        nothing_found: Some("-- No entries --"),
+        answer: Some(1),
+        ..with_marks(&["journalctl"], Marks::None)
+    },
+    searching(
+        &[
+            "agrep",
+            "bzegrep",
+            "bzfgrep",
+            "bzgrep",
+            "lz4grep",
+            "lzegrep",
+            "lzfgrep",
+            "lzgrep",
+            "pcre2grep",
+            "pcregrep",
+            "pdfgrep",
+            "tre-agrep",
+            "xzegrep",
+            "xzfgrep",
+            "xzgrep",
+            "zegrep",
+            "zfgrep",
+            "zipgrep",
+            "zstdegrep",
+            "zstdfgrep",
+            "zstdgrep",
+        ],
+        "",
+        "",
+    ),
+    searching(&["rg", "rga"], "ABCEMTdefgjmrt", "p"),
+    searching(&["ack"], "ABCm", "p"),
+    searching(&["ag"], "ABCGWgmp", "H"),
+    searching(&["ug", "ugrep"], "ABCDJKMNOdefgmt", "+"),
     Known {
         search: Search::Always,
         answer: Some(1),
@@ -328,3 +337,28 @@ pub static PROGRAMS: [Known; 37] = [
         Marks::Anywhere { signs: ":", why: "which to this command can name a file or variable" },
     ),
 ];
+
+const fn with_dashes(
+    names: &'static [&'static str],
+    letters: &'static str,
+    words: &'static [&'static str],
+) -> Known {
+    Known { names, ending: OptionsEnd::AtDashes, letters, words, ..UNKNOWN }
+}
+
+const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
+    Known { names, marks, ..UNKNOWN }
+}
+
+const fn searching(names: &'static [&'static str], letters: &'static str, telling: &'static str) -> Known {
+    Known {
+        search: Search::Always,
+        letters,
+        telling,
+        answer: Some(1),
+        partly: Some(2),
+        ..with_marks(names, Marks::None)
+    }
+}
+
+const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
