@@ -180,12 +180,12 @@ fn data(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Format, check_text};
+    use crate::{Finding, Format, check_text};
 
     #[track_caller]
     fn check(document: &str, expect: &[&str]) {
         let findings = check_text(document, Format::Yaml).tools.into_iter().flat_map(|tool| tool.findings);
-        let errors = findings.filter(|finding| finding.is_error());
+        let errors = findings.filter(Finding::is_error);
         let places: Vec<String> = errors.map(|finding| finding.at.to_string()).collect();
         assert_eq!(places, expect, "{document}");
     }

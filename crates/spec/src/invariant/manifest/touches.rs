@@ -1,5 +1,7 @@
 //! Does `touches` name something that a caller can send? A path that names nothing looks like a guard and is none.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::{json_schema, report::Report, scope::Scope};
@@ -10,18 +12,14 @@ use crate::{
 };
 
 pub(super) fn check(spec: &ToolSpec, scope: &Scope, report: &mut Report<'_>) {
-    let from_params;
     let arguments = match &spec.governance.input {
-        Some(input) => input,
-        None => {
-            from_params = schema_of(&spec.params);
-            &from_params
-        }
+        Some(input) => Cow::Borrowed(input),
+        None => Cow::Owned(schema_of(&spec.params)),
     };
     for kind in ["read", "write", "connect"] {
         for (at, text) in report.texts(&report.block("touches").key(kind)) {
             if let Ok(pattern) = FieldPattern::parse(text) {
-                judge(&pattern, arguments, &at, scope, report);
+                judge(&pattern, &arguments, &at, scope, report);
             }
         }
     }
