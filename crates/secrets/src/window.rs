@@ -198,7 +198,8 @@ pub(crate) fn merged(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     for found in candidates {
         match merged.last_mut() {
             Some(last) if found.span.start < last.span.end => {
-                let end = if found.span.end >= last.span.end { found.end } else { last.end };
+                // What has not ended where the text stops goes on, whatever else ends there.
+                let end = if found.end == End::Closed { last.end } else { found.end };
                 let span = last.span.start..last.span.end.max(found.span.end);
                 if found.tier > last.tier {
                     *last = found;
