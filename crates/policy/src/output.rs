@@ -89,7 +89,8 @@ impl Place<'_> {
 
 impl Walk<'_> {
     /// Takes out of the value what does not leave. A container leaves with those of its fields that do; an empty one tells
-    /// that there was one, so that it leaves only where a rule lets the field itself leave.
+    /// that there was one, so that it leaves only where a rule lets the field itself leave, or is a list that the rules name
+    /// on their way to something in it: what finds nothing has a result, too.
     fn leaves(&mut self, value: &mut Value, place: &Place<'_>, within: Within) -> bool {
         let is_empty = match value {
             Value::Object(members) => {
@@ -104,7 +105,7 @@ impl Walk<'_> {
             }
             Value::Array(items) => {
                 items.retain_mut(|item| self.leaves(item, place, Within::List));
-                items.is_empty()
+                items.is_empty() && !(matches!(within, Within::Field) && self.rules.leads_on(place.state))
             }
             scalar => return self.scalar_leaves(scalar, place, within),
         };
@@ -162,7 +163,7 @@ const LONGEST_PATH: usize = 4_096;
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;
-    use toolgate_spec::FieldPattern;
+    use toolgate_spec::{FieldPattern, FieldStep};
 
     use super::{automaton::effective, *};
 
@@ -266,6 +267,31 @@ mod tests {
         check_result(&[(".", Mask)], json!("secret"), &json!("s***t"), &["."]);
     }
 
+    /// A search that finds nothing has a result all the same, and its schema says that there is one.
+    #[test]
+    fn a_list_on_the_way_to_what_leaves_is_left_empty() {
+        use OutputAction::{Allow, Mask, Redact};
+        let rules = [(".items[].name", Allow), (".rows[].status.parts[].mail", Mask), ("*", Redact)];
+        let empty = json!({ "items": [] });
+        check_result(&rules, empty.clone(), &empty, &[]);
+        // That some were there is not told.
+        check_result(&rules, json!({ "items": [{ "ssn": 1 }] }), &empty, &[".items.ssn"]);
+        let parts = json!({ "rows": [{ "status": { "parts": [] } }] });
+        check_result(&rules, parts.clone(), &parts, &[]);
+        // What no rule names on its way is not told either, nor what is no list, nor what a rule keeps.
+        let others = json!({ "other": [], "rows": [{ "status": {}, "parts": [] }], "items": {} });
+        check_result(&rules, others, &json!({ "rows": [] }), &[]);
+        check_result(
+            &[("..name", Allow), (".a.*.name", Allow)],
+            json!({ "b": [], "a": { "c": [] } }),
+            &json!({}),
+            &[],
+        );
+        check_result(&[(".a[].b", Allow), (".a", Redact)], json!({ "a": [] }), &json!({}), &[]);
+        check_result(&[(".a[].b", Redact)], json!({ "a": [] }), &json!({}), &[]);
+        check_result(&[(".a[].b", Allow)], json!({ "a": [[], []] }), &json!({ "a": [] }), &[]);
+    }
+
     #[test]
     fn no_policy_allows_and_an_empty_one_redacts() {
         check(None, &["a"], OutputAction::Allow);
@@ -316,6 +342,18 @@ mod tests {
         })
     }
 
+    fn is_on_the_way(rules: &[OutputRule], path: &[&str]) -> bool {
+        let leads_through = |rule: &OutputRule| {
+            let steps: Vec<FieldStep<'_>> = rule.pattern.steps().collect();
+            let names = steps.iter().zip(path).filter(|(step, name)| **step == FieldStep::Name(name));
+            !rule.pattern.is_catch_all() && steps.len() > path.len() && names.count() == path.len()
+        };
+        let is_spoken_of =
+            |rule: &OutputRule| !rule.pattern.is_catch_all() && rule.pattern.specificity_at(path).is_some();
+        !rules.iter().any(is_spoken_of)
+            && rules.iter().any(|rule| rule.action != OutputAction::Redact && leads_through(rule))
+    }
+
     /// The same walk, with the rules gone through anew for each path.
     fn applied_one_by_one(rules: &[OutputRule], value: Value) -> (Value, Vec<String>) {
         fn leaves(
@@ -335,7 +373,9 @@ mod tests {
                 }
                 Value::Array(items) => {
                     items.retain_mut(|item| leaves(rules, item, (path, Within::List), told));
-                    !items.is_empty() || action == OutputAction::Allow
+                    !items.is_empty()
+                        || action == OutputAction::Allow
+                        || (matches!(within, Within::Field) && is_on_the_way(rules, path))
                 }
                 scalar => {
                     let is_masked = action == OutputAction::Mask && matches!(within, Within::Field);

@@ -22,6 +22,8 @@ pub struct Automaton<'r> {
     staying: Positions,
     /// Positions from which the next one is reached without a name.
     skipping: Positions,
+    /// Positions that were come to by names alone, and from which a rule leads on to something that leaves.
+    leading: Positions,
     states: Vec<State>,
     known: HashMap<Reached, usize>,
 }
@@ -77,7 +79,8 @@ impl<'r> Automaton<'r> {
             of_catch_alls: [0, 1, 2].map(|depth| of_catch_alls(&catch_alls, depth)),
             moved_by: vec![none.clone(); names.len() + 1],
             staying: none.clone(),
-            skipping: none,
+            skipping: none.clone(),
+            leading: none,
             names,
             rules: bounded,
             states: Vec::new(),
@@ -93,6 +96,14 @@ impl<'r> Automaton<'r> {
 
     pub fn action(&self, state: usize) -> OutputAction {
         self.states.get(state).map_or(OutputAction::Redact, |state| state.action)
+    }
+
+    /// Do rules name this field only on their way to something in it that leaves?
+    pub fn leads_on(&self, state: usize) -> bool {
+        self.states.get(state).is_some_and(|State { reached, .. }| {
+            let leading = intersection(&reached.positions, &self.leading);
+            reached.said.is_none() && leading.iter().any(|positions| *positions != 0)
+        })
     }
 
     /// The state of a field below. It is left again before another of the same depth is come to.
@@ -131,6 +142,11 @@ impl<'r> Automaton<'r> {
             }
             self.moved_by.iter_mut().for_each(|moved| add(moved, *end));
             add(&mut self.staying, end + 1);
+            let named = rule.pattern.steps().take_while(|step| matches!(step, FieldStep::Name(_))).count();
+            let leading = (first + 1..=first + named).take_while(|position| position < end);
+            for position in leading.filter(|_| rule.action != OutputAction::Redact) {
+                add(&mut self.leading, position);
+            }
         }
     }
 
