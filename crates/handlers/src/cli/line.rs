@@ -51,18 +51,15 @@ impl<'c> Values<'c> {
         let mut begins = true;
         for part in template.parts() {
             match part {
-                ArgPart::Literal(text) => {
-                    begins = text.ends_with(|end: char| end == '=' || end.is_whitespace());
-                }
+                ArgPart::Literal(text) => begins = ends_before_a_word(text, begins),
                 ArgPart::Variable(name) => {
                     // A path becomes the one that was found, and begins with `/`.
                     let is_callers = !self.statics.contains_key(name) && !self.paths.contains(name);
-                    let of_caller = self.given(name).filter(|_| is_callers);
-                    let is_option = |text: &str| begins && text.starts_with('-');
-                    if of_caller.and_then(Value::as_str).is_some_and(is_option) {
+                    let of_caller = self.given(name).filter(|_| is_callers).and_then(Value::as_str);
+                    if of_caller.is_some_and(|text| has_option(text, begins)) {
                         return Err(would_be_an_option(name));
                     }
-                    begins = false;
+                    begins = of_caller.is_some_and(|text| ends_before_a_word(text, begins));
                 }
             }
         }
@@ -82,6 +79,20 @@ impl<'c> Values<'c> {
         })?;
         Ok(found.real.clone())
     }
+}
+
+/// `begins`: whether the text itself begins a word.
+fn has_option(text: &str, begins: bool) -> bool {
+    let mut begins = begins;
+    text.chars().any(|c| {
+        let is_option = begins && c == '-';
+        begins = c.is_whitespace();
+        is_option
+    })
+}
+
+fn ends_before_a_word(text: &str, begins: bool) -> bool {
+    text.chars().next_back().map_or(begins, |end| end == '=' || end.is_whitespace())
 }
 
 /// The elements of a manifest, filled in.

@@ -170,6 +170,20 @@ fn a_value_begins_no_option_in_a_variable() {
         assert_eq!(refusal.reason, Reason::ArgumentRefused, "{env}");
         assert!(refusal.message.contains("begins with `-`"), "{refusal:?}");
     }
+    // Nor a word in it.
+    for (env, who) in [
+        ("WHO: 'base {who}'", " -b"),
+        ("WHO: 'base {who}'", "a --danger"),
+        ("WHO: '{who}'", "a\n-b"),
+        ("WHO: '{who}'", "a\t-b"),
+        ("WHO: 'x{who}'", "a -b"),
+    ] {
+        let tool = manifest("env: clean", env).replace("required: false", "required: true");
+        let refusal = world().line(&tool, &json!({ "who": who })).unwrap_err();
+        assert!(refusal.message.contains("begins with `-`"), "{env} {who}: {refusal:?}");
+    }
+    let tool = manifest("env: clean", "WHO: '{who}'").replace("required: false", "required: true");
+    assert_eq!(variables(&tool, &json!({ "who": "well-known a=-b" }))["WHO"], "well-known a=-b");
     // Behind a word of the author's it begins nothing, standard input is no variable, and a number is no option.
     let tool = manifest("env: clean", "WHO: 'x{who}'").replace("required: false", "required: true");
     assert_eq!(variables(&tool, &json!({ "who": "-y" }))["WHO"], "x-y");

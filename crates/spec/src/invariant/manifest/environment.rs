@@ -139,16 +139,19 @@ const STEERING_ENDINGS: [&str; 17] = [
 const STEERING_FAMILIES: [&str; 5] = ["OPENSSL_", "PGSERVICE", "RUSTC", "SSL_CERT_", "TF_CLI_ARGS"];
 
 /// Harmless as the operator has them.
-const STEERING: [&str; 28] = [
+const STEERING: [&str; 33] = [
     "AWS_SHARED_CREDENTIALS_FILE",
     "BZIP",
     "BZIP2",
     "CC",
+    "CTAGS",
     "CURL_CA_BUNDLE",
     "CURL_HOME",
     "CVS_SERVER",
     "CXX",
     "DOCKER_HOST",
+    "ENSCRIPT",
+    "ETAGS",
     "GEM_HOME",
     "GEM_PATH",
     "GZIP",
@@ -168,6 +171,8 @@ const STEERING: [&str; 28] = [
     "TMPDIR",
     "UNZIP",
     "XDG_CONFIG_HOME",
+    "ZIP",
+    "ZIPINFO",
 ];
 
 #[cfg(test)]
@@ -239,6 +244,11 @@ mod tests {
             "KUBE_EDITOR",
             "KUBECTL_EXTERNAL_DIFF",
             "SUDO_ASKPASS",
+            "CTAGS",
+            "ENSCRIPT",
+            "ETAGS",
+            "ZIP",
+            "ZIPINFO",
         ] {
             assert!(decides_what_runs(name), "{name}");
         }
