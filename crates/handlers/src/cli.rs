@@ -7,6 +7,7 @@ mod environment;
 mod file_values;
 mod glued;
 mod hidden;
+mod json;
 mod known;
 mod later;
 mod launch;
@@ -29,6 +30,7 @@ mod tool;
 mod unseen;
 mod view;
 mod way_out;
+mod worded;
 
 pub use arg::Arg;
 pub use command::CliCommand;

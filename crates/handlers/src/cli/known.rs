@@ -1,9 +1,12 @@
 //! What is known of a program's own ways with its arguments? Enough to put `--` where it belongs and to refuse values
 //! that mean more to it than themselves, though they do not begin with `-`.
 
+mod programs;
+
 use std::net::Ipv6Addr;
 
-use super::file_values::{self, FileValue, Filled};
+use self::programs::PROGRAMS;
+use super::file_values::{FileValue, Filled};
 
 /// A program's habits, by the family that its name belongs to. Of most programs nothing is known.
 #[derive(Debug)]
@@ -20,7 +23,11 @@ pub struct Known {
     operands: Operands,
     lines: Lines,
     search: Search,
-    /// An exit code besides 0 that is an answer and not a failure.
+    /// Letters of options by which a search's answer has more than lines.
+    telling: &'static str,
+    /// What a search that finds nothing says.
+    nothing_found: Option<&'static str>,
+    /// An exit code besides 0 that is an answer and not a failure; of one that can do more than search, where it searches.
     answer: Option<u8>,
     /// The exit code of one that went through folders and could not look at everything.
     partly: Option<u8>,
@@ -85,6 +92,8 @@ enum Search {
     Always,
     /// With this word among its arguments.
     With(&'static str),
+    /// With an option of this letter, or of this word.
+    WithOption(char, &'static str),
 }
 
 impl Known {
@@ -216,7 +225,28 @@ impl Known {
             Search::Never => false,
             Search::Always => true,
             Search::With(word) => line.iter().any(|element| element == word),
+            Search::WithOption(letter, word) => line.iter().any(|element| is_option(element, letter, word)),
         }
+    }
+
+    /// The letters of a group, up to one that takes a value: behind it stands the value.
+    pub fn letters_of<'e>(&self, element: &'e str) -> Option<&'e str> {
+        let letters = element.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        letters.split_inclusive(|letter| self.letters.contains(letter)).next()
+    }
+
+    /// The option by which the answer of a search has headings, ends or sums besides lines.
+    pub fn tells_besides_lines<'l>(&self, line: &'l [String]) -> Option<&'l str> {
+        let is_telling = |element: &&str| {
+            let is_word = |word: &&str| element.len() >= SHORTEST && word.starts_with(*element);
+            let is_letter = |letters: &str| letters.contains(|letter| self.telling.contains(letter));
+            TELLING.iter().any(is_word) || self.letters_of(element).is_some_and(is_letter)
+        };
+        line.iter().map(String::as_str).take_while(|element| *element != "--").find(is_telling)
+    }
+
+    pub const fn says_nothing_found(&self) -> Option<&'static str> {
+        self.nothing_found
     }
 
     pub fn takes_lines(&self) -> bool {
@@ -227,8 +257,19 @@ impl Known {
         self.partly == Some(exit)
     }
 
-    pub fn answers_by(&self, exit: u8) -> bool {
-        self.answer == Some(exit)
+    pub fn answers_by(&self, exit: u8, line: &[String]) -> bool {
+        self.answer == Some(exit) && (self.search == Search::Never || self.searches(line))
+    }
+}
+
+/// Also among other letters, and shortened; rather too often than not.
+fn is_option(element: &str, letter: char, word: &str) -> bool {
+    match element.strip_prefix("--") {
+        Some(given) => {
+            let given = given.split('=').next().unwrap_or_default();
+            !given.is_empty() && word.starts_with(given)
+        }
+        None => element.strip_prefix('-').is_some_and(|letters| letters.contains(letter)),
     }
 }
 
@@ -283,271 +324,16 @@ const UNKNOWN: Known = Known {
     operands: Operands::Anything,
     lines: Lines::One,
     search: Search::Never,
+    telling: "",
+    nothing_found: None,
     answer: None,
     partly: None,
 };
 
-const fn with_dashes(
-    names: &'static [&'static str],
-    letters: &'static str,
-    words: &'static [&'static str],
-) -> Known {
-    Known { names, ending: OptionsEnd::AtDashes, letters, words, ..UNKNOWN }
-}
-
-const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
-    Known { names, marks, ..UNKNOWN }
-}
-
-const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
-
-/// `echo` is not here: it would print the `--`. Of `git`, where `--` parts revisions from paths, only is known that it can search.
-static PROGRAMS: [Known; 37] = [
-    with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
-    with_dashes(&["tac"], "s", &["separator"]),
-    with_dashes(
-        &[
-            "md5sum",
-            "sha1sum",
-            "sha224sum",
-            "sha256sum",
-            "sha384sum",
-            "sha512sum",
-            "b2sum",
-            "cksum",
-            "base64",
-            "base32",
-        ],
-        "alw",
-        &["algorithm", "length", "wrap"],
-    ),
-    Known {
-        partly: Some(1),
-        ..with_dashes(
-            &["ls", "dir", "vdir"],
-            "ITw",
-            &[
-                "ignore",
-                "tabsize",
-                "width",
-                "hide",
-                "time-style",
-                "block-size",
-                "format",
-                "indicator-style",
-                "quoting-style",
-                "sort",
-                "time",
-            ],
-        )
-    },
-    with_dashes(&["head"], "cn", &["bytes", "lines"]),
-    with_dashes(&["tail"], "cns", &["bytes", "lines", "sleep-interval", "pid", "max-unchanged-stats"]),
-    with_dashes(&["wc"], "", &["files0-from", "total"]),
-    with_dashes(
-        &["sort"],
-        "koStT",
-        &[
-            "key",
-            "output",
-            "buffer-size",
-            "field-separator",
-            "temporary-directory",
-            "batch-size",
-            "compress-program",
-            "files0-from",
-            "parallel",
-            "random-source",
-            "sort",
-        ],
-    ),
-    with_dashes(&["uniq"], "fsw", &["skip-fields", "skip-chars", "check-chars"]),
-    with_dashes(&["cut"], "bcdf", &["bytes", "characters", "delimiter", "fields", "output-delimiter"]),
-    with_dashes(
-        &["nl"],
-        "bdfhilnsvw",
-        &[
-            "body-numbering",
-            "section-delimiter",
-            "footer-numbering",
-            "header-numbering",
-            "line-increment",
-            "join-blank-lines",
-            "number-format",
-            "number-separator",
-            "starting-line-number",
-            "number-width",
-        ],
-    ),
-    Known {
-        partly: Some(1),
-        ..with_dashes(
-            &["du"],
-            "BXdt",
-            &["block-size", "max-depth", "threshold", "exclude", "exclude-from", "files0-from", "time-style"],
-        )
-    },
-    with_dashes(&["df"], "Btx", &["block-size", "type", "exclude-type"]),
-    with_dashes(&["stat"], "c", &["format", "printf"]),
-    with_dashes(&["basename"], "s", &["suffix"]),
-    with_dashes(&["cp", "mv", "ln"], "tS", &["target-directory", "suffix", "no-preserve", "sparse"]),
-    with_dashes(&["mkdir"], "m", &["mode"]),
-    with_dashes(&["rm", "rmdir", "unlink"], "", &[]),
-    with_dashes(&["touch"], "drt", &["date", "reference", "time"]),
-    Known { search: Search::With("grep"), ..with_marks(&["git"], Marks::None) },
-    Known {
-        search: Search::Always,
-        answer: Some(1),
-        partly: Some(2),
-        ..with_marks(&["ack", "ag", "rg", "ugrep"], Marks::None)
-    },
-    Known {
-        search: Search::Always,
-        answer: Some(1),
-        partly: Some(2),
-        ..with_dashes(
-            &["grep", "egrep", "fgrep", "zgrep"],
-            "ABCDdefm",
-            &[
-                "regexp",
-                "file",
-                "max-count",
-                "after-context",
-                "before-context",
-                "context",
-                "devices",
-                "directories",
-                "label",
-                "binary-files",
-                "exclude",
-                "exclude-from",
-                "exclude-dir",
-                "group-separator",
-                "include",
-            ],
-        )
-    },
-    Known {
-        answer: Some(1),
-        ..with_dashes(
-            &["diff"],
-            "CDFILSUWXx",
-            &[
-                "context",
-                "unified",
-                "show-function-line",
-                "label",
-                "width",
-                "exclude",
-                "exclude-from",
-                "starting-file",
-                "ignore-matching-lines",
-                "ifdef",
-                "from-file",
-                "to-file",
-                "horizon-lines",
-                "palette",
-                "tabsize",
-            ],
-        )
-    },
-    Known { answer: Some(1), ..with_dashes(&["cmp"], "in", &["bytes", "ignore-initial"]) },
-    Known {
-        partly: Some(1),
-        ..with_marks(
-            &["find"],
-            Marks::Leading { signs: "()!,", why: "which to this command begins an expression" },
-        )
-    },
-    Known {
-        operands: Operands::Urls,
-        files: &file_values::CURL,
-        letters: "ACDEFHKPQTUXYbcdemortuwxyz",
-        words: &[
-            "config",
-            "connect-timeout",
-            "connect-to",
-            "cookie",
-            "cookie-jar",
-            "data",
-            "data-ascii",
-            "data-binary",
-            "data-raw",
-            "data-urlencode",
-            "dump-header",
-            "form",
-            "form-string",
-            "header",
-            "json",
-            "limit-rate",
-            "max-filesize",
-            "max-redirs",
-            "max-time",
-            "output",
-            "proto",
-            "proxy",
-            "range",
-            "referer",
-            "request",
-            "resolve",
-            "retry",
-            "upload-file",
-            "url-query",
-            "user",
-            "user-agent",
-            "variable",
-            "write-out",
-        ],
-        ..with_marks(&["curl"], NAMES_A_FILE)
-    },
-    with_marks(&["wget"], NAMES_A_FILE),
-    Known {
-        first: FirstElement::Options,
-        ..with_marks(
-            &["tar", "bsdtar", "ar"],
-            Marks::Anywhere { signs: ":@", why: "which to this command can name another machine or archive" },
-        )
-    },
-    Known { first: FirstElement::Options, ..with_marks(&["ps"], Marks::None) },
-    with_marks(
-        &["ssh", "scp", "sftp", "rsync", "mosh"],
-        Marks::AllBut {
-            signs: "._@%+=,/-",
-            why: "which a shell at the other end, or the command itself, gives a meaning",
-        },
-    ),
-    with_marks(
-        &["make", "gmake", "dd"],
-        Marks::Anywhere { signs: "=", why: "which to this command is a setting" },
-    ),
-    with_marks(
-        &["cc", "gcc", "g++", "clang", "clang++", "ld", "as", "java", "javac", "rustc"],
-        Marks::Leading { signs: "@", why: "which to this command names a file of further arguments" },
-    ),
-    Known { lines: Lines::Many, ..with_marks(&["bash"], Marks::None) },
-    Known {
-        operands: Operands::FilesOrSettings,
-        // Not `v`: what a caller writes after it would be a setting.
-        letters: "F",
-        ..with_marks(&["awk", "gawk", "mawk", "nawk", "original-awk"], Marks::None)
-    },
-    with_marks(
-        &["less", "more", "most"],
-        Marks::Leading { signs: "+", why: "which to this command is a command of its own" },
-    ),
-    with_marks(
-        &[
-            "tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "luahbtex", "lualatex",
-            "etex", "ptex", "platex", "eptex", "uptex", "uplatex", "euptex",
-        ],
-        // All arguments together are the first line of the document.
-        Marks::AllBut { signs: "/._-+,", why: "which in a line of this command's can begin code" },
-    ),
-    with_marks(
-        &["openssl"],
-        Marks::Anywhere { signs: ":", why: "which to this command can name a file or variable" },
-    ),
-];
+/// Options of searches. Some programs take them shortened; shorter than this they are others.
+const TELLING: [&str; 7] =
+    ["--break", "--group", "--heading", "--json", "--pretty", "--show-function", "--stats"];
+const SHORTEST: usize = 6;
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 use toolgate_spec::model::CommandOutput;
 
-use super::{plain::plain, select::Selection};
-use crate::js::values;
+use super::{json, plain::plain, select::Selection};
 
 /// How a tool's output is read.
 #[derive(Debug)]
@@ -41,74 +40,24 @@ impl Reader {
         Ok(Self { kind, shape })
     }
 
-    /// The result, or why the output is not of the kind that the manifest names.
+    /// What was said, or why it is not of the kind that the manifest names.
     pub fn read(&self, stdout: &[u8]) -> Result<Value, String> {
-        let value = match &self.kind {
+        Ok(match &self.kind {
             Kind::Text => Value::String(plain(stdout)),
-            Kind::Json => json(stdout)?,
-            Kind::JsonLines => Value::Array(lines(stdout)?),
-            Kind::Select(selection) => selection.of(&json(stdout)?)?,
-        };
-        Ok(match (self.shape, value) {
+            Kind::Json => json::read(stdout)?,
+            Kind::JsonLines => Value::Array(json::read_lines(stdout)?),
+            Kind::Select(selection) => selection.of(&json::read(stdout)?)?,
+        })
+    }
+
+    /// The result that it makes.
+    pub fn shaped(&self, value: Value) -> Value {
+        match (self.shape, value) {
             (Shape::Object, value) if !value.is_object() => {
                 Value::Object(Map::from_iter([("result".to_owned(), value)]))
             }
             (_, value) => value,
-        })
-    }
-}
-
-/// Texts inside JSON are cleaned as well: an escape can be written as `\u001b`.
-fn json(stdout: &[u8]) -> Result<Value, String> {
-    let text = plain(stdout);
-    if text.trim().is_empty() {
-        return Err("the command wrote nothing where JSON was expected".to_owned());
-    }
-    check_count(&text)?;
-    let value = serde_json::from_str(&text).map_err(|error| {
-        format!("the output is not JSON: line {}, column {}", error.line(), error.column())
-    })?;
-    Ok(clean(value))
-}
-
-fn lines(stdout: &[u8]) -> Result<Vec<Value>, String> {
-    let text = plain(stdout);
-    check_count(&text)?;
-    let mut values = Vec::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let value = serde_json::from_str(line).map_err(|error| {
-            format!("line {} of the output is not JSON: column {}", index + 1, error.column())
-        })?;
-        values.push(clean(value));
-    }
-    Ok(values)
-}
-
-/// More than of JavaScript: what a command writes is often selected from.
-const MOST_VALUES: usize = 500_000;
-
-/// A value takes far more memory than its text.
-fn check_count(text: &str) -> Result<(), String> {
-    if values::count(text) <= MOST_VALUES {
-        return Ok(());
-    }
-    Err(format!(
-        "the output has more than {MOST_VALUES} names and values; let the command select what is needed"
-    ))
-}
-
-fn clean(value: Value) -> Value {
-    match value {
-        Value::String(text) if text.chars().any(char::is_control) => Value::String(plain(text.as_bytes())),
-        Value::Array(items) => Value::Array(items.into_iter().map(clean).collect()),
-        Value::Object(members) => {
-            let cleaned = members.into_iter().map(|(name, value)| {
-                let name = if name.chars().any(char::is_control) { plain(name.as_bytes()) } else { name };
-                (name, clean(value))
-            });
-            Value::Object(cleaned.collect())
         }
-        other => other,
     }
 }
 
@@ -148,6 +97,77 @@ mod tests {
         assert!(Reader::new(&CommandOutput::Json, Shape::Free).unwrap().read(deep.as_bytes()).is_err());
     }
 
+    /// Encoders leave them as they are, and whoever writes two titles would take away what stands between them.
+    #[test]
+    fn no_text_takes_away_what_stands_beside_it() {
+        let title = |id: u8, title: &str| json!({ "id": id, "title": title });
+        for (begin, end) in [
+            ("\u{9d}", "\u{9c}"),
+            ("\u{90}", "\u{9c}"),
+            ("\u{9b}", ""),
+            ("\u{9d}", ""),
+            ("\u{8e}", ""),
+            ("\u{8}", ""),
+        ] {
+            let titles = ["ok".to_owned(), format!("x{begin}"), "a hole".to_owned(), format!("{end}y")];
+            let written: Vec<Value> = (1..).zip(&titles).map(|(id, text)| title(id, text)).collect();
+            let left: Vec<Value> = (1..)
+                .zip(["ok", if begin == "\u{8}" { "" } else { "x" }, "a hole", "y"])
+                .map(|(id, text)| title(id, text))
+                .collect();
+            check(
+                &CommandOutput::Json,
+                &json!({ "issues": written }).to_string(),
+                &json!({ "issues": left }),
+            );
+            let lines: Vec<String> = written.iter().map(Value::to_string).collect();
+            check(&CommandOutput::JsonLines, &lines.join("\n"), &json!(left));
+        }
+    }
+
+    #[test]
+    fn colours_around_json_are_taken_out_and_nothing_more() {
+        let coloured = "\x1b[1;39m{\x1b[0m\x1b[34;1m\"a\"\x1b[0m: \x1b[0;32m\"x\u{9d}\"\x1b[0m, \"b\": \"\u{9c}y\"}\x1b[K\n";
+        check(&CommandOutput::Json, coloured, &json!({ "a": "x", "b": "y" }));
+        check(&CommandOutput::JsonLines, coloured, &json!([{ "a": "x", "b": "y" }]));
+        // Of what an encoder should not have written, nothing but the control itself.
+        let raw =
+            "{\"a\": \"x\x1b]\", \"b\": \"here\", \"c\": \"\x1b\\\\y\", \"d\": \"\x1b[\", \"e\": \"\x07\"}";
+        check(&CommandOutput::Json, raw, &json!({ "a": "x]", "b": "here", "c": "\\y", "d": "[", "e": "" }));
+    }
+
+    #[test]
+    fn names_that_read_alike_stay_apart_and_the_plain_one_keeps_its_own() {
+        let kept = json!({ "k": 3, "k (2)": 2 });
+        check(&CommandOutput::Json, r#"{"k\u001b[31m": 2, "k": 3}"#, &kept);
+        check(&CommandOutput::Json, r#"{"k": 3, "k\u001b[31m": 2}"#, &kept);
+    }
+
+    #[test]
+    fn half_a_pair_is_replaced() {
+        check(
+            &CommandOutput::Json,
+            r#"["a\ud800", "\uDC00b", "\ud83d\ude00", "\\\\ud800"]"#,
+            &json!(["a\u{fffd}", "\u{fffd}b", "😀", "\\\\ud800"]),
+        );
+        check(&CommandOutput::JsonLines, "\"\\ud800\"\n1\n", &json!(["\u{fffd}", 1]));
+    }
+
+    #[test]
+    fn an_integer_that_would_be_rounded_is_refused() {
+        let error = "the output has an integer of more than 64 bits, which would be rounded; let the command write it as text";
+        let error = json!({ "error": error });
+        check(&CommandOutput::Json, "[123456789012345678901234567890]", &error);
+        check(&CommandOutput::JsonLines, "1\n{\"id\":-9223372036854775809}\n", &error);
+        check(&CommandOutput::Json, "18446744073709551615", &json!(u64::MAX));
+        check(&CommandOutput::Json, "-9223372036854775808", &json!(i64::MIN));
+        check(
+            &CommandOutput::Json,
+            "[1e30, \"123456789012345678901234567890\"]",
+            &json!([1e30, "123456789012345678901234567890"]),
+        );
+    }
+
     #[test]
     fn escapes_inside_of_json_are_taken_out_too() {
         let stdout = r#"{"a": "\u001b[31mred\u001b[0m", "\u001b]0;x\u0007k": "\u009b1mv"}"#;
@@ -157,7 +177,8 @@ mod tests {
     #[test]
     fn what_is_no_object_stands_in_one_where_one_is_promised() {
         let promised = |output: &CommandOutput, stdout: &str| {
-            Reader::new(output, Shape::Object).unwrap().read(stdout.as_bytes()).unwrap()
+            let reader = Reader::new(output, Shape::Object).unwrap();
+            reader.shaped(reader.read(stdout.as_bytes()).unwrap())
         };
         assert_eq!(promised(&CommandOutput::Text, "x"), json!({ "result": "x" }));
         assert_eq!(promised(&CommandOutput::JsonLines, "1\n"), json!({ "result": [1] }));

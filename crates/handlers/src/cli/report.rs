@@ -57,14 +57,9 @@ impl Problem {
 #[derive(Clone, Copy)]
 pub struct Call<'c> {
     pub tool: &'c CliTool,
+    /// Without `argv[0]`.
+    pub line: &'c [String],
     pub sought: Sought,
-}
-
-impl Call<'_> {
-    /// A search that finds nothing ends like one that found nothing but secrets.
-    fn answers_by(&self, code: u8) -> bool {
-        self.tool.known.answers_by(code) || (self.sought != Sought::Nothing && code == FOUND_NOTHING)
-    }
 }
 
 pub fn make(
@@ -75,7 +70,7 @@ pub fn make(
     mask: &Mask,
     detector: &Detector,
 ) -> RunReport {
-    let Call { tool, sought } = *call;
+    let Call { tool, sought, .. } = *call;
     // A secret may have begun where the text was cut off.
     let stderr = mask.cut_text(&plain(&ended.stderr));
     // Before it is put together and cut: a key of several lines is not known for one in a piece of it.
@@ -89,8 +84,11 @@ pub fn make(
     let broken_block = made_problem(swept, tool, &mut ended.refused);
     let outcome = match broken_block.or_else(|| fault(&ended, call, unseen, &stderr, &words)) {
         Some(problem) => Err(problem),
-        None => match tool.reader.read(&sought.without_secrets(&ended.stdout, mask, detector)) {
-            Ok(value) => Ok(Some(mask.value(value))),
+        None => match tool.reader.read(&ended.stdout) {
+            Ok(value) => {
+                let value = sought.without_secrets(value, mask, detector);
+                Ok(Some(mask.value(tool.reader.shaped(value))))
+            }
             Err(message) => {
                 let message = with_refused(message, &words, &ended, unseen);
                 Err(Problem { reason: Reason::OutputUnreadable, message })
@@ -206,7 +204,9 @@ fn fault(ended: &Ended, call: &Call<'_>, unseen: &Unseen, stderr: &str, words: &
     let (reason, message) = match &ended.ending {
         Ending::Exited(0) => return None,
         // Such as `grep` that finds nothing; but an error that is told is one.
-        Ending::Exited(code) if call.answers_by(*code) && stderr.trim().is_empty() => return None,
+        Ending::Exited(code) if tool.known.answers_by(*code, call.line) && stderr.trim().is_empty() => {
+            return None;
+        }
         // What was hidden on purpose is no failure of a command that goes through a folder.
         Ending::Exited(code) if tool.known.could_not_see_all(*code) && unseen.is_all_of(stderr) => {
             return None;
@@ -316,8 +316,6 @@ fn cut(text: &str, most: usize) -> String {
         None => text.to_owned(),
     }
 }
-
-const FOUND_NOTHING: u8 = 1;
 
 const CPU_TIME: i32 = 24;
 const FILE_SIZE: i32 = 25;

@@ -117,10 +117,10 @@ impl Runnable for Prepared {
                     leaving.has_ended(&ended);
                     let made = watch.end(request.looks, request.caller).await;
                     let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
-                    let sought = tool.sought(request.survey);
+                    let (line, sought) = tool.sought(request.survey);
                     let by_looking = is_told_by_looking(&ended);
                     let told = move || {
-                        let call = report::Call { tool: &tool, sought };
+                        let call = report::Call { tool: &tool, line: &line, sought };
                         report::make(ended, made, &call, &unseen, &mask, &detector)
                     };
                     let told = tell(told, by_looking, request).await;

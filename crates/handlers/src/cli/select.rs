@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 use toolgate_spec::FieldPattern;
 
+use super::json::MOST_VALUES;
+
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Selection {
     steps: Vec<Step>,
@@ -77,7 +79,11 @@ impl Selection {
         }
         Ok(match self.yields {
             Yields::One => found.first().map_or(Value::Null, |value| (*value).clone()),
-            Yields::List => found.into_iter().cloned().collect(),
+            Yields::List => {
+                let mut room = Room::default();
+                found.iter().try_for_each(|value| room.take(value))?;
+                found.into_iter().cloned().collect()
+            }
         })
     }
 
@@ -112,6 +118,50 @@ impl Selection {
         self.steps.iter().any(|step| matches!(step, Step::Deep | Step::Any))
     }
 }
+
+/// For all that is found, together: what lies in two of the values is copied twice.
+struct Room {
+    values: usize,
+    bytes: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { values: MOST_VALUES, bytes: MOST_BYTES }
+    }
+}
+
+impl Room {
+    fn take(&mut self, value: &Value) -> Result<(), String> {
+        match value {
+            Value::String(text) => self.take_one(text.len()),
+            Value::Array(items) => {
+                self.take_one(0)?;
+                items.iter().try_for_each(|item| self.take(item))
+            }
+            Value::Object(members) => {
+                self.take_one(0)?;
+                members.iter().try_for_each(|(name, value)| {
+                    self.take_one(name.len())?;
+                    self.take(value)
+                })
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.take_one(0),
+        }
+    }
+
+    fn take_one(&mut self, bytes: usize) -> Result<(), String> {
+        let too_much = |most: usize, what: &str| {
+            format!("the selection comes to more than {most} {what}; let the command select what is needed")
+        };
+        self.values = self.values.checked_sub(1).ok_or_else(|| too_much(MOST_VALUES, "names and values"))?;
+        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| too_much(MOST_BYTES, "bytes"))?;
+        Ok(())
+    }
+}
+
+/// As much as a command may write at most.
+const MOST_BYTES: usize = 16 << 20;
 
 fn children(value: &Value) -> Vec<&Value> {
     match value {
@@ -158,6 +208,23 @@ mod tests {
         check("..name", &json!(["a", "b", "m"]));
         check("*.count", &json!([2]));
         check(".items..name", &json!(["a", "b"]));
+    }
+
+    /// Each of the values around a list holds all of it once more.
+    #[test]
+    fn what_is_found_many_times_over_is_not_copied() {
+        let nested = |innermost: Value| (0..120).fold(innermost, |inner, _| json!({ "a": inner }));
+        let of = |path: &str, value: &Value| Selection::parse(path).unwrap().of(value);
+        let many = nested(json!(vec![0; 10_000]));
+        let long = nested(json!("x".repeat(1 << 20)));
+        for path in ["..a", "*", "..*"] {
+            for value in [&many, &long] {
+                let why = of(path, value).unwrap_err();
+                assert!(why.contains("more than") && why.contains("select what is needed"), "{path}: {why}");
+            }
+        }
+        assert_eq!(of("..a", &nested(json!(1))).unwrap().as_array().unwrap().len(), 120);
+        assert!(of(".a", &many).is_ok());
     }
 
     #[test]

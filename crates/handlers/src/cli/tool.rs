@@ -21,6 +21,7 @@ use toolgate_spec::{
 };
 
 use super::{
+    arg::refused,
     command::CliCommand,
     embedded,
     environment::{self, GatewayEnvironment},
@@ -31,9 +32,10 @@ use super::{
     output::{Reader, Shape},
     paths,
     program::{AllowedCommands, Program},
-    sought::Sought,
+    sought::{self, Sought},
     statics,
     view::{NamesPaths, ViewPlan},
+    worded,
 };
 use crate::{
     grants,
@@ -139,10 +141,14 @@ impl CliTool {
         let allowed = policy.execution.timeout_ms.value;
         let deadline = written.timeout_ms.map_or(allowed, |own| own.min(allowed)).min(MOST_TIMEOUT_MS);
         let may_search = match &body {
-            CommandBody::Manifest(cli) => is_worded_by_callers(cli, &spec, &paths),
+            CommandBody::Manifest(cli) => worded::is_by_callers(cli, &spec, &paths),
             CommandBody::Code(_) => true,
         };
         let veils = if policy.data.sanitize_output.value && may_search { Veils::Yes } else { Veils::No };
+        if let (CommandBody::Manifest(cli), Veils::Yes) = (&body, veils) {
+            let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
+            sought::check_form(known, &texts, &cli.output)?;
+        }
         Ok(Self {
             veils,
             view: Arc::new(ViewPlan::new(policy, &host.places, written.cwd.as_deref(), names_paths)?),
@@ -185,16 +191,22 @@ impl CliTool {
             }
         };
         let line = line::settle(&elements, self.known)?;
+        if self.veils == Veils::Yes {
+            sought::check_form(self.known, &line, &written.output)
+                .map_err(|why| refused(why, "the author of the tool chooses another form"))?;
+        }
         found.grants = Grants::new(Settled { line, granted: found.grants });
         Ok(found)
     }
 
-    /// What the call searches for, by its command line.
-    pub(super) fn sought(&self, survey: &Survey) -> Sought {
-        match survey.grants.get::<Settled>() {
-            Some(settled) if self.veils == Veils::Yes => Sought::by(self.known, &settled.line),
-            _ => Sought::Nothing,
-        }
+    /// The command line of the call, and what it searches for.
+    pub(super) fn sought(&self, survey: &Survey) -> (Vec<String>, Sought) {
+        let line = survey.grants.get::<Settled>().map(|settled| settled.line.clone()).unwrap_or_default();
+        let sought = match self.veils {
+            Veils::Yes => Sought::by(self.known, &line),
+            Veils::No => Sought::Nothing,
+        };
+        (line, sought)
     }
 
     pub fn survey_waits_for_disk(&self) -> bool {
@@ -337,20 +349,6 @@ fn check_elements(cli: &CliHandler, known: &Known) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Does a caller write something on the command line besides the names of paths?
-fn is_worded_by_callers(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> bool {
-    let statics = spec.effective_statics();
-    let is_word = |name: &str| !paths.contains(name) && statics.iter().all(|own| own.name != name);
-    cli.args.iter().any(|group| match group {
-        ArgumentGroup::One(one) => one.template.names().any(is_word),
-        ArgumentGroup::When { args, .. } => args.iter().flat_map(|one| one.template.names()).any(is_word),
-        ArgumentGroup::Each { param, args } => {
-            let names = args.iter().flat_map(|one| one.template.names());
-            names.map(|name| if name == line::ITEM { param.as_str() } else { name }).any(is_word)
-        }
-    })
 }
 
 fn check_secrets(cli: &CliHandler, spec: &ToolSpec) -> Result<(), String> {

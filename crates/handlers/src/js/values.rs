@@ -15,7 +15,8 @@ pub fn count(json: &str) -> usize {
     count
 }
 
-fn skip_text(bytes: &mut impl Iterator<Item = u8>) {
+/// Up to the end of a text, whose first quotation mark was just read.
+pub fn skip_text(bytes: &mut impl Iterator<Item = u8>) {
     while let Some(byte) = bytes.next() {
         match byte {
             b'"' => return,

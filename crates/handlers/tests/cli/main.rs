@@ -19,6 +19,7 @@ mod loading;
 mod made;
 mod outcomes;
 mod properties;
+mod searches;
 mod shipped;
 mod stand_ins;
 mod view;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_gate::{Reason, Runnable};
 
 use crate::{
-    catalog::{fits, manifest, repository},
+    catalog::{fits, git, manifest, repository},
     world::{Unjailed, World, call, resolve},
 };
 
@@ -194,6 +194,60 @@ fn a_listing_or_a_search_shows_nothing_that_reading_blocks() {
             assert!(hidden.contains(&world.at(path).into()), "{name} {path}: {hidden:?}");
         }
     }
+}
+
+/// Who may name a file writes what a listing says, if a line break in a name is one in the listing.
+#[test]
+fn a_name_is_one_line_of_a_listing() {
+    let world = World::new();
+    world.write("workspace/odd/a\n-rw-r--r-- 1 root 9 2026-01-01 00:00 forged", "x");
+    world.write("workspace/odd/grün", "x");
+    let listed = check(&world, "list_files", &json!({ "folder": "odd" }));
+    let entries: Vec<&str> = listed.lines().filter(|line| line.starts_with('-')).collect();
+    assert_eq!(entries.len(), 2, "{listed}");
+    assert!(entries[0].contains(r"a\n-rw-r--r--"), "{listed}");
+    assert!(entries[1].ends_with("grün"), "{listed}");
+}
+
+/// What was committed lies in `.git`, where no path is blocked.
+#[test]
+fn a_diff_shows_nothing_that_reading_blocks() {
+    let world = World::new();
+    repository(&world);
+    let at = world.at("");
+    let blocked =
+        [".env", "src/.env.local", "docs/.envs/deep/key.md", "secrets/plan.md", "src/secrets/deep/a.md"];
+    for path in blocked.into_iter().chain(["src/env.rs", "docs/secrets.md"]) {
+        world.write(&format!("workspace/{path}"), "committed\n");
+    }
+    git(&at, &["add", "--force", "."]);
+    git(&at, &["commit", "--quiet", "-m", "third"]);
+    for (what, text) in [("staged", "staged\n"), ("changed", "changed\n")] {
+        for path in blocked.into_iter().chain(["src/env.rs", "docs/secrets.md"]) {
+            world.write(&format!("workspace/{path}"), text);
+        }
+        if what == "staged" {
+            git(&at, &["add", "--force", "."]);
+        }
+    }
+    for (name, input) in [
+        ("git_diff_branches", json!({ "base": "HEAD~1", "head": "HEAD" })),
+        ("git_diff_branches", json!({ "base": "HEAD~1", "head": "HEAD", "namesOnly": true })),
+        ("git_diff", json!({})),
+        ("git_diff", json!({ "staged": true })),
+        ("git_diff", json!({ "namesOnly": true })),
+    ] {
+        let shown = check(&world, name, &input);
+        for path in blocked {
+            assert!(!shown.contains(path), "{name} {input} {path}: {shown}");
+        }
+        assert!(shown.contains("src/env.rs") && shown.contains("docs/secrets.md"), "{name} {input}: {shown}");
+    }
+    for path in blocked.into_iter().chain(["secrets", "src/secrets"]) {
+        assert_eq!(check(&world, "git_diff", &json!({ "path": path })), "", "{path}");
+    }
+    let named = check(&world, "git_diff", &json!({ "path": "src", "namesOnly": true }));
+    assert_eq!(named, "1\t1\tsrc/env.rs\n");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::{fs, sync::Arc};
 
 use serde_json::{Value, json};
 use toolgate_handlers::CliTool;
+use toolgate_spec::model::{Body, Handler};
 
 use crate::{
     catalog::{fits, manifest},
@@ -20,14 +21,17 @@ fn run(name: &str, arguments: &Value, answer: &str) -> (Vec<String>, Vec<String>
     let text = manifest(name);
     assert!(fits(&text, arguments), "{arguments}");
     let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > \"$0.argv\"\nenv > \"$0.env\"\ncat \"$0.answer\"\n";
-    let program = world.program("stand-in", script, 0o755);
-    world.write("bin/stand-in.answer", answer);
     let (spec, policy) = resolve(&text);
+    let Body::Handler(Handler::Cli(cli)) = &spec.body else { panic!("a command") };
+    // By its own name, which tells what is known of its ways.
+    let command = cli.command.clone();
+    let program = world.program(&command, script, 0o755);
+    world.write(&format!("bin/{command}.answer"), answer);
     let tool = CliTool::new(with_command(&spec, &program), &policy, &world.host()).unwrap();
     let tool = world.handlers(Arc::new(Unjailed)).runnable(tool);
     let value = call(&tool, arguments).unwrap().outcome.unwrap().unwrap();
     let lines = |end: &str| {
-        let text = fs::read_to_string(world.root().join(format!("bin/stand-in.{end}"))).unwrap();
+        let text = fs::read_to_string(world.root().join(format!("bin/{command}.{end}"))).unwrap();
         text.lines().map(str::to_owned).collect()
     };
     (lines("argv"), lines("env"), value)
@@ -141,7 +145,7 @@ fn logs_by_query() {
     let value = check(
         "query_logs",
         &json!({ "namespace": "production", "contains": "out of memory", "hours": 2, "limit": 10 }),
-        "{\"line\": \"LOKI_TOKEN-value out of memory\", \"timestamp\": \"t\"}\n{\"line\": \"b\"}\n",
+        "{\"line\": \"out of \\u001b[1mmemory\", \"timestamp\": \"t\"}\n{\"line\": \"b\"}\n",
         &[
             "query",
             "--quiet",
@@ -152,7 +156,57 @@ fn logs_by_query() {
             "{namespace=\"production\"} |= \"out of memory\"",
         ],
     );
-    assert_eq!(value["result"][0]["line"], "*** out of memory");
+    assert_eq!(value, json!({ "result": [{ "line": "out of memory", "timestamp": "t" }, { "line": "b" }] }));
+}
+
+/// What stands in a log is anybody's.
+#[test]
+fn one_line_of_a_log_does_not_hide_others() {
+    let query = json!({ "namespace": "default", "contains": "e", "hours": 1, "limit": 10 });
+    let answer = "{\"line\": \"one\u{9d}\"}\n{\"line\": \"here\"}\n{\"line\": \"\u{9c}three\"}\n";
+    let (_, _, value) = run("query_logs", &query, answer);
+    assert_eq!(value, json!({ "result": [{ "line": "one" }, { "line": "here" }, { "line": "three" }] }));
+}
+
+/// Letter by letter, whoever asks would learn the rest.
+#[test]
+fn what_is_found_in_a_secret_of_a_log_is_found_nowhere() {
+    let answered = |contains: &str, answer: &str| {
+        let query = json!({ "namespace": "default", "contains": contains, "hours": 1, "limit": 10 });
+        run("query_logs", &query, answer).2
+    };
+    let key = ["sk_live_", "51Hq8Rt5Vw2Xy7Bn4Mk9Lp3Hd6"].concat();
+    let line =
+        |text: &str| format!("{}\n", json!({ "labels": { "app": "pay" }, "line": text, "timestamp": "t" }));
+    let open = line("sk_live_5 is no key");
+    for secret in [
+        line(&format!("charged with {key}")),
+        line(&format!("password = \"{key}\"")),
+        line("asked with LOKI_TOKEN-value"),
+        // As another encoder writes it.
+        line(&key).replace("sk_live", "\\u0073k\\u005flive"),
+        format!("{}\n", json!({ "line": "x", "labels": { "password": "Zq8Rt5Vw2Xy7" } })),
+    ] {
+        let nothing = answered("sk_live_6", "");
+        assert_eq!(answered("sk_live_5", &secret), nothing, "{secret}");
+        let beside = format!("{open}{secret}{open}");
+        assert_eq!(
+            answered("sk_live_5", &beside),
+            answered("sk_live_5", &format!("{open}{open}")),
+            "{secret}"
+        );
+    }
+    // A key of several lines, each in a record of its own.
+    let pem: String =
+        [format!("-----BEGIN {} KEY-----", "PRIVATE")]
+            .into_iter()
+            .chain((0..4).map(|row| {
+                "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"[row..].to_owned()
+            }))
+            .chain([format!("-----END {} KEY-----", "PRIVATE")])
+            .map(|text| line(&text))
+            .collect();
+    assert_eq!(answered("A", &pem), answered("A", ""));
 }
 
 #[test]

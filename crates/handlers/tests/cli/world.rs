@@ -124,12 +124,23 @@ impl World {
 
     #[track_caller]
     pub fn stand_in_for(&self, manifest: &str, ended: Ended) -> (Arc<dyn Runnable>, Arc<Recorder>) {
+        let tool = self.load_stand_in(manifest).unwrap();
+        let recorder = Recorder::answering(ended);
+        (self.handlers(Arc::clone(&recorder) as Arc<dyn Launch>).runnable(tool), recorder)
+    }
+
+    /// Why a tool is not loaded, though its program is there.
+    #[track_caller]
+    pub fn loading_error(&self, manifest: &str) -> Option<String> {
+        self.load_stand_in(manifest).err()
+    }
+
+    #[track_caller]
+    fn load_stand_in(&self, manifest: &str) -> Result<CliTool, String> {
         let (spec, policy) = resolve(manifest);
         let Body::Handler(Handler::Cli(cli)) = &spec.body else { panic!("a command") };
         let program = self.program(&cli.command, "#!/bin/true\n", 0o755);
-        let tool = CliTool::new(with_command(&spec, &program), &policy, &self.host()).unwrap();
-        let recorder = Recorder::answering(ended);
-        (self.handlers(Arc::clone(&recorder) as Arc<dyn Launch>).runnable(tool), recorder)
+        CliTool::new(with_command(&spec, &program), &policy, &self.host())
     }
 
     /// A program in a folder beside the workspace, where only the operator writes.
