@@ -242,7 +242,14 @@ impl Known {
             let is_letter = |letters: &str| letters.contains(|letter| self.telling.contains(letter));
             TELLING.iter().any(is_word) || self.letters_of(element).is_some_and(is_letter)
         };
-        line.iter().map(String::as_str).take_while(|element| *element != "--").find(is_telling)
+        let mut before = "";
+        let options = line.iter().map(String::as_str).take_while(|element| *element != "--");
+        let mut options = options.filter(|element| {
+            let is_value = before == "-e" || self.takes_next(before);
+            before = if is_value { "" } else { element };
+            !is_value
+        });
+        options.find(is_telling)
     }
 
     pub const fn says_nothing_found(&self) -> Option<&'static str> {

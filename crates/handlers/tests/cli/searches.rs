@@ -146,6 +146,13 @@ fn an_answer_that_tells_of_lines_besides_showing_them_is_not_given() {
     }
     let told = why(&tool("ugrep", "args: ['{text}'], output: json")).unwrap();
     assert!(told.contains("write `output: text` or `output: jsonl`"), "{told}");
+    // What is looked for may look like one of them.
+    for (command, option) in [("git", "grep, '-e'"), ("rg", "'-e'")] {
+        let search = tool(command, &format!("args: [{option}, {{value: '{{text}}', allowOption: true}}]"));
+        for text in ["-p", "--heading"] {
+            answer(&search, &json!({ "text": text }), said(""));
+        }
+    }
     // Nobody guesses, or nothing is kept back.
     assert_eq!(why(&tool("rg", "args: [--json, live], output: jsonl")), None);
     assert_eq!(why(&tool("echo", "args: [--json, '{text}'], output: json")), None);
