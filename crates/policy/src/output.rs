@@ -289,6 +289,8 @@ mod tests {
         );
         check_result(&[(".a[].b", Allow), (".a", Redact)], json!({ "a": [] }), &json!({}), &[]);
         check_result(&[(".a[].b", Redact)], json!({ "a": [] }), &json!({}), &[]);
+        check_result(&[(".a[]..b", Allow)], json!({ "a": { "c": [] } }), &json!({}), &[]);
+        check_result(&[(".a[]..b", Allow)], json!({ "a": [] }), &json!({}), &[]);
         check_result(&[(".a[].b", Allow)], json!({ "a": [[], []] }), &json!({ "a": [] }), &[]);
     }
 
@@ -346,7 +348,9 @@ mod tests {
         let leads_through = |rule: &OutputRule| {
             let steps: Vec<FieldStep<'_>> = rule.pattern.steps().collect();
             let names = steps.iter().zip(path).filter(|(step, name)| **step == FieldStep::Name(name));
-            !rule.pattern.is_catch_all() && steps.len() > path.len() && names.count() == path.len()
+            let is_named = names.count() == path.len();
+            let next = steps.get(path.len());
+            !rule.pattern.is_catch_all() && is_named && next.is_some_and(|next| *next != FieldStep::AnyDepth)
         };
         let is_spoken_of =
             |rule: &OutputRule| !rule.pattern.is_catch_all() && rule.pattern.specificity_at(path).is_some();

@@ -32,8 +32,8 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         let (close, name) = (visible(close), visible(&document.check.name));
         Terminal::note(&format!("the overrides speak of `{close}`, and not of `{name}`"));
     }
-    let patch = rules.overrides.as_ref().and_then(|overrides| overrides.for_tool(&document.check.name));
-    for note in patch.into_iter().flat_map(|patch| without_effect(patch, &resolved.policy)) {
+    let said = rules.overrides.as_ref().and_then(|overrides| overrides.for_tool(&document.check.name));
+    for note in said.into_iter().flat_map(|said| without_effect(said, &resolved.policy)) {
         Terminal::note(&note);
     }
     match args.format {

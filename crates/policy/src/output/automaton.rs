@@ -143,6 +143,9 @@ impl<'r> Automaton<'r> {
             self.moved_by.iter_mut().for_each(|moved| add(moved, *end));
             add(&mut self.staying, end + 1);
             let named = rule.pattern.steps().take_while(|step| matches!(step, FieldStep::Name(_))).count();
+            // Before any depth, all that lies below is in the same place.
+            let stays = rule.pattern.steps().nth(named) == Some(FieldStep::AnyDepth);
+            let named = if stays { named.saturating_sub(1) } else { named };
             let leading = (first + 1..=first + named).take_while(|position| position < end);
             for position in leading.filter(|_| rule.action != OutputAction::Redact) {
                 add(&mut self.leading, position);
