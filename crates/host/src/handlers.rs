@@ -143,8 +143,7 @@ pub fn check_described<'n>(
         return Err(OpenError { part: "commands", problem });
     }
     // It may well be in there, and whoever looks for a missing document would look for the wrong thing.
-    let unread: Vec<String> =
-        loaded.unread.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+    let unread: Vec<String> = loaded.unread.iter().map(ToString::to_string).collect();
     Err(OpenError {
         part: "tools",
         problem: format!(

@@ -1,6 +1,6 @@
 //! What is there, what may be live, and what is wrong with the rest? Everything is read anew and swapped whole.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, fmt, path::PathBuf, sync::Arc};
 
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
@@ -73,6 +73,12 @@ pub enum ToTry {
 pub struct Problem {
     pub place: String,
     pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.place, self.what)
+    }
 }
 
 impl Loaded {

@@ -12,6 +12,15 @@ pub(crate) fn closest<'known>(word: &str, known: impl Iterator<Item = &'known st
         .map(|(_, candidate)| candidate)
 }
 
+/// What helps whoever wrote `word`: the one that was probably meant, or else this.
+pub(crate) fn remedy<'known>(
+    word: &str,
+    known: impl Iterator<Item = &'known str>,
+    otherwise: &str,
+) -> String {
+    closest(word, known).map_or_else(|| otherwise.to_owned(), |close| format!("did you mean `{close}`?"))
+}
+
 /// Edits between two words, letter case ignored, a swap of neighbours counted as one.
 pub fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();

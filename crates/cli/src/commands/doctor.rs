@@ -72,8 +72,7 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
         let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
         let loaded = toolgate.loaded();
         let told = |problems: &[Problem]| {
-            let lines: Vec<String> =
-                problems.iter().map(|one| format!("{}: {}", one.place, one.what)).collect();
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             (!lines.is_empty()).then(|| lines.join("; "))
         };
         Ok((told(&loaded.problems), told(&loaded.unheeded)))

@@ -109,7 +109,7 @@ async fn open_doors(
 fn announce(toolgate: &Toolgate, log: Log) {
     let loaded = toolgate.loaded();
     for problem in &loaded.problems {
-        log.error(&format!("{}: {}", problem.place, problem.what));
+        log.error(&problem.to_string());
     }
     warn_of_unheeded(&loaded, log);
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());

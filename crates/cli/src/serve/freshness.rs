@@ -255,7 +255,7 @@ pub fn warn_of_anonymous(config: &Config, log: Log) {
 /// An override that nobody heeds looks like a guard and is none.
 pub fn warn_of_unheeded(loaded: &Loaded, log: Log) {
     for problem in &loaded.unheeded {
-        log.warn(&format!("{}: {}", problem.place, problem.what));
+        log.warn(&problem.to_string());
     }
 }
 
@@ -279,7 +279,7 @@ async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Override
         Err(problems) => {
             log.error("the change is not in force; what was in force before still is");
             for problem in &problems {
-                log.error(&format!("{}: {}", problem.place, problem.what));
+                log.error(&problem.to_string());
             }
         }
     }

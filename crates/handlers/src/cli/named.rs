@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn a_part_of_a_path_is_enough() {
         for (texts, path, expect) in [
-            (&["/root/.bashrc"][..], "/root/.bashrc", true),
-            (&["--file=/root/.bashrc,x"], "/root/.bashrc", true),
-            (&["/root"], "/root/.git/HEAD", true),
-            (&["x", "first\n.bashrc\n"], "/root/.bashrc", true),
-            (&["../.."], "/root/.git", true),
-            (&["--from=.."], "/root/.git", true),
-            (&["main..topic", "1...2"], "/root/.git", false),
+            (&["/home/ann/.bashrc"][..], "/home/ann/.bashrc", true),
+            (&["--file=/home/ann/.bashrc,x"], "/home/ann/.bashrc", true),
+            (&["/home/ann"], "/home/ann/.git/HEAD", true),
+            (&["x", "first\n.bashrc\n"], "/home/ann/.bashrc", true),
+            (&["../.."], "/home/ann/.git", true),
+            (&["--from=.."], "/home/ann/.git", true),
+            (&["main..topic", "1...2"], "/home/ann/.git", false),
             (&["hello"], "/etc/tool.conf", false),
             (&[], "/etc/tool.conf", false),
         ] {

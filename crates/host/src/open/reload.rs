@@ -95,7 +95,7 @@ impl Toolgate {
     /// Whatever was wrong, the journal says that something was asked for and is not in force.
     fn note_rejection(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
         // What is wrong is quoted, and may be a secret that somebody wrote into the wrong place.
-        let tell = |one: &Problem| text_for_journal(&self.secrets, format!("{}: {}", one.place, one.what));
+        let tell = |one: &Problem| text_for_journal(&self.secrets, one.to_string());
         let told: Vec<String> = problems.iter().map(tell).collect();
         if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": told })) {
             problems.extend(broken(error));

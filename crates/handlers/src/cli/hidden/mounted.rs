@@ -134,9 +134,9 @@ mod tests {
         }
         let at = root.display();
         let mounts = MountTable::parse(&format!(
-            "22 1 254:0 / / rw - ext4 /dev/vda rw\n\
-             23 22 254:0 {at}/secret {at}/work/m rw - ext4 /dev/vda rw\n\
-             24 22 254:0 {at}/secret/app/.env {at}/work/key rw - ext4 /dev/vda rw\n"
+            "22 1 254:0 / / rw - ext4 /dev/sda1 rw\n\
+             23 22 254:0 {at}/secret {at}/work/m rw - ext4 /dev/sda1 rw\n\
+             24 22 254:0 {at}/secret/app/.env {at}/work/key rw - ext4 /dev/sda1 rw\n"
         ));
         let grants = FileGrants {
             workspace: root.join("work"),

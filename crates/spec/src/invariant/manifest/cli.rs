@@ -250,11 +250,7 @@ fn may_carry_option(parts: &[ArgPart]) -> bool {
 }
 
 fn no_such_parameter(name: &str, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
-    let remedy = match crate::similar::closest(name, scope.variables.iter().map(|known| known.name.as_str()))
-    {
-        Some(close) => format!("did you mean `{close}`?"),
-        None => "name one of the parameters".into(),
-    };
+    let remedy = crate::similar::remedy(name, scope.variable_names(), "name one of the parameters");
     report.say(at, format!("`{}` names no parameter", name.escape_debug()), remedy);
 }
 

@@ -10,29 +10,20 @@ pub(super) fn check(input: &Value, at: &Pointer, report: &mut Report<'_>) {
     let mut left = vec![(at.clone(), input)];
     while let Some((place, schema)) = left.pop() {
         left.extend(json_schema::children(schema, &place));
-        let format = schema.get("format").and_then(Value::as_str).filter(|_| may_be_text(schema));
+        let format = schema
+            .get("format")
+            .and_then(Value::as_str)
+            .filter(|_| json_schema::leaves_open(schema.get("type"), "string"));
         if let Some(format) = format.filter(|format| !KNOWN.contains(format)) {
-            let remedy = match crate::similar::closest(format, KNOWN.into_iter()) {
-                Some(close) => format!("did you mean `{close}`?"),
-                None => {
-                    "write `path` for a path, `uri` or `hostname` for an address; say anything else in the \
-                         `description`"
-                        .to_owned()
-                }
-            };
+            let remedy = crate::similar::remedy(format, KNOWN.into_iter(), OTHERWISE);
             let message = format!("`{}` is no format that is understood here", json_schema::shorten(format));
             report.say(&place.key("format"), message, remedy);
         }
     }
 }
 
-fn may_be_text(schema: &Value) -> bool {
-    match schema.get("type") {
-        Some(Value::String(only)) => only == "string",
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "string"),
-        _ => true,
-    }
-}
+const OTHERWISE: &str =
+    "write `path` for a path, `uri` or `hostname` for an address; say anything else in the `description`";
 
 /// Those of JSON Schema, those that have a meaning here (`path`, `url`), and those that other descriptions of tools have.
 const KNOWN: [&str; 29] = [

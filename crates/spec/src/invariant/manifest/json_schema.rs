@@ -65,6 +65,15 @@ pub(super) fn children<'s>(schema: &'s Value, at: &Pointer) -> Vec<(Pointer, &'s
     found
 }
 
+/// Whether what a schema says under `type` leaves this one open.
+pub(super) fn leaves_open(declared: Option<&Value>, wanted: &str) -> bool {
+    match declared {
+        Some(Value::String(only)) => only == wanted,
+        Some(Value::Array(types)) => types.iter().any(|one| one == wanted),
+        _ => true,
+    }
+}
+
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Level {
     Top,
@@ -101,10 +110,8 @@ fn keywords(schema: &Value, at: &Pointer, level: Level, patterns: &mut usize, fa
             vendor if vendor.starts_with("x-") => {}
             unknown => {
                 let known = ONE_SCHEMA.iter().chain(&SCHEMA_LISTS).chain(&SCHEMA_MAPS).chain(&PLAIN);
-                let remedy = match crate::similar::closest(unknown, known.copied()) {
-                    Some(close) => format!("did you mean `{close}`?"),
-                    None => "remove it, or begin it with `x-`".into(),
-                };
+                let otherwise = "remove it, or begin it with `x-`";
+                let remedy = crate::similar::remedy(unknown, known.copied(), otherwise);
                 let message = format!("`{}` is no keyword that is understood here", shorten(unknown));
                 faults.push((place, message, remedy));
             }

@@ -62,11 +62,8 @@ fn parameters(when: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>
         .extend(required.filter_map(|(index, name)| Some((at.key("required").index(index), name.as_str()?))));
     for (at, name) in named {
         if scope.variable(name).is_none() {
-            let remedy = match crate::similar::closest(name, scope.variables.iter().map(|v| v.name.as_str()))
-            {
-                Some(close) => format!("did you mean `{close}`?"),
-                None => "name a parameter; such a condition would never hold".into(),
-            };
+            let otherwise = "name a parameter; such a condition would never hold";
+            let remedy = crate::similar::remedy(name, scope.variable_names(), otherwise);
             report.say(&at, format!("`{}` names no parameter", json_schema::shorten(name)), remedy);
         }
     }

@@ -89,7 +89,12 @@ impl Scope {
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let fixed = self.statics.iter().map(|fixed| fixed.name.as_str());
-        self.variables.iter().map(|variable| variable.name.as_str()).chain(fixed)
+        self.variable_names().chain(fixed)
+    }
+
+    /// Of what a caller may send.
+    pub fn variable_names(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().map(|variable| variable.name.as_str())
     }
 }
 

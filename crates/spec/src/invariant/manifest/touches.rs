@@ -30,11 +30,8 @@ fn judge(pattern: &FieldPattern, arguments: &Value, at: &Pointer, scope: &Scope,
     if let Some(FieldStep::Name(name)) = steps.first()
         && scope.variable(name).is_none()
     {
-        let known = scope.variables.iter().map(|variable| variable.name.as_str());
-        let remedy = match crate::similar::closest(name, known) {
-            Some(close) => format!("did you mean `{close}`?"),
-            None => "name a parameter; nothing would be judged".into(),
-        };
+        let otherwise = "name a parameter; nothing would be judged";
+        let remedy = crate::similar::remedy(name, scope.variable_names(), otherwise);
         report.say(at, format!("`{}` names no parameter", json_schema::shorten(name)), remedy);
         return;
     }
@@ -129,12 +126,7 @@ fn may_be(members: &Map<String, Value>, kind: &str) -> bool {
         (None, Some(only)) => is_kind(only),
         (None, None) => true,
     };
-    let is_typed = match members.get("type") {
-        Some(Value::String(only)) => only == kind,
-        Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
-        _ => true,
-    };
-    is_listed && is_typed
+    is_listed && json_schema::leaves_open(members.get("type"), kind)
 }
 
 /// What an object can have under this name, or under any.
