@@ -19,9 +19,12 @@ mod checksum;
 mod digest_or_image;
 mod given;
 mod jwk;
+mod keylike;
 mod pem;
+mod placeholder;
 mod shape;
 
+pub(crate) use keylike::noise;
 pub(crate) use pem::{body_end, covered_until};
 
 /// What a rule may ask for by name.
@@ -32,6 +35,8 @@ pub(crate) enum Check {
     Apart,
     /// The pattern's last character begins a value that is a literal, not code and not a placeholder.
     Assigned,
+    /// Like `Assigned`, and the value looks generated: for names such as `token` that often hold something else.
+    AssignedKey,
     /// An access key id that names an account.
     AwsKeyId,
     /// The checksum of Base58Check.
@@ -55,10 +60,12 @@ pub(crate) enum Check {
     Loose,
     /// Letters and digits both, and not one character over and over.
     Mixed,
-    /// Header and payload are JSON objects, and the header names an algorithm.
+    /// A JSON Web Token: header and payload are JSON objects, or as random as those.
     Jwt,
     /// A member of a JSON Web Key.
     Jwk,
+    /// As random as a generated key: no name, path, version or placeholder.
+    Key,
     /// Exactly 64 bytes in base64.
     Key64,
     /// The body of a private key without its header; the finding reaches to its end.
@@ -97,6 +104,10 @@ impl Check {
                 let literal = assigned::literal(hay, span, marks);
                 return literal.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
             }
+            Self::AssignedKey => {
+                let key = assigned::key(hay, span, marks);
+                return key.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
+            }
             Self::KeyBody => return pem::judge_body(hay, span),
             Self::Loose => return judge_loose(hay, span),
             Self::Pem => return pem::judge(hay, span),
@@ -116,6 +127,7 @@ impl Check {
             Self::Mixed => is_mixed(secret),
             Self::Jwk => jwk::is_member(hay, span),
             Self::Jwt => is_jwt(secret),
+            Self::Key => keylike::is_key(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
             Self::PypiMacaroon => is_pypi(secret),
             Self::Random => shape::is_random(secret),
@@ -149,6 +161,31 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     STANDARD_ENGINE.decode(text).or_else(|_| URL_ENGINE.decode(text)).ok()
 }
 
+/// The text with `%40` and the like undone.
+pub(crate) fn decoded_percent(text: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, behind @ ..] = rest {
+        let digit = |at: usize| {
+            behind
+                .get(at)
+                .and_then(|byte| char::from(*byte).to_digit(16))
+                .and_then(|digit| u8::try_from(digit).ok())
+        };
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push(high << 4 | low);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            _ => {
+                decoded.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    decoded
+}
+
 fn after(text: &[u8], mark: u8) -> Option<&[u8]> {
     let at = memchr::memchr(mark, text)?;
     text.get(at + 1..)
@@ -165,11 +202,15 @@ fn is_json_in_base64(token: &[u8]) -> bool {
     json_object(text).is_some() || json_object(first).is_some()
 }
 
+/// Header or payload is a JSON object; or all parts are as random as theirs, for a token may be cut or garbled in a log.
 fn is_jwt(token: &[u8]) -> bool {
     let mut parts = token.split(|byte| *byte == b'.');
-    let header = parts.next().and_then(json_object);
-    let payload = parts.next().and_then(json_object);
-    header.is_some_and(|header| header.get("alg").is_some_and(Value::is_string)) && payload.is_some()
+    let [header, payload] = [(); 2].map(|()| parts.next().unwrap_or_default());
+    let signature = parts.next().unwrap_or_default();
+    let is_object = |part: &[u8]| json_object(part).is_some_and(|object| !object.is_empty());
+    is_object(header) && is_object(payload)
+        || signature.len() >= MIN_SIGNATURE
+            && (is_object(header) || is_object(payload) || [header, payload].into_iter().all(is_mixed))
 }
 
 /// Without a digit it may be a word: `ASIAPACIFICNORTHEAST` names no account, and what goes on is a longer one.
@@ -274,6 +315,8 @@ fn is_pypi(token: &[u8]) -> bool {
     })
 }
 
+/// Of a JSON Web Token; the shortest in use has 43 characters, logs cut them.
+const MIN_SIGNATURE: usize = 10;
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);

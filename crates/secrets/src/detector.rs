@@ -9,11 +9,12 @@ use std::{
 
 use crate::{
     finding::{Finding, Redacted, Tier},
+    known::KnownValues,
     look::{Looker, Scratch},
     rule::{RuleError, RuleFile, read},
     shipped::SHIPPED,
     stream::Stream,
-    window::{self, Covered, Part},
+    window::{self, Covered, Part, WINDOW},
 };
 
 /// Finds secrets. Immutable; share it.
@@ -81,9 +82,20 @@ impl Detector {
 
     /// The text with a mark in place of every secret that is at least so sure. The number of lines stays.
     pub fn redact<'t>(&self, text: &'t str, at_least: Tier) -> Redacted<'t> {
+        self.redact_knowing(text, at_least, &mut KnownValues::default())
+    }
+
+    /// The same for one of several texts of a result: also redacts the values that were found in the others, and adds its own.
+    pub fn redact_knowing<'t>(&self, text: &'t str, at_least: Tier, known: &mut KnownValues) -> Redacted<'t> {
         let bytes = text.as_bytes();
         let mut covered = Vec::new();
-        let less_sure = window::walk(&self.looker, bytes, at_least, |one| covered.push(one));
+        let before = known.len();
+        let mut less_sure = window::walk(&self.looker, bytes, at_least, known, |one| covered.push(one));
+        // An earlier window did not know what a later one found.
+        if bytes.len() > WINDOW && known.len() > before {
+            covered.clear();
+            less_sure = window::walk(&self.looker, bytes, at_least, known, |one| covered.push(one));
+        }
         if covered.is_empty() {
             return Redacted { text: Cow::Borrowed(text), findings: Vec::new(), less_sure };
         }
@@ -143,7 +155,8 @@ impl Detector {
 
     fn findings(&self, bytes: &[u8], at_least: Tier) -> Vec<Finding> {
         let mut findings = Vec::new();
-        window::walk(&self.looker, bytes, at_least, |one| self.add(one, &mut findings));
+        let mut known = KnownValues::default();
+        window::walk(&self.looker, bytes, at_least, &mut known, |one| self.add(one, &mut findings));
         findings
     }
 }

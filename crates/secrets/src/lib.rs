@@ -10,6 +10,7 @@ mod detector;
 mod finding;
 mod fold;
 mod join;
+mod known;
 mod literals;
 mod look;
 mod marker;
@@ -24,5 +25,6 @@ mod window;
 
 pub use detector::{Detector, RuleSummary};
 pub use finding::{Encoding, Finding, Redacted, Tier};
+pub use known::KnownValues;
 pub use rule::{RuleError, RuleFile};
 pub use stream::Stream;

@@ -143,7 +143,8 @@ impl Rule {
     /// The same where marks stand between a word and what it tells. A token is told by no word; a mark in it breaks it as
     /// anything else would.
     fn match_behind_marks(&self, hay: &[u8], word: &Range<usize>, marks: &Marks) -> Option<Match> {
-        let is_told = self.group.is_some() || self.check == Some(Check::Assigned);
+        let is_told =
+            self.group.is_some() || matches!(self.check, Some(Check::Assigned | Check::AssignedKey));
         if !is_told || self.context.is_some() {
             return None;
         }

@@ -36,7 +36,7 @@ pub(crate) fn settle(
         }
         // One that lays the next one open and so on, as nobody writes who means well.
         if text.spent > MOST_LOOKS * hay.len() + FREE_LOOKS {
-            return text.given_up();
+            return given_up(hay, text.decided, scope);
         }
         if more.is_empty() {
             newest = text.having(std::mem::take(&mut since));
@@ -107,16 +107,16 @@ impl Settling<'_> {
         spans.dedup();
         spans
     }
+}
 
-    /// All that is left of the text, so that nothing is left to be found in it.
-    fn given_up(mut self) -> Vec<Candidate> {
-        let span = self.scope.start..self.hay.len();
-        let surest = self.decided.iter().filter(|one| one.span.end > span.start).max_by_key(|one| one.tier);
-        let Some(surest) = surest.cloned() else { return self.decided };
-        self.decided.retain(|one| one.span.end <= span.start);
-        self.decided.push(Candidate { span, end: End::Never, ..surest });
-        self.decided
-    }
+/// All that is left of the text, so that nothing is left to be found in it.
+pub(crate) fn given_up(hay: &[u8], mut decided: Vec<Candidate>, scope: &Range<usize>) -> Vec<Candidate> {
+    let span = scope.start..hay.len();
+    let surest = decided.iter().filter(|one| one.span.end > span.start).max_by_key(|one| one.tier);
+    let Some(surest) = surest.cloned() else { return decided };
+    decided.retain(|one| one.span.end <= span.start);
+    decided.push(Candidate { span, end: End::Never, ..surest });
+    decided
 }
 
 /// What is near to the newest once marks stand in place of what was decided.

@@ -10,10 +10,11 @@ use std::ops::Range;
 use crate::{
     check::body_end,
     finding::{Encoding, Tier},
+    known::KnownValues,
     look::{Candidate, Looker, Scratch},
     marker::{line_ends, marker},
     rule::End,
-    settle::settle,
+    settle::{given_up, settle},
 };
 
 /// Something to take out.
@@ -55,12 +56,20 @@ pub(crate) struct Carry {
     behind: Vec<Candidate>,
     /// How much of the text was decided about.
     decided: usize,
+    /// What was found, here or in earlier texts; it is redacted wherever it is repeated.
+    known: KnownValues,
     scratch: Scratch,
 }
 
 /// Looks at a whole text and tells what each window covered, with spans of the text; and how much there is that is less sure.
-pub(crate) fn walk(looker: &Looker, text: &[u8], at_least: Tier, mut each: impl FnMut(Covered)) -> usize {
-    let mut carry = Carry::default();
+pub(crate) fn walk(
+    looker: &Looker,
+    text: &[u8],
+    at_least: Tier,
+    known: &mut KnownValues,
+    mut each: impl FnMut(Covered),
+) -> usize {
+    let mut carry = Carry { known: std::mem::take(known), ..Carry::default() };
     let mut less_sure = 0;
     let mut from: usize = 0;
     loop {
@@ -74,6 +83,7 @@ pub(crate) fn walk(looker: &Looker, text: &[u8], at_least: Tier, mut each: impl 
         }
         less_sure += step.less_sure;
         if follows == Follows::Nothing {
+            *known = carry.known;
             return less_sure;
         }
         from = base + step.next;
@@ -137,7 +147,8 @@ impl Carry {
         candidates.retain(|found| found.span.start < reached);
         let mut decided = self.behind(base);
         decided.extend(merged(candidates));
-        let mut decided = settle(looker, hay, decided, &(from..limit), at_least, &mut self.scratch);
+        let decided = settle(looker, hay, decided, &(from..limit), at_least, &mut self.scratch);
+        let mut decided = self.repeated(looker, hay, decided, &(from..limit), at_least);
         let next = decided.last().map_or(limit, |last| last.span.end.max(limit));
         self.remember(&decided, base, next);
         decided.retain(|found| found.span.end > from);
@@ -155,6 +166,38 @@ impl Carry {
             part: Part::Whole,
         }));
         Step { covered, less_sure, next }
+    }
+
+    /// Adds the places where a value stands once more that was found here or before. Their markers may let more be found, which
+    /// may be repeated in its turn.
+    fn repeated(
+        &mut self,
+        looker: &Looker,
+        hay: &[u8],
+        mut decided: Vec<Candidate>,
+        scope: &Range<usize>,
+        at_least: Tier,
+    ) -> Vec<Candidate> {
+        for _ in 0..MOST_ROUNDS {
+            self.known.learn(hay, decided.iter().filter(|one| one.span.end > scope.start));
+            let mut more = Vec::new();
+            self.known.find(hay, scope, |one| {
+                let before = decided.partition_point(|other| other.span.start <= one.span.start);
+                let is_covered = before
+                    .checked_sub(1)
+                    .and_then(|at| decided.get(at))
+                    .is_some_and(|other| one.span.end <= other.span.end);
+                if one.tier >= at_least && !is_covered {
+                    more.push(one);
+                }
+            });
+            if more.is_empty() {
+                return decided;
+            }
+            decided.extend(more);
+            decided = settle(looker, hay, merged(decided), scope, at_least, &mut self.scratch);
+        }
+        given_up(hay, decided, scope)
     }
 
     /// What was taken out a little before, with spans of a text that begins at `base`.
@@ -230,6 +273,8 @@ fn is_inside_character(byte: u8) -> bool {
 pub(crate) const WINDOW: usize = 512 * 1024;
 /// What a window leaves to the next; longer than any secret in any disguise but an open key block.
 const OVERLAP: usize = 32 * 1024;
+/// How often values are searched for that were found behind the markers of others.
+const MOST_ROUNDS: usize = 16;
 /// What was decided already and is looked at again as context.
 pub(crate) const BEHIND: usize = 1024;
 

@@ -4,8 +4,15 @@
 
 use std::ops::Range;
 
-use self::apart::Link;
-use super::given::name_before;
+use self::{
+    apart::{Link, name_around},
+    names::words,
+};
+use super::{
+    given::name_before,
+    keylike::{is_key, noise},
+    placeholder::{is_common_word, is_placeholder, is_template},
+};
 use crate::marker::Marks;
 
 mod apart;
@@ -15,10 +22,69 @@ mod names;
 /// the first character of the value.
 pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
     let value = pattern.end.checked_sub(1)?;
+    let name = hay.get(name_around(hay, pattern.start))?;
+    if is_part_of_word(hay, pattern.start, name) {
+        return None;
+    }
     match Link::of(hay.get(pattern.start..value)?) {
-        Some(link) => apart::literal(hay, link, pattern.start, value),
+        Some(link) => apart::literal(hay, link, pattern.start, value)
+            .or_else(|| generated(hay, value, marks).filter(|_| is_beside(link) && !is_about(name))),
         None => literal_end(hay, value, marks).map(|end| value..end),
     }
+}
+
+/// The value, if it looks generated and the name is that of a key or a token.
+pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
+    let value = pattern.end.checked_sub(1)?;
+    let name = hay.get(name_around(hay, pattern.start))?;
+    generated(hay, value, marks).filter(|span| {
+        names::is_of_key(name) && !names::is_name(name, hay.get(span.clone()).unwrap_or_default())
+    })
+}
+
+fn is_beside(link: Link) -> bool {
+    matches!(link, Link::Argument | Link::Flag | Link::Column | Link::Element | Link::Member)
+}
+
+/// The value at `start`, if it looks generated.
+fn generated(hay: &[u8], start: usize, marks: &Marks) -> Option<Range<usize>> {
+    let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
+    let length = if is_quoted(hay, start) {
+        quoted_length(rest)?
+    } else {
+        let ends = |byte: &u8| !is_bare(*byte) || matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'|');
+        rest.iter().position(ends).unwrap_or(rest.len())
+    };
+    // A full stop or a colon behind a value belongs to the sentence.
+    let kept = rest.get(..length)?.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
+    let span = start..start + kept;
+    let value = marks.without(hay, &span);
+    let is_code = !is_quoted(hay, start) && (is_names(&value) || calls(hay, span.end));
+    (is_key(&value) && !is_code).then_some(span)
+}
+
+/// `win32api.RegEnumKey`: names joined by dots, and not the parts of a token.
+fn is_names(value: &[u8]) -> bool {
+    is_member_access(value) && value.split(|byte| *byte == b'.').all(|part| noise(part) < MIN_PART)
+}
+
+/// Whether arguments follow, perhaps behind blanks.
+fn calls(hay: &[u8], end: usize) -> bool {
+    let behind = hay.get(end..hay.len().min(end + MAX_NAME)).unwrap_or_default();
+    matches!(behind.trim_ascii_start(), [b'(' | b'[', ..]) || behind.starts_with(b"::")
+}
+
+/// `bypass`, `compass`: `pass` and `pwd` tell a password only as words of a name.
+fn is_part_of_word(hay: &[u8], word: usize, name: &[u8]) -> bool {
+    let is_short = |short: &&[u8]| {
+        let text = hay.get(word..).unwrap_or_default();
+        let goes_on = text.get(short.len()).is_some_and(u8::is_ascii_alphabetic);
+        text.get(..short.len()).is_some_and(|text| text.eq_ignore_ascii_case(short)) && !goes_on
+    };
+    SHORT
+        .iter()
+        .find(|short| is_short(short))
+        .is_some_and(|short| !words(name).iter().any(|word| word == short))
 }
 
 fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
@@ -38,11 +104,23 @@ fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     }
     // Within quotes a mark is a literal like everything else; without them its brackets would look like code.
     let value = if is_quoted { hay.get(span.clone())?.into() } else { marks.without(hay, &span) };
-    if value.len() < MIN_VALUE || !is_written(&value) || names::is_name(name, &value) {
+    if is_setting && value.len() >= MIN_SETTING && !is_template(&value) && !is_member_access(&value) {
+        return Some(span.end);
+    }
+    if value.len() < MIN_VALUE
+        || !is_written(&value)
+        || is_common_word(&value)
+        || names::is_name(name, &value)
+    {
         return None;
     }
     let is_literal = if is_quoted { is_quoted_literal(&value) } else { is_bare_literal(hay, &span, &value) };
-    is_literal.then_some(span.end)
+    // A token is generated; behind its name a word is a test's or a form's.
+    let is_likely = noise(&value) > 0
+        || value.iter().all(u8::is_ascii_digit)
+        || !names::is_of_key(name)
+        || is_environment_line(hay, start);
+    (is_literal && is_likely).then_some(span.end)
 }
 
 fn is_quoted(hay: &[u8], value: usize) -> bool {
@@ -66,13 +144,14 @@ fn is_bare(byte: u8) -> bool {
 
 /// Whether a value is there at all: no placeholder, and not one character over and over.
 pub(super) fn is_written(value: &[u8]) -> bool {
-    !is_placeholder(value) && !is_repetition(value)
+    !is_placeholder(value)
 }
 
 /// `secretName`, `passwordPath`: not the secret, but where it is and what kind it is of.
 fn is_about(name: &[u8]) -> bool {
-    let name = name.to_ascii_lowercase();
-    ABOUT.iter().any(|end| name.ends_with(end))
+    let lower = name.to_ascii_lowercase();
+    ABOUT.iter().any(|end| lower.ends_with(end))
+        || words(name).last().is_some_and(|last| ABOUT_WORDS.contains(&last.as_slice()))
 }
 
 /// `password: 84736251`, `{"pwd":84736251}`: how long the number is. Of other secrets, and of what is about a password, it tells
@@ -87,17 +166,42 @@ fn number_length(name: &[u8], rest: &[u8]) -> Option<usize> {
     (is_password && is_number).then_some(length)
 }
 
-/// Within quotes anything is a literal but a sentence, the version of a package and what `fetch` takes for credentials.
+/// Within quotes anything is a literal but a sentence, the version of a package, an address, a path and a name.
 fn is_quoted_literal(value: &[u8]) -> bool {
-    if is_version(value) || FETCH_MODES.contains(&value) {
+    if is_version(value) || is_between_strings(value) || is_reference(value) || names::is_of_secret(value) {
         return false;
     }
     let spaces = value.iter().filter(|byte| byte.is_ascii_whitespace()).count();
     spaces == 0 || (spaces <= 3 && has_digit(value))
 }
 
+/// `" + value + "`, `",label:"`: what stands between two strings, not in one.
+fn is_between_strings(value: &[u8]) -> bool {
+    let opens = matches!(value, [b',' | b':' | b';' | b')' | b'+' | b']', ..] | [b' ', ..]);
+    let closes = matches!(value, [.., b',' | b':' | b'=' | b'(' | b'+' | b'['] | [.., b' ']);
+    opens && (closes || !has_digit(value)) || closes && !has_digit(value)
+}
+
+/// An address without a password in it, a path, a selector of a page, a resource of a cloud.
+fn is_reference(value: &[u8]) -> bool {
+    let has = |part: &[u8]| memchr::memmem::find(value, part).is_some();
+    let slashes = memchr::memchr_iter(b'/', value).count();
+    let is_path = match value {
+        [b'/', ..] => slashes > 1 || !has_digit(value),
+        [b'.' | b'~', b'/', ..] | [b'.', b'.', b'/', ..] => true,
+        [letter, b':', b'\\' | b'/', ..] => letter.is_ascii_alphabetic(),
+        _ => slashes > 0 && !has_digit(value),
+    };
+    let is_selector =
+        matches!(value, [b'#' | b'.', letter, ..] if letter.is_ascii_alphabetic()) && !has_digit(value);
+    has(b"://") || is_path || is_selector || value.starts_with(b"arn:") || value.starts_with(b"urn:")
+}
+
 /// Without quotes it may be a name, a type or a call; those have no digits among their letters, or end in a bracket.
 fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
+    if is_step(hay, span.start) {
+        return false;
+    }
     let calls =
         value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b';' | b','))
             || matches!(hay.get(span.end), Some(b'(' | b'['));
@@ -109,8 +213,13 @@ fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
     {
         return false;
     }
+    if is_reference(value) || names::is_of_secret(value) {
+        return false;
+    }
     is_environment_line(hay, span.start)
-        || (has_digit(value) && has_letter(value) && !is_member_access(value))
+        || is_config_line(hay, span)
+        || is_key(value)
+        || (has_digit(value) && has_letter(value) && !is_member_access(value) && !names::is_identifier(value))
 }
 
 /// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file, or as a command and a list are given variables.
@@ -122,11 +231,29 @@ fn is_environment_line(hay: &[u8], value: usize) -> bool {
     !name.is_empty() && (before.is_empty() || BEFORE_VARIABLES.iter().any(|end| before.ends_with(end)))
 }
 
+/// `first_pass = compute01`: a pass over something, set to a name. A password stands in quotes there, or without blanks.
+fn is_step(hay: &[u8], value: usize) -> bool {
+    let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
+    let name = name_before(before);
+    before.last().is_some_and(u8::is_ascii_whitespace) && name.ends_with(b"_pass")
+}
+
+/// `Password=value` alone on its line, as in an `.ini` file.
+fn is_config_line(hay: &[u8], value: &Range<usize>) -> bool {
+    let before = hay.get(value.start.saturating_sub(MAX_NAME)..value.start).unwrap_or_default();
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    line.strip_suffix(b"=").is_some_and(|name| !name.is_empty() && name.iter().all(is_name))
+        && value.len() >= MIN_WORD
+        && matches!(hay.get(value.end), None | Some(b'\r' | b'\n'))
+}
+
 /// `Server=db;Uid=sa;Pwd=…;`: behind another setting of a connection.
 fn is_in_connection(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
-    let Some(before) = before.strip_suffix(b"=") else { return false };
+    let Some(before) = before.trim_ascii_end().strip_suffix(b"=") else { return false };
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = line.trim_ascii_end();
     let length = line.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let other = line.get(..line.len() - length).unwrap_or_default().trim_ascii_end().strip_suffix(b";");
     other
@@ -137,11 +264,12 @@ fn is_environment(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
 }
 
-/// `PASS: ` at the beginning of a line, or behind `--- `: what follows is the name of a test.
+/// `PASS: ` at the beginning of a line or a text, or behind `--- `: what follows is the name of a test.
 fn is_verdict(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    line == b"PASS: " || line.trim_ascii_start() == b"--- PASS: "
+    let is_printed = line.ends_with(b"\"PASS: ") || line.ends_with(b"'PASS: ");
+    is_printed || line == b"PASS: " || line.trim_ascii_start() == b"--- PASS: "
 }
 
 /// `^5.0.1`, `6.0.0-beta.1`: numbers and dots, and perhaps a name behind them.
@@ -165,28 +293,6 @@ fn is_member_access(value: &[u8]) -> bool {
     memchr::memchr(b'.', value).is_some() && parts.all(is_name)
 }
 
-/// `${NAME}`, `{{ name }}`, `<name>`, `%(name)s`, `$NAME`: closed at both ends, or nothing but a name.
-fn is_placeholder(value: &[u8]) -> bool {
-    let between = |open: &[u8], close: &[u8]| value.starts_with(open) && value.ends_with(close);
-    let is_variable = value.strip_prefix(b"$").is_some_and(|name| {
-        name.first().is_some_and(u8::is_ascii_uppercase)
-            && name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
-    });
-    is_variable
-        || value.eq_ignore_ascii_case(b"[redacted]")
-        || between(b"${", b"}")
-        || between(b"$(", b")")
-        || between(b"{", b"}")
-        || between(b"<", b">")
-        || between(b"%(", b"s")
-        || between(b"%", b"%")
-}
-
-/// `********`, `xxxxxxxx`.
-fn is_repetition(value: &[u8]) -> bool {
-    value.first().is_some_and(|first| value.iter().all(|byte| byte == first))
-}
-
 fn has_digit(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit)
 }
@@ -198,6 +304,73 @@ fn has_letter(value: &[u8]) -> bool {
 /// The ends of names of what is no secret itself.
 const ABOUT: &[&[u8]] =
     &[b"name", b"path", b"file", b"ref", b"type", b"field", b"label", b"arn", b"encryption"];
+/// The last words of such names.
+const ABOUT_WORDS: &[&[u8]] = &[
+    b"id",
+    b"ids",
+    b"names",
+    b"paths",
+    b"files",
+    b"url",
+    b"uri",
+    b"urls",
+    b"host",
+    b"endpoint",
+    b"version",
+    b"policy",
+    b"mode",
+    b"ttl",
+    b"expiry",
+    b"expires",
+    b"expiration",
+    b"length",
+    b"size",
+    b"len",
+    b"count",
+    b"timeout",
+    b"format",
+    b"variable",
+    b"var",
+    b"column",
+    b"selector",
+    b"class",
+    b"prompt",
+    b"title",
+    b"message",
+    b"msg",
+    b"error",
+    b"errors",
+    b"hint",
+    b"help",
+    b"description",
+    b"placeholder",
+    b"input",
+    b"form",
+    b"algorithm",
+    b"provider",
+    b"manager",
+    b"strategy",
+    b"regex",
+    b"pattern",
+    b"validator",
+    b"reset",
+    b"link",
+    b"route",
+    b"template",
+    b"page",
+    b"button",
+    b"index",
+    b"location",
+    b"date",
+    b"at",
+    b"required",
+    b"enabled",
+    b"changed",
+    b"protection",
+    b"hashers",
+];
+/// Words that are a part of others.
+const SHORT: &[&[u8]] = &[b"pass", b"pwd"];
 /// The ends of names of what may be a number.
 const PASSWORDS: &[&[u8]] = &[b"password", b"passwd", b"passphrase", b"pwd"];
 /// `export NAME=`, `docker run -e NAME=`, `Environment=NAME=`, `["NAME=…"]`.
@@ -213,10 +386,15 @@ const BEFORE_VARIABLES: &[&[u8]] = &[
     b"Environment=",
     b"\"",
 ];
-const FETCH_MODES: &[&[u8]] = &[b"same-origin", b"include"];
 /// `-beta.1`, `-rc.2+build`.
 const MAX_TAIL: usize = 12;
 const MAX_NAME: usize = 80;
+/// As random as a part of a token at least is.
+const MIN_PART: usize = 12;
 const MIN_VALUE: usize = 6;
+/// In the settings of a connection nothing but a password stands behind its name.
+const MIN_SETTING: usize = 4;
+/// A word alone, without a digit.
+const MIN_WORD: usize = 8;
 /// What is longer is no password; without quotes its beginning is taken for one all the same.
 const MAX_VALUE: usize = 400;

@@ -25,12 +25,20 @@ fn is_slug(text: &[u8]) -> bool {
         && text.split(|byte| matches!(byte, b'-' | b'_')).all(is_word)
 }
 
-/// `sk_live_xxxxxxxxxxxxxxxx`: a prefix, and one character over and over. What is longer than a prefix may be a key to which
-/// something was added.
+/// `sk_live_xxxxxxxxxxxxxxxx`, `A3-XXXXXX-XXXXXX-XXXXX`: words of a prefix, and one character over and over. A key to which such
+/// characters were added has more of its own.
 pub(super) fn is_filler(secret: &[u8]) -> bool {
-    let Some(last) = secret.last() else { return true };
-    let run = secret.iter().rev().take_while(|byte| *byte == last).count();
-    run >= FILLER && secret.len() - run <= LONGEST_PREFIX
+    let mut counts = [0_usize; 256];
+    let mut signs = 0;
+    for byte in secret {
+        if !byte.is_ascii_alphanumeric() && *byte != b'*' {
+            signs += 1;
+        } else if let Some(count) = counts.get_mut(usize::from(*byte)) {
+            *count += 1;
+        }
+    }
+    let most = counts.iter().max().copied().unwrap_or(0);
+    secret.is_empty() || most >= FILLER && secret.len() - signs - most <= LONGEST_PREFIX
 }
 
 /// 16 bytes of zero, the number of an application in 8 and a digest in 20, then fifty characters. The base64 of 44 bytes ends

@@ -173,7 +173,7 @@ fn values_that_are_no_literals() {
         ("password = \"|********\"", false),
         ("password = |p4$$w0rd", true),
         ("secretName: |my-app-secret-v2", false),
-        ("secret: |my-app-secret-v2", true),
+        ("secret: |my-app-secret-v2", false),
         ("\"auth-token\": \"|^5.0.1\"", false),
         ("\"auth-token\": \"|6.0.0-beta.1\"", false),
         ("\"auth-token\": \"|123456\"", true),

@@ -26,7 +26,8 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         return Err("`minEntropy` alone finds anything random; add a `context`".to_owned());
     }
     let context = text.context.as_ref().map(read_context).transpose()?;
-    let hir = parse(&text.pattern)?;
+    let source = text.pattern.replace(VALUE_MACRO, &between_name_and_value());
+    let hir = parse(&source)?;
     let longest = longest(&hir, text.check)?;
     let case = if text.pattern.starts_with("(?i)") { Case::Ignored } else { Case::Exact };
     let (words, place) = words(text, &hir, case, context.as_ref())?;
@@ -34,7 +35,7 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
     let pattern = meta::Builder::new()
         .configure(meta::Config::new().utf8_empty(false))
         .syntax(syntax())
-        .build(&text.pattern)
+        .build(&source)
         .map_err(|cause| format!("`pattern` cannot be compiled: {cause}"))?;
     let group = pattern.group_info().to_index(regex_automata::PatternID::ZERO, "secret");
     Ok(Rule {
@@ -57,6 +58,36 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         context: context.filter(|_| !matches!(place, Place::After { .. })),
         min_entropy: text.min_entropy,
     })
+}
+
+/// Everything between a word in a name and the first character of the value, in the notations that people use. Written once,
+/// because several rules differ only in their words.
+fn between_name_and_value() -> String {
+    let quote = r#"\\{0,2}["'`]"#;
+    let blank = r"[ \t]{0,4}";
+    let lines = r"[ \t\r\n]{0,40}";
+    let simple = format!(r"(?:true|false|null|[0-9]{{1,8}}|{quote}[a-z0-9_./:-]{{0,60}}{quote})");
+    let member = format!(
+        "{quote}{blank}(?::{blank}\\{{|,){lines}(?:(?:{quote})?[a-z_]{{1,24}}(?:{quote})?{blank}:{blank}{simple}{blank},{lines}){{0,3}}\
+         (?:{quote})?(?:[a-z_]{{0,20}}value|s)(?:{quote})?{blank}:{blank}{quote}"
+    );
+    let argument =
+        format!(r"{quote}{blank},{lines}(?:default[a-z_]{{0,10}} ?= ?)?[rbuf]{{0,2}}(?:{quote}){{1,2}}");
+    let kind =
+        format!(r"(?:{blank}:)?{blank}&?(?:'static )?(?:str|string|secretstr|char|text|any)\??[ \t]{{1,4}}=");
+    let sign = r"[ \t]{0,40}(?:=>|:{1,3}=|\?\??=|\|\|=?|\.=|\+=|[!=]==?|=|:)";
+    let list = format!(r"\[{lines}{quote}(?:{quote}{blank},{lines}{quote}){{0,3}}");
+    let item = format!(r"\r?\n[ \t]{{0,40}}-[ \t]{{1,4}}(?:{quote})?");
+    let next_line = format!(r"\r?\n[ \t]{{1,40}}{quote}");
+    let block = r"[|>][+-]?[ \t]{0,4}\r?\n[ \t]{1,40}";
+    let assigned = format!(
+        r"(?:{quote})?[\])]?(?:{kind}|{sign})[ \t]{{0,40}}(?:{list}|{item}|{next_line}|{block}|(?:[rbfu@$]{{0,2}}{quote})?)"
+    );
+    let next_value = format!("[\"']?{blank}\\r?\\n[ \\t]{{0,40}}value:{blank}[\"']?");
+    let beside = format!(
+        "(?:[ \\t]{{1,40}}(?:\\|[ \\t]{{1,40}})?(?:{quote})?|>(?:[ \\t]{{0,4}}\\r?\\n[ \\t]{{0,40}})?|[\"'][ \\t]{{1,4}}value=[\"'])"
+    );
+    format!("(?:{member}|{argument}|{assigned}|{next_value}|{beside})[^\\s\"'`\\\\]")
 }
 
 /// Names stand in marks, and marks are read back.
@@ -83,7 +114,7 @@ fn syntax() -> syntax::Config {
 }
 
 fn longest(hir: &Hir, check: Option<Check>) -> Result<usize, String> {
-    let goes_on = matches!(check, Some(Check::Assigned | Check::Pem));
+    let goes_on = matches!(check, Some(Check::Assigned | Check::AssignedKey | Check::Pem));
     if !goes_on && hir.properties().minimum_len().is_none_or(|least| least < MIN_MATCH) {
         return Err(format!("`pattern` matches fewer than {MIN_MATCH} characters; make it longer"));
     }
@@ -197,6 +228,8 @@ fn shortened(words: Words) -> Words {
     few.map(|few| few.into_iter().map(Into::into).collect()).unwrap_or(words)
 }
 
+/// In a pattern: what [`between_name_and_value`] matches.
+const VALUE_MACRO: &str = "(?&value)";
 /// After a word of three a character of tokens has to follow, which is what the literal search looks for.
 const MIN_WORD: usize = 3;
 /// Words are not cut shorter than this: shorter ones are everywhere.

@@ -162,14 +162,12 @@ fn keys() -> Vec<Known> {
             "generic",
         )
     };
-    let public = "AAAAB3NzaC1yc2EAAAADAQABAAABgQDZ9fQp0e".repeat(4);
     vec![
         block("PRIVATE KEY", ""),
         block("RSA PRIVATE KEY", ""),
         block("EC PRIVATE KEY", "more"),
         block("OPENSSH PRIVATE KEY", ""),
         block("PGP PRIVATE KEY BLOCK", ""),
-        one("SSH public key", &["ssh-", "rsa ", &public, " me@host"], Tier::Probable, "generic"),
         one(
             "JSON Web Token",
             &[

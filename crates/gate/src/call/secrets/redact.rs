@@ -10,7 +10,7 @@ use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
 use toolgate_policy::DistinctMembers;
-use toolgate_secrets::{Detector, Finding, Redacted, Tier};
+use toolgate_secrets::{Detector, Finding, KnownValues, Redacted, Tier};
 
 use super::telling::{is_telling, without_texts};
 
@@ -72,19 +72,24 @@ fn nothing_in(value: Value) -> Cleared {
 }
 
 fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleared {
+    let mut known = KnownValues::default();
     let json = serde_json::to_string(&value).unwrap_or_default();
-    let whole = detector.redact(&json, reader.loses_from());
-    let mut walk = Walk {
-        detector,
-        reader,
-        in_json: &whole.findings,
-        at: 0,
-        begun: None,
-        found: whole.findings.clone(),
-        less_sure: whole.less_sure,
-    };
-    let value = walk.value(value);
-    Cleared { value, findings: walk.found, less_sure: walk.less_sure }
+    let whole = detector.redact_knowing(&json, reader.loses_from(), &mut known);
+    let in_whole = known.len();
+    let mut walk = Walk::new(detector, reader, &whole.findings, known);
+    let mut value = walk.value(value);
+    let Walk { found, less_sure, mut known, .. } = walk;
+    let mut findings = [whole.findings.clone(), found].concat();
+    // A later text told what an earlier one holds. What is left of them is searched for it once more.
+    if known.len() > in_whole {
+        let json = serde_json::to_string(&value).unwrap_or_default();
+        let in_json = detector.redact_knowing(&json, reader.loses_from(), &mut known).findings;
+        let mut again = Walk::new(detector, reader, &in_json, known);
+        value = again.value(value);
+        findings.extend(in_json.iter().cloned());
+        findings.append(&mut again.found);
+    }
+    Cleared { value, findings, less_sure: whole.less_sure + less_sure }
 }
 
 impl Reader {
@@ -114,9 +119,15 @@ struct Walk<'w> {
     begun: Option<usize>,
     found: Vec<Finding>,
     less_sure: usize,
+    /// A value that was found in one text is redacted in all of them.
+    known: KnownValues,
 }
 
 impl<'w> Walk<'w> {
+    const fn new(detector: &'w Detector, reader: Reader, in_json: &'w [Finding], known: KnownValues) -> Self {
+        Self { detector, reader, in_json, at: 0, begun: None, found: Vec::new(), less_sure: 0, known }
+    }
+
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text, |_| false)),
@@ -158,7 +169,7 @@ impl<'w> Walk<'w> {
         let start = self.at + 1;
         let end = start + text.bytes().map(length_in_json).sum::<usize>();
         self.at = end + 1;
-        let seen = self.detector.redact(&text, self.reader.loses_from());
+        let seen = self.detector.redact_knowing(&text, self.reader.loses_from(), &mut self.known);
         self.less_sure += seen.less_sure;
         let by_itself = seen.findings;
         let is_passed = can_be_passed(&text) && self.is_passed(&(start..end));

@@ -7,16 +7,18 @@ use std::ops::Range;
 
 use super::{
     has_digit, has_letter, is_bare, is_environment, is_member_access, is_quote, is_quoted, is_quoted_literal,
-    is_written, quoted_length,
+    is_written, names, quoted_length,
 };
 
 /// What stands between a name and its value.
-#[derive(Clone, Copy, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Link {
     /// `["…", "…"]`, or a line with a dash.
     List,
     /// `, "value": "…"` or the like, also on the next line.
     Member,
+    /// `get("DB_PASSWORD", "…")`
+    Argument,
     /// `--password …`
     Flag,
     /// A column of a table, with or without a line between.
@@ -32,11 +34,18 @@ impl Link {
         if has(b'[') || text.ends_with(b"- ") && has(b'\n') {
             return Some(Self::List);
         }
+        if has(b',') && memchr::memmem::find(&text.to_ascii_lowercase(), b"value").is_none() && !has(b':') {
+            return Some(Self::Argument);
+        }
         if [b',', b'{', b'\n'].into_iter().any(has) || memchr::memmem::find(text, b" value=").is_some() {
             return Some(Self::Member);
         }
+        let compares = [&b"=="[..], b"!="].into_iter().any(|sign| memchr::memmem::find(text, sign).is_some());
+        let is_quoted = text.last().is_some_and(|byte| is_quote(*byte));
         match text {
+            _ if compares => Some(Self::Member),
             _ if has(b'=') || has(b':') => None,
+            _ if is_quoted => Some(Self::Member),
             [.., b'>'] => Some(Self::Element),
             [.., b' ' | b'\t' | b'|', b' ' | b'\t'] => Some(Self::Column),
             [.., b' ' | b'\t'] => Some(Self::Flag),
@@ -50,7 +59,7 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     let name = name_around(hay, word);
     let own = hay.get(name.clone())?;
     let lower = own.to_ascii_lowercase();
-    let is_about = super::ABOUT.iter().chain(ABOUT).any(|end| lower.ends_with(end));
+    let is_about = super::is_about(own) || ABOUT.iter().any(|end| lower.ends_with(end));
     if is_about || link == Link::List && PLURALS.iter().any(|end| lower.ends_with(end)) {
         return None;
     }
@@ -62,6 +71,7 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     let before = hay.get(..name.start)?;
     let fits = match link {
         Link::List | Link::Member => true,
+        Link::Argument => names::ends_with_secret(own) && !names::is_identifier(hay.get(value..end)?),
         Link::Flag => own.starts_with(b"--"),
         Link::Column => is_row(before, behind),
         Link::Element => before.ends_with(b"<") && behind.starts_with(b"</"),
@@ -80,7 +90,7 @@ fn is_row(before: &[u8], behind: &[u8]) -> bool {
 }
 
 /// The whole name of which the word at `word` is a part.
-fn name_around(hay: &[u8], word: usize) -> Range<usize> {
+pub(super) fn name_around(hay: &[u8], word: usize) -> Range<usize> {
     let belongs = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let before = hay.get(word.saturating_sub(MAX_NAME)..word).unwrap_or_default();
     let behind = hay.get(word..hay.len().min(word + MAX_NAME)).unwrap_or_default();

@@ -2,6 +2,8 @@
 //!
 //! Each of these forms leaves a secret no room: whoever could bring one into it could write it anywhere.
 
+use super::super::keylike::noise;
+
 /// `name` is what the value is set to.
 pub(super) fn is_name(name: &[u8], value: &[u8]) -> bool {
     is_own_name(name, value) || is_type(value) || is_generated(value) || is_package(name, value)
@@ -18,12 +20,55 @@ fn is_own_name(name: &[u8], value: &[u8]) -> bool {
     said.len() >= 2 && said.iter().all(|word| rest.any(|own| own == word))
 }
 
+/// `cms_user_password`, `changePassword`, `access-token`: two words or numbers or more, one of them for a secret.
+pub(super) fn is_of_secret(value: &[u8]) -> bool {
+    let is_identifier = value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-./#:@$".contains(byte));
+    let said = words(value);
+    let tells = |word: &Vec<u8>| OF_SECRETS.iter().any(|of| word.starts_with(of));
+    let is_word = |word: &Vec<u8>| word.len() <= 3 || noise(word) == 0;
+    is_identifier && said.len() >= 2 && said.iter().any(tells) && said.iter().all(is_word)
+}
+
+/// `curle_ftp_227_format`, `TLS13_CHACHA20_POLY1305`: words and numbers joined by `_`.
+pub(super) fn is_identifier(value: &[u8]) -> bool {
+    let is_name = value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let begins = value.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    is_name && begins && value.contains(&b'_') && noise(value) == 0
+}
+
+/// Whether the last word of a name is one for a secret.
+pub(super) fn ends_with_secret(name: &[u8]) -> bool {
+    words(name).last().is_some_and(|last| {
+        OF_SECRETS.iter().any(|of| last.starts_with(of))
+            || KEY_WORDS.iter().any(|of| last.ends_with(of))
+            || matches!(last.as_slice(), b"pass" | b"base")
+    })
+}
+
+/// `MY_TOKEN`, `botToken`, `STREAM_KEY`, `license_key`, `user_auth`: the name ends with a word for a key, and nothing before
+/// that word says that the key is public or one of a map.
+pub(super) fn is_of_key(name: &[u8]) -> bool {
+    let all = words(name);
+    let is_tail =
+        |word: &&Vec<u8>| word.iter().all(u8::is_ascii_digit) || KEY_TAILS.contains(&word.as_slice());
+    let tail = all.iter().rev().take_while(is_tail).count();
+    let Some((last, before)) = all.split_at_checked(all.len() - tail).and_then(|(all, _)| all.split_last())
+    else {
+        return false;
+    };
+    let ends = |word: &&[u8]| last.ends_with(word);
+    let is_word = |word: &[u8]| OPEN_KEYS.contains(&word);
+    let is_open = before.last().is_some_and(|word| is_word(word))
+        || KEY_WORDS.iter().filter_map(|word| last.strip_suffix(*word)).any(is_word);
+    KEY_WORDS.iter().any(ends) && !NOT_KEYS.iter().any(ends) && !is_open
+}
+
 fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 /// Small, cut at signs and before capital letters that follow small ones.
-fn words(text: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn words(text: &[u8]) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut before = b'_';
     for byte in text {
@@ -88,6 +133,139 @@ fn split_last(text: &[u8], sign: u8) -> Option<(&[u8], &[u8])> {
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
+/// The beginnings of words for secrets.
+const OF_SECRETS: &[&[u8]] =
+    &[b"passw", b"passphrase", b"pwd", b"secret", b"token", b"credential", b"apikey", b"auth", b"key"];
+const KEY_WORDS: &[&[u8]] = &[
+    b"token",
+    b"key",
+    b"keys",
+    b"auth",
+    b"authorization",
+    b"jwt",
+    b"bearer",
+    b"creds",
+    b"salt",
+    b"seed",
+    b"sid",
+    b"cookie",
+    b"pat",
+    b"apikey",
+    b"private",
+    b"access",
+];
+/// Words that end like one of those.
+const NOT_KEYS: &[&[u8]] =
+    &[b"monkey", b"turkey", b"hockey", b"whiskey", b"jockey", b"donkey", b"hotkey", b"oauth", b"exploit"];
+/// What may follow the word.
+const KEY_TAILS: &[&[u8]] = &[
+    b"value",
+    b"string",
+    b"prod",
+    b"production",
+    b"dev",
+    b"test",
+    b"staging",
+    b"live",
+    b"base",
+    b"hex",
+    b"b64",
+    b"base64",
+    b"env",
+    b"default",
+    b"secret",
+    b"raw",
+    b"new",
+    b"old",
+    b"primary",
+    b"secondary",
+];
+/// Words before `key` or `token` that say that it is no secret.
+const OPEN_KEYS: &[&[u8]] = &[
+    b"public",
+    b"pub",
+    b"publishable",
+    b"primary",
+    b"foreign",
+    b"cache",
+    b"partition",
+    b"sort",
+    b"row",
+    b"index",
+    b"unique",
+    b"lookup",
+    b"group",
+    b"bucket",
+    b"object",
+    b"routing",
+    b"sequence",
+    b"schema",
+    b"natural",
+    b"hot",
+    b"short",
+    b"translation",
+    b"i18n",
+    b"message",
+    b"registry",
+    b"config",
+    b"map",
+    b"dict",
+    b"query",
+    b"react",
+    b"state",
+    b"item",
+    b"column",
+    b"field",
+    b"host",
+    b"known",
+    b"entity",
+    b"record",
+    b"issue",
+    b"dedup",
+    b"idempotency",
+    b"version",
+    b"tag",
+    b"hash",
+    b"aggregate",
+    b"event",
+    b"topic",
+    b"blob",
+    b"csrf",
+    b"xsrf",
+    b"page",
+    b"next",
+    b"continuation",
+    b"cancel",
+    b"cancellation",
+    b"sync",
+    b"pagination",
+    b"cursor",
+    b"resume",
+    b"answer",
+    b"verify",
+    b"verifying",
+    b"identity",
+    b"site",
+    b"deploy",
+    b"peer",
+    b"authorized",
+    b"cert",
+    b"certificate",
+    b"gpg",
+    b"idx",
+    b"any",
+    b"arrow",
+    b"function",
+    b"sub",
+    b"subject",
+    b"section",
+    b"property",
+    b"attribute",
+    b"node",
+    b"tree",
+    b"wrapped",
+    b"websocket",
+];
 /// Longer ones before those that they begin with.
 const ALGORITHMS: &[&[u8]] = &[
     b"Curve25519",

@@ -101,3 +101,22 @@ fn ever_so_many_names_that_are_secrets_are_kept_apart() {
     assert_eq!(clean.as_object().unwrap().len(), 5_000);
     assert!(!clean.to_string().contains("Ab3"), "a name came through");
 }
+
+/// `DB_PASSWORD=x` in one field tells what `x` is in the others, before and after it.
+#[test]
+fn a_value_found_in_one_field_is_redacted_in_all() {
+    let password = "q7Zk-2mVx9T";
+    for value in [
+        json!({ "log": format!("connecting with {password}"), "env": format!("A=1\nDB_PASSWORD={password}\nB=2") }),
+        json!({ "env": format!("A=1\nDB_PASSWORD={password}\nB=2"), "log": [format!("connecting with {password}"), 1] }),
+        json!({ "db_password": password, "log": format!("connecting with {password}") }),
+        json!({ "url": format!("acme://app:{password}@db/x"), password: "as a name" }),
+    ] {
+        for reader in [Reader::Caller, Reader::Journal] {
+            let clean = redact(&Detector::shipped().unwrap(), value.clone(), reader).value.to_string();
+            assert!(!clean.contains(password), "{clean}");
+        }
+    }
+    let common = json!({ "db_password": "test", "log": "a test of it" });
+    assert_eq!(redacted(common.clone())["log"], common["log"]);
+}

@@ -1,0 +1,211 @@
+//! Tells a random key from names, paths, addresses, versions and placeholders.
+//!
+//! The measure is the *noise*: characters that belong neither to a word nor to a number between signs.
+
+use super::{entropy, placeholder::is_placeholder};
+
+/// Whether the value looks generated: long enough, random, and not made of words and numbers.
+pub(super) fn is_key(value: &[u8]) -> bool {
+    let letters_and_digits = value.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+    (MIN_KEY..=MAX_KEY).contains(&value.len())
+        && (value.len() >= MIN_LETTERS || value.iter().any(u8::is_ascii_digit))
+        && value.iter().all(|byte| byte.is_ascii_graphic() && !b"\"'`<>\\()[]{}".contains(byte))
+        && entropy(value) >= MIN_ENTROPY
+        && !is_other(value)
+        && !is_placeholder(value)
+        && letters_and_digits * 4 >= value.len() * 3
+        && (is_uuid(value) || is_noisy(noise(value), letters_and_digits))
+}
+
+fn is_noisy(noise: usize, of: usize) -> bool {
+    noise >= MIN_NOISE && noise * 5 >= of * 2
+}
+
+/// An address, a path, a digest, an email, a public key, a reference to something else.
+fn is_other(value: &[u8]) -> bool {
+    let has = |part: &[u8]| memchr::memmem::find(value, part).is_some();
+    let is_path = match value {
+        [b'/' | b'~', rest @ ..] | [b'.', b'/', rest @ ..] => rest.contains(&b'/'),
+        _ => false,
+    };
+    let lower: Vec<u8> = value.iter().take(8).map(u8::to_ascii_lowercase).collect();
+    let is_digest = DIGESTS.iter().any(|prefix| lower.starts_with(prefix));
+    let is_email = memchr::memchr(b'@', value)
+        .is_some_and(|at| value.get(at..).is_some_and(|host| host.contains(&b'.')));
+    // `name=value` within the value: the secret is told by another name.
+    let is_pair = value
+        .iter()
+        .position(|byte| *byte == b'=')
+        .is_some_and(|at| value.get(at..).is_some_and(|rest| rest.iter().any(|byte| *byte != b'=')));
+    has(b"://")
+        || has(b"::")
+        || is_pair
+        || has(b"->")
+        || is_path
+        || is_digest
+        || is_email
+        || is_alphabet(value)
+        || PUBLIC_KEYS.iter().any(|head| value.starts_with(head))
+}
+
+/// `ABCDEFGHIJ`, `0123456789`: the alphabet itself, as encoders have it.
+fn is_alphabet(value: &[u8]) -> bool {
+    let runs = value.array_windows().filter(|[a, b]| a.checked_add(1) == Some(*b)).count();
+    value.len() >= 52 && runs * 10 >= value.len() * 9
+}
+
+/// 8, 4, 4, 4 and 12 letters and digits.
+fn is_uuid(value: &[u8]) -> bool {
+    let lengths: Vec<usize> = value.split(|byte| *byte == b'-').map(<[u8]>::len).collect();
+    lengths == [8, 4, 4, 4, 12] && value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+}
+
+/// How many letters and digits belong to no word and no number.
+pub(crate) fn noise(value: &[u8]) -> usize {
+    value.split(|byte| !byte.is_ascii_alphanumeric()).map(noise_of_part).sum()
+}
+
+fn noise_of_part(part: &[u8]) -> usize {
+    let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits == part.len() {
+        return if digits >= LONG_NUMBER { digits } else { 0 };
+    }
+    let words = word_lengths(part);
+    if digits == 0 {
+        // Letters alone are noise where they are no words, in any language.
+        return if part.len() < LONG_WORD || words * 3 >= part.len() { 0 } else { part.len() - words };
+    }
+    let letters_first = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let digits_first = part.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_numbered = letters_first > 0 && letters_first + digits == part.len() && digits <= 4;
+    let is_unit = digits_first == digits && part.len() - digits <= 4 && digits <= 8;
+    let is_name = words == letters_first || letters_first <= 4;
+    if is_numbered && is_name || is_unit && part.len() <= 8 || part.len() <= 3 {
+        return 0;
+    }
+    part.len() - words
+}
+
+/// How many letters of a part belong to words, as in `camelCase` or `HTTPServer`.
+fn word_lengths(part: &[u8]) -> usize {
+    let (mut total, mut start) = (0, 0);
+    let mut previous = b' ';
+    for (at, byte) in part.iter().enumerate() {
+        let next_is_small = part.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        let begins = byte.is_ascii_uppercase()
+            && (previous.is_ascii_lowercase() || previous.is_ascii_uppercase() && next_is_small)
+            || byte.is_ascii_digit() != previous.is_ascii_digit();
+        if begins {
+            total += word_length(part.get(start..at).unwrap_or_default());
+            start = at;
+        }
+        previous = *byte;
+    }
+    total + word_length(part.get(start..).unwrap_or_default())
+}
+
+/// Its length, if it can be pronounced; nothing otherwise.
+fn word_length(word: &[u8]) -> usize {
+    if !word.first().is_some_and(u8::is_ascii_alphabetic) {
+        return 0;
+    }
+    let is_vowel = |byte: &u8| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+    let longest = word.split(is_vowel).map(<[u8]>::len).max().unwrap_or(0);
+    let vowels = word.iter().filter(|byte| is_vowel(byte)).count();
+    let is_word = word.len() >= 4 && vowels * 6 >= word.len() && longest <= 4;
+    if is_word { word.len() } else { 0 }
+}
+
+const MIN_KEY: usize = 16;
+/// A key of letters alone is longer than a word.
+const MIN_LETTERS: usize = 20;
+const MAX_KEY: usize = 400;
+const MIN_ENTROPY: f64 = 2.7;
+const MIN_NOISE: usize = 8;
+/// Shorter ones are times and ids.
+const LONG_NUMBER: usize = 20;
+const LONG_WORD: usize = 16;
+/// How public keys begin, of SSH and in base64.
+const PUBLIC_KEYS: &[&[u8]] = &[
+    b"AAAAB3NzaC1",
+    b"AAAAC3NzaC1",
+    b"AAAAE2VjZHNh",
+    b"MFkwEwYHKoZIzj0",
+    b"MIIBIjANBgkqh",
+    b"MIICIjANBgkqh",
+    b"MIGfMA0GCSqGSIb3",
+    b"MCowBQYDK2V",
+];
+const DIGESTS: &[&[u8]] = &[
+    b"sha1-",
+    b"sha1:",
+    b"sha256-",
+    b"sha256:",
+    b"sha384-",
+    b"sha384:",
+    b"sha512-",
+    b"sha512:",
+    b"md5-",
+    b"md5:",
+    b"arn:",
+    b"urn:",
+    b"data:",
+    b"projects",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::is_key;
+
+    #[track_caller]
+    fn check(values: &[&str], expect: bool) {
+        for value in values {
+            assert_eq!(is_key(value.as_bytes()), expect, "{value}");
+        }
+    }
+
+    #[test]
+    fn generated_values_are_keys() {
+        check(
+            &[
+                "Zf3D0LXCM3EIMbgJpUNnkRtOfOueHznB",
+                "dafa7817-e246-48f3-91a7-e87653d587b8",
+                "951bc382db9cfee29c68634761dd6e19",
+                "abcdef1234567890",
+                "3fea6af1349166ea",
+                "live_q7Zk2mVx9TbLw4Rs8NyPd3Hc",
+                "0tZn+7QQCxphpHwTm7/dC3LpP5JGIbYl3PK8Sy81R+P2",
+                "AbCd1234EfGh5678IjKl9012",
+            ],
+            true,
+        );
+    }
+
+    #[test]
+    fn names_paths_and_versions_are_none() {
+        check(
+            &[
+                "base64EncodedString2",
+                "rc0.15.0_20231217_1420-SNAPSHOT",
+                "text-embedding-3-small-v2",
+                "https://auth1.internal/token/1a2b3c4d5e6f7a8b",
+                "PBKDF2PasswordHasher",
+                "/run/secrets/3f9a8b7c6d5e4f3a2b1c/db",
+                "sha256-3f9a8b7c6d5e4f3a2b1c3f9a8b7c6d5e",
+                "getHTTPSProxyURLForXMLDocument",
+                "kubernetes.io/service-account-token",
+                "application_secret_key_v2",
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+                "ann7f3k9x2q@mail.internal",
+                "std::collections::HashMap2b3c",
+                "short1a2b3c",
+                "2026-01-02T03:04:05.678Z",
+                "xxxxxxxxxxxxxxxxxxxxxxxx",
+                "YOUR_API_KEY_HERE_1234",
+                "system.serviceaccount.v1beta1",
+                "id-Gost28147-89-None-KeyMeshing",
+            ],
+            false,
+        );
+    }
+}

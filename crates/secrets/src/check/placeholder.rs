@@ -1,0 +1,281 @@
+//! Recognises values that stand for a secret: variables, templates, masks and words such as `changeme`.
+
+use super::shape::is_filler;
+
+/// Whether the value is a placeholder, so that redacting it protects nothing.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    is_template(value) || is_placeholder_text(value)
+}
+
+/// Whether something else is put in its place later, or was before.
+pub(super) fn is_template(value: &[u8]) -> bool {
+    is_variable(value) || is_masked(value) || is_filler(value)
+}
+
+/// `secret`, `string`, `none`: words that stand behind a name for a secret in code and forms.
+pub(super) fn is_common_word(value: &[u8]) -> bool {
+    let lower = value.to_ascii_lowercase();
+    COMMON.contains(&lower.as_slice())
+}
+
+/// `$NAME`, `${NAME}`, `$(command)`, `{{ name }}`, `<name>`, `%(name)s`, `%NAME%`, `[name]`, `#{name}`.
+fn is_variable(value: &[u8]) -> bool {
+    let between = |open: &[u8], close: &[u8]| value.starts_with(open) && value.ends_with(close);
+    let is_named = value.strip_prefix(b"$").is_some_and(|name| {
+        let name = name.strip_prefix(b"env:").unwrap_or(name);
+        name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+            && name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+            && !has_digit_inside(name)
+    });
+    is_named
+        || between(b"${", b"}")
+        || between(b"$(", b")")
+        || between(b"#{", b"}")
+        || between(b"@{", b"}")
+        || between(b"{", b"}")
+        || between(b"<", b">")
+        || between(b"&lt;", b"&gt;")
+        || between(b"[", b"]")
+        || between(b"%(", b"s")
+        || between(b"%", b"%")
+        || between(b"__", b"__")
+        || has_variable(value)
+        || matches!(value, b"%s" | b"%v" | b"%q" | b"%d" | b"%@" | b"?" | b"...")
+}
+
+/// `${host}:token`, `{{ user }}-key`: a variable within the value.
+fn has_variable(value: &[u8]) -> bool {
+    let opens = [&b"${"[..], b"#{", b"{{", b"%{", b"$("]
+        .into_iter()
+        .any(|open| memchr::memmem::find(value, open).is_some());
+    opens && value.iter().any(|byte| matches!(byte, b'}' | b')'))
+}
+
+/// `$up3r5ecret` is a password, `$HOME2` a variable: digits are allowed at the end only.
+fn has_digit_inside(name: &[u8]) -> bool {
+    let kept = name.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    name.get(..kept).is_some_and(|name| {
+        name.iter().any(u8::is_ascii_digit) && !name.iter().all(|byte| !byte.is_ascii_lowercase())
+    })
+}
+
+/// `********`, `xxxx-xxxx`, `••••`, `abc...`: at most four other characters beside the mask.
+fn is_masked(value: &[u8]) -> bool {
+    let masks = value
+        .iter()
+        .filter(|byte| matches!(byte, b'x' | b'X' | b'*' | b'.' | b'#' | b'?' | b'_' | b'-'))
+        .count();
+    let is_mask_run = |byte: u8| value.windows(4).any(|four| four.iter().all(|one| *one == byte));
+    let is_repeated = value.first().is_some_and(|first| value.iter().all(|byte| byte == first));
+    let has_run = [b'x', b'X', b'*', b'#', b'.', b'?'].into_iter().any(is_mask_run);
+    is_repeated
+        || has_run && value.len() - masks <= OTHERS
+        || value.ends_with(b"...")
+        || value.starts_with(b"...")
+}
+
+/// Words that people write in place of a secret: the whole value, or one of the words that it consists of.
+fn is_placeholder_text(value: &[u8]) -> bool {
+    if value.len() > LONGEST_TEXT {
+        return false;
+    }
+    let lower = value.to_ascii_lowercase();
+    if WHOLE.contains(&lower.as_slice()) {
+        return true;
+    }
+    let plain: Vec<u8> = lower.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+    if ANYWHERE.iter().any(|word| memchr::memmem::find(&plain, word).is_some()) {
+        return true;
+    }
+    // One word among others tells only where all of them are words.
+    let mut parts = lower.split(|byte| !byte.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    let is_word = |part: &[u8]| {
+        let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        part.len() - letters <= 3 && part.iter().skip(letters).all(u8::is_ascii_digit)
+    };
+    parts.clone().all(is_word) && (parts.any(|part| PARTS.contains(&part)) || lower.starts_with(b"your"))
+}
+
+/// Compared with the whole value, ignoring case.
+const WHOLE: &[&[u8]] = &[
+    b"password",
+    b"passwd",
+    b"passphrase",
+    b"passw0rd",
+    b"pass",
+    b"pwd",
+    b"pw",
+    b"token",
+    b"apikey",
+    b"api_key",
+    b"api-key",
+    b"user",
+    b"username",
+    b"mypassword",
+    b"mypass",
+    b"thepassword",
+    b"userpassword",
+    b"user_password",
+    b"newpassword",
+    b"oldpassword",
+    b"pass123",
+    b"password1",
+    b"password123",
+    b"testpassword",
+    b"test_password",
+    b"test-password",
+    b"blah",
+    b"foobar",
+];
+/// Compared with the whole value of an assignment.
+const COMMON: &[&[u8]] = &[
+    b"secret",
+    b"secrets",
+    b"tokens",
+    b"admin",
+    b"root",
+    b"guest",
+    b"testing",
+    b"default",
+    b"string",
+    b"undefined",
+    b"hidden",
+    b"masked",
+    b"required",
+    b"optional",
+    b"unknown",
+    b"credentials",
+    b"credential",
+    b"authorization",
+    b"bearer",
+    b"include",
+    b"same-origin",
+    b"disabled",
+    b"enabled",
+    b"private_key",
+    b"public_key",
+    b"access_token",
+    b"refresh_token",
+    b"id_token",
+    b"client_secret",
+    b"mysecret",
+    b"mytoken",
+    b"test123",
+    b"testsecret",
+    b"testtoken",
+    b"test_secret",
+    b"test-secret",
+    b"test_token",
+    b"test-token",
+    b"new_password",
+    b"old_password",
+    b"current_password",
+    b"confirm_password",
+];
+/// Found anywhere among the letters and digits of the value.
+const ANYWHERE: &[&[u8]] = &[
+    b"changeme",
+    b"changeit",
+    b"placeholder",
+    b"replaceme",
+    b"replacewith",
+    b"insertyour",
+    b"inserthere",
+    b"putyour",
+    b"enteryour",
+    b"yourpassword",
+    b"yoursecret",
+    b"yourtoken",
+    b"yourapi",
+    b"yourkey",
+    b"youraccess",
+    b"yourclient",
+    b"yourown",
+    b"yourauth",
+    b"keyhere",
+    b"tokenhere",
+    b"secrethere",
+    b"passwordhere",
+    b"example",
+    b"notreal",
+    b"donotuse",
+    b"dummy",
+    b"notasecret",
+    b"notsecret",
+];
+/// A part between signs; the other parts have to be words too.
+const PARTS: &[&[u8]] = &[
+    b"your", b"here", b"fake", b"sample", b"mock", b"todo", b"fixme", b"xxx", b"xxxx", b"some", b"insert",
+    b"replace", b"enter",
+];
+const OTHERS: usize = 4;
+const LONGEST_TEXT: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::is_placeholder;
+
+    #[track_caller]
+    fn check(values: &[&str], expect: bool) {
+        for value in values {
+            assert_eq!(is_placeholder(value.as_bytes()), expect, "{value}");
+        }
+    }
+
+    #[test]
+    fn placeholders_are_recognised() {
+        check(
+            &[
+                "$DB_PASSWORD",
+                "$password",
+                "$env:TOKEN",
+                "${PASS}",
+                "${{ secrets.TOKEN }}",
+                "{{ token }}",
+                "<your-token>",
+                "&lt;PASSWORD&gt;",
+                "%(pw)s",
+                "%PASSWORD%",
+                "%s",
+                "[PASSWORD]",
+                "#{pass}",
+                "********",
+                "xxxxxxxx",
+                "xxxx-xxxx-xxxx",
+                "sk-xxxxxxxxxxxx",
+                "changeme",
+                "ChangeMe123",
+                "change-me",
+                "[Redacted]",
+                "your-api-key",
+                "YOUR_API_KEY_HERE",
+                "yourSecretToken",
+                "insert_key_here",
+                "my-example-secret",
+                "a-fake-api-key",
+                "password",
+                "abc...",
+                "__TOKEN__",
+            ],
+            true,
+        );
+    }
+
+    #[test]
+    fn passwords_are_not() {
+        check(
+            &[
+                "hunter22",
+                "$up3r5ecret",
+                "$super$ecret",
+                "correcthorsebattery",
+                "topsecretvalue",
+                "Tr0ub4dor&3",
+                "x7Kx9xQ2",
+                "fakeries9081",
+                "myp4ss{x}",
+            ],
+            false,
+        );
+    }
+}

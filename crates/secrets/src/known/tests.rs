@@ -1,0 +1,91 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::Detector;
+
+const PASSWORD: &str = "q7Zk-2mVx9T";
+
+#[track_caller]
+fn check_gone(text: &str, secret: &str) {
+    let detector = Detector::shipped().unwrap();
+    let redacted = detector.redact(text, Tier::Probable);
+    assert!(!redacted.text.contains(secret), "{}", redacted.text);
+    assert_eq!(detector.redact(&redacted.text, Tier::Probable).findings, []);
+    let mut stream = detector.stream(Tier::Probable);
+    let mut streamed = stream.push(text.as_bytes());
+    streamed.extend(stream.finish().0);
+    assert_eq!(String::from_utf8(streamed).unwrap(), redacted.text, "a stream gives the same");
+}
+
+#[test]
+fn a_redacted_value_is_redacted_in_the_rest_of_the_text() {
+    check_gone(&format!("DB_PASSWORD={PASSWORD}\nconnecting with {PASSWORD} to db\n"), PASSWORD);
+}
+
+#[test]
+fn also_before_the_place_where_it_is_named() {
+    check_gone(&format!("connecting with {PASSWORD} to db\nDB_PASSWORD={PASSWORD}\n"), PASSWORD);
+}
+
+#[test]
+fn passwords_of_addresses_too_also_decoded() {
+    check_gone(&format!("acme://app:{PASSWORD}@db/x\nlogin as app / {PASSWORD}\n"), PASSWORD);
+    let text = "acme://app:q7Zk%402mVx9T@db/x\nlogin as app / q7Zk@2mVx9T\n";
+    check_gone(text, "q7Zk@2mVx9T");
+}
+
+#[test]
+fn many_values_are_searched_at_once() {
+    let named: String = (0..40).map(|at| format!("DB_PASSWORD=q7Zk2mVx9T{at}\n")).collect();
+    let bare: String = (0..40).map(|at| format!("trying q7Zk2mVx9T{at}, ")).collect();
+    check_gone(&format!("{bare}\n{named}"), "q7Zk2mVx9T");
+}
+
+#[test]
+fn short_and_common_values_are_left_elsewhere() {
+    let detector = Detector::shipped().unwrap();
+    for (value, rest) in [
+        ("testword", "a testword in a sentence"),
+        ("administrator", "ask the administrator"),
+        ("hunter22", "hunter220 and xhunter22"),
+        ("aaaa11", "aaaa11 again"),
+    ] {
+        let text = format!("DB_PASSWORD={value}\n{rest}\n");
+        assert!(detector.redact(&text, Tier::Probable).text.ends_with(&format!("\n{rest}\n")), "{value}");
+    }
+}
+
+#[test]
+fn a_stream_knows_what_earlier_windows_held() {
+    let detector = Detector::shipped().unwrap();
+    let filler = "nothing to see here\n".repeat(60_000);
+    let text = format!("DB_PASSWORD={PASSWORD}\n{filler}connecting with {PASSWORD}\n");
+    let mut stream = detector.stream(Tier::Probable);
+    let mut out = Vec::new();
+    for piece in text.as_bytes().chunks(4096) {
+        out.extend(stream.push(piece));
+    }
+    out.extend(stream.finish().0);
+    assert!(!String::from_utf8(out).unwrap().contains(PASSWORD));
+}
+
+#[test]
+fn a_text_in_memory_is_redacted_before_a_later_window_too() {
+    let detector = Detector::shipped().unwrap();
+    let filler = "nothing to see here\n".repeat(60_000);
+    let text = format!("connecting with {PASSWORD}\n{filler}DB_PASSWORD={PASSWORD}\n");
+    assert!(!detector.redact(&text, Tier::Probable).text.contains(PASSWORD));
+}
+
+#[test]
+fn values_pass_from_one_text_to_the_next() {
+    let detector: Arc<Detector> = Detector::shipped().unwrap();
+    let mut known = KnownValues::default();
+    detector.redact_knowing(&format!("DB_PASSWORD={PASSWORD}"), Tier::Probable, &mut known);
+    let text = format!("connecting with {PASSWORD}");
+    assert_eq!(
+        detector.redact_knowing(&text, Tier::Probable, &mut known).text,
+        "connecting with [REDACTED:password:generic]"
+    );
+    assert_eq!((known.len(), format!("{known:?}").contains(PASSWORD)), (1, false));
+}
