@@ -23,6 +23,7 @@ mod terminal;
 mod time;
 mod tokens;
 mod trial;
+mod vetting;
 mod write;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};

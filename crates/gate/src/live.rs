@@ -11,7 +11,7 @@ use toolgate_policy::{
 use toolgate_secrets::Detector;
 use toolgate_spec::{
     CompiledSchema, DeniedHelpers, Digest, helpers_of,
-    model::{ApprovalMode, Body, Classification, NetworkMode, ToolSpec},
+    model::{Body, Classification, NetworkMode, ToolSpec},
     project::{self, WireTarget, wire_name},
 };
 
@@ -91,7 +91,7 @@ impl LiveTool {
         Ok(Self {
             wire_name,
             digest,
-            policy_digest: enforced_digest(&policy, &safety, spec.approval.mode),
+            policy_digest: enforced_digest(&policy, &safety),
             permissions: PermissionRules::new(&spec.governance.permissions, policy.classification.value),
             spec,
             policy,
@@ -286,16 +286,10 @@ fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {
     safety_to_json(&tool_safety(spec, policy, helpers))
 }
 
-/// What a pass is bound to beside the document: the policy in force, the runtime with its helpers' versions, and whether the
-/// author has decided about being asked, for a document that is silent is asked for by its risk.
-fn enforced_digest(policy: &EffectivePolicy, safety: &Value, mode: ApprovalMode) -> String {
+/// A pass is bound to the document and to this: the policy in force, and the runtime with its helpers' versions.
+fn enforced_digest(policy: &EffectivePolicy, safety: &Value) -> String {
     use sha2::{Digest as _, Sha256};
-    let mode = match mode {
-        ApprovalMode::Unstated => "unstated",
-        ApprovalMode::Disabled => "disabled",
-        ApprovalMode::Required => "required",
-    };
-    let text = format!("toolgate enforced 1\n{}\n{safety}\n{mode}", policy_digest(policy));
+    let text = format!("toolgate enforced 2\n{}\n{safety}", policy_digest(policy));
     let digest = Sha256::digest(text);
     format!("sha256:{}", crate::digest::hex(&digest))
 }

@@ -384,4 +384,6 @@ pub struct StoredPass {
     pub is_published: bool,
     /// Did somebody take the tool back, and nobody publish it since? A failed test run alone is none of that.
     pub is_withdrawn: bool,
+    /// Codes of findings that the operator accepted when publishing exactly this document.
+    pub accepted: Vec<String>,
 }

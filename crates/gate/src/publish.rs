@@ -1,5 +1,6 @@
 //! The other flow: a document becomes a candidate, passes its test run, and may be live.
 
+mod acceptance;
 mod folder;
 mod observed;
 
@@ -8,10 +9,11 @@ use std::{cell::Cell, sync::Arc, time::SystemTime};
 use serde_json::{Map, Value};
 use toolgate_policy::{
     Caller, Digests, EffectivePolicy, Environment, Lifecycle, PassOutcome, PassRecord, PolicySet, State,
-    UserOverrides, Wording, rate, resolve, state,
+    UserOverrides, Wording, rate, resolve, safety_mismatch, state,
 };
 use toolgate_spec::{Finding, ToolCheck, digest, model::ToolSpec, parse_test_value};
 
+use self::acceptance::unaccepted;
 pub use self::observed::{Observed, Wider, tightened, wider_than_used};
 use crate::{
     gate::{Call, Client, Gate},
@@ -46,6 +48,10 @@ pub struct Candidate {
     pub pass: Option<StoredPass>,
     /// Somebody took the tool back, whatever it said then.
     pub is_withdrawn: bool,
+    /// The warnings of `check` about this document and its policy.
+    pub findings: Arc<[Finding]>,
+    /// Codes of blocking findings that the operator accepts for this document.
+    pub accepted: Vec<String>,
 }
 
 /// Why a document is no candidate.
@@ -114,22 +120,29 @@ impl Workshop {
         };
         let policy = resolve(spec, &self.policies, self.overrides.as_deref()).map_err(Unfit::Findings)?;
         let risk = rate(&policy, spec, &self.policies);
+        let findings: Arc<[Finding]> =
+            check.findings.iter().cloned().chain(safety_mismatch(spec, &policy)).collect();
         let digest = digest(spec, &check.document);
         let spec = Arc::new(spec.clone());
         let runnable = self.handlers.prepare(&spec, &policy).map_err(Unfit::NotOffered)?;
         let tool = LiveTool::new(spec, digest, policy, (risk, wording(check)), runnable)
             .map_err(Unfit::NotOffered)?;
         let pass = self.passes.latest(tool.spec.id.as_str()).map_err(Unfit::Unreadable)?;
-        let lifecycle = self.lifecycle(&tool, pass.as_ref());
+        let lifecycle = self.lifecycle(&tool, pass.as_ref(), &findings);
         let is_withdrawn = pass.as_ref().is_some_and(|pass| pass.is_withdrawn);
         let pass = pass.filter(|pass| speaks_for(pass, &tool));
-        Ok(Candidate { lifecycle, pass, is_withdrawn, tool: Arc::new(tool) })
+        let accepted = pass.as_ref().map(|pass| pass.accepted.clone()).unwrap_or_default();
+        Ok(Candidate { lifecycle, pass, is_withdrawn, findings, accepted, tool: Arc::new(tool) })
     }
 
-    fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>) -> Lifecycle {
+    fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>, findings: &[Finding]) -> Lifecycle {
         let current = Digests { document: &tool.digest, policy: &tool.policy_digest };
         let lifecycle = state(&tool.spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
         let because = match pass {
+            // Also a tool that was published before its finding was known.
+            Some(pass) if pass.is_published && !unaccepted(findings, &pass.accepted).is_empty() => {
+                "its text has findings that an operator must accept; run `toolgate publish` to see them"
+            }
             Some(pass) if pass.is_published => return lifecycle,
             Some(pass) if pass.is_withdrawn => "somebody took it back; publish it by its name",
             _ => "it has passed its test run, and nobody has published it yet",
@@ -188,10 +201,12 @@ impl Workshop {
             Some(error) => PassOutcome::Failed { error },
         };
         let has_passed = passed == PassOutcome::Passed;
+        let is_acceptable = candidate.refusal().is_none();
         let mut pass = StoredPass {
             name: Some(tool.spec.name.clone()),
             is_published: false,
             is_withdrawn: false,
+            accepted: candidate.accepted.clone(),
             record: PassRecord {
                 document_digest: tool.digest.clone(),
                 policy_digest: tool.policy_digest.clone(),
@@ -205,7 +220,7 @@ impl Workshop {
             // By what is known now: somebody may have taken the tool back while it ran.
             let revised = self.passes.revise(tool.spec.id.as_str(), &|latest| {
                 was_withdrawn.set(is_taken_back(before.as_ref(), latest.as_ref()));
-                let is_published = has_passed && publication.after(latest.as_ref(), tool);
+                let is_published = has_passed && is_acceptable && publication.after(latest.as_ref(), tool);
                 let was_published = latest.as_ref().is_some_and(|pass| pass.is_published);
                 let is_withdrawn = latest.as_ref().is_some_and(|pass| pass.is_withdrawn);
                 let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
@@ -227,6 +242,9 @@ impl Workshop {
         let Some(pass) = candidate.holding_pass() else {
             return Err("it has not passed its test run".to_owned());
         };
+        if let Some(refusal) = candidate.refusal() {
+            return Err(refusal);
+        }
         let published = self.passes.revise(candidate.tool.spec.id.as_str(), &|latest| {
             // A later pass of the same document, by another process, says the same.
             let Some(latest) = latest.filter(|latest| latest.record == pass.record) else {
@@ -236,7 +254,8 @@ impl Workshop {
                 return Err(TAKEN_BACK.to_owned());
             }
             note()?;
-            Ok(StoredPass { is_published: true, is_withdrawn: false, ..latest })
+            let accepted = candidate.accepted.clone();
+            Ok(StoredPass { is_published: true, is_withdrawn: false, accepted, ..latest })
         });
         published.map(drop)
     }
@@ -294,6 +313,7 @@ fn never_tested(now: SystemTime) -> StoredPass {
         observed: Value::Null,
         is_published: false,
         is_withdrawn: true,
+        accepted: Vec::new(),
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// Those of them that are about whole files and folders: which tools are in there is not known.
     pub(crate) unread: Vec<Problem>,
-    /// Words of the operator about tools that do not exist. They look like a guard and are none.
+    /// Overrides of tools that do not exist, and policies about callers that cannot exist. They look like a guard and are none.
     pub unheeded: Vec<Problem>,
     /// Keys of the configuration that were changed and count only after a restart.
     pub awaits_restart: Vec<String>,
@@ -184,11 +184,12 @@ impl Loaded {
         let known = self.tools.iter().filter_map(|tool| tool.candidate.as_ref().ok());
         let tools = known.map(|candidate| candidate.tool.for_policies());
         match CedarPolicies::new(&sources, tools) {
-            Ok(policies) => Ok(Some(policies)),
+            Ok(policies) => {
+                self.unheeded.extend(policies.warnings().iter().map(policy_problem));
+                Ok(Some(policies))
+            }
             Err(errors) => {
-                let problem =
-                    |error: CedarError| Problem { place: error.file.clone(), what: error.to_string() };
-                self.problems.extend(errors.into_iter().map(problem));
+                self.problems.extend(errors.iter().map(policy_problem));
                 Err(Unusable)
             }
         }
@@ -296,6 +297,10 @@ impl Loaded {
 fn asks_for_own(check: &ToolCheck, config: &Config) -> Option<String> {
     let source = EnvironmentSecrets(own_variables(config.own_variables()));
     check_variables(check.spec.as_ref()?, &source).err()
+}
+
+fn policy_problem(error: &CedarError) -> Problem {
+    Problem { place: error.file.clone(), what: error.to_string() }
 }
 
 fn taken_name(name: &str, shipped: &str) -> String {

@@ -19,8 +19,8 @@ use toolgate_config::{
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
-    LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
+    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Candidate, Gate, GateParts, LiveSet,
+    LiveTool, LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
 };
 use toolgate_handlers::{CliCommand, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
@@ -194,6 +194,16 @@ impl Toolgate {
     pub fn note_publication(&self, kind: &str, tool: &LiveTool, by: &str) -> Result<(), OpenError> {
         let tool = json!({ "name": tool.name(), "digest": tool.digest() });
         self.note(&json!({ "kind": kind, "tool": tool, "by": by }))
+    }
+
+    /// Records that a tool is published, with the codes of the findings that its operator accepted.
+    pub fn note_published(&self, candidate: &Candidate, by: &str) -> Result<(), OpenError> {
+        let tool = json!({ "name": candidate.tool.name(), "digest": candidate.tool.digest() });
+        let mut entry = json!({ "kind": "tool.published", "tool": tool, "by": by });
+        if let (false, Some(members)) = (candidate.accepted.is_empty(), entry.as_object_mut()) {
+            members.insert("accepted".to_owned(), json!(candidate.accepted));
+        }
+        self.note(&entry)
     }
 
     /// Why the journal could not be written at the last try, if it could not.

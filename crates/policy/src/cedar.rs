@@ -9,6 +9,7 @@ mod error;
 mod kind;
 mod listing;
 mod load;
+mod principal;
 mod schema;
 mod source;
 mod walk;
@@ -35,6 +36,7 @@ pub struct CedarPolicies {
     types: Types,
     tools: BTreeMap<String, Prepared>,
     digest: String,
+    warnings: Vec<CedarError>,
 }
 
 /// What rules may know of a tool.
@@ -98,6 +100,11 @@ impl CedarPolicies {
         let Ok(asked) = self.asked(caller, tool, None) else { return false };
         let response = asked.put_to(&self.authorizer, &tool.rules.listing);
         response.decision() == Decision::Allow || response.diagnostics().errors().next().is_some()
+    }
+
+    /// Rules that load and yet cannot work: they name a caller whom no authentication names so.
+    pub fn warnings(&self) -> &[CedarError] {
+        &self.warnings
     }
 
     /// SHA-256 of all files, names and texts, in whatever order they were given.

@@ -86,6 +86,7 @@ fn direction(setting: &SettingView, before: &EffectivePolicy, after: &EffectiveP
         (Some(old), Some(new)) => match (new.includes(&old), old.includes(&new)) {
             (true, false) => Direction::Widened,
             (false, true) => Direction::Narrowed,
+            (false, false) if new.adds_an_address_to(&old) => Direction::Widened,
             (true, true) | (false, false) => Direction::Changed,
         },
         _ => Direction::Changed,

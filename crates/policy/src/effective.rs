@@ -84,6 +84,8 @@ pub struct FilePolicy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalPolicy {
     pub level: Setting<ApprovalLevel>,
+    /// Calls that the gateway rates high enough are asked about. False only where `auto` was chosen; `ask` and `always` ask in any case.
+    pub asks_by_risk: Setting<bool>,
     /// Regular expressions as text; whoever matches compiles them once, when the tool is loaded.
     pub danger_patterns: Listing<Arc<str>>,
     pub ask_for_methods: Listing<Arc<str>>,

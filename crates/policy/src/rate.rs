@@ -7,15 +7,15 @@ mod classes;
 use std::borrow::Cow;
 
 use toolgate_spec::{
-    HostPattern,
-    model::{EnvironmentMode, NetworkMode, SandboxKind, ToolSpec},
+    HostPattern, PathPattern,
+    model::{Body, EnvironmentMode, NetworkMode, SandboxKind, ToolSpec},
 };
 
 use crate::{
     PolicySet,
-    effective::{ApprovalPolicy, EffectivePolicy},
+    effective::{ApprovalPolicy, EffectivePolicy, NetworkPolicy},
     resolve::runs_commands,
-    setting::Origin,
+    setting::{Origin, Setting},
 };
 
 /// Rates what is in force, whichever layer put it there.
@@ -23,6 +23,7 @@ pub fn rate(policy: &EffectivePolicy, spec: &ToolSpec, set: &PolicySet) -> Risk 
     let mut because = Vec::new();
     network(policy, &mut because);
     files(policy, &mut because);
+    beyond_the_specification(policy, spec, &mut because);
     if policy.destructive.value {
         because.push(Reason::new(
             "destructive",
@@ -158,9 +159,7 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
         let text = "may ask for hosts outside its list".into();
         signal("network-unknown-hosts", RiskLevel::L3, text, "network.askForUnknownHosts", origin);
     }
-    let reaches_any = network.mode.value != NetworkMode::Allowlist
-        || !network.hosts.is_empty()
-        || network.ask_for_unknown_hosts.value;
+    let reaches_any = reaches_any(network);
     if reaches_any && !network.block_private_ips.value && network.mode.value != NetworkMode::Open {
         let (text, origin) = ("private addresses are not blocked".into(), &network.block_private_ips.origin);
         signal("network-private", RiskLevel::L4, text, "network.blockPrivateIPs", origin);
@@ -169,6 +168,15 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
         let (text, origin) =
             ("cloud metadata endpoints are not blocked".into(), &network.block_metadata.origin);
         signal("network-metadata", RiskLevel::L4, text, "network.blockMetadata", origin);
+    }
+}
+
+/// Does a call reach some host without asking for it first?
+fn reaches_any(network: &NetworkPolicy) -> bool {
+    match network.mode.value {
+        NetworkMode::Blocked => false,
+        NetworkMode::Allowlist => !network.hosts.is_empty() || network.ask_for_unknown_hosts.value,
+        NetworkMode::Strict | NetworkMode::Open => true,
     }
 }
 
@@ -192,6 +200,62 @@ fn files(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
             &files.read.origin,
         ));
     }
+}
+
+/// Signals about grants that manifests and capability words can make. A Safe Tool Spec that asks in `sandboxOverrides`
+/// alone keeps the level that the specification's algorithm gives.
+fn beyond_the_specification(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason>) {
+    if !policy.files.read.value {
+        return;
+    }
+    let mut signal = |code, text: Cow<'static, str>, setting, origin: &Origin| {
+        because.push(Reason::new(code, RiskLevel::L4, text, setting, origin));
+    };
+    let outside = outside_the_workspace(policy, spec);
+    if let Some(path) = outside {
+        let text = format!("reads `{}`, which is outside the workspace", path.value.text()).into();
+        signal("file-read-outside", text, "files.allowedPaths", &path.origin);
+    }
+    let secrets = &policy.data.can_read_secrets;
+    // The shipped `read` and `bash` lift the guard for the workspace only, where none of these places are.
+    let is_shipped = matches!(secrets.origin, Origin::Defaults(_)) && outside.is_none();
+    if secrets.value && !is_shipped {
+        let text = "reads files, places of credentials among them".into();
+        signal("file-read-secrets", text, "data.canReadSecrets", &secrets.origin);
+    }
+    if reaches_any(&policy.network) && !asks_for_both_by_specification(spec) {
+        let text = "reads files and can send them away".into();
+        signal("files-and-network", text, "network.mode", &policy.network.mode.origin);
+    }
+}
+
+/// An allowed path that is not below the workspace; for JavaScript, nor below its base path, which the specification rates.
+fn outside_the_workspace<'p>(
+    policy: &'p EffectivePolicy,
+    spec: &ToolSpec,
+) -> Option<&'p Setting<PathPattern>> {
+    let base: &str = match spec.body {
+        Body::JavaScript { .. } => &policy.files.base_path.value,
+        Body::Handler(_) => WORKSPACE,
+    };
+    let is_inside = |path: &str| [WORKSPACE, base].iter().any(|base| is_below(path, base));
+    policy.files.allowed_paths.entries.iter().find(|path| !is_inside(path.value.text()))
+}
+
+/// Compares texts: `..` is refused in both, and the workspace has no other name here.
+fn is_below(path: &str, base: &str) -> bool {
+    let rest = path.strip_prefix(base.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn asks_for_both_by_specification(spec: &ToolSpec) -> bool {
+    let overrides = &spec.overrides;
+    let asks_for_network = match overrides.network_mode {
+        None | Some(NetworkMode::Blocked) => false,
+        Some(NetworkMode::Allowlist) => !overrides.hosts_allow.is_empty(),
+        Some(NetworkMode::Strict | NetworkMode::Open) => true,
+    };
+    matches!(spec.body, Body::JavaScript { .. }) && overrides.file_read == Some(true) && asks_for_network
 }
 
 fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason>) {
@@ -224,6 +288,8 @@ fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason
         ));
     }
 }
+
+const WORKSPACE: &str = "$WORKSPACE";
 
 #[cfg(test)]
 mod tests;

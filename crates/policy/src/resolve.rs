@@ -149,6 +149,7 @@ fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification
         level = Setting::new(ApprovalLevel::Always, Origin::Tool);
     }
     ApprovalPolicy {
+        asks_by_risk: asks_by_risk(spec, layers, &level),
         level,
         danger_patterns: layers
             .extended(&layers.defaults.danger_patterns, |patch| patch.approval.danger_patterns.as_ref()),
@@ -156,6 +157,20 @@ fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification
             .replaced(&layers.defaults.ask_for_methods, |patch| patch.approval.ask_for_methods.as_ref()),
         trust_after_approval: layers.flag(|patch| patch.approval.trust_after_approval, Fallback::OFF),
     }
+}
+
+/// Calls are asked about by their risk unless `auto`, `DISABLED` or settings taken over with `extends` say that nobody is asked.
+fn asks_by_risk(spec: &ToolSpec, layers: &Layers<'_>, level: &Setting<ApprovalLevel>) -> Setting<bool> {
+    if level.value != ApprovalLevel::Auto {
+        return Setting::new(true, level.origin.clone());
+    }
+    if let Some(stated) = layers.setting_if_stated(|patch| patch.approval.level) {
+        return Setting::new(false, stated.origin);
+    }
+    if spec.approval.mode == ApprovalMode::Disabled || layers.tool.extends.is_some() {
+        return Setting::new(false, Origin::Tool);
+    }
+    Fallback::ON
 }
 
 fn data(layers: &Layers<'_>, network: &NetworkPolicy) -> DataPolicy {

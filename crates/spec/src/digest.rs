@@ -6,7 +6,10 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::model::{ApprovalMode, Body, HumanInTheLoop, Param, SandboxOverrides, StaticVariable, ToolSpec};
+use crate::{
+    block::{BLOCKS, key_of_block},
+    model::{ApprovalMode, Body, HumanInTheLoop, Param, SandboxOverrides, StaticVariable, ToolSpec},
+};
 
 /// SHA-256 of a tool's reviewed form; shown as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -115,7 +118,7 @@ fn approval(approval: &HumanInTheLoop, document: &Map<String, Value>) -> Value {
     let written = document.get("humanInTheLoop").and_then(Value::as_object);
     let mut form: Map<String, Value> = written.cloned().unwrap_or_default();
     let mode = match approval.mode {
-        // To be silent and to say no are told apart by the gate, which binds passes and approvals to what is enforced.
+        // The policy digest tells the two apart (`approval.asksByRisk`). Passes and approvals are bound to both digests.
         ApprovalMode::Unstated | ApprovalMode::Disabled => "DISABLED",
         ApprovalMode::Required => "REQUIRED",
     };
@@ -127,7 +130,8 @@ fn approval(approval: &HumanInTheLoop, document: &Map<String, Value>) -> Value {
 /// The blocks under a manifest's names for them, whichever kind of document they stand in.
 fn governance(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
     let blocks = BLOCKS.iter().filter_map(|(block, depth)| {
-        let written = document.get(&key_of_block(block, &spec.body)?).filter(|value| !value.is_null())?;
+        let written =
+            document.get(&key_of_block(block, is_manifest(spec))?).filter(|value| !value.is_null())?;
         Some(((*block).to_owned(), without_nulls(written.clone(), *depth)))
     });
     Value::Object(blocks.collect())
@@ -135,7 +139,8 @@ fn governance(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
 
 /// What we do not know may matter to somebody; it counts as written.
 fn extensions(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
-    let ours: Vec<String> = BLOCKS.iter().filter_map(|(block, _)| key_of_block(block, &spec.body)).collect();
+    let ours: Vec<String> =
+        BLOCKS.iter().filter_map(|(block, _)| key_of_block(block, is_manifest(spec))).collect();
     let is_known = |key: &String| {
         COUNTED.contains(&key.as_str()) || NOT_REVIEWED.contains(&key.as_str()) || ours.contains(key)
     };
@@ -143,12 +148,8 @@ fn extensions(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
     Value::Object(unknown.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-fn key_of_block(block: &str, body: &Body) -> Option<String> {
-    match body {
-        Body::Handler(_) => Some(block.to_owned()),
-        Body::JavaScript { .. } if ONLY_IN_MANIFESTS.contains(&block) => None,
-        Body::JavaScript { .. } => Some(format!("x-toolgate-{block}")),
-    }
+const fn is_manifest(spec: &ToolSpec) -> bool {
+    matches!(spec.body, Body::Handler(_))
 }
 
 /// Removes null members from this object and the objects in it, down to a depth.
@@ -174,23 +175,6 @@ fn nibble(digit: u8) -> Option<u8> {
 }
 
 const PREFIX: &str = "sha256:";
-
-/// Each block, and how many levels of it use null for "not said". In a JSON Schema null is a value like any other.
-const BLOCKS: [(&str, usize); 11] = [
-    ("classification", 0),
-    ("profile", 0),
-    ("permissions", 1),
-    ("input", 0),
-    ("testInput", 0),
-    ("output", 0),
-    ("outputPolicy", 0),
-    ("piiFields", 0),
-    ("capability", 2),
-    ("policy", 0),
-    ("touches", 1),
-];
-
-const ONLY_IN_MANIFESTS: [&str; 3] = ["input", "testInput", "policy"];
 
 /// Top-level fields that have a place of their own in the reviewed form.
 const COUNTED: [&str; 12] = [

@@ -13,6 +13,8 @@ pub struct Finding {
     pub span: Option<Span>,
     pub message: String,
     pub remedy: String,
+    /// A document with this finding is published only after an operator accepted its code.
+    pub blocks_publishing: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,7 +25,15 @@ pub enum Target {
 
 impl Finding {
     pub fn new(code: Code, at: Pointer, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { code, at, target: Target::Value, span: None, message: message.into(), remedy: remedy.into() }
+        Self {
+            code,
+            at,
+            target: Target::Value,
+            span: None,
+            message: message.into(),
+            remedy: remedy.into(),
+            blocks_publishing: false,
+        }
     }
 
     #[must_use]
@@ -34,6 +44,11 @@ impl Finding {
     #[must_use]
     pub fn at_span(self, span: Span) -> Self {
         Self { span: Some(span), ..self }
+    }
+
+    #[must_use]
+    pub fn blocking(self) -> Self {
+        Self { blocks_publishing: true, ..self }
     }
 
     pub fn is_error(&self) -> bool {

@@ -15,11 +15,11 @@ pub use manifest::{
 };
 pub(crate) use numbers::wide_numbers;
 
-use crate::{Code, Finding, Pointer, model::ToolSpec};
+use crate::{Code, Finding, Pointer, Schema, block, lint::shown, model::ToolSpec};
 
 pub(crate) fn check(document: &Map<String, Value>, spec: &ToolSpec, findings: &mut Vec<Finding>) {
     one_body(document, findings);
-    our_own_namespace(document, findings);
+    void_guards(document, findings);
     params::check(spec, findings);
     reach::check(spec, findings);
     manifest::check(document, spec, findings);
@@ -34,27 +34,23 @@ fn one_body(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A misspelt safety block must not pass as somebody's vendor field.
-fn our_own_namespace(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
+/// Refuses a guard that is misspelt: it would pass as somebody's vendor field and enforce nothing.
+fn void_guards(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
     let is_manifest = document.contains_key("handler");
-    for key in document.keys().filter(|key| key.starts_with("x-toolgate-")) {
-        if is_manifest || !OUR_FIELDS.contains(&key.as_str()) {
-            let remedy = match crate::similar::closest(key, OUR_FIELDS.into_iter()) {
-                Some(close) if !is_manifest => format!("did you mean `{close}`?"),
-                _ if is_manifest => {
-                    "a manifest has these blocks under their own names, without `x-toolgate-`".into()
-                }
-                _ => format!("known: {}", OUR_FIELDS.join(", ")),
-            };
-            findings.push(
-                Finding::new(
-                    Code::SpecInvariant,
-                    Pointer::root().key(key),
-                    format!("unknown field `{key}`"),
-                    remedy,
-                )
-                .at_key(),
-            );
+    let known = Schema::SafeToolSpec.document().get("properties").and_then(Value::as_object);
+    let is_known = |key: &str| !is_manifest && known.is_some_and(|known| known.contains_key(key));
+    for key in document.keys().filter(|key| !is_known(key)) {
+        let remedy = if is_manifest {
+            // The schema of a manifest is closed except for `x-`.
+            let is_ours = key.starts_with("x-") && block::is_prefixed(key);
+            is_ours.then(|| "a manifest has these blocks under their own names, without `x-toolgate-`".into())
+        } else {
+            block::remedy_for_void_guard(key)
+        };
+        if let Some(remedy) = remedy {
+            let message = format!("`{}` has no effect under this name", shown(key));
+            let finding = Finding::new(Code::SpecInvariant, Pointer::root().key(key), message, remedy);
+            findings.push(finding.at_key());
         }
     }
 }
@@ -62,14 +58,3 @@ fn our_own_namespace(document: &Map<String, Value>, findings: &mut Vec<Finding>)
 fn broken(at: &str, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
     Finding::new(Code::SpecInvariant, Pointer::new(at), message, remedy)
 }
-
-const OUR_FIELDS: [&str; 8] = [
-    "x-toolgate-capability",
-    "x-toolgate-classification",
-    "x-toolgate-output",
-    "x-toolgate-outputPolicy",
-    "x-toolgate-permissions",
-    "x-toolgate-piiFields",
-    "x-toolgate-profile",
-    "x-toolgate-touches",
-];

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arg_template;
+mod block;
 mod bundle;
 mod capability_value;
 mod check;

@@ -20,6 +20,8 @@ pub use helpers::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers};
 pub use poison::name_looks;
 use serde_json::{Map, Value};
 
+pub(crate) use show::shown;
+
 use crate::{Finding, model::ToolSpec};
 
 pub(crate) fn lint(document: &Map<String, Value>, spec: &ToolSpec, findings: &mut Vec<Finding>) {

@@ -69,7 +69,7 @@ fn full_spec() -> Value {
         "x-toolgate-output": { "type": "object" }, "x-toolgate-outputPolicy": { "*": "allow" },
         "x-toolgate-piiFields": ["..email"],
         "x-toolgate-capability": { "approval": { "level": "ask" } },
-        "x-vendor-note": { "deep": [1, null] }, "input": { "vendor": true },
+        "x-vendor-note": { "deep": [1, null] }, "icon": { "vendor": true },
     })
 }
 
@@ -204,7 +204,7 @@ fn every_field_of_a_spec_counts() {
         ("/x-vendor-note/deep", json!([1])),
         ("/x-vendor-note", json!(null)),
         ("/x-new", json!(null)),
-        ("/input/vendor", json!(false)),
+        ("/icon/vendor", json!(false)),
     ] {
         check_differs(&full_spec(), pointer, value);
     }
@@ -326,6 +326,6 @@ fn shuffle(value: &Value, seed: &[u32], turn: &mut usize) -> Value {
 
 const GOLDEN: &str = "\
 sha256:d7bb9bdf7c1a2372696735942fcb007f5c2e7c91a2d78c3101029cea99ebf6ea
-sha256:a19de60d3a78b3b6373a1a4b289d1ac5a03095a2ea51a68e81dcf21c22051494
+sha256:82bc102d05377fda1b9e276554d2ca33a5a598c18a59b4748a712291384cf976
 sha256:513bcfe6ad462edfb20b5fe191ea7ecc64e90b926d7729dc992d199cb62597a1
 ";

@@ -62,7 +62,9 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
         PassOutcome::Failed { error } => ("failed", Some(error)),
     };
     connection
-        .prepare_cached("INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?
+        .prepare_cached(
+            "INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )?
         .execute(params![
             tool_id,
             pass.record.document_digest,
@@ -74,6 +76,7 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
             pass.is_published,
             pass.name,
             pass.is_withdrawn,
+            pass.accepted.join(" "),
         ])?;
     Ok(())
 }
@@ -81,6 +84,7 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
 fn pass(row: &Row<'_>) -> rusqlite::Result<StoredPass> {
     let outcome: String = row.get("outcome")?;
     let observed: String = row.get("observed")?;
+    let accepted: String = row.get("accepted")?;
     Ok(StoredPass {
         name: row.get("name")?,
         record: PassRecord {
@@ -96,5 +100,6 @@ fn pass(row: &Row<'_>) -> rusqlite::Result<StoredPass> {
         observed: serde_json::from_str(&observed).map_err(|_| unreadable("what a pass observed"))?,
         is_published: row.get("published")?,
         is_withdrawn: row.get("withdrawn")?,
+        accepted: accepted.split_whitespace().map(str::to_owned).collect(),
     })
 }

@@ -86,6 +86,10 @@ pub struct PublishArgs {
     #[arg(long, short)]
     pub yes: bool,
 
+    /// Publish although `check` finds this code in the document's texts; can be repeated
+    #[arg(long, value_name = "CODE")]
+    pub accept: Vec<String>,
+
     #[command(flatten)]
     pub config: ConfigArgs,
 }

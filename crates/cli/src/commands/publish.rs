@@ -17,6 +17,7 @@ use crate::{
     draft, gateway, similar,
     terminal::{Terminal, visible},
     trial,
+    vetting::{self, Vetting},
 };
 
 pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -141,12 +142,16 @@ async fn publish(
 ) -> Result<Ending, Failure> {
     let name = visible(&tool.name).into_owned();
     let candidate = match &tool.candidate {
-        Ok(candidate) => candidate,
+        Ok(candidate) => candidate.accepting(&vetting::accepted_codes(&args.accept)?),
         Err(problem) => {
             writeln!(terminal, "REFUSED    {name}: {}", visible(problem))?;
             return Ok(Ending::Findings);
         }
     };
+    let candidate = &candidate;
+    if vetting::vet(candidate, terminal)? == Vetting::Refused {
+        return Ok(Ending::Findings);
+    }
     let told = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
     let trial = toolgate.local_pass(candidate, &tool.origin).await.map_err(told)?;
     // It is over already, so before anything else that may end the command, such as a person who is asked.
@@ -170,7 +175,7 @@ async fn publish(
         draft::clear(file, &tool.name)?;
     }
     let record = || {
-        let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
+        let noted = toolgate.note_published(candidate, &gateway::operator());
         noted.map_err(|error| error.to_string())
     };
     toolgate.workshop().publish(&passed, &record).map_err(told)?;

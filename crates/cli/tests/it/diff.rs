@@ -71,3 +71,22 @@ fn what_cannot_be_read_or_resolved_never_passes() {
     bench.run(&["diff", "a.json", "nowhere.json"]).expect(2);
     bench.run(&["diff", "a.json", "bad.json"]).expect(1);
 }
+
+/// The same reach, and yet nobody is asked any more.
+#[test]
+fn a_lost_question_fails() {
+    let bench = Bench::with("a.json", tool("add"));
+    for (file, more) in [
+        ("b.json", r#""humanInTheLoop": { "mode": "DISABLED" }"#),
+        ("c.json", r#""x-toolgate-capability": { "approval": { "level": "auto" } }"#),
+    ] {
+        bench.write(file, tool_with("add", more));
+        let run = bench.run(&["diff", "a.json", file]).expect(1);
+        assert!(run.out.contains("approval.asksByRisk          true -> false"), "{}", run.out);
+        bench.run(&["diff", file, "a.json"]).expect(0);
+        let digest = |file: &str| {
+            bench.run(&["resolve", "--format", "json", file]).expect(0).json()["policyDigest"].clone()
+        };
+        assert_ne!(digest("a.json"), digest(file));
+    }
+}

@@ -152,7 +152,7 @@ fn a_newcomer_does_not_take_a_live_tool_down_with_it() {
     assert_eq!(serving.names(&token), ["pay", "word_count"]);
     place.write_tool("other", &json!({ "name": ALIKE }));
     serving.wait_for("reloaded: 2 tools are live");
-    place.ok(&["publish", "--yes", ALIKE]);
+    place.ok(&["publish", "--yes", "--accept", "LINT_POISON_LOOKALIKE", ALIKE]);
     serving.wait_for("the change is not in force");
     let said = serving.wait_for("rename one");
     assert!(said.contains("look alike"), "{said}");

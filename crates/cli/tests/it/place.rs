@@ -71,7 +71,7 @@ impl Place {
     pub fn write_tool(&self, name: &str, change: &Value) {
         let mut document = json!({
             "name": name,
-            "description": "Says what it was told, for tests.",
+            "description": "Says what it was told, for tests. Returns the text.",
             "codeType": "Javascript",
             "code": "return `${text}!`",
             "params": [{ "name": "text", "description": "What to say", "type": "STRING", "required": true, "testValue": "hi" }],

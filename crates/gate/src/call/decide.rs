@@ -4,7 +4,7 @@ mod ask;
 mod hearing;
 
 use serde_json::Value;
-use toolgate_policy::{Arguments, Origin, Ruling, Verdict};
+use toolgate_policy::{Arguments, Ruling, Verdict};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
 pub use self::hearing::Hearing;
@@ -113,14 +113,8 @@ fn approval_opinions(checked: &Checked) -> Vec<Opinion> {
             opinions.push(ask("capability", "every call is to be confirmed".to_owned()));
         }
         (_, ApprovalLevel::Ask) => opinions.push(ask("capability", "calls are to be confirmed".to_owned())),
-        (ApprovalMode::Disabled, ApprovalLevel::Auto) => {}
-        (ApprovalMode::Unstated, ApprovalLevel::Auto) => {
-            // `auto` may also be what the document takes over with `extends`, or what the operator says of this tool.
-            let capability = &tool.spec.governance.capability;
-            let is_stated = capability.approval.level.is_some()
-                || capability.extends.is_some()
-                || tool.policy.approval.level.origin == Origin::User;
-            if default.asks(tool.level) && !is_stated {
+        (_, ApprovalLevel::Auto) => {
+            if tool.policy.approval.asks_by_risk.value && default.asks(tool.level) {
                 opinions.push(ask("risk", format!("rated {}", tool.level.name())));
             }
         }

@@ -32,11 +32,12 @@ impl Toolgate {
 
     /// Publishes every tool that passes, for programs whose tools are their own. One that has passed as it is now is not run
     /// again, unless its command line is made in code; one that somebody took back stays so until it is published by its name.
-    /// Returns the runs that there were.
+    /// Returns the runs that there were. A document whose texts attack models or hold a secret is not run; the error names it, after the
+    /// others were published. A program cannot accept such findings, because nobody would have read them.
     pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
         let _alone = self.changing.lock().await;
         let (config, workshop) = (self.config(), self.workshop());
-        let mut trials = Vec::new();
+        let (mut trials, mut refused) = (Vec::new(), Vec::new());
         // By what is known of them now: the last load may be long ago.
         for tool in load::load(&config, &workshop).tools {
             let Ok(candidate) = &tool.candidate else { continue };
@@ -47,6 +48,10 @@ impl Toolgate {
                 part: "passes",
                 problem: format!("`{}`: {problem}", tool.name),
             };
+            if let Some(refusal) = candidate.refusal() {
+                refused.push(format!("`{}`: {refusal}", tool.name));
+                continue;
+            }
             if self.has_passed_as_it_is(candidate) {
                 self.publish_passed(&workshop, candidate).map_err(told)?;
                 continue;
@@ -62,7 +67,11 @@ impl Toolgate {
             trials.push(trial);
         }
         self.put_in_force(load::load(&config, &workshop), &config)?;
-        Ok(trials)
+        if refused.is_empty() {
+            Ok(trials)
+        } else {
+            Err(OpenError { part: "documents", problem: refused.join("; ") })
+        }
     }
 
     /// A pass is for the document: it says nothing about a command line that is made in code, which may be another one by now.
@@ -76,7 +85,7 @@ impl Toolgate {
             return Ok(());
         }
         let note = || {
-            let noted = self.note_publication("tool.published", &passed.tool, "library");
+            let noted = self.note_published(passed, "library");
             noted.map_err(|error| error.to_string())
         };
         workshop.publish(passed, &note)
@@ -111,7 +120,7 @@ impl Toolgate {
         for name in untried {
             let Ok(candidate) = bench.candidate(name) else { continue };
             let note = || {
-                let noted = self.note_publication("tool.published", &candidate.tool, "catalog");
+                let noted = self.note_published(&candidate, "catalog");
                 noted.map_err(|error| error.to_string())
             };
             let now = SystemTime::now();

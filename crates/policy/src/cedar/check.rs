@@ -9,6 +9,7 @@ use toolgate_spec::model::{Classification, NetworkMode};
 use super::{
     error::{CedarError, suggestion},
     kind::{Kind, Record},
+    principal::unknown_principals,
     schema::{CALL, TOOL},
     source::{File, Role, Rule},
     walk::{Mentions, Path, Sign, Use, mentions},
@@ -39,7 +40,12 @@ pub(super) fn check(file: &File<'_>, rule: &Rule, inputs: &Inputs) -> Checked {
         ));
     }
     let errors = check.errors;
-    Checked { tools: tools.into_keys().map(str::to_owned).collect(), watched: watched(&mentions), errors }
+    Checked {
+        tools: tools.into_keys().map(str::to_owned).collect(),
+        watched: watched(&mentions),
+        errors,
+        warnings: unknown_principals(file, rule, &mentions),
+    }
 }
 
 pub(super) struct Checked {
@@ -47,6 +53,8 @@ pub(super) struct Checked {
     pub tools: BTreeSet<String>,
     pub watched: Watched,
     pub errors: Vec<CedarError>,
+    /// Flaws that a set is used with all the same.
+    pub warnings: Vec<CedarError>,
 }
 
 /// The arguments that policies look at.

@@ -36,12 +36,13 @@ pub(super) fn load(
     let types = Types::new().map_err(ours)?;
     let schema = schema::schema(&inputs).map_err(ours)?;
     let validator = Validator::new(schema);
-    let mut checked = Vec::new();
+    let (mut checked, mut warnings) = (Vec::new(), Vec::new());
     for file in &files {
         let of_rules: Vec<Checked> = file.rules.iter().map(|rule| check(file, rule, &inputs)).collect();
         validate(file, &of_rules, &validator, &inputs, &mut errors);
         for (rule, mut result) in file.rules.iter().zip(of_rules) {
             errors.append(&mut result.errors);
+            warnings.append(&mut result.warnings);
             checked.push((rule, result));
         }
     }
@@ -52,7 +53,7 @@ pub(super) fn load(
         return Err(errors);
     }
     let tools = prepare(tools, inputs, &checked, &types).map_err(ours)?;
-    Ok(CedarPolicies { authorizer: Authorizer::new(), types, tools, digest: digest(sources) })
+    Ok(CedarPolicies { authorizer: Authorizer::new(), types, tools, digest: digest(sources), warnings })
 }
 
 fn inputs(tools: &[CedarTool<'_>], errors: &mut Vec<CedarError>) -> Inputs {

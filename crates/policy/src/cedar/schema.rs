@@ -124,6 +124,6 @@ fn uid(kind: &EntityTypeName, id: &str) -> EntityUid {
 /// The group of all actions. It is also the action of a tool of this name.
 pub(super) const CALL: &str = "call";
 
-const CALLER: &str = "Caller";
+pub(super) const CALLER: &str = "Caller";
 const PERMISSION: &str = "Permission";
 pub(super) const TOOL: &str = "Tool";

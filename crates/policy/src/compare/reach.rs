@@ -50,6 +50,7 @@ impl<'p> Reach<'p> {
                 Self::Denials(files.blocked_paths.values().map(|path| path.text().to_owned()).collect())
             }
             "approval.level" => Self::Rank(u64::from(u8::MAX) - rank(approval.level.value)),
+            "approval.asksByRisk" => guards(approval.asks_by_risk.value),
             "approval.dangerPatterns" => denials(&approval.danger_patterns),
             "approval.askForMethods" => denials(&approval.ask_for_methods),
             "approval.trustAfterApproval" => grants(approval.trust_after_approval.value),
@@ -77,6 +78,14 @@ impl<'p> Reach<'p> {
         })
     }
 
+    /// Does this reach an address that `other` keeps out of reach, although neither includes the other?
+    pub fn adds_an_address_to(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Network(after), Self::Network(before)) => names_a_new_address(before, after),
+            _ => false,
+        }
+    }
+
     /// Is everything within `other` within this too?
     pub fn includes(&self, other: &Self) -> bool {
         match (self, other) {
@@ -97,11 +106,10 @@ fn network_includes(wide: &EffectivePolicy, narrow: &EffectivePolicy) -> bool {
     match (extent(wide), extent(narrow)) {
         (_, Extent::Nothing) | (Extent::Everything, _) | (Extent::Public, Extent::Public) => true,
         (Extent::Public, Extent::Hosts(hosts)) => {
-            // A named private address lies outside the public network.
             hosts.values().all(|host| !names_an_address(host)) && narrow.network.block_private_ips.value
         }
         (Extent::Hosts(wide), Extent::Hosts(narrow)) => {
-            narrow.values().all(|host| wide.values().any(|wider| wider.includes(host)))
+            narrow.values().all(|host| wide.values().any(|wider| host_includes(wider, host)))
         }
         (Extent::Nothing, _)
         | (Extent::Hosts(_), Extent::Public)
@@ -126,6 +134,22 @@ fn extent(policy: &EffectivePolicy) -> Extent<'_> {
         NetworkMode::Strict => Extent::Public,
         NetworkMode::Open => Extent::Everything,
     }
+}
+
+/// An address or `localhost` is within a list only if the list names it: `*` and `10.*` stand for public names.
+fn host_includes(wide: &HostPattern, narrow: &HostPattern) -> bool {
+    if names_an_address(narrow) { wide == narrow } else { wide.includes(narrow) }
+}
+
+/// Does `after` name an address that `before` does not reach? Then it is wider, whatever else it gives up.
+fn names_a_new_address(before: &EffectivePolicy, after: &EffectivePolicy) -> bool {
+    let Extent::Hosts(hosts) = extent(after) else { return false };
+    let is_reached = |host: &HostPattern| match extent(before) {
+        Extent::Nothing | Extent::Public => false,
+        Extent::Hosts(known) => known.values().any(|known| known == host),
+        Extent::Everything => true,
+    };
+    hosts.values().any(|host| names_an_address(host) && !is_reached(host))
 }
 
 fn names_an_address(host: &HostPattern) -> bool {

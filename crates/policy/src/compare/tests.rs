@@ -46,6 +46,73 @@ fn hosts_are_compared_by_what_they_cover() {
     );
 }
 
+/// `*` stands for public hosts: an address of this machine or network lies outside it.
+#[test]
+fn a_private_host_is_not_within_every_public_host() {
+    let listed = |hosts: &str| overrides(&format!("networkMode: allowlist, hostsAllow: [{hosts}]"));
+    for host in ["127.0.0.1", "localhost", "10.1.2.3", "'::1'", "192.168.0.7", "169.254.169.254"] {
+        let plain = host.trim_matches('\'');
+        check(
+            &listed("'*'"),
+            &listed(host),
+            &[&format!("network.hosts widened: * -> {plain}"), "risk narrowed: L4 -> L3"],
+        );
+        check(
+            &listed("'*', a.org"),
+            &listed(host),
+            &[&format!("network.hosts widened: *, a.org -> {plain}"), "risk narrowed: L4 -> L3"],
+        );
+        check(
+            &overrides("networkMode: strict"),
+            &listed(host),
+            &[
+                "network.mode widened: strict -> allowlist",
+                &format!("network.hosts widened: (none) -> {plain}"),
+            ],
+        );
+    }
+    check(
+        &listed("127.0.0.1, '*'"),
+        &listed("127.0.0.1"),
+        &["network.hosts narrowed: 127.0.0.1, * -> 127.0.0.1", "risk narrowed: L4 -> L3"],
+    );
+}
+
+/// Each of these takes away the question that a silent document leaves to the gateway.
+#[test]
+fn a_lost_question_is_wider() {
+    let command = |more: &str| testing::manifest("cli: {command: date}", more);
+    let set = PolicySet::shipped().unwrap();
+    let digest =
+        |document: &str| crate::policy_digest(&resolve(&testing::spec(document), &set, None).unwrap());
+    let lost = "approval.asksByRisk widened: true -> false";
+    for (before, after, expect) in [
+        (
+            testing::PLAIN.to_owned(),
+            testing::js("humanInTheLoop: {mode: DISABLED}"),
+            vec![lost, "humanInTheLoop changed:  -> humanInTheLoop changed"],
+        ),
+        (
+            testing::PLAIN.to_owned(),
+            testing::js("x-toolgate-capability: {approval: {level: auto}}"),
+            vec![lost],
+        ),
+        (command("{}"), command("capability: {approval: {level: auto}}"), vec![lost]),
+    ] {
+        check(&before, &after, &expect);
+        assert_ne!(digest(&before), digest(&after), "{after}");
+    }
+    check(
+        &testing::js("humanInTheLoop: {mode: DISABLED}"),
+        &testing::js("humanInTheLoop: {mode: REQUIRED}"),
+        &[
+            "approval.level narrowed: auto -> always",
+            "approval.asksByRisk narrowed: false -> true",
+            "humanInTheLoop changed:  -> humanInTheLoop changed",
+        ],
+    );
+}
+
 #[test]
 fn modes_are_compared_by_reach() {
     let star = overrides("networkMode: allowlist, hostsAllow: ['*']");

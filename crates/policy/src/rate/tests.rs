@@ -59,6 +59,83 @@ fn files_and_consequence() {
     check(&testing::js("x-toolgate-classification: destructive"), "L5: L5 destructive (tool)");
 }
 
+/// A Safe Tool Spec that asks in the specification's own words keeps the specification's level.
+#[test]
+fn the_specification_rates_its_own_settings() {
+    let overrides = |text: &str| testing::js(&format!("sandboxOverrides: {{{text}}}"));
+    check(
+        &overrides("fileRead: true, fsBasePath: /etc, networkMode: strict"),
+        "L3: L3 network-strict (tool), L3 file-read (tool)",
+    );
+    check(
+        &overrides("fileRead: true, networkMode: allowlist, hostsAllow: [a.org]"),
+        "L3: L3 network-allowlist (tool), L3 file-read (tool)",
+    );
+}
+
+#[test]
+fn reads_outside_the_workspace_are_grave() {
+    let command = |paths: &str| {
+        let more = format!("capability: {{execution: {{allowedPaths: [{paths}]}}}}");
+        testing::manifest("cli: {command: cat}", &more)
+    };
+    let rest = "L3 native-command (tool)";
+    for inside in ["$WORKSPACE", "$WORKSPACE/a", "$WORKSPACE/", "$WORKSPACE/**/a"] {
+        check(&command(inside), &format!("L3: L3 file-read (tool), {rest}"));
+    }
+    for outside in ["/", "$HOME", "/etc/app", "$WORKSPACE, /srv"] {
+        check(&command(outside), &format!("L4: L3 file-read (tool), L4 file-read-outside (tool), {rest}"));
+    }
+    let script = |more: &str| {
+        testing::js(&format!("{{sandboxOverrides: {{fileRead: true{more}}}, {CAPABILITY_PATHS}}}"))
+    };
+    check(&script(""), "L4: L3 file-read (tool), L4 file-read-outside (tool)");
+    check(&script(", fsBasePath: /srv"), "L3: L3 file-read (tool)");
+    check_with(
+        &testing::js("sandboxOverrides: {fileRead: true}"),
+        "tools: {t: {capability: {execution: {allowedPaths: [/]}}}}",
+        &[],
+        "L4: L3 file-read (tool), L4 file-read-outside (user)",
+    );
+}
+
+const CAPABILITY_PATHS: &str = "x-toolgate-capability: {execution: {allowedPaths: [/srv/data]}}";
+
+#[test]
+fn readable_credentials_and_files_with_a_network_are_grave() {
+    let command =
+        |capability: &str| testing::manifest("cli: {command: cat}", &format!("capability: {{{capability}}}"));
+    let workspace = "execution: {allowedPaths: [$WORKSPACE]}";
+    check(
+        &command(&format!("data: {{canReadSecrets: true}}, {workspace}")),
+        "L4: L3 file-read (tool), L4 file-read-secrets (tool), L3 native-command (tool)",
+    );
+    check(&command("data: {canReadSecrets: true}"), "L3: L3 native-command (tool)");
+    // The shipped settings give the workspace only.
+    check(&command("extends: read"), "L3: L3 file-read (defaults:read), L3 native-command (tool)");
+    check(
+        &command("extends: read, execution: {allowedPaths: [$HOME]}"),
+        "L4: L3 file-read (tool), L4 file-read-outside (tool), L4 file-read-secrets (defaults:read), L3 native-command (tool)",
+    );
+    check(
+        &command(&format!("network: {{access: limited, allowedHosts: [a.org]}}, {workspace}")),
+        "L4: L3 network-allowlist (tool), L3 file-read (tool), L4 files-and-network (tool), L3 native-command (tool)",
+    );
+    check(
+        &testing::js(
+            "{sandboxOverrides: {fileRead: true}, x-toolgate-capability: {network: {access: full}}}",
+        ),
+        "L4: L3 network-strict (tool), L3 file-read (tool), L4 files-and-network (tool)",
+    );
+    // The example that was published as L3 without a word.
+    check(
+        &command(
+            "approval: {level: auto}, data: {canReadSecrets: true}, network: {access: full}, execution: {allowedPaths: [/]}",
+        ),
+        "L4: L3 network-strict (tool), L3 file-read (tool), L4 file-read-outside (tool), L4 file-read-secrets (tool), L4 files-and-network (tool), L3 native-command (tool)",
+    );
+}
+
 #[test]
 fn classes_are_judged_by_what_was_removed_and_added() {
     let overrides = |text: &str| testing::js(&format!("sandboxOverrides: {{{text}}}"));
@@ -85,7 +162,7 @@ fn a_permissive_profile_or_baseline_shows() {
         &testing::js("x-toolgate-profile: wide"),
         "tools: {}",
         &profile,
-        "L5: L4 network-open (profile:wide), L3 file-read (profile:wide), L5 allow-file-write (profile:wide)",
+        "L5: L4 network-open (profile:wide), L3 file-read (profile:wide), L4 files-and-network (profile:wide), L5 allow-file-write (profile:wide)",
     );
     let baseline = PolicySet::SHIPPED_BASELINE
         .replace("  - java.lang.System\n", "")

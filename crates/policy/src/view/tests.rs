@@ -88,9 +88,9 @@ fn every_setting_is_documented() {
     }
 }
 
-const PLAIN_DIGEST: &str = "sha256:3019c93bc619c6293a97403029d465ea4e7c5f37dd2307b38436c7bd5c66039b";
+const PLAIN_DIGEST: &str = "sha256:0f3323f0c8acea2a9c49a55a77bd3e26cd79b899951cb91fac1ed1beab14ca85";
 
-const NAMES: [&str; 42] = [
+const NAMES: [&str; 43] = [
     "profile",
     "classification",
     "destructive",
@@ -111,6 +111,7 @@ const NAMES: [&str; 42] = [
     "files.allowedPaths",
     "files.blockedPaths",
     "approval.level",
+    "approval.asksByRisk",
     "approval.dangerPatterns",
     "approval.askForMethods",
     "approval.trustAfterApproval",

@@ -111,6 +111,33 @@ fn test_values_parse_into_their_types() {
     check_errors(&json!({ "params": [{ "name": "p", "required": false, "type": "INTEGER" }] }), &[]);
 }
 
+/// Each of these passed and enforced nothing.
+#[test]
+fn guards_without_their_prefix_are_refused() {
+    for (key, value) in [
+        ("permissions", json!({ "required": ["admin"] })),
+        ("capability", json!({ "approval": { "level": "always" } })),
+        ("classification", json!("destructive")),
+        ("profile", json!("offline")),
+        ("output", json!({ "type": "object" })),
+        ("outputPolicy", json!({ ".ssn": "redact" })),
+        ("piiFields", json!(["..email"])),
+        ("touches", json!({ "read": [".path"] })),
+        ("input", json!({ "type": "object" })),
+        ("testInput", json!({})),
+        ("policy", json!({ "approval": "always" })),
+        ("x-Toolgate-permissions", json!({ "required": ["admin"] })),
+        ("X-TOOLGATE-CAPABILITY", json!({ "approval": { "level": "always" } })),
+        ("x_toolgate_outputPolicy", json!({ ".ssn": "redact" })),
+        ("xToolgateTouches", json!({ "read": [".path"] })),
+        ("HumanInTheLoop", json!({ "mode": "REQUIRED" })),
+        ("sandboxoverrides", json!({ "destructive": true })),
+    ] {
+        check_errors(&json!({ key: value }), &[&format!("SPEC_INVARIANT /{key}")]);
+    }
+    check_errors(&json!({ "x-owner": "ann", "icon": "sum.svg" }), &[]);
+}
+
 #[test]
 fn names_can_be_bound_and_stand_once() {
     let param = |name: &str| json!({ "name": name, "required": false, "type": "STRING" });
@@ -151,7 +178,7 @@ fn all_findings_are_reported_not_the_first() {
 
 #[test]
 fn unknown_top_level_fields_are_nobody_s_error() {
-    check_errors(&json!({ "x-vendor": { "deep": [1, null] }, "future": true, "sandboxOverride": {} }), &[]);
+    check_errors(&json!({ "x-vendor": { "deep": [1, null] }, "future": true, "toolSafty": {} }), &[]);
 }
 
 #[test]

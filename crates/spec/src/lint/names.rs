@@ -5,7 +5,12 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{report::Report, show::shown, trail::elements};
-use crate::{Code, Pointer, Schema, model::ToolSpec};
+use crate::{
+    Code, Pointer, Schema,
+    block::{BLOCKS, key_of_block, remedy_for_void_guard},
+    model::ToolSpec,
+    similar::closest,
+};
 
 pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
     unknown_fields(document, report);
@@ -22,7 +27,12 @@ fn unknown_fields(document: &Map<String, Value>, report: &mut Report<'_>) {
         return;
     };
     for key in document.keys().filter(|key| !known.contains_key(*key) && !key.starts_with("x-")) {
-        if let Some(close) = crate::similar::closest(key, known.keys().map(String::as_str)) {
+        let blocks = BLOCKS.iter().map(|(block, _)| *block);
+        let meant = closest(key, known.keys().map(String::as_str))
+            .map(str::to_owned)
+            .or_else(|| closest(key, blocks).and_then(|block| key_of_block(block, false)));
+        // A guard under another spelling is an error already.
+        if let Some(close) = meant.filter(|_| remedy_for_void_guard(key).is_none()) {
             report.add_at_key(
                 Code::LintUnknownField,
                 Pointer::root().key(key),
@@ -104,8 +114,12 @@ mod tests {
     #[test]
     fn misspelt_fields_are_noticed_and_foreign_ones_kept() {
         check(
-            &serde_json::json!({ "name": "t", "sandboxOverides": {}, "humanInTheLop": {}, "x-descriptoin": 1, "icon": 1 }),
-            &[(Code::LintUnknownField, "/sandboxOverides"), (Code::LintUnknownField, "/humanInTheLop")],
+            &serde_json::json!({ "name": "t", "toolSaftey": {}, "discription": "x", "permisions": {}, "x-descriptoin": 1, "icon": 1 }),
+            &[
+                (Code::LintUnknownField, "/toolSaftey"),
+                (Code::LintUnknownField, "/discription"),
+                (Code::LintUnknownField, "/permisions"),
+            ],
         );
     }
 

@@ -21,12 +21,12 @@ use crate::Code;
 
 pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
     let root = Trail::Root;
-    for key in ["name", "description", "title", "category"] {
+    for key in SHOWN_TEXTS {
         if let Some(Value::String(text)) = document.get(key) {
             scan(text, &root.key(key), report);
         }
     }
-    for key in ["tags", "input", "output", "x-toolgate-output"] {
+    for key in SHOWN_TREES {
         if let Some(value) = document.get(key) {
             strings_and_keys(value, &root.key(key), &mut |text, trail| scan(text, trail, report));
         }
@@ -75,7 +75,7 @@ fn scan(text: &str, trail: &Trail<'_>, report: &mut Report<'_>) {
             hits.iter().filter(|(of, _)| *of == code).map(|(_, what)| what.clone()).collect();
         if !found.is_empty() {
             let message = format!("{}: {}", code.title(), listed(&found));
-            report.add(code, trail.pointer(), message, remedy(code));
+            report.add_blocking(code, trail.pointer(), message, remedy(code));
         }
     }
 }
@@ -83,7 +83,7 @@ fn scan(text: &str, trail: &Trail<'_>, report: &mut Report<'_>) {
 fn report_characters(text: &str, trail: &Trail<'_>, report: &mut Report<'_>) {
     for (code, found) in characters::find(text) {
         let message = format!("{}: {}", code.title(), listed(&found));
-        report.add(code, trail.pointer(), message, remedy(code));
+        report.add_blocking(code, trail.pointer(), message, remedy(code));
     }
 }
 
@@ -102,6 +102,10 @@ const fn remedy(code: Code) -> &'static str {
         _ => "describe this tool only; how tools work together is for the model and the operator",
     }
 }
+
+/// Fields that clients may list as they are, and fields whose every text they may list.
+pub(super) const SHOWN_TEXTS: [&str; 4] = ["name", "description", "title", "category"];
+pub(super) const SHOWN_TREES: [&str; 4] = ["tags", "input", "output", "x-toolgate-output"];
 
 /// Longer ones may be encoded text.
 const LONGEST_NAME: usize = 24;

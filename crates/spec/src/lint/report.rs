@@ -23,6 +23,17 @@ impl<'f> Report<'f> {
         self.push(Finding::new(code, at, message, remedy));
     }
 
+    /// As `add`, for what keeps a document from being published.
+    pub(super) fn add_blocking(
+        &mut self,
+        code: Code,
+        at: Pointer,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.push(Finding::new(code, at, message, remedy).blocking());
+    }
+
     /// As `add`, for a key that is itself at fault.
     pub(super) fn add_at_key(
         &mut self,

@@ -28,19 +28,35 @@ pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
     for (key, value) in document.iter().filter(|(key, _)| *key != "toolId") {
         let language = if key == "code" { Language::Code } else { Language::Prose };
         strings(value, &Trail::Root.key(key), &mut |text, trail| {
-            let mut hits = find(text, language);
+            let Found { mut hits, has_known_format } = find(text, language);
             hits.extend(trail.name().and_then(|name| keyed::find(name, text, key)));
-            if !hits.is_empty() {
-                report.add(
-                    Code::LintSecretText,
-                    trail.pointer(),
-                    format!("this looks like {}", listed(&hits)),
-                    "revoke it, keep the new one in the environment, and refer to it as `${NAME}` from a static \
-                     variable",
-                );
+            if hits.is_empty() {
+                return;
+            }
+            let (at, message) = (trail.pointer(), format!("this looks like {}", listed(&hits)));
+            if has_known_format || is_shown_to_models(key, trail) {
+                report.add_blocking(Code::LintSecretText, at, message, REMEDY);
+            } else {
+                report.add(Code::LintSecretText, at, message, REMEDY);
             }
         });
     }
+}
+
+/// Is the text part of what clients list? There every suspicion keeps the document from being published.
+fn is_shown_to_models(key: &str, trail: &Trail<'_>) -> bool {
+    match key {
+        "params" => matches!(trail.name(), Some("name" | "description")),
+        _ => super::poison::SHOWN_TEXTS.contains(&key) || super::poison::SHOWN_TREES.contains(&key),
+    }
+}
+
+/// What was found in one text.
+#[derive(Default)]
+struct Found {
+    hits: Vec<String>,
+    /// One of them is a credential by its format alone, whatever stands around it.
+    has_known_format: bool,
 }
 
 /// Code quotes its texts; prose and command lines do not.
@@ -50,17 +66,24 @@ enum Language {
     Prose,
 }
 
-fn find(text: &str, language: Language) -> Vec<String> {
-    let mut hits = Vec::new();
+fn find(text: &str, language: Language) -> Found {
+    let mut found = Found::default();
     if text.len() < SHORTEST {
-        return hits;
+        return found;
     }
     let _ = DETECTOR.needles.each(text, |needle, start| {
         let rules = DETECTOR.rules_of.get(needle).map_or(&[][..], Vec::as_slice);
-        hits.extend(rules.iter().find_map(|rule| apply(RULES.get(*rule)?, *rule, text, start, language)));
-        if hits.len() < MOST_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let hit = rules.iter().find_map(|number| {
+            let rule = RULES.get(*number)?;
+            Some((rule, apply(rule, *number, text, start, language)?))
+        });
+        if let Some((rule, name)) = hit {
+            found.has_known_format |= matches!(rule.test, Test::Shape | Test::Mixed);
+            found.hits.push(name);
+        }
+        if found.hits.len() < MOST_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    hits
+    found
 }
 
 fn apply(rule: &Rule, number: usize, text: &str, start: usize, language: Language) -> Option<String> {
@@ -149,6 +172,9 @@ fn pattern(rule: &Rule, number: usize) -> Option<&'static Regex> {
     compiled.as_ref()
 }
 
+const REMEDY: &str =
+    "revoke it, keep the new one in the environment, and refer to it as `${NAME}` from a static variable";
+
 /// How far behind a rule's beginning its telling characters can stand.
 const PASSWORD_WINDOW: usize = 220;
 const WORD_WINDOW: usize = 32;
@@ -164,6 +190,10 @@ const MOST_HITS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn hits(text: &str, language: Language) -> Vec<String> {
+        find(text, language).hits
+    }
 
     #[track_caller]
     fn check(document: &Value, expect: &[(&str, &str)]) {
@@ -185,7 +215,7 @@ mod tests {
         for (number, rule) in RULES.iter().enumerate() {
             assert!(pattern(rule, number).is_some(), "{}", rule.name);
             for hit in rule.hits {
-                let found = find(&unbroken(hit), Language::Prose);
+                let found = hits(&unbroken(hit), Language::Prose);
                 assert!(
                     found.iter().any(|name| name.starts_with(rule.name)),
                     "{}: {hit}: {found:?}",
@@ -193,7 +223,7 @@ mod tests {
                 );
             }
             for miss in rule.misses {
-                assert_eq!(find(&unbroken(miss), Language::Prose), [""; 0], "{}: {miss}", rule.name);
+                assert_eq!(hits(&unbroken(miss), Language::Prose), [""; 0], "{}: {miss}", rule.name);
             }
         }
     }
@@ -216,7 +246,7 @@ mod tests {
             "secret: optional",
             "https://example.com:8080/@user/post",
         ] {
-            assert_eq!(find(innocent, Language::Prose), [""; 0], "{innocent}");
+            assert_eq!(hits(innocent, Language::Prose), [""; 0], "{innocent}");
         }
         for innocent in [
             "const token = await login(user1, pass2)",
@@ -225,7 +255,7 @@ mod tests {
             "if (!secret) return { error: 'secret', token: \"not_configured\" }",
             "return { token: 'https://oauth2.googleapis.com/token' }",
         ] {
-            assert_eq!(find(innocent, Language::Code), [""; 0], "{innocent}");
+            assert_eq!(hits(innocent, Language::Code), [""; 0], "{innocent}");
         }
     }
 
@@ -238,8 +268,40 @@ mod tests {
             format!("data:image/png;base64, {key}"),
             format!("not a secret: '{key}'"),
         ] {
-            let found = find(&text, Language::Prose);
+            let found = hits(&text, Language::Prose);
             assert!(found.iter().any(|name| name == "an AWS access key (`AKIA…`)"), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_live_secret_keeps_a_document_from_being_published() {
+        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+        let jwt = unbroken(
+            "eyJ~hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+        );
+        let is_blocked = |document: &Value| {
+            let mut findings = Vec::new();
+            let mut report = Report::new(&mut findings);
+            super::check(document.as_object().unwrap(), &mut report);
+            findings.iter().any(|finding| finding.blocks_publishing)
+        };
+        for document in [
+            serde_json::json!({ "description": format!("uses {github}") }),
+            serde_json::json!({ "description": format!("try {jwt}") }),
+            serde_json::json!({ "params": [{ "name": "q", "description": "password: 'hunter2horse9'" }] }),
+            serde_json::json!({ "input": { "properties": { "q": { "default": github } } } }),
+            serde_json::json!({ "code": format!("const key = '{github}'") }),
+            serde_json::json!({ "staticVariables": [{ "key": github }] }),
+            serde_json::json!({ "params": [{ "name": "q", "testValue": github }] }),
+        ] {
+            assert!(is_blocked(&document), "{document}");
+        }
+        // A sample token to decode, and a local password in code, are warnings.
+        for document in [
+            serde_json::json!({ "params": [{ "name": "q", "testValue": jwt }] }),
+            serde_json::json!({ "code": "const password = 'hunter2horse9'" }),
+        ] {
+            assert!(!is_blocked(&document), "{document}");
         }
     }
 

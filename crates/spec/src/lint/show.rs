@@ -1,7 +1,7 @@
 //! How do we quote a document to its author? Short, and with nothing that cannot be seen.
 
 /// At most [`MOST`] characters; what is invisible or moves the cursor appears as `U+XXXX`.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut quoted = String::new();
     for (count, character) in text.chars().enumerate() {
         if count == MOST {

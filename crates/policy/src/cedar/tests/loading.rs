@@ -17,6 +17,38 @@ fn check_condition(tool: &str, condition: &str, expect: &[&str]) {
     );
 }
 
+/// Such a rule loads, because a program may name its callers itself, and never matches a caller of the doors.
+#[test]
+fn a_caller_without_a_known_form_is_warned_about() {
+    let warnings = |rules: &str| -> Vec<String> {
+        let policies = load_for(&tools(), rules).unwrap();
+        policies.warnings().iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        warnings("permit(principal == Caller::\"alice\", action, resource);"),
+        [
+            "rules.cedar:1:30: no caller is named `alice`, so this rule never matches one (write `token:alice` for a token of this gateway, `jwt:ISSUER:alice` for a signed token, `local:alice` or `anonymous:alice`)"
+        ]
+    );
+    for rule in [
+        "permit(principal in Caller::\"alice\", action, resource);",
+        "forbid(principal, action, resource) unless { principal == Caller::\"alice\" };",
+        "forbid(principal, action, resource) when { [Caller::\"alice\"].contains(principal) };",
+        "forbid(principal, action, resource) when { principal.subject == \"alice\" };",
+        "forbid(principal, action, resource) when { [\"alice\", \"token:ann\"].contains(principal.subject) };",
+    ] {
+        assert_eq!(warnings(rule).len(), 1, "{rule}: {:?}", warnings(rule));
+    }
+    for rule in [
+        "permit(principal == Caller::\"token:ann\", action, resource);",
+        "permit(principal == Caller::\"jwt:login:ann\", action, resource);",
+        "permit(principal, action, resource) when { principal.subject == \"local:local\" };",
+        "permit(principal in Permission::\"files\", action, resource);",
+    ] {
+        assert_eq!(warnings(rule), [""; 0], "{rule}");
+    }
+}
+
 #[test]
 fn names_that_do_not_exist() {
     check(

@@ -27,7 +27,10 @@ pub(in crate::lint) const fn is_invisible(character: char) -> bool {
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' | '\u{2800}' | '\u{1d159}' | '\u{16fe4}'
+        | '\u{13430}'..='\u{1343f}' | '\u{fdd0}'..='\u{fdef}' | '\u{e000}'..='\u{f8ff}'
+        | '\u{f0000}'..='\u{10ffff}')
+        || (character as u32) & 0xfffe == 0xfffe
 }
 
 /// Characters that reorder what stands around them.
@@ -78,12 +81,16 @@ fn invisible(characters: &[char]) -> Vec<String> {
                 before.is_some_and(|base| matches!(base, '\u{1800}'..='\u{18af}'))
             }
             '\u{e0020}'..='\u{e007f}' => is_flag_tag(characters, index),
+            '\u{2800}' => before.is_some_and(is_braille) || after.is_some_and(is_braille),
             _ => false,
         };
         if !is_in_place {
             hits.push(match character {
                 '\u{e0000}'..='\u{e007f}' => "tag characters (U+E0000 to U+E007F)".to_owned(),
                 '\u{e0100}'..='\u{e01ef}' => "variation selectors (U+E0100 to U+E01EF)".to_owned(),
+                '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => {
+                    format!("private-use {}", code_point(character))
+                }
                 _ => code_point(character),
             });
         }
@@ -143,6 +150,11 @@ fn is_flag_tag(characters: &[char], index: usize) -> bool {
     (start + 1..=start + LONGEST_FLAG)
         .find(|at| characters.get(*at) == Some(&'\u{e007f}'))
         .is_some_and(|end| index <= end)
+}
+
+/// A pattern with dots; a blank between such patterns is the space of that script.
+const fn is_braille(character: char) -> bool {
+    matches!(character, '\u{2801}'..='\u{28ff}')
 }
 
 const fn is_emoji(character: char) -> bool {

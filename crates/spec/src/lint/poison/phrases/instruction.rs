@@ -155,19 +155,6 @@ pub(super) const PHRASES: &[Phrase] = &[
         "ignorea ignoret ignorep ignorey ignoreprevious disregard forgetall forgetprev donottell dontinform youarenow",
         r"(?:ignore|disregard|forget)(?:all|any|the|your|of)*(?:previous|prior|above|earlier|system)(?:instructions?|rules?|prompts?|directives?|guidelines?)|donottelltheuser|youarenow(?:an?|the|in|dan)",
     ),
-    // The same order in other languages; one of them is enough to be understood by a model.
-    flat(
-        Instruction,
-        "sets earlier instructions aside",
-        "ignor instru istruz anweis consignes vergiss olvida oublie",
-        r"\b(?:ignorier\w*|vergiss|missachte)\b[^.!?]{0,40}(?:anweisung|instruktion|befehl|regeln)|\b(?:ignora|ignore|olvida|omite)\w*\b[^.!?]{0,40}\b(?:instrucciones|instrucoes|reglas anteriores|istruzioni|instructions precedentes|consignes)|\b(?:ignorez|oubliez|oublie|ne tenez pas compte)\b[^.!?]{0,40}(?:instructions|consignes|regles)",
-    ),
-    flat(
-        Instruction,
-        "sets earlier instructions aside",
-        "игнорир забудь 忽略 无视 無視 忘れ 무시 잊어 تجاهل התעלם bo\u{11f} 告诉 告訴 알리지 말하지 ユーザー сообщай говори yoksay iptal 別 perintah abaikan",
-        r"(?:игнорир|забудь)[^.!?]{0,40}(?:инструкц|указани|команд|правил)|(?:не сообщай|не говори)[^.!?]{0,30}пользовател|(?:忽略|无视|無視)[^。]{0,12}(?:指令|指示|说明|說明|提示|規則|规则)|(?:指示|命令|プロンプト|ルール)[^。]{0,8}(?:無視|忘れ)|(?:지시|명령|지침|프롬프트|규칙)[^.]{0,12}(?:무시|잊어)|تجاهل[^.]{0,30}(?:التعليمات|الأوامر)|התעלם[^.]{0,30}(?:הוראות|ההוראות)|不要(?:告诉|告訴)(?:用户|用戶|使用者)|사용자에게[^.]{0,12}(?:알리지|말하지)|ユーザーに[^。]{0,12}(?:言わない|知らせない|伝えない|教えない)|abaikan[^.]{0,30}(?:perintah|instruksi)",
-    ),
     words(
         Instruction,
         "sets earlier instructions aside",

@@ -1,14 +1,32 @@
-//! What is a phrase? One row each in `instruction` and `steering`. A pattern is tried only on texts that have its needles.
+//! Phrases: English ones in `instruction` and `steering`, those of other languages in `profiles/poison/languages.yaml`. A pattern
+//! is tried only on texts that have its needles.
 //!
 //! Patterns ask for the imperative ("send"), not for what a tool does ("sends"), and for an order together with
 //! its object, because either alone is found in honest descriptions. `crates/spec/tests/poison` measures both.
 
-use crate::Code;
+use std::sync::LazyLock;
 
-/// Every phrase, in two files by what it does.
+use serde_json::Value;
+
+use crate::{Code, Format, value_from_text};
+
 pub(super) fn all() -> impl Iterator<Item = &'static Phrase> {
-    super::instruction::PHRASES.iter().chain(super::steering::PHRASES)
+    super::instruction::PHRASES.iter().chain(super::steering::PHRASES).chain(LANGUAGES.iter())
 }
+
+static LANGUAGES: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
+    let rows = value_from_text(LANGUAGE_DATA, Format::Yaml).unwrap_or_default();
+    rows.as_array().into_iter().flatten().filter_map(row).collect()
+});
+
+/// The strings live as long as the program, like those of the other rows. A test makes sure that every row is read.
+fn row(row: &Value) -> Option<Phrase> {
+    let text = |key: &str| -> Option<&'static str> { Some(row.get(key)?.as_str()?.to_owned().leak()) };
+    let code = Code::from_name(row.get("code")?.as_str()?)?;
+    Some(flat(code, text("why")?, text("needles")?, text("pattern")?))
+}
+
+pub(super) const LANGUAGE_DATA: &str = include_str!("../../../../../../profiles/poison/languages.yaml");
 
 #[derive(Debug)]
 pub(super) struct Phrase {

@@ -1,0 +1,42 @@
+//! The findings of `check` about a tool that is to be published, and the codes that its operator accepts.
+
+use std::io::Write;
+
+use toolgate_gate::Candidate;
+use toolgate_spec::Code;
+
+use crate::{
+    Failure,
+    commands::explain,
+    terminal::{Terminal, visible},
+};
+
+/// Whether a document may go on to its test run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Vetting {
+    Fit,
+    Refused,
+}
+
+/// The codes of `--accept`. An unknown code is an error, because it would accept nothing.
+pub fn accepted_codes(names: &[String]) -> Result<Vec<Code>, Failure> {
+    names.iter().map(|name| explain::code(name)).collect()
+}
+
+/// Prints the findings of `check`, and what to do about those that keep the tool from being published.
+pub fn vet(candidate: &Candidate, terminal: &mut Terminal) -> Result<Vetting, Failure> {
+    let name = visible(&candidate.tool.spec().name);
+    for finding in candidate.findings.iter() {
+        let (code, at) = (finding.code.name(), visible(finding.at.as_str()));
+        writeln!(terminal, "warning    {name}: {code} {at}: {}", visible(&finding.message))?;
+        writeln!(terminal, "  remedy   {}", visible(&finding.remedy))?;
+    }
+    let codes = candidate.unaccepted_codes();
+    if codes.is_empty() {
+        return Ok(Vetting::Fit);
+    }
+    writeln!(terminal, "REFUSED    {name}: {} must be mended or accepted", codes.join(", "))?;
+    let flags: String = codes.iter().map(|code| format!(" --accept {code}")).collect();
+    writeln!(terminal, "  accept   read the text; if it is meant so: toolgate publish {name}{flags}")?;
+    Ok(Vetting::Refused)
+}
