@@ -28,7 +28,7 @@ pub use self::{
     accept::Drained,
     connection::Peer,
     door::{DoorEvents, Readiness},
-    problem::{DoorCode, Problem},
+    problem::{DoorCode, Problem, Rejected},
     refusals::{Refusal, Refusals},
 };
 

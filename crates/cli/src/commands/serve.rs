@@ -138,10 +138,15 @@ async fn over_stdio(
     let gate = toolgate.gate();
     let input = InputEnd::default();
     let pipes = (input.hold(tokio::io::stdin()), tokio::io::stdout());
-    let mut serving = pin!(serve_stdio(gate.clone(), &settings, caller, pipes, stop.child_token()));
+    let records = RefusalRecords::start(toolgate, log);
+    let events = Arc::clone(&records.refusals) as Arc<dyn DoorEvents>;
+    let mut serving = pin!(serve_stdio(gate.clone(), &settings, caller, pipes, events, stop.child_token()));
     let told = |error: StdioError| Failure::new(visible(&error.to_string()));
     tokio::select! {
-        ended = &mut serving => return ended.map_err(told),
+        ended = &mut serving => {
+            records.finish().await;
+            return ended.map_err(told);
+        }
         () = signals.asked() => gate.begin_shutdown(),
         // What was sent before the end is still served; the last of it may be on its way to the gate.
         () = input.seen() => sleep(ON_ITS_WAY).await,
@@ -149,7 +154,9 @@ async fn over_stdio(
     finish_calls(gate, config.server.shutdown_grace, signals, log).await;
     input.release();
     // A client that reads no more does not keep us.
-    timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(())).map_err(told)
+    let ended = timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(()));
+    records.finish().await;
+    ended.map_err(told)
 }
 
 async fn over_http(

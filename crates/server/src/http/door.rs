@@ -22,7 +22,7 @@ use super::{
     connection::Peer,
     host::{AllowedHosts, Authority},
     origin::{self, AllowedOrigins},
-    problem::{DoorCode, Problem},
+    problem::{DoorCode, Problem, Rejected},
 };
 use crate::auth::{Authenticator, CallerStanding, Challenge, Identity, Role};
 
@@ -176,9 +176,13 @@ impl Door {
         }
         // The proof has done its work; nothing behind the door can leak what it does not have.
         parts.headers.remove(header::AUTHORIZATION);
+        let subject = identity.caller.subject.clone();
         parts.extensions.insert(standing);
         parts.extensions.insert(identity);
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+        if let Some(Rejected { code, detail }) = response.extensions().get() {
+            self.events.refused_caller(*code, peer, &subject, detail);
+        }
         finish(explained(response), After::KeepAlive)
     }
 
