@@ -1,10 +1,74 @@
 //! What the gateway says on the wire and about itself, from outside.
 
-use std::io::{BufRead, BufReader, Write};
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Command, Stdio},
+};
 
 use serde_json::{Value, json};
 
 use crate::place::{Place, Serving, token};
+
+/// Runs a command where no namespace can be made, as in many containers.
+const NO_NAMESPACES: &str =
+    "for kind in user net mnt ipc pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec \"$@\"";
+
+fn without_namespaces(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "sh", "-c", NO_NAMESPACES, "sh"])
+        .arg(env!("CARGO_BIN_EXE_toolgate"))
+        .args(arguments)
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn weaker_isolation_is_announced() {
+    let place = Place::new();
+    let token = token(&place, &["--admin"]);
+    let mut child = without_namespaces(&place, &["serve", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    // It warns before it says that it serves.
+    for layer in ["network namespaces is missing", "jail for commands is missing"] {
+        let mut line = String::new();
+        while !line.contains(layer) {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0, "{layer} was never said");
+            assert!(!line.contains("serving MCP"), "{layer} was not said in time");
+        }
+        assert!(line.contains("warn") && line.contains("isolation is weaker on this host"), "{line}");
+    }
+    let serving = Serving::heard(child, said);
+    let ready = serving.get("/readyz", "none");
+    assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+    let detail =
+        "ready\nisolation is weaker on this host: network namespaces missing, jail for commands missing\n";
+    assert!(ready.ends_with(detail), "{ready}");
+    let metrics = serving.get("/admin/metrics", &token);
+    for (layer, value) in [("network_namespaces", 0), ("jail_for_commands", 0), ("seccomp", 1)] {
+        let line = format!("toolgate_isolation_layer{{layer=\"{layer}\"}} {value}\n");
+        assert!(metrics.contains(&line), "{line}{metrics}");
+    }
+    serving.stop();
+
+    let listed = without_namespaces(&place, &["list"]).output().unwrap();
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(
+        text.contains("warning: isolation is weaker on this host: jail for commands is missing"),
+        "{text}"
+    );
+    let listed = without_namespaces(&place, &["list", "--format", "json"]).output().unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let jail = listed["isolation"].as_array().unwrap().iter().find(|row| row["layer"] == "jail for commands");
+    assert_eq!(jail.unwrap()["state"], "missing", "{listed}");
+}
 
 const MALFORMED: [(&str, i64, &str); 3] = [
     ("{", -32700, "mcp.parse_error"),

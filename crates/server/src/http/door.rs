@@ -41,9 +41,11 @@ pub trait DoorEvents: Send + Sync {
 }
 
 /// May the machine in front of us send traffic?
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {
     Ready,
+    /// It may, and this line says what is not as it should be.
+    Degraded(String),
     NotReady,
 }
 
@@ -124,6 +126,7 @@ impl Door {
             "/healthz" => Some("ok\n".into_response()),
             "/readyz" => Some(match (self.ready)() {
                 Readiness::Ready => "ready\n".into_response(),
+                Readiness::Degraded(why) => format!("ready\n{why}\n").into_response(),
                 Readiness::NotReady => Problem::new(DoorCode::NotReady, "try again later").into_response(),
             }),
             path if self.is_metadata(path) => Some(self.authenticator.metadata().map_or_else(
