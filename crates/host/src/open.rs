@@ -9,6 +9,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -194,6 +195,11 @@ impl Toolgate {
     pub fn note_publication(&self, kind: &str, tool: &LiveTool, by: &str) -> Result<(), OpenError> {
         let tool = json!({ "name": tool.name(), "digest": tool.digest() });
         self.note(&json!({ "kind": kind, "tool": tool, "by": by }))
+    }
+
+    /// How far the system clock is behind the newest record of the journal, from a second on. Smaller steps are usual.
+    pub fn clock_behind(&self) -> Option<Duration> {
+        Some(self.journal.files.clock_behind()).filter(|behind| *behind >= Duration::from_secs(1))
     }
 
     /// Why the journal could not be written at the last try, if it could not.

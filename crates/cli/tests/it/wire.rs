@@ -3,9 +3,12 @@
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
+use toolgate_audit::{Journal, Key, Options};
 
 use crate::place::{Place, Serving, token};
 
@@ -68,6 +71,64 @@ fn weaker_isolation_is_announced() {
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     let jail = listed["isolation"].as_array().unwrap().iter().find(|row| row["layer"] == "jail for commands");
     assert_eq!(jail.unwrap()["state"], "missing", "{listed}");
+}
+
+/// Writes one record as if the clock were this far ahead.
+fn write_ahead(place: &Place, ahead: Duration) {
+    let state = place.path().join(".toolgate");
+    let key = Key::open_or_create(&state.join("keys/journal.key")).unwrap();
+    let clock = Arc::new(move || SystemTime::now() + ahead);
+    let journal = Journal::open(&state.join("journal"), key, Options::default(), clock).unwrap();
+    journal.append(&json!({ "kind": "test.ahead" })).unwrap();
+    journal.close().unwrap();
+}
+
+#[test]
+fn clock_that_was_ahead_is_reported_and_does_not_hide_real_times() {
+    let place = Place::new();
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    write_ahead(&place, Duration::from_hours(72));
+    let before = SystemTime::now();
+    let serving = Serving::start(&place);
+    serving.call(&token, "word_count", &json!({ "text": "to be" }));
+    serving.stop();
+    let verified = place.ok(&["audit", "verify"]);
+    assert!(
+        verified.contains("intact") && verified.contains("up to 2 days behind an earlier record"),
+        "{verified}"
+    );
+    let report: Value = serde_json::from_str(&place.ok(&["audit", "verify", "--format", "json"])).unwrap();
+    let journal =
+        report["journals"].as_array().unwrap().iter().find(|one| one["clock_behind"]["records"] != 0);
+    let behind = &journal.unwrap()["clock_behind"];
+    assert!(behind["seconds"].as_u64().unwrap() > 2 * 86_400, "{behind}");
+    // A call is found by the day on which it was really made.
+    let today = before.duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400;
+    let day = |days: u64| {
+        jiff::Timestamp::from_second((days * 86_400).cast_signed()).unwrap().strftime("%Y-%m-%d").to_string()
+    };
+    let found = place.ok(&[
+        "audit",
+        "query",
+        "--tool",
+        "word_count",
+        "--from",
+        &day(today),
+        "--to",
+        &day(today + 1),
+        "--format",
+        "json",
+    ]);
+    let closed = found.lines().find(|line| line.contains("call.closed")).unwrap_or_else(|| panic!("{found}"));
+    let closed: Value = serde_json::from_str(closed).unwrap();
+    assert!(closed["wallClock"].as_str().unwrap() < closed["time"].as_str().unwrap(), "{closed}");
+    // It is said at the start.
+    let mut serving = place.serve_stdio();
+    drop(serving.stdin.take());
+    let heard = std::io::read_to_string(serving.stderr.take().unwrap()).unwrap();
+    serving.wait().unwrap();
+    assert!(heard.contains("the system clock is 2 days behind the newest journal record"), "{heard}");
 }
 
 const MALFORMED: [(&str, i64, &str); 3] = [
