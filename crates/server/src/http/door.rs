@@ -67,6 +67,28 @@ enum After {
     Close,
 }
 
+/// How a body is sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Framing {
+    Length,
+    Chunked,
+    /// In another coding, which hyper would hand over as it is.
+    Unknown,
+}
+
+impl Framing {
+    fn of(headers: &HeaderMap) -> Self {
+        let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+        match (codings.next(), codings.next()) {
+            (None, _) => Self::Length,
+            (Some(one), None) if one.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") => {
+                Self::Chunked
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// Marks the one kind of answer that is the same for everybody.
 #[derive(Clone, Copy)]
 struct Cacheable;
@@ -96,6 +118,10 @@ impl Door {
     /// Host, then Origin, before anything that could have an effect or tell something.
     async fn answer(&self, request: Request, next: Next) -> Response {
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+        if let Framing::Unknown = Framing::of(request.headers()) {
+            let detail = "Transfer-Encoding may only be `chunked`, once";
+            return self.refuse(peer, Problem::new(DoorCode::UnknownCoding, detail));
+        }
         let host = match self.hosts.check(request.uri(), request.headers()) {
             Ok(host) => host,
             Err(why) => return self.refuse(peer, Problem::new(DoorCode::HostNotAllowed, why)),
@@ -179,6 +205,11 @@ impl Door {
         }
         // The proof has done its work; nothing behind the door can leak what it does not have.
         parts.headers.remove(header::AUTHORIZATION);
+        // Only the length of a body that is not chunked is known before hyper reads it; see `HeadGuard`.
+        let after = match Framing::of(&parts.headers) {
+            Framing::Length => After::KeepAlive,
+            Framing::Chunked | Framing::Unknown => After::Close,
+        };
         let subject = identity.caller.subject.clone();
         parts.extensions.insert(standing);
         parts.extensions.insert(identity);
@@ -186,7 +217,7 @@ impl Door {
         if let Some(Rejected { code, detail }) = response.extensions().get() {
             self.events.refused_caller(*code, peer, &subject, detail);
         }
-        finish(explained(response), After::KeepAlive)
+        finish(explained(response), after)
     }
 
     /// A clock that was set back tells nothing: as if it were long.

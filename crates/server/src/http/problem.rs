@@ -39,6 +39,7 @@ macro_rules! door_codes {
 
 door_codes! {
     Malformed "http.malformed" BAD_REQUEST "the request is not sound HTTP";
+    UnknownCoding "http.unknown_coding" NOT_IMPLEMENTED "this transfer coding is not supported";
     HostNotAllowed "http.host_not_allowed" MISDIRECTED_REQUEST "this host is not served here";
     OriginNotAllowed "http.origin_not_allowed" FORBIDDEN "this origin may not call";
     MethodNotAllowed "http.method_not_allowed" METHOD_NOT_ALLOWED "this method is not served";
