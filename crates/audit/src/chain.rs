@@ -42,7 +42,7 @@ impl Chain {
         } else if line.prev != self.last.hash {
             breaks.push(Break::Unlinked { prev: self.last.hash });
         }
-        if line.stamp < self.stamp {
+        if line.time.stamp < self.stamp {
             breaks.push(Break::TimeBackwards { before: self.stamp });
         }
         breaks

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Digest, JournalError, Position, canonical, record, stamp::Stamp};
+use crate::{Digest, JournalError, Position, canonical, record, stamp::RecordTime};
 
 /// The first part of a line, `{"entry":…`, and the digest so far.
 #[derive(Debug)]
@@ -37,9 +37,9 @@ impl Entry {
     }
 
     /// The whole line, LF included, as the record after `previous`.
-    pub(crate) fn into_line(mut self, previous: Position, stamp: Stamp) -> (Vec<u8>, Position) {
+    pub(crate) fn into_line(mut self, previous: Position, time: RecordTime) -> (Vec<u8>, Position) {
         let seq = previous.seq + 1;
-        let rest = record::after_hash(previous.hash, seq, stamp);
+        let rest = record::after_hash(previous.hash, seq, time);
         self.hasher.update(&rest);
         let hash = Digest::finish(self.hasher);
         record::put_hash(&mut self.line, hash);

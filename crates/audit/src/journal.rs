@@ -21,7 +21,7 @@ use crate::{
     head::{End, Head},
     membership::Membership,
     recover,
-    stamp::Stamp,
+    stamp::{RecordTime, Stamp},
     writer::{Mark, Writer},
 };
 
@@ -130,6 +130,14 @@ impl Journal {
         let mark = writer.mark();
         drop(writer);
         self.shared.heads.secure(&mark, End::Open)
+    }
+
+    /// How far the system clock is behind the newest record; zero if it is not.
+    pub fn clock_behind(&self) -> Duration {
+        let (Ok(now), Ok(writer)) = (now(&self.shared.clock), self.shared.writer.lock()) else {
+            return Duration::ZERO;
+        };
+        RecordTime::after(writer.mark().stamp, now).behind()
     }
 
     /// Seals the journal and lets go of it; appending fails from now on. When it fails the journal stays open, and

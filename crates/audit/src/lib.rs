@@ -36,4 +36,4 @@ pub use journal::{Clock, Journal, Options, Sync};
 pub use key::{Key, PublicKey};
 pub use read::{Entries, Flaw, Record, Span, read};
 pub use receipt::{Receipt, receipt, receipt_for, verify_receipt};
-pub use verify::{Finding, FindingKind, Report, verify, verify_list};
+pub use verify::{ClockBehind, Finding, FindingKind, Report, verify, verify_list};

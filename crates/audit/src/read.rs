@@ -33,8 +33,11 @@ pub struct Span {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
     pub position: Position,
-    /// `2026-11-16T03:59:31.123456Z`
+    /// `2026-11-16T03:59:31.123456Z`; never before that of an earlier record.
     pub time: String,
+    /// What the system clock said, where it was behind `time`.
+    #[serde(rename = "wallClock", skip_serializing_if = "Option::is_none")]
+    pub wall_clock: Option<String>,
     pub entry: Value,
 }
 
@@ -75,12 +78,10 @@ impl Iterator for Entries {
             let Some(line) = Line::parse(self.lines.bytes()).filter(Line::is_intact) else {
                 return Some(Err(self.flaw("it is not a record, or was changed", 0)));
             };
-            if line.stamp < self.since {
+            // A later record may be of an earlier time, where the clock was set back.
+            let real = line.time.real();
+            if real < self.since || self.span.until.is_some_and(|until| real.time() >= until) {
                 continue;
-            }
-            if self.span.until.is_some_and(|until| line.stamp.time() >= until) {
-                self.is_over = true;
-                return None;
             }
             return Some(Record::of(&line).ok_or_else(|| self.flaw("its entry cannot be read", 0)));
         }
@@ -98,7 +99,13 @@ impl Entries {
 impl Record {
     pub(crate) fn of(line: &Line<'_>) -> Option<Self> {
         let entry = serde_json::from_str(line.entry).ok()?;
-        Some(Self { position: line.position, time: line.stamp.text(), entry })
+        let wall_clock = line.time.wall_clock.map(Stamp::text);
+        Some(Self { position: line.position, time: line.time.stamp.text(), wall_clock, entry })
+    }
+
+    /// When it was written by the system clock.
+    pub fn real_time(&self) -> &str {
+        self.wall_clock.as_deref().unwrap_or(&self.time)
     }
 }
 

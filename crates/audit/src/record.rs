@@ -1,13 +1,14 @@
 //! How is a record written as a line, and what does a line say?
 //!
 //! `{"entry":…,"hash":"sha256:…","prev":"sha256:…","seq":1,"time":"…"}`: canonical JSON, so every part but the
-//! entry and the number has a fixed length and place, and a line has exactly one reading.
+//! entry and the number has a fixed length and place, and a line has exactly one reading. Where the system clock is behind the
+//! time of an earlier record, `,"wallClock":"…"` follows the time.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     Digest, Position, canonical,
-    stamp::{STAMP_LENGTH, Stamp},
+    stamp::{RecordTime, STAMP_LENGTH, Stamp},
 };
 
 /// A line taken apart. Whether it is true is another question: see [`Line::is_intact`].
@@ -17,15 +18,15 @@ pub(crate) struct Line<'a> {
     pub(crate) entry: &'a str,
     pub(crate) position: Position,
     pub(crate) prev: Digest,
-    pub(crate) stamp: Stamp,
+    pub(crate) time: RecordTime,
     after_hash: &'a [u8],
 }
 
 impl<'a> Line<'a> {
     /// Takes a line without its LF apart, from both ends; none when it is not shaped like a record.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
-        let rest = line.strip_suffix(b"\"}")?;
-        let (rest, time) = split_end(rest, STAMP_LENGTH)?;
+        let (rest, wall_clock) = split_wall_clock(line.strip_suffix(b"\"}")?)?;
+        let (rest, stamp) = split_stamp(rest)?;
         let rest = rest.strip_suffix(BEFORE_TIME)?;
         let digits = rest.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
         let (rest, seq) = split_end(rest, digits)?;
@@ -37,11 +38,13 @@ impl<'a> Line<'a> {
         let entry = rest.strip_suffix(BEFORE_HASH)?.strip_prefix(BEFORE_ENTRY)?;
         let entry = std::str::from_utf8(entry).ok()?;
         (entry.starts_with('{') && entry.ends_with('}')).then_some(())?;
+        // A clock that is not behind is never written down.
+        wall_clock.is_none_or(|clock| clock < stamp).then_some(())?;
         Some(Self {
             entry,
             position: Position { seq: number(seq)?, hash: Digest::from_hex(hash)? },
             prev: Digest::from_hex(prev)?,
-            stamp: Stamp::parse(std::str::from_utf8(time).ok()?)?,
+            time: RecordTime { stamp, wall_clock },
             after_hash,
         })
     }
@@ -62,15 +65,19 @@ impl<'a> Line<'a> {
 }
 
 /// `,"prev":"sha256:…","seq":2,"time":"…"}`
-pub(crate) fn after_hash(prev: Digest, seq: u64, stamp: Stamp) -> Vec<u8> {
-    let mut rest = Vec::with_capacity(160);
+pub(crate) fn after_hash(prev: Digest, seq: u64, time: RecordTime) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(208);
     // Without the quote that ends the digest before it.
     rest.extend_from_slice(BEFORE_PREV.get(1..).unwrap_or_default());
     rest.extend_from_slice(&prev.hex());
     rest.extend_from_slice(BEFORE_SEQ);
     rest.extend_from_slice(seq.to_string().as_bytes());
     rest.extend_from_slice(BEFORE_TIME);
-    rest.extend_from_slice(stamp.text().as_bytes());
+    rest.extend_from_slice(time.stamp.text().as_bytes());
+    if let Some(clock) = time.wall_clock {
+        rest.extend_from_slice(BEFORE_WALL_CLOCK);
+        rest.extend_from_slice(clock.text().as_bytes());
+    }
     rest.extend_from_slice(b"\"}");
     rest
 }
@@ -80,6 +87,20 @@ pub(crate) fn put_hash(line: &mut Vec<u8>, hash: Digest) {
     line.extend_from_slice(BEFORE_HASH);
     line.extend_from_slice(&hash.hex());
     line.push(b'"');
+}
+
+/// Takes `","wallClock":"…` off the end, if it is there; `None` if it is not a time.
+fn split_wall_clock(bytes: &[u8]) -> Option<(&[u8], Option<Stamp>)> {
+    let (before, _) = split_end(bytes, STAMP_LENGTH)?;
+    match before.strip_suffix(BEFORE_WALL_CLOCK) {
+        Some(rest) => split_stamp(bytes).map(|(_, clock)| (rest, Some(clock))),
+        None => Some((bytes, None)),
+    }
+}
+
+fn split_stamp(bytes: &[u8]) -> Option<(&[u8], Stamp)> {
+    let (rest, text) = split_end(bytes, STAMP_LENGTH)?;
+    Some((rest, Stamp::parse(std::str::from_utf8(text).ok()?)?))
 }
 
 fn split_end(bytes: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
@@ -97,6 +118,7 @@ const BEFORE_HASH: &[u8] = br#","hash":"sha256:"#;
 const BEFORE_PREV: &[u8] = br#"","prev":"sha256:"#;
 const BEFORE_SEQ: &[u8] = br#"","seq":"#;
 const BEFORE_TIME: &[u8] = br#","time":""#;
+const BEFORE_WALL_CLOCK: &[u8] = br#"","wallClock":""#;
 const HEX_LENGTH: usize = 64;
 const MAX_SEQ: u64 = 1 << 53;
 
@@ -107,9 +129,18 @@ mod tests {
     use super::*;
     use crate::entry::Entry;
 
-    fn line() -> (Vec<u8>, Position) {
+    fn line_at(time: RecordTime) -> (Vec<u8>, Position) {
         let entry = Entry::of_user(&json!({"what": "a \"} b", "hash": "sha256:00"})).unwrap();
-        entry.into_line(Position { seq: 41, hash: Digest::of(b"before") }, Stamp::EPOCH)
+        entry.into_line(Position { seq: 41, hash: Digest::of(b"before") }, time)
+    }
+
+    fn line() -> (Vec<u8>, Position) {
+        line_at(RecordTime::at(Stamp::EPOCH))
+    }
+
+    /// Written a day after the clock was set back to 1970.
+    fn behind() -> RecordTime {
+        RecordTime::after(Stamp::of_day("1970-01-02").unwrap(), Stamp::EPOCH)
     }
 
     #[test]
@@ -122,7 +153,7 @@ mod tests {
         assert_eq!(parsed.position, position);
         assert_eq!(position.seq, 42);
         assert_eq!(parsed.prev, Digest::of(b"before"));
-        assert_eq!(parsed.stamp, Stamp::EPOCH);
+        assert_eq!(parsed.time, RecordTime::at(Stamp::EPOCH));
         assert_eq!(parsed.entry, r#"{"hash":"sha256:00","what":"a \"} b"}"#);
         assert!(parsed.is_intact() && parsed.is_canonical());
 
@@ -133,8 +164,27 @@ mod tests {
     }
 
     #[test]
+    fn clock_that_is_behind_is_part_of_the_record() {
+        let (line, position) = line_at(behind());
+        let text = std::str::from_utf8(line.strip_suffix(b"\n").unwrap()).unwrap();
+        assert!(text.ends_with(
+            r#","time":"1970-01-02T00:00:00.000000Z","wallClock":"1970-01-01T00:00:00.000000Z"}"#
+        ));
+        assert_eq!(serde_json_canonicalizer::pipe(text).unwrap(), text);
+        let parsed = Line::parse(text.as_bytes()).unwrap();
+        assert_eq!((parsed.time, parsed.position), (behind(), position));
+        assert!(parsed.is_intact());
+        let ahead = text.replace("\"wallClock\":\"1970-01-01", "\"wallClock\":\"1970-01-02");
+        assert!(Line::parse(ahead.as_bytes()).is_none(), "a clock that is not behind is not a record's");
+    }
+
+    #[test]
     fn every_changed_byte_is_seen() {
-        let (line, _) = line();
+        every_changed_byte_of(&line().0);
+        every_changed_byte_of(&line_at(behind()).0);
+    }
+
+    fn every_changed_byte_of(line: &[u8]) {
         let line = line.strip_suffix(b"\n").unwrap();
         for place in 0..line.len() {
             for change in 1..=255_u8 {
@@ -151,7 +201,7 @@ mod tests {
     #[test]
     fn another_spelling_of_an_entry_is_not_canonical() {
         for entry in [r#"{"a":1,"a":1}"#, r#"{"b":1,"a":1}"#, r#"{ "a":1}"#, r#"{"a":1.0}"#, r"{no}"] {
-            let rest = after_hash(Digest::of(b""), 1, Stamp::EPOCH);
+            let rest = after_hash(Digest::of(b""), 1, RecordTime::at(Stamp::EPOCH));
             let mut line = [BEFORE_ENTRY, entry.as_bytes()].concat();
             let hash = Digest::of(&[line.as_slice(), &rest].concat());
             put_hash(&mut line, hash);

@@ -122,13 +122,13 @@ impl Tail {
         let Some(tree) = checkpoint.tree().filter(|tree| tree.size() + 1 == line.position.seq) else {
             return refuse("does not fit its place");
         };
-        if folder::day_of(lines.file()).map(Stamp::day) != Some(line.stamp.day()) {
+        if folder::day_of(lines.file()).map(Stamp::day) != Some(line.time.stamp.day()) {
             return refuse("stands in the file of another day");
         }
         self.learn(checkpoint.listing.as_ref());
         self.tree = tree;
         self.tree.push(&line.position.hash);
-        self.chain.advance(line.position, line.stamp);
+        self.chain.advance(line.position, line.time.stamp);
         self.file = Some((lines.file().to_owned(), lines.offset()));
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Tail {
         if let Some(wrong) = self.chain.breaks(line).first() {
             return self.refuse(lines, &wrong.to_string());
         }
-        if folder::day_of(lines.file()).map(Stamp::day) != Some(line.stamp.day()) {
+        if folder::day_of(lines.file()).map(Stamp::day) != Some(line.time.stamp.day()) {
             return self.refuse(lines, "it stands in the file of another day");
         }
         match Own::of(line.entry) {
@@ -174,7 +174,7 @@ impl Tail {
             Own::Recovered(_) | Own::OfUser => self.unsealed += 1,
         }
         self.tree.push(&line.position.hash);
-        self.chain.advance(line.position, line.stamp);
+        self.chain.advance(line.position, line.time.stamp);
         self.file = Some((lines.file().to_owned(), lines.offset()));
         Ok(())
     }

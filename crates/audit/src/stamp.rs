@@ -51,6 +51,36 @@ impl Stamp {
     }
 }
 
+/// When a record was written: a time that never goes back, and what the clock said if that was earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordTime {
+    /// Never before that of an earlier record; chooses the file.
+    pub(crate) stamp: Stamp,
+    /// The system clock, where it was behind `stamp`.
+    pub(crate) wall_clock: Option<Stamp>,
+}
+
+impl RecordTime {
+    /// The time of a record after one that was written at `last`.
+    pub(crate) fn after(last: Stamp, now: Stamp) -> Self {
+        Self { stamp: now.max(last), wall_clock: (now < last).then_some(now) }
+    }
+
+    pub(crate) const fn at(stamp: Stamp) -> Self {
+        Self { stamp, wall_clock: None }
+    }
+
+    /// What the clock said.
+    pub(crate) fn real(self) -> Stamp {
+        self.wall_clock.unwrap_or(self.stamp)
+    }
+
+    /// How far the clock was behind.
+    pub(crate) fn behind(self) -> Duration {
+        Duration::from_micros(self.stamp.micros.abs_diff(self.real().micros))
+    }
+}
+
 /// How many bytes a stamp takes in a line.
 pub(crate) const STAMP_LENGTH: usize = 27;
 const DAY_LENGTH: usize = 10;

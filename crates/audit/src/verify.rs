@@ -23,7 +23,7 @@ use crate::{
 mod finding;
 mod list;
 
-pub use finding::{Finding, FindingKind, Report};
+pub use finding::{ClockBehind, Finding, FindingKind, Report};
 pub use list::verify_list;
 
 /// Checks a whole journal, also while it is being written.
@@ -162,10 +162,10 @@ impl Check<'_> {
         for wrong in self.chain.breaks(&line) {
             self.find(kind_of(wrong), place(), format!("record {}: {wrong}", line.position.seq));
         }
-        let is_in_place = folder::day_of(lines.file()).is_some_and(|day| day.day() == line.stamp.day());
+        let is_in_place = folder::day_of(lines.file()).is_some_and(|day| day.day() == line.time.stamp.day());
         if !is_in_place && self.wrong_day != lines.file() {
             lines.file().clone_into(&mut self.wrong_day);
-            let what = format!("the file holds records of another day, `{}`", line.stamp.day_text());
+            let what = format!("the file holds records of another day, `{}`", line.time.stamp.day_text());
             self.find(FindingKind::WrongDay, place(), what);
         }
         self.report.unsealed += 1;
@@ -191,8 +191,11 @@ impl Check<'_> {
             }
         }
         self.tree.push(&line.position.hash);
-        self.chain.advance(line.position, line.stamp);
+        self.chain.advance(line.position, line.time.stamp);
         self.report.records += 1;
+        if line.time.wall_clock.is_some() {
+            self.report.clock_behind.add(line.position.seq, line.time.behind());
+        }
         self.report.first.get_or_insert(line.position);
         self.report.last = Some(line.position);
     }

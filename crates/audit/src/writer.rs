@@ -20,7 +20,7 @@ use crate::{
     folder,
     membership::Membership,
     recover::Tail,
-    stamp::Stamp,
+    stamp::{RecordTime, Stamp},
     tree::Tree,
 };
 
@@ -99,12 +99,12 @@ impl Writer {
     /// Writes one record, and the checkpoints that are due around it.
     pub(crate) fn append(&mut self, entry: Entry, now: Stamp) -> Result<Position, JournalError> {
         self.check()?;
-        let stamp = now.max(self.chain.stamp);
-        let is_new_day = self.day.as_ref().is_some_and(|day| day.day < stamp.day());
+        let time = RecordTime::after(self.chain.stamp, now);
+        let is_new_day = self.day.as_ref().is_some_and(|day| day.day < time.stamp.day());
         if self.unsealed >= self.checkpoint_every || (is_new_day && self.unsealed > 0) {
-            self.checkpoint(self.chain.stamp)?;
+            self.checkpoint(now)?;
         }
-        let position = self.put(entry, stamp)?;
+        let position = self.put(entry, time)?;
         self.unsealed += 1;
         Ok(position)
     }
@@ -122,11 +122,11 @@ impl Writer {
         }
         self.check_name()?;
         // It belongs to the day that it seals, also when the clock has passed midnight.
-        let stamp = now.max(self.chain.stamp);
-        let is_same_day = self.day.as_ref().is_none_or(|day| day.day == stamp.day());
+        let time = RecordTime::after(self.chain.stamp, now);
+        let is_same_day = self.day.as_ref().is_none_or(|day| day.day == time.stamp.day());
         let checkpoint = Checkpoint::sign(&self.tree, self.membership.listing(), &self.key);
         let entry = Entry::of_journal(&checkpoint)?;
-        self.put(entry, if is_same_day { stamp } else { self.chain.stamp })?;
+        self.put(entry, if is_same_day { time } else { RecordTime::at(self.chain.stamp) })?;
         self.unsealed = 0;
         Ok(())
     }
@@ -134,10 +134,9 @@ impl Writer {
     /// Notes that the last writer did not close the journal.
     pub(crate) fn note_recovery(&mut self, set_aside: Vec<SetAside>, now: Stamp) -> Result<(), JournalError> {
         let note = Recovered::new(self.unsealed, set_aside);
-        let stamp = now.max(self.chain.stamp);
-        self.put(Entry::of_journal(&note)?, stamp)?;
+        self.put(Entry::of_journal(&note)?, RecordTime::after(self.chain.stamp, now))?;
         self.unsealed += 1;
-        self.checkpoint(stamp)
+        self.checkpoint(now)
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -162,12 +161,12 @@ impl Writer {
         JournalError::Broken(why)
     }
 
-    fn put(&mut self, entry: Entry, stamp: Stamp) -> Result<Position, JournalError> {
-        let (line, position) = entry.into_line(self.chain.last, stamp);
-        self.turn_to(stamp)?;
+    fn put(&mut self, entry: Entry, time: RecordTime) -> Result<Position, JournalError> {
+        let (line, position) = entry.into_line(self.chain.last, time);
+        self.turn_to(time.stamp)?;
         self.write(&line)?;
         self.tree.push(&position.hash);
-        self.chain.advance(position, stamp);
+        self.chain.advance(position, time.stamp);
         Ok(position)
     }
 

@@ -1,6 +1,6 @@
 //! What every command around a gateway needs: the configuration, and the gateway put together from it.
 
-use std::{future::Future, ops::Deref, path::Path};
+use std::{future::Future, ops::Deref, path::Path, time::Duration};
 
 use toolgate::{Config, Extras, Toolgate, Writes};
 use toolgate_config::{Overrides, config_path};
@@ -9,6 +9,7 @@ use crate::{
     Failure,
     args::ConfigArgs,
     terminal::{Terminal, visible},
+    time,
 };
 
 impl ConfigArgs {
@@ -68,7 +69,19 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
     for said in unlisted_journals(&toolgate) {
         say(&said);
     }
+    if let Some(behind) = toolgate.clock_behind() {
+        say(&clock_is_behind(behind));
+    }
     Ok(toolgate)
+}
+
+/// What is to be said about a clock that was set back.
+pub fn clock_is_behind(behind: Duration) -> String {
+    format!(
+        "the system clock is {} behind the newest journal record; check the clock. Until it catches up, records keep that `time` \
+         and have the real one in `wallClock`",
+        time::rounded(behind)
+    )
 }
 
 /// What is to be said about journals that were passed over.

@@ -12,6 +12,7 @@ mod draft;
 mod duplicates;
 mod failure;
 mod gateway;
+mod isolation;
 mod load;
 mod policy;
 mod report;

@@ -37,6 +37,15 @@ pub fn span(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).filter(|seconds| *seconds <= MOST_SECONDS).map(Duration::from_secs)
 }
 
+/// `3 days`, `1 hour`, `40 seconds`: the largest unit that fits, rounded down.
+pub fn rounded(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let units = [("day", 86_400), ("hour", 3_600), ("minute", 60)];
+    let (unit, length) = units.into_iter().find(|(_, length)| seconds >= *length).unwrap_or(("second", 1));
+    let count = seconds / length;
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
 fn timestamp(time: SystemTime) -> Timestamp {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::new(i64::try_from(since.as_secs()).unwrap_or(0), 0).unwrap_or(Timestamp::UNIX_EPOCH)
@@ -57,6 +66,9 @@ mod tests {
         assert_eq!(day("2026-11-16").map(rfc3339).as_deref(), Some("2026-11-16T00:00:00Z"));
         assert_eq!(day("2026-11-31"), None);
         assert_eq!(day("yesterday"), None);
+        assert_eq!(rounded(Duration::from_secs(3 * 86_400 + 5)), "3 days");
+        assert_eq!(rounded(Duration::from_secs(3_600)), "1 hour");
+        assert_eq!(rounded(Duration::ZERO), "0 seconds");
         assert_eq!(span("12h"), Some(Duration::from_hours(12)));
         for bad in ["", "d", "0d", "-1h", "1w", "1.5h", "99999999999d", "é"] {
             assert_eq!(span(bad), None, "{bad}");

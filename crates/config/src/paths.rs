@@ -97,7 +97,8 @@ fn client_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Where clients look for the gateways of a folder.
-const CLIENT_FILES: [&str; 4] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml"];
+const CLIENT_FILES: [&str; 5] =
+    [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml", ".gemini/settings.json"];
 
 /// Where the state is unless the configuration says otherwise.
 const STATE_FOLDER: &str = ".toolgate";

@@ -31,7 +31,7 @@ pub use gate::{
 pub use limiter::CallLimits;
 pub use live::LiveTool;
 pub use looks::{LookLimits, Looking, Looks, NO_PLACE};
-pub use metrics::Metrics;
+pub use metrics::{IsolationLayer, Metrics};
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{
     Agreed, Answer, Ask, Clock, EffectEntry, EffectKind, Grants, LeftEffects, PassStore, Prompt, Question,

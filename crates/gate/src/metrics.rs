@@ -1,6 +1,9 @@
 //! How many calls ended how? Counters that cost a call next to nothing.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicI64, AtomicU64, Ordering},
+};
 
 use toolgate_secrets::{Finding, Tier};
 
@@ -15,6 +18,16 @@ pub struct Metrics {
     escape_attempts: AtomicU64,
     secrets: [AtomicU64; TIERS.len()],
     ends: Ends,
+    isolation: OnceLock<Vec<IsolationLayer>>,
+}
+
+/// One layer between a tool and the host, and how much of it the host enforces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IsolationLayer {
+    /// A label of metrics, such as `jail_for_commands`.
+    pub name: String,
+    /// 1: all of it, 0.5: part of it, 0: nothing.
+    pub in_force: f64,
 }
 
 #[derive(Debug)]
@@ -78,6 +91,16 @@ impl Metrics {
     pub fn secrets(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counters = TIERS.into_iter().zip(&self.secrets);
         counters.map(|(tier, count)| (tier.name(), count.load(Ordering::Relaxed)))
+    }
+
+    /// Says once, at the start, what the host enforces.
+    pub fn set_isolation(&self, layers: Vec<IsolationLayer>) {
+        let _ = self.isolation.set(layers);
+    }
+
+    /// Empty if the program that runs the gateway did not look.
+    pub fn isolation(&self) -> &[IsolationLayer] {
+        self.isolation.get().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Calls whose tool runs just now.

@@ -9,6 +9,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -204,6 +205,11 @@ impl Toolgate {
             members.insert("accepted".to_owned(), json!(candidate.accepted));
         }
         self.note(&entry)
+    }
+
+    /// How far the system clock is behind the newest record of the journal, from a second on. Smaller steps are usual.
+    pub fn clock_behind(&self) -> Option<Duration> {
+        Some(self.journal.files.clock_behind()).filter(|behind| *behind >= Duration::from_secs(1))
     }
 
     /// Why the journal could not be written at the last try, if it could not.

@@ -33,7 +33,7 @@ pub use death::{Death, describe_exit};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
 pub use mount_table::MountTable;
 pub use pool::{Effects, Isolation, Lease, OnEnd, Pool, PoolConfig, Report, RunFailure, Tenant, WorkerEnd};
-pub use probe::{HostRow, HostState, HostStrength, probe};
+pub use probe::{HostRow, HostState, HostStrength, probe, probe_layers};
 pub use profile::{ProfileError, SeccompProfile};
 pub use strength::{Part, Required, Strength};
 pub use sys::leave;

@@ -73,6 +73,18 @@ pub fn probe() -> HostStrength {
     HostStrength { kernel, rows }
 }
 
+/// The layers that keep a tool from files, processes, the network and system calls. Cheaper than [`probe`], which looks at all
+/// that a host offers.
+pub fn probe_layers() -> Vec<HostRow> {
+    let host = Host { root: PathBuf::from("/") };
+    vec![
+        landlock(sys::landlock_abi()),
+        host.seccomp(),
+        host.network_namespaces(&process::try_in_child(make_a_network)),
+        host.jail_for_commands(&process::try_in_child(make_a_view)),
+    ]
+}
+
 /// The files of a host, below a folder so that tests can bring their own.
 struct Host {
     root: PathBuf,
@@ -162,7 +174,7 @@ impl Host {
             return row(HostState::Enforced, "own files, processes and network, tried".to_owned(), "");
         };
         let why = format!(
-            "files, processes and network of its own were refused: {error}; commands have Landlock alone"
+            "the kernel refused mount, PID and network namespaces: {error}; commands are confined by Landlock and seccomp only"
         );
         let remedy = match self.text("proc/sys/kernel/apparmor_restrict_unprivileged_userns").as_deref() {
             Some("1") => APPARMOR_TEXT,

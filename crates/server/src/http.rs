@@ -8,6 +8,7 @@ mod addresses;
 mod body;
 mod connection;
 mod door;
+mod head;
 mod host;
 mod origin;
 mod problem;
@@ -28,7 +29,7 @@ pub use self::{
     accept::Drained,
     connection::Peer,
     door::{DoorEvents, Readiness},
-    problem::{DoorCode, Problem},
+    problem::{DoorCode, Problem, Rejected},
     refusals::{Refusal, Refusals},
 };
 
@@ -66,6 +67,13 @@ pub struct HttpLimits {
     pub write_time: Duration,
     /// How long running requests may take to finish once we stop.
     pub grace: Duration,
+}
+
+impl HttpLimits {
+    /// `header_bytes`, and never less than hyper allows.
+    fn header_limit(&self) -> usize {
+        self.header_bytes.max(8 * 1024)
+    }
 }
 
 impl Default for HttpLimits {

@@ -5,11 +5,13 @@
 mod ask;
 mod call;
 mod direct;
+mod envelope;
 mod http;
+mod in_flight;
 mod listing;
 mod logging;
+mod negotiation;
 mod notify;
-mod one_reading;
 mod reply;
 mod seal;
 mod session;

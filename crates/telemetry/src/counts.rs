@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use toolgate_gate::{Purpose, Reason};
+use toolgate_gate::{IsolationLayer, Purpose, Reason};
 use toolgate_policy::RiskLevel;
 
 use crate::ended::Kind;
@@ -15,6 +15,8 @@ use crate::ended::Kind;
 pub struct Counts {
     calls: Vec<AtomicU64>,
     durations: Vec<Buckets>,
+    /// Does not change; here because it is sent with the counts.
+    pub isolation: Vec<IsolationLayer>,
 }
 
 #[derive(Debug, Default)]
@@ -42,12 +44,13 @@ pub struct Durations {
 }
 
 impl Counts {
-    pub fn new() -> Self {
+    pub fn new(isolation: Vec<IsolationLayer>) -> Self {
         let calls = PURPOSES.len() * LEVELS.len() * ENDS;
         let durations = Kind::ALL.len() * LEVELS.len();
         Self {
             calls: (0..calls).map(|_| AtomicU64::new(0)).collect(),
             durations: (0..durations).map(|_| Buckets::default()).collect(),
+            isolation,
         }
     }
 

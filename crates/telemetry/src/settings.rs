@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, time::Duration};
 
+use toolgate_gate::IsolationLayer;
+
 use crate::headers::Headers;
 
 /// Its `Debug` shows neither header values nor what may stand in a URL besides a place.
@@ -15,6 +17,8 @@ pub struct Settings {
     pub traces: Export,
     pub metrics: Export,
     pub callers: Callers,
+    /// What the host enforces, sent with the metrics.
+    pub isolation: Vec<IsolationLayer>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,6 +83,7 @@ mod tests {
             traces: Export::On,
             metrics: Export::Off,
             callers: Callers::default(),
+            isolation: Vec::new(),
         };
         let shown = format!("{settings:?}");
         assert!(!shown.contains("hunter"), "{shown}");

@@ -46,7 +46,7 @@ impl Telemetry {
             tally: Arc::clone(&tally),
             stop: Stop(stopped),
         };
-        let counts = Arc::new(Counts::new());
+        let counts = Arc::new(Counts::new(settings.isolation.clone()));
         let mut tasks = Vec::new();
         let mut queue = None;
         if settings.traces == Export::On {

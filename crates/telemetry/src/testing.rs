@@ -103,6 +103,7 @@ pub fn settings(endpoint: &str) -> Settings {
         traces: Export::On,
         metrics: Export::Off,
         callers: Callers::Hashed,
+        isolation: Vec::new(),
     }
 }
 

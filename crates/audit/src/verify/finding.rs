@@ -1,6 +1,6 @@
 //! How is what was found told?
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ pub struct Report {
     pub last: Option<Position>,
     /// The key that signed: the trusted one if one was given, else the one that the journal itself names.
     pub key: Option<PublicKey>,
+    /// Records that were written while the system clock was behind an earlier record. Not a finding: clocks are set.
+    pub clock_behind: ClockBehind,
     pub findings: Vec<Finding>,
     /// What head and checkpoints say of the list of journals, the one that knows most of it.
     #[serde(skip)]
@@ -29,6 +31,28 @@ pub struct Report {
     pub(crate) lacks: Option<Position>,
     /// Findings beyond those listed.
     pub more: u64,
+}
+
+/// Where in the journal the clock was behind, and how far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClockBehind {
+    pub records: u64,
+    /// Numbers of the first and the last of them; 0 if there are none.
+    pub first: u64,
+    pub last: u64,
+    /// The most that the clock was behind.
+    pub seconds: u64,
+}
+
+impl ClockBehind {
+    pub(crate) fn add(&mut self, seq: u64, behind: Duration) {
+        if self.records == 0 {
+            self.first = seq;
+        }
+        self.records += 1;
+        self.last = seq;
+        self.seconds = self.seconds.max(behind.as_secs());
+    }
 }
 
 /// One thing that is not as it was written.

@@ -8,10 +8,11 @@ use std::{
         Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::{Duration, UNIX_EPOCH},
 };
 
 use serde_json::json;
-use toolgate_audit::{Journal, JournalError, Options, Span, Sync, read, verify};
+use toolgate_audit::{ClockBehind, Journal, JournalError, Options, Record, Span, Sync, read, verify};
 
 use crate::support::{DAY, Place, START, parse, system_clock};
 
@@ -84,6 +85,78 @@ fn time_never_goes_back_and_neither_do_the_files() {
         place.lines("2026-11-18.jsonl").iter().map(|line| parse(line)["time"].clone()).collect();
     assert_eq!(times, HashSet::from([json!("2026-11-18T03:59:32.000000Z")]));
     place.assert_clean();
+}
+
+/// A clock that was ahead once must not hide when everything after it happened.
+#[test]
+fn real_time_is_recorded_while_the_clock_is_behind() {
+    let place = Place::new();
+    let journal = place.open();
+    place.pass(2 * DAY);
+    place.fill(&journal, 1);
+    assert_eq!(journal.clock_behind(), Duration::ZERO);
+    place.time.store(START, Ordering::SeqCst);
+    assert_eq!(journal.clock_behind(), Duration::from_secs(2 * DAY + 1));
+    place.fill(&journal, 2);
+    journal.checkpoint().unwrap();
+    journal.close().unwrap();
+    // It stays behind over a restart, and the next one catches up.
+    let journal = place.open();
+    place.fill(&journal, 1);
+    place.pass(2 * DAY);
+    assert_eq!(journal.clock_behind(), Duration::ZERO);
+    place.fill(&journal, 1);
+    journal.close().unwrap();
+    let report = place.assert_clean();
+    let expected = ClockBehind { records: 4, first: 2, last: 5, seconds: 2 * DAY };
+    assert_eq!(report.clock_behind, expected);
+
+    let records: Vec<Record> =
+        read(&place.folder(), Span::default()).unwrap().map(|record| record.unwrap()).collect();
+    let real: Vec<&str> = records
+        .iter()
+        .filter(|record| record.entry["kind"] == "test")
+        .map(|record| record.real_time())
+        .collect();
+    let expected = [
+        "2026-11-18T03:59:32.000000Z",
+        "2026-11-16T03:59:32.000000Z",
+        "2026-11-16T03:59:33.000000Z",
+        "2026-11-16T03:59:34.000000Z",
+        "2026-11-18T03:59:35.000000Z",
+    ];
+    assert_eq!(real, expected);
+    // Asked for by their real time, they are found.
+    let day = UNIX_EPOCH + Duration::from_secs(START - START % DAY);
+    let span = Span { since: Some(day), until: Some(day + Duration::from_secs(DAY)) };
+    let found = read(&place.folder(), span).unwrap().map(|record| record.unwrap());
+    assert_eq!(found.filter(|record| record.entry["kind"] == "test").count(), 3);
+}
+
+#[test]
+fn edited_wall_clock_is_found() {
+    let place = Place::new();
+    let journal = place.open();
+    place.pass(DAY);
+    place.fill(&journal, 1);
+    place.time.store(START, Ordering::SeqCst);
+    place.fill(&journal, 1);
+    journal.close().unwrap();
+    let file = "2026-11-17.jsonl";
+    let lines = place.lines(file);
+    let edited = |edit: &dyn Fn(&str) -> String| {
+        let mut lines = lines.clone();
+        lines[1] = edit(&lines[1]);
+        place.put_lines(file, &lines);
+        place.findings()
+    };
+    let other =
+        edited(&|line| line.replace("\"wallClock\":\"2026-11-16T03", "\"wallClock\":\"2026-11-16T04"));
+    assert_eq!(other, ["2026-11-17.jsonl:2 edited"]);
+    let ahead = edited(&|line| line.replace("\"wallClock\":\"2026-11-16", "\"wallClock\":\"2026-11-18"));
+    assert!(ahead.contains(&"2026-11-17.jsonl:2 not_a_record".to_owned()), "{ahead:?}");
+    let without = edited(&|line| format!("{}}}", line.split_once(",\"wallClock\"").unwrap().0));
+    assert_eq!(without, ["2026-11-17.jsonl:2 edited"]);
 }
 
 #[test]

@@ -30,6 +30,10 @@ fn the_verifier_in_the_manual_agrees() {
     let last = place.assert_clean().last.unwrap();
     check(0, &format!("39 records, the last one is {}", last.hash));
 
+    clock_set_back(&place);
+    let last = place.assert_clean().last.unwrap();
+    check(0, &format!("43 records, the last one is {}", last.hash));
+
     let file = "2026-11-17.jsonl";
     let lines = place.lines(file);
     let edit = |edit: &dyn Fn(&mut Vec<String>)| {
@@ -55,7 +59,18 @@ fn the_verifier_in_the_manual_agrees() {
     check(1, "2026-11-17.jsonl:5: the checkpoint has another root");
     fs::remove_file(place.path("2026-11-18.jsonl")).unwrap();
     edit(&|_| {});
-    check(1, "ends before record 39");
+    check(1, "ends before record 43");
+}
+
+/// Two more records and a checkpoint each, with a clock that is days behind.
+fn clock_set_back(place: &Place) {
+    place.time.store(crate::support::START, std::sync::atomic::Ordering::SeqCst);
+    for _ in 0..2 {
+        let journal = place.open();
+        place.fill(&journal, 1);
+        journal.close().unwrap();
+    }
+    assert_eq!(place.assert_clean().clock_behind.records, 4);
 }
 
 /// No only where somebody chose it: a test that checks nothing must not look like one that passed.

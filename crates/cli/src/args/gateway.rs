@@ -390,6 +390,8 @@ pub enum ClientKind {
     Vscode,
     /// Codex: `config.toml` in its home
     Codex,
+    /// Gemini CLI: `.gemini/settings.json` here
+    Gemini,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -1,18 +1,19 @@
 //! What does the journal say, and is it what was written?
 
 use std::{
+    collections::VecDeque,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
     str::FromStr,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::{Value, json};
 use toolgate::Writes;
 use toolgate_audit::{
-    JournalError, Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify, verify_list,
-    verify_receipt,
+    ClockBehind, JournalError, Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify,
+    verify_list, verify_receipt,
 };
 use toolgate_config::Overrides;
 
@@ -140,6 +141,9 @@ impl Verified {
             if report.unsealed > 0 {
                 writeln!(terminal, "  {}", unsigned(report.unsealed))?;
             }
+            if report.clock_behind.records > 0 {
+                writeln!(terminal, "  {}", clock_behind(report.clock_behind))?;
+            }
         }
         let Some(list) = &self.list else { return Ok(()) };
         let size = format!("{} journals were begun", list.records);
@@ -167,6 +171,16 @@ fn unsigned(records: u64) -> String {
     )
 }
 
+fn clock_behind(behind: ClockBehind) -> String {
+    let ClockBehind { records, first, last, seconds } = behind;
+    let span = time::rounded(Duration::from_secs(seconds));
+    let what = if records == 1 { "record was" } else { "records were" };
+    format!(
+        "note: {records} {what} written while the system clock was up to {span} behind an earlier record (between records {first} \
+         and {last}); `wallClock` has their real time"
+    )
+}
+
 fn is_empty(report: &Report) -> bool {
     report.records == 0 && report.is_clean()
 }
@@ -189,21 +203,38 @@ fn tell(path: &Path, report: &Report, size: &str, terminal: &mut Terminal) -> Re
 }
 
 fn tail(folders: &[PathBuf], lines: usize, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let mut newest: Vec<Record> = Vec::new();
+    let mut newest: Vec<(String, Record)> = Vec::new();
     for folder in folders {
+        let mut last: VecDeque<Record> = VecDeque::new();
         for record in records(folder, Span::default())? {
-            newest.push(record?);
-            if newest.len() > lines.saturating_mul(2).max(64) {
-                newest.sort_by(|a, b| a.time.cmp(&b.time));
-                newest.drain(..newest.len() - lines.min(newest.len()));
+            last.push_back(record?);
+            if last.len() > lines {
+                last.pop_front();
             }
         }
+        newest.extend(in_order(last));
     }
-    newest.sort_by(|a, b| a.time.cmp(&b.time));
-    for record in newest.iter().skip(newest.len().saturating_sub(lines)) {
+    newest.sort_by(|(a, _), (b, _)| a.cmp(b));
+    for (_, record) in newest.iter().skip(newest.len().saturating_sub(lines)) {
         line(record, terminal)?;
     }
     Ok(Ending::Clean)
+}
+
+/// Records of one journal with times to sort by: real ones, but never after that of a later record. Otherwise records from before a
+/// clock was set back would stay the newest ones.
+fn in_order(records: VecDeque<Record>) -> Vec<(String, Record)> {
+    let mut ordered: Vec<(String, Record)> = Vec::new();
+    for record in records.into_iter().rev() {
+        let real = record.real_time();
+        let key = match ordered.last() {
+            Some((later, _)) if later.as_str() < real => later.clone(),
+            _ => real.to_owned(),
+        };
+        ordered.push((key, record));
+    }
+    ordered.reverse();
+    ordered
 }
 
 struct Wanted<'a> {
@@ -310,7 +341,7 @@ fn line(record: &Record, terminal: &mut Terminal) -> Result<(), Failure> {
     let text = |pointer: &str| record.entry.pointer(pointer).and_then(Value::as_str).unwrap_or("-");
     let (kind, seq) = (text("/kind"), record.position.seq);
     let dim = terminal.palette.dim;
-    write!(terminal, "{dim}{}{dim:#}  {seq}  {}", record.time, visible(kind))?;
+    write!(terminal, "{dim}{}{dim:#}  {seq}  {}", record.real_time(), visible(kind))?;
     if record.entry.get("callId").is_some() {
         let what =
             [text("/callId"), text("/caller/sub"), text("/tool/name")].map(|one| visible(one).into_owned());

@@ -117,10 +117,22 @@ fn print(
 }
 
 fn server(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
-    match args.transport {
+    let server = match args.transport {
         TransportKind::Stdio => started(config),
         TransportKind::Http => reached(config, args),
+    }?;
+    Ok(if args.client == ClientKind::Gemini { for_gemini(server) } else { server })
+}
+
+/// Gemini CLI has no `type`; it knows a Streamable HTTP server by `httpUrl`.
+fn for_gemini(mut server: Value) -> Value {
+    if let Some(members) = server.as_object_mut() {
+        members.remove("type");
+        if let Some(url) = members.remove("url") {
+            members.insert("httpUrl".to_owned(), url);
+        }
     }
+    server
 }
 
 /// The snippet that `serve` prints: what most clients take under `mcpServers`.
@@ -186,6 +198,7 @@ fn place(client: ClientKind) -> (PathBuf, &'static str) {
         ClientKind::Cursor => (PathBuf::from(".cursor/mcp.json"), "mcpServers"),
         ClientKind::Vscode => (PathBuf::from(".vscode/mcp.json"), "servers"),
         ClientKind::Codex => (codex_file(), "mcp_servers"),
+        ClientKind::Gemini => (PathBuf::from(".gemini/settings.json"), "mcpServers"),
     }
 }
 
@@ -195,6 +208,7 @@ const fn client_name(client: ClientKind) -> &'static str {
         ClientKind::Cursor => "cursor",
         ClientKind::Vscode => "vscode",
         ClientKind::Codex => "codex",
+        ClientKind::Gemini => "gemini",
     }
 }
 
@@ -295,7 +309,7 @@ fn check_links(client: ClientKind, path: &Path) -> Result<(), Failure> {
 /// Is the client's file one of the folder that this is run in, and not of its user?
 const fn is_of_a_project(client: ClientKind) -> bool {
     match client {
-        ClientKind::Claude | ClientKind::Cursor | ClientKind::Vscode => true,
+        ClientKind::Claude | ClientKind::Cursor | ClientKind::Vscode | ClientKind::Gemini => true,
         ClientKind::Codex => false,
     }
 }

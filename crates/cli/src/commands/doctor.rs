@@ -5,12 +5,13 @@ use std::io::Write;
 use serde_json::{Value, json};
 use toolgate::Problem;
 use toolgate_config::Overrides;
-use toolgate_sandbox::{HostRow, HostState, probe};
+use toolgate_sandbox::{HostRow, probe};
 
 use crate::{
     Ending, Failure,
     args::{DoctorArgs, OutputFormat},
     gateway,
+    isolation::state,
     terminal::{Terminal, json_pretty, visible},
 };
 
@@ -88,16 +89,10 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
     checks
 }
 
-const fn state(state: HostState) -> &'static str {
-    match state {
-        HostState::Enforced => "enforced",
-        HostState::Partly => "partly",
-        HostState::Missing => "missing",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use toolgate_sandbox::HostState;
+
     use super::*;
 
     #[track_caller]

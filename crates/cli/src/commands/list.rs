@@ -9,6 +9,7 @@ use crate::{
     Ending, Failure,
     args::{ListArgs, OutputFormat},
     gateway,
+    isolation::HostLayers,
     terminal::{Terminal, json_pretty, visible},
     time,
 };
@@ -16,6 +17,7 @@ use crate::{
 pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let toolgate = gateway::wait(args.config.open())?;
     let loaded = toolgate.loaded();
+    let layers = HostLayers::look();
     match args.format {
         OutputFormat::Json => {
             let tools: Vec<Value> = loaded.tools.iter().map(to_json).collect();
@@ -23,10 +25,18 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
                 problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect()
             };
             let (problems, unheeded) = (told(&loaded.problems), told(&loaded.unheeded));
-            let all = json!({ "tools": tools, "problems": problems, "unheeded": unheeded });
+            let isolation = layers.to_json();
+            let all =
+                json!({ "tools": tools, "problems": problems, "unheeded": unheeded, "isolation": isolation });
             writeln!(terminal, "{}", json_pretty(&all))?;
         }
-        OutputFormat::Text => print(&loaded, terminal)?,
+        OutputFormat::Text => {
+            print(&loaded, terminal)?;
+            let warning = terminal.palette.warning;
+            for line in layers.warnings() {
+                writeln!(terminal, "{warning}warning{warning:#}: {}", visible(&line))?;
+            }
+        }
     }
     Ok(if loaded.problems.is_empty() { Ending::Clean } else { Ending::Findings })
 }

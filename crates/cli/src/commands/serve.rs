@@ -27,6 +27,7 @@ use crate::{
     args::ServeArgs,
     commands::connect,
     gateway,
+    isolation::HostLayers,
     serve::{
         auth::{Callers, Tokenless},
         freshness::{Followers, Watching, keep_fresh, warn_of_anonymous, warn_of_unheeded},
@@ -62,14 +63,15 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let log = Log::new(&config.log);
     // Before anything is read, so that no edit falls between reading and watching.
     let watching = Watching::start(&config, log);
-    let telemetry = telemetry::start(&config)?;
+    let layers = HostLayers::look();
+    let telemetry = telemetry::start(&config, &layers)?;
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
     let toolgate = Arc::new(gateway::open_with(config, extras, |said| log.error(said)).await?);
     let mut signals =
         StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
-    announce(&toolgate, log);
-    let outcome = open_doors(&toolgate, args, watching, overrides, log, &mut signals).await;
+    announce(&toolgate, &layers, log);
+    let outcome = open_doors(&toolgate, args, (watching, layers), overrides, log, &mut signals).await;
     toolgate.gate().begin_shutdown();
     seal(toolgate.gate(), log).await;
     if let Some(telemetry) = telemetry {
@@ -84,7 +86,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
 async fn open_doors(
     toolgate: &Arc<Toolgate>,
     args: &ServeArgs,
-    watching: Watching,
+    (watching, layers): (Watching, HostLayers),
     overrides: Overrides,
     log: Log,
     signals: &mut StopSignals,
@@ -97,7 +99,9 @@ async fn open_doors(
     let freshness = tokio::spawn(keep_fresh(Arc::clone(toolgate), followers, overrides, stop.clone()));
     let outcome = match door {
         None => over_stdio(toolgate, log, signals, &stop).await,
-        Some(authenticator) => over_http(toolgate, (authenticator, tokenless), log, signals, &stop).await,
+        Some(authenticator) => {
+            over_http(toolgate, (authenticator, tokenless, layers), log, signals, &stop).await
+        }
     };
     toolgate.gate().begin_shutdown();
     stop.cancel();
@@ -106,7 +110,11 @@ async fn open_doors(
     outcome
 }
 
-fn announce(toolgate: &Toolgate, log: Log) {
+fn announce(toolgate: &Toolgate, layers: &HostLayers, log: Log) {
+    toolgate.gate().metrics().set_isolation(layers.gauges());
+    for warning in layers.warnings() {
+        log.warn(&warning);
+    }
     let loaded = toolgate.loaded();
     for problem in &loaded.problems {
         log.error(&problem.to_string());
@@ -138,10 +146,15 @@ async fn over_stdio(
     let gate = toolgate.gate();
     let input = InputEnd::default();
     let pipes = (input.hold(tokio::io::stdin()), tokio::io::stdout());
-    let mut serving = pin!(serve_stdio(gate.clone(), &settings, caller, pipes, stop.child_token()));
+    let records = RefusalRecords::start(toolgate, log);
+    let events = Arc::clone(&records.refusals) as Arc<dyn DoorEvents>;
+    let mut serving = pin!(serve_stdio(gate.clone(), &settings, caller, pipes, events, stop.child_token()));
     let told = |error: StdioError| Failure::new(visible(&error.to_string()));
     tokio::select! {
-        ended = &mut serving => return ended.map_err(told),
+        ended = &mut serving => {
+            records.finish().await;
+            return ended.map_err(told);
+        }
         () = signals.asked() => gate.begin_shutdown(),
         // What was sent before the end is still served; the last of it may be on its way to the gate.
         () = input.seen() => sleep(ON_ITS_WAY).await,
@@ -149,12 +162,14 @@ async fn over_stdio(
     finish_calls(gate, config.server.shutdown_grace, signals, log).await;
     input.release();
     // A client that reads no more does not keep us.
-    timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(())).map_err(told)
+    let ended = timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(()));
+    records.finish().await;
+    ended.map_err(told)
 }
 
 async fn over_http(
     toolgate: &Arc<Toolgate>,
-    (authenticator, tokenless): (Arc<Authenticator>, Tokenless),
+    (authenticator, tokenless, layers): (Arc<Authenticator>, Tokenless, HostLayers),
     log: Log,
     signals: &mut StopSignals,
     stop: &CancellationToken,
@@ -175,7 +190,7 @@ async fn over_http(
         let toolgate = Arc::clone(toolgate);
         Arc::new(move || toolgate.gate().all())
     };
-    let ready = readiness(toolgate);
+    let ready = readiness(toolgate, &layers);
     let records = RefusalRecords::start(toolgate, log);
     let closing = CancellationToken::new();
     let accepting = stop.child_token();
@@ -217,13 +232,14 @@ async fn bind_admin_front(config: &Config) -> Result<Option<Bound>, Failure> {
     Ok(Some(bound))
 }
 
-fn readiness(toolgate: &Arc<Toolgate>) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
+fn readiness(toolgate: &Arc<Toolgate>, layers: &HostLayers) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
     let toolgate = Arc::clone(toolgate);
+    let ready = layers.summary().map_or(Readiness::Ready, Readiness::Degraded);
     Arc::new(move || {
         let is_ready = !toolgate.gate().is_closing()
             && toolgate.journal_problem().is_none()
             && toolgate.state().check().is_ok();
-        if is_ready { Readiness::Ready } else { Readiness::NotReady }
+        if is_ready { ready.clone() } else { Readiness::NotReady }
     })
 }
 

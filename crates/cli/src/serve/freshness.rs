@@ -15,6 +15,7 @@ use toolgate_gate::StoredPass;
 use toolgate_store::Watch;
 
 use super::{auth::Callers, log::Log};
+use crate::gateway::clock_is_behind;
 
 /// The files that are watched, which the configuration itself can change.
 pub struct Watching {
@@ -117,7 +118,7 @@ pub async fn keep_fresh(
     // At the start once more what has failed; beside the doors, for nobody waits for a host that may still be down.
     let mut to_try = ToTry::AlsoFailed;
     let mut trials = Trials::begin(&toolgate, to_try);
-    let mut upkeep = Upkeep::new();
+    let mut upkeep = Upkeep::new(&toolgate);
     loop {
         let may_try = tokio::select! {
             () = stop.cancelled() => return,
@@ -164,15 +165,19 @@ struct Upkeep {
     told: Option<String>,
     /// What was last said of the state.
     told_of_state: Option<String>,
+    /// Was the clock behind the journal at the last look?
+    is_clock_behind: bool,
 }
 
 impl Upkeep {
-    fn new() -> Self {
+    /// A clock that is behind at the start was reported when the gateway was opened.
+    fn new(toolgate: &Toolgate) -> Self {
         Self {
             minute: tokio::time::interval(Duration::from_mins(1)),
             second: tokio::time::interval(Duration::from_secs(1)),
             told: None,
             told_of_state: None,
+            is_clock_behind: toolgate.clock_behind().is_some(),
         }
     }
 
@@ -182,12 +187,25 @@ impl Upkeep {
             _ = self.second.tick() => {
                 self.watch_journal(toolgate, log);
                 self.watch_state(toolgate, log);
+                self.watch_clock(toolgate, log);
             }
             _ = self.minute.tick() => {
                 if let Err(error) = toolgate.checkpoint() {
                     log.error(&error.to_string());
                 }
             }
+        }
+    }
+
+    fn watch_clock(&mut self, toolgate: &Toolgate, log: Log) {
+        let behind = toolgate.clock_behind();
+        if behind.is_some() == self.is_clock_behind {
+            return;
+        }
+        self.is_clock_behind = behind.is_some();
+        match behind {
+            Some(behind) => log.warn(&clock_is_behind(behind)),
+            None => log.info("the system clock has caught up with the journal"),
         }
     }
 

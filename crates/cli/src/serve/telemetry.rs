@@ -5,9 +5,9 @@ use std::sync::Arc;
 use toolgate::{Config, open_egress};
 use toolgate_telemetry::{Callers, Export, Headers, Settings, Telemetry};
 
-use crate::{Failure, terminal::visible};
+use crate::{Failure, isolation::HostLayers, terminal::visible};
 
-pub fn start(config: &Config) -> Result<Option<Arc<Telemetry>>, Failure> {
+pub fn start(config: &Config, layers: &HostLayers) -> Result<Option<Arc<Telemetry>>, Failure> {
     let Some(otlp) = &config.metrics.otlp else { return Ok(None) };
     let told = |problem: String| Failure::new(format!("metrics.otlp: {}", visible(&problem)));
     let headers = match &otlp.headers_env {
@@ -23,6 +23,7 @@ pub fn start(config: &Config) -> Result<Option<Arc<Telemetry>>, Failure> {
         traces: if otlp.traces { Export::On } else { Export::Off },
         metrics: if otlp.metrics { Export::On } else { Export::Off },
         callers: Callers::Hashed,
+        isolation: layers.gauges(),
     };
     let egress = open_egress().map_err(|error| told(error.to_string()))?;
     let telemetry = Telemetry::start(&settings, &egress).map_err(|error| told(error.to_string()))?;

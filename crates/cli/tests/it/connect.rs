@@ -56,6 +56,30 @@ fn tokens_of(place: &Place) -> Vec<(String, String)> {
 }
 
 #[test]
+fn gemini_has_its_own_words_for_a_server() {
+    let place = Place::new();
+    let file = place.path().join(".gemini/settings.json");
+    fs::create_dir(place.path().join(".gemini")).unwrap();
+    fs::write(&file, r#"{"theme": "Dracula", "mcpServers": {"other": {"command": "x"}}}"#).unwrap();
+    place.ok(&["connect", "gemini"]);
+    let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(
+        (&written["theme"], &written["mcpServers"]["other"]["command"]),
+        (&json!("Dracula"), &json!("x"))
+    );
+    let server = &written["mcpServers"]["toolgate"];
+    assert_eq!((&server["args"][0], &server["args"][1]), (&json!("serve"), &json!("--stdio")), "{server}");
+    assert!(server["command"].is_string() && server.get("type").is_none(), "{server}");
+    place.ok(&["connect", "gemini", "--transport", "http"]);
+    let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let server = &written["mcpServers"]["toolgate"];
+    assert!(server["httpUrl"].as_str().unwrap().ends_with("/mcp"), "{server}");
+    assert!(server["headers"]["Authorization"].as_str().unwrap().starts_with("Bearer tg_"), "{server}");
+    assert!(server.get("type").is_none() && server.get("url").is_none(), "{server}");
+    assert!(place.ok(&["token", "list"]).contains("client-gemini"));
+}
+
+#[test]
 fn vscode_and_codex_have_files_of_their_own_kind() {
     let place = Place::new();
     fs::create_dir(place.path().join(".vscode")).unwrap();
@@ -165,7 +189,7 @@ fn no_token_is_put_where_tools_can_read_it() {
             .unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    for client in ["claude", "cursor", "vscode", "codex"] {
+    for client in ["claude", "cursor", "vscode", "codex", "gemini"] {
         let (code, said) = connect(&[client, "--transport", "http"]);
         assert_eq!(code, Some(2), "{client}: {said}");
         assert!(said.contains("could read the token") && said.contains("--transport stdio"), "{said}");
@@ -178,7 +202,7 @@ fn no_token_is_put_where_tools_can_read_it() {
 #[test]
 fn a_folder_that_is_a_link_is_not_written_through() {
     let place = Place::new();
-    for (client, folder) in [("cursor", ".cursor"), ("vscode", ".vscode")] {
+    for (client, folder) in [("cursor", ".cursor"), ("vscode", ".vscode"), ("gemini", ".gemini")] {
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), place.path().join(folder)).unwrap();
         for transport in ["stdio", "http"] {

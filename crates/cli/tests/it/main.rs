@@ -57,3 +57,4 @@ mod telemetry;
 mod terminals;
 mod tokens;
 mod vetting;
+mod wire;

@@ -88,7 +88,7 @@ impl Place {
             .args(["serve", "--stdio"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap()
     }
@@ -249,9 +249,20 @@ impl Serving {
         (status, head.to_owned(), body.to_owned())
     }
 
+    /// As `post`, with a body that need not be JSON.
+    pub fn post_text(&self, token: &str, body: &str) -> (u16, String) {
+        let answer = read(self.send_text("/mcp", Some(token), body, &[("connection", "close")]));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        (status, body.to_owned())
+    }
+
     /// The answer is for the caller to read.
     fn send(&self, path: &str, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> TcpStream {
-        let body = body.to_string();
+        self.send_text(path, token, &body.to_string(), headers)
+    }
+
+    fn send_text(&self, path: &str, token: Option<&str>, body: &str, headers: &[(&str, &str)]) -> TcpStream {
         let mut request = format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
             self.address,

@@ -57,6 +57,19 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
         "Requests and connections that the door refused since the start.",
         &refused,
     );
+    let layers: Vec<(String, String)> = metrics
+        .isolation()
+        .iter()
+        .map(|layer| (format!("{{layer=\"{}\"}}", layer.name), layer.in_force.to_string()))
+        .collect();
+    if !layers.is_empty() {
+        family(
+            "toolgate_isolation_layer",
+            "gauge",
+            "Isolation layers of this host: 1 is in force, 0.5 in part, 0 is missing.",
+            &layers,
+        );
+    }
     let secrets: Vec<_> =
         metrics.secrets().map(|(tier, count)| (format!("{{tier=\"{tier}\"}}"), count.to_string())).collect();
     family(

@@ -25,6 +25,7 @@ use tower::Service;
 
 use super::{
     HttpLimits,
+    head::Violation,
     problem::DoorCode,
     watched::{Activity, Line, Overdue, Seen, Watch, Watched},
 };
@@ -52,6 +53,16 @@ pub(super) enum Ended {
     Refused(DoorCode, String),
     /// In the middle, because we stopped.
     Cut,
+}
+
+impl Ended {
+    /// The guard's reason, where it refused a head: hyper only knows that it was not HTTP.
+    fn because(self, violation: Option<Violation>) -> Self {
+        match (self, violation) {
+            (Self::Refused(code @ DoorCode::Malformed, _), Some(why)) => Self::Refused(code, why.to_owned()),
+            (ended, _) => ended,
+        }
+    }
 }
 
 /// A socket that sends what is written at once. Only such a one is served: on any other an answer in two writes waits 40 ms
@@ -85,7 +96,8 @@ pub(super) async fn serve(
     poll_fn(|cx| {
         loop {
             if let Poll::Ready(result) = connection.as_mut().poll(cx) {
-                return Poll::Ready(result.map_or_else(|error| ended(error.as_ref()), |()| Ended::Closed));
+                let ended = result.map_or_else(|error| ended(error.as_ref()), |()| Ended::Closed);
+                return Poll::Ready(ended.because(activity.violation()));
             }
             if hard.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Ended::Cut);
@@ -113,7 +125,7 @@ fn protocol(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_headers(limits.header_count)
-        .max_buf_size(limits.header_bytes.max(MIN_HEADER_BYTES));
+        .max_buf_size(limits.header_limit());
     builder
 }
 
@@ -172,8 +184,6 @@ where
 }
 
 const LATE_HEADERS: &str = "the headers did not arrive in time";
-/// The library's own least.
-const MIN_HEADER_BYTES: usize = 8 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,7 @@ use super::{
     connection::Peer,
     host::{AllowedHosts, Authority},
     origin::{self, AllowedOrigins},
-    problem::{DoorCode, Problem},
+    problem::{DoorCode, Problem, Rejected},
 };
 use crate::auth::{Authenticator, CallerStanding, Challenge, Identity, Role};
 
@@ -41,9 +41,11 @@ pub trait DoorEvents: Send + Sync {
 }
 
 /// May the machine in front of us send traffic?
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {
     Ready,
+    /// It may, and this line says what is not as it should be.
+    Degraded(String),
     NotReady,
 }
 
@@ -63,6 +65,28 @@ pub(super) struct Door {
 enum After {
     KeepAlive,
     Close,
+}
+
+/// How a body is sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Framing {
+    Length,
+    Chunked,
+    /// In another coding, which hyper would hand over as it is.
+    Unknown,
+}
+
+impl Framing {
+    fn of(headers: &HeaderMap) -> Self {
+        let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+        match (codings.next(), codings.next()) {
+            (None, _) => Self::Length,
+            (Some(one), None) if one.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") => {
+                Self::Chunked
+            }
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// Marks the one kind of answer that is the same for everybody.
@@ -94,6 +118,10 @@ impl Door {
     /// Host, then Origin, before anything that could have an effect or tell something.
     async fn answer(&self, request: Request, next: Next) -> Response {
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+        if let Framing::Unknown = Framing::of(request.headers()) {
+            let detail = "Transfer-Encoding may only be `chunked`, once";
+            return self.refuse(peer, Problem::new(DoorCode::UnknownCoding, detail));
+        }
         let host = match self.hosts.check(request.uri(), request.headers()) {
             Ok(host) => host,
             Err(why) => return self.refuse(peer, Problem::new(DoorCode::HostNotAllowed, why)),
@@ -124,6 +152,7 @@ impl Door {
             "/healthz" => Some("ok\n".into_response()),
             "/readyz" => Some(match (self.ready)() {
                 Readiness::Ready => "ready\n".into_response(),
+                Readiness::Degraded(why) => format!("ready\n{why}\n").into_response(),
                 Readiness::NotReady => Problem::new(DoorCode::NotReady, "try again later").into_response(),
             }),
             path if self.is_metadata(path) => Some(self.authenticator.metadata().map_or_else(
@@ -176,10 +205,19 @@ impl Door {
         }
         // The proof has done its work; nothing behind the door can leak what it does not have.
         parts.headers.remove(header::AUTHORIZATION);
+        // Only the length of a body that is not chunked is known before hyper reads it; see `HeadGuard`.
+        let after = match Framing::of(&parts.headers) {
+            Framing::Length => After::KeepAlive,
+            Framing::Chunked | Framing::Unknown => After::Close,
+        };
+        let subject = identity.caller.subject.clone();
         parts.extensions.insert(standing);
         parts.extensions.insert(identity);
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-        finish(explained(response), After::KeepAlive)
+        if let Some(Rejected { code, detail }) = response.extensions().get() {
+            self.events.refused_caller(*code, peer, &subject, detail);
+        }
+        finish(explained(response), after)
     }
 
     /// A clock that was set back tells nothing: as if it were long.

@@ -39,6 +39,7 @@ macro_rules! door_codes {
 
 door_codes! {
     Malformed "http.malformed" BAD_REQUEST "the request is not sound HTTP";
+    UnknownCoding "http.unknown_coding" NOT_IMPLEMENTED "this transfer coding is not supported";
     HostNotAllowed "http.host_not_allowed" MISDIRECTED_REQUEST "this host is not served here";
     OriginNotAllowed "http.origin_not_allowed" FORBIDDEN "this origin may not call";
     MethodNotAllowed "http.method_not_allowed" METHOD_NOT_ALLOWED "this method is not served";
@@ -48,12 +49,23 @@ door_codes! {
     NotReady "http.not_ready" SERVICE_UNAVAILABLE "not ready";
     AcceptFailed "http.accept_failed" SERVICE_UNAVAILABLE "connections cannot be accepted";
     TooManyConnections "http.too_many_connections" SERVICE_UNAVAILABLE "one address holds too many connections";
+    MessageNotJson "mcp.parse_error" BAD_REQUEST "the message is not JSON";
+    MessageInvalid "mcp.invalid_request" BAD_REQUEST "the message is not a JSON-RPC request";
+    ParamsInvalid "mcp.invalid_params" BAD_REQUEST "the parameters of the request are wrong";
     TokenMissing "auth.token_missing" UNAUTHORIZED "a token is required";
     TokenInvalid "auth.token_invalid" UNAUTHORIZED "the token is not valid";
     TokenExpired "auth.token_expired" UNAUTHORIZED "the token has expired";
     InsufficientScope "auth.insufficient_scope" FORBIDDEN "the token does not reach this far";
     RateLimited "auth.rate_limited" TOO_MANY_REQUESTS "too many failed attempts";
     Unavailable "auth.unavailable" SERVICE_UNAVAILABLE "tokens cannot be verified at the moment";
+}
+
+/// Put by a handler into the extensions of its answer, for the journal and the metrics.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rejected {
+    pub code: DoorCode,
+    /// For operators; see [`DoorEvents::refused`](super::DoorEvents::refused).
+    pub detail: String,
 }
 
 /// An answer that says no: code and title from the table, and a sentence on what to do about it.
@@ -95,11 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_unique_and_say_which_half_of_the_door_spoke() {
+    fn codes_are_unique_and_say_which_part_of_the_door_spoke() {
         let codes: BTreeSet<&str> = DoorCode::ALL.iter().map(|code| code.code()).collect();
         assert_eq!(codes.len(), DoorCode::ALL.len());
         for code in codes {
-            assert!(code.starts_with("http.") || code.starts_with("auth."), "{code}");
+            assert!(["http.", "mcp.", "auth."].iter().any(|part| code.starts_with(part)), "{code}");
         }
     }
 

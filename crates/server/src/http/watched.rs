@@ -3,9 +3,10 @@
 use std::{
     future::{Future, poll_fn},
     io,
+    mem::MaybeUninit,
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
@@ -15,7 +16,10 @@ use tokio::{
     time::{Instant, Sleep, sleep, sleep_until},
 };
 
-use super::HttpLimits;
+use super::{
+    HttpLimits,
+    head::{HeadGuard, Violation},
+};
 
 /// What a connection is doing, shared by its socket, its requests and whoever watches over it.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ pub(super) struct Activity {
 struct State {
     doing: Doing,
     last_call: Option<Instant>,
+    /// Why the last head was refused.
+    violation: Option<Violation>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +58,8 @@ pub(super) enum Overdue {
 
 impl Activity {
     pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
-        let state = Mutex::new(State { doing: Doing::New { since: Instant::now() }, last_call: None });
+        let doing = Doing::New { since: Instant::now() };
+        let state = Mutex::new(State { doing, last_call: None, violation: None });
         let (header_time, idle_time) = (limits.header_time, limits.idle_time);
         Arc::new(Self { state, header_time, idle_time })
     }
@@ -91,6 +98,15 @@ impl Activity {
     pub(super) fn serve(self: &Arc<Self>) -> Serving {
         self.set(Doing::Serving);
         Serving(Arc::clone(self))
+    }
+
+    fn note(&self, violation: Violation) {
+        self.lock().violation = Some(violation);
+    }
+
+    /// Why the head was refused that ended the connection, if one was.
+    pub(super) fn violation(&self) -> Option<Violation> {
+        self.lock().violation
     }
 
     fn received(&self) {
@@ -215,11 +231,13 @@ pub(super) struct Watched {
     write_time: Duration,
     /// Runs while the client leaves what we write unread.
     stalled: Option<Pin<Box<Sleep>>>,
+    guard: HeadGuard,
 }
 
 impl Watched {
     pub(super) fn new(line: Line, activity: Arc<Activity>, limits: &HttpLimits) -> Self {
-        Self { line, activity, write_time: limits.write_time, stalled: None }
+        let guard = HeadGuard::new(limits.header_limit());
+        Self { line, activity, write_time: limits.write_time, stalled: None, guard }
     }
 
     fn unless_stalled<T>(
@@ -247,12 +265,20 @@ impl AsyncRead for Watched {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut *this.line.lock()).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
+        while !this.guard.fill(buffer) {
+            let mut bytes = [MaybeUninit::uninit(); PIECE];
+            let mut piece = ReadBuf::uninit(&mut bytes);
+            ready!(Pin::new(&mut *this.line.lock()).poll_read(cx, &mut piece))?;
+            if piece.filled().is_empty() {
+                this.guard.end();
+                continue;
+            }
             this.activity.received();
+            if let Err(violation) = this.guard.push(piece.filled()) {
+                this.activity.note(violation);
+            }
         }
-        polled
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -286,5 +312,7 @@ impl AsyncWrite for Watched {
     }
 }
 
+/// Read from the socket at once.
+const PIECE: usize = 8 * 1024;
 const LAST_CALL: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);

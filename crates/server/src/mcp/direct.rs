@@ -12,19 +12,21 @@ mod told;
 use std::sync::Arc;
 
 use axum::{body::Body, extract::Request};
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rmcp::model::{ProgressToken, ProtocolVersion, RequestId};
 use serde_json::{Map, Value};
 use toolgate_gate::Client;
 
-pub use self::answer::{Maker, ambiguous, answer};
+pub use self::answer::{Maker, answer};
 use self::message::{Arguments, Message, Meta, Params};
 use super::{
     SESSION_HEADER, ask,
     call::plain,
-    one_reading,
-    session::{Known, Running},
+    envelope::{self, Rejection},
+    in_flight::IdReservation,
+    negotiation::{EVENTS, JSON, normalise_accept, normalise_json, only},
+    session::Known,
 };
 
 /// What a request is.
@@ -32,12 +34,10 @@ pub enum Kind {
     Plain(Box<PlainCall>),
     /// Unread, as it came.
     Other(Box<Request>),
-    /// Its body broke off.
-    Broken,
     /// Its body is longer than a message may be.
     TooLong,
-    /// Its body names a member twice.
-    Ambiguous,
+    /// Neither the gateway nor the SDK may serve it.
+    Rejected(StatusCode, Rejection),
 }
 
 /// A call and nothing but a call.
@@ -51,7 +51,7 @@ pub struct PlainCall {
     /// Can the client be asked by a result?
     shows_forms: bool,
     /// In a session, until it is answered.
-    running: Option<Running>,
+    reservation: Option<IdReservation>,
 }
 
 /// Looks whether it is plain. `longest` is how much the SDK would read; `session` finds the caller's own by its id.
@@ -60,26 +60,42 @@ pub async fn kind_of(
     longest: usize,
     session: impl FnOnce(&str) -> Option<Arc<Known>>,
 ) -> Kind {
-    if request.method() != Method::POST {
-        return Kind::Other(Box::new(request));
+    let (mut parts, body) = request.into_parts();
+    normalise_accept(&mut parts.headers);
+    if parts.method != Method::POST {
+        return Kind::Other(Box::new(Request::from_parts(parts, body)));
     }
-    let (parts, body) = request.into_parts();
+    if !normalise_json(&mut parts.headers) {
+        let why = "Content-Type must be application/json";
+        return Kind::Rejected(StatusCode::UNSUPPORTED_MEDIA_TYPE, Rejection::invalid_request(why));
+    }
+    let rejected = |rejection| Kind::Rejected(StatusCode::BAD_REQUEST, rejection);
     let body = match Limited::new(body, longest).collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => return Kind::TooLong,
-        Err(_) => return Kind::Broken,
+        Err(_) => return rejected(Rejection::not_json("the body ended early")),
     };
     if let Some(way) = Way::of(&parts.headers, session)
         && let Ok(message) = message::read(&body)
-        && let Some(call) = way.take(message)
     {
-        return Kind::Plain(Box::new(call));
+        match way.take(message) {
+            Taken::Plain(call) => return Kind::Plain(call),
+            Taken::DuplicateId(id) => return rejected(Rejection::duplicate_id(id)),
+            Taken::ForTheSdk => {}
+        }
     }
-    // The SDK would take the last of them.
-    if one_reading::has_several(&body) {
-        return Kind::Ambiguous;
+    match envelope::read(&body) {
+        Ok(_) => Kind::Other(Box::new(Request::from_parts(parts, Body::from(body)))),
+        Err(rejection) => rejected(rejection),
     }
-    Kind::Other(Box::new(Request::from_parts(parts, Body::from(body))))
+}
+
+/// What came of a message in the form of a plain call.
+enum Taken {
+    Plain(Box<PlainCall>),
+    /// Its session has a running request with this id.
+    DuplicateId(RequestId),
+    ForTheSdk,
 }
 
 /// How a plain call may come, by its headers.
@@ -97,47 +113,58 @@ enum Way<'h> {
 impl<'h> Way<'h> {
     /// With the headers that the protocol wants, each once.
     fn of(headers: &'h HeaderMap, session: impl FnOnce(&str) -> Option<Arc<Known>>) -> Option<Self> {
-        let accepts = std::str::from_utf8(only(headers, header::ACCEPT.as_str())?).ok()?;
-        let version = only(headers, "mcp-protocol-version")?;
-        if only(headers, header::CONTENT_TYPE.as_str()) != Some(JSON.as_bytes())
+        let accepts = std::str::from_utf8(only(headers, &header::ACCEPT)?).ok()?;
+        let version = only(headers, &VERSION)?;
+        if only(headers, &header::CONTENT_TYPE) != Some(JSON.as_bytes())
             || !(accepts.contains(JSON) && accepts.contains(EVENTS))
         {
             return None;
         }
         if version == ProtocolVersion::V_2026_07_28.as_str().as_bytes() {
-            let name = only(headers, NAME).filter(|name| name.iter().copied().all(is_plain_in_a_name))?;
-            let is_call = only(headers, "mcp-method") == Some(METHOD.as_bytes());
+            let name = only(headers, &NAME).filter(|name| name.iter().copied().all(is_plain_in_a_name))?;
+            let is_call = only(headers, &METHOD_HEADER) == Some(METHOD.as_bytes());
             return (is_call && !headers.contains_key(SESSION_HEADER)).then_some(Self::Stateless { name });
         }
-        let id = std::str::from_utf8(only(headers, SESSION_HEADER)?).ok()?;
+        let id = std::str::from_utf8(only(headers, &HeaderName::from_static(SESSION_HEADER))?).ok()?;
         let known = session(id)?;
         (known.protocol()?.as_bytes() == version).then_some(Self::Session { id, known })
     }
 
-    fn take(self, message: Message) -> Option<PlainCall> {
+    fn take(self, message: Message) -> Taken {
         let Message { id, params: Params { name: tool, arguments, meta }, .. } = message;
         let arguments = arguments.map(|Arguments(members)| members).unwrap_or_default();
-        let Meta { is_stateless, client, can, progress } = meta;
-        let (client, shows_forms, running) = match self {
-            Self::Stateless { name } => {
-                let can = can.filter(|_| is_stateless && name == tool.as_bytes())?;
-                let client = Client {
-                    transport: "http",
-                    protocol: Some(ProtocolVersion::V_2026_07_28.as_str().to_owned()),
-                    name: client.as_ref().map(|said| plain(&said.name)),
-                    version: client.as_ref().map(|said| plain(&said.version)),
-                    conversation: None,
-                };
-                (client, ask::shows_forms(&can), None)
-            }
+        let progress = meta.progress.clone();
+        let (client, shows_forms, reservation) = match self {
+            Self::Stateless { name } if name == tool.as_bytes() => match stateless(meta) {
+                Some((client, shows_forms)) => (client, shows_forms, None),
+                None => return Taken::ForTheSdk,
+            },
+            Self::Stateless { .. } => return Taken::ForTheSdk,
             Self::Session { id: session, known } => {
-                let says_nothing_new = !is_stateless && client.is_none() && can.is_none();
-                let client = known.client(session).filter(|_| says_nothing_new)?;
-                (client, false, Some(known.begin(&id)?))
+                let says_nothing_new = !meta.is_stateless && meta.client.is_none() && meta.can.is_none();
+                let Some(client) = known.client(session).filter(|_| says_nothing_new) else {
+                    return Taken::ForTheSdk;
+                };
+                let Some(reservation) = known.begin(&id) else { return Taken::DuplicateId(id) };
+                (client, false, Some(reservation))
             }
         };
-        Some(PlainCall { id, tool, arguments, client, progress, shows_forms, running })
+        let call = PlainCall { id, tool, arguments, client, progress, shows_forms, reservation };
+        Taken::Plain(Box::new(call))
     }
+}
+
+/// What a stateless request says of its client, and whether the client can be asked by a result.
+fn stateless(meta: Meta) -> Option<(Client, bool)> {
+    let can = meta.can.filter(|_| meta.is_stateless)?;
+    let client = Client {
+        transport: "http",
+        protocol: Some(ProtocolVersion::V_2026_07_28.as_str().to_owned()),
+        name: meta.client.as_ref().map(|said| plain(&said.name)),
+        version: meta.client.as_ref().map(|said| plain(&said.version)),
+        conversation: None,
+    };
+    Some((client, ask::shows_forms(&can)))
 }
 
 /// Names with anything else may be written in another way in a header.
@@ -145,16 +172,10 @@ const fn is_plain_in_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-fn only<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h [u8]> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?;
-    values.next().is_none().then(|| value.as_bytes())
-}
-
 const METHOD: &str = "tools/call";
-const NAME: &str = "mcp-name";
-const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 #[cfg(test)]
 mod tests;

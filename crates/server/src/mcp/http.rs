@@ -1,9 +1,6 @@
 //! MCP over Streamable HTTP at `/mcp`, behind a front that has found out who calls.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, OnceLock};
 
 use axum::{
     Router,
@@ -19,11 +16,16 @@ use toolgate_gate::Gate;
 use super::{
     CallerIdentity, McpSettings, SESSION_HEADER,
     direct::{self, Kind, Maker},
-    session::{ASKER, Asker, OwnedSessions},
+    envelope::Rejection,
+    negotiation::JSON,
+    session::{ASKER, Asker, OwnedSessions, SessionRefusal},
     streams::{Place, Streams, holding},
     tools::{CallerSource, Door, Shared},
 };
-use crate::auth::CallerStanding;
+use crate::{
+    auth::CallerStanding,
+    http::{DoorCode, Rejected},
+};
 
 /// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. Host and Origin are the front's to
 /// check. `shutdown` ends open streams and requests at once: let the gate finish its calls first.
@@ -68,9 +70,8 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
             return without_caching(direct::answer(&mcp.shared, maker, *call, &mcp.shutdown).await);
         }
         Kind::Other(request) => *request,
-        Kind::Broken => return StatusCode::BAD_REQUEST.into_response(),
         Kind::TooLong => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-        Kind::Ambiguous => return without_caching(direct::ambiguous()),
+        Kind::Rejected(status, rejection) => return without_caching(rejection.over_http(status)),
     };
     let is_delete = request.method() == Method::DELETE;
     if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {
@@ -80,22 +81,50 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
         Ok(place) => place,
         Err(Full) => return too_many("you hold too many streams open; close one, then try again"),
     };
-    let is_turned_away = Arc::new(AtomicBool::new(false));
-    let asker = Asker { caller, is_turned_away: Arc::clone(&is_turned_away) };
+    let refused = Arc::<OnceLock<SessionRefusal>>::default();
+    let asker = Asker { caller, refused: Arc::clone(&refused) };
     let response = ASKER.scope(asker, mcp.service.handle(request)).await;
-    if is_turned_away.load(Ordering::Relaxed) {
-        return too_many("too many sessions are open; try again in a while");
+    match refused.get() {
+        None => {}
+        Some(SessionRefusal::Full) => return too_many("too many sessions are open; try again in a while"),
+        Some(SessionRefusal::DuplicateId(id)) => {
+            let rejection = Rejection::duplicate_id(id.clone());
+            return without_caching(rejection.over_http(StatusCode::BAD_REQUEST));
+        }
     }
     // There is nothing to come, and some clients take any other status for a failure.
     if is_delete && response.status() == StatusCode::ACCEPTED {
         return StatusCode::NO_CONTENT.into_response();
     }
-    let response = without_caching(response.into_response());
+    let response = without_caching(in_json(response.into_response()).await);
     match place {
         // Anything else has ended already.
         Some(place) if response.status() == StatusCode::OK => holding(response, place, standing),
         _ => response,
     }
+}
+
+/// Puts what the SDK says in plain text about a bad request into a JSON-RPC error, as for every other bad request.
+async fn in_json(mut response: Response) -> Response {
+    let is_about_the_request = matches!(
+        response.status(),
+        StatusCode::BAD_REQUEST
+            | StatusCode::NOT_ACCEPTABLE
+            | StatusCode::UNSUPPORTED_MEDIA_TYPE
+            | StatusCode::UNPROCESSABLE_ENTITY
+    );
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == JSON);
+    if !is_about_the_request {
+        return response;
+    }
+    let status = response.status();
+    if is_json {
+        let rejected = Rejected { code: DoorCode::MessageInvalid, detail: format!("answered with {status}") };
+        response.extensions_mut().insert(rejected);
+        return response;
+    }
+    let text = axum::body::to_bytes(response.into_body(), LONGEST_TEXT).await.unwrap_or_default();
+    Rejection::invalid_request(String::from_utf8_lossy(&text)).over_http(status)
 }
 
 /// A stream that only tells of changes needs a place. What a POST opens ends with its request.
@@ -124,3 +153,6 @@ fn without_caching(mut response: Response) -> Response {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
+
+/// The SDK's texts are one line.
+const LONGEST_TEXT: usize = 1_000;

@@ -5,18 +5,15 @@ mod known;
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Instant,
 };
 
 use futures_core::Stream;
 use rmcp::{
     model::{
-        ClientJsonRpcMessage, ClientNotification, Extensions, RootsListChangedNotification,
-        RootsListChangedNotificationMethod, ServerJsonRpcMessage,
+        ClientJsonRpcMessage, ClientNotification, Extensions, GetExtensions as _, RequestId,
+        RootsListChangedNotification, RootsListChangedNotificationMethod, ServerJsonRpcMessage,
     },
     transport::streamable_http_server::{
         SessionId, SessionManager,
@@ -29,7 +26,7 @@ use rmcp::{
 use toolgate_policy::Caller;
 
 use self::attended::Attended;
-pub use self::known::{Known, Running};
+pub use self::known::Known;
 use super::SessionLimits;
 
 /// The SDK's sessions with an owner each.
@@ -67,8 +64,17 @@ impl Drop for Owner {
 #[derive(Clone, Debug)]
 pub struct Asker {
     pub caller: Caller,
-    /// Set where there was no place for another session.
-    pub is_turned_away: Arc<AtomicBool>,
+    /// Set if the session layer refused the request. The SDK cannot pass on why.
+    pub refused: Arc<OnceLock<SessionRefusal>>,
+}
+
+/// Why the session layer refused a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SessionRefusal {
+    /// All places for sessions are taken.
+    Full,
+    /// The session has a running request with this id.
+    DuplicateId(RequestId),
 }
 
 tokio::task_local! {
@@ -78,6 +84,11 @@ tokio::task_local! {
 /// `None` outside of a request.
 fn with_caller<T>(look: impl FnOnce(&Caller) -> T) -> Option<T> {
     ASKER.try_with(|asker| look(&asker.caller)).ok()
+}
+
+fn refuse(why: SessionRefusal) {
+    // A request is refused once.
+    let _ = ASKER.try_with(|asker| asker.refused.set(why));
 }
 
 impl OwnedSessions {
@@ -166,7 +177,7 @@ impl SessionManager for OwnedSessions {
         let subject = with_caller(|caller| caller.subject.clone());
         let entered = subject.ok_or(()).and_then(|subject| self.enter(&id, &subject));
         let Ok(leaves) = entered else {
-            let _ = ASKER.try_with(|asker| asker.is_turned_away.store(true, Ordering::Relaxed));
+            refuse(SessionRefusal::Full);
             self.inner.close_session(&id).await?;
             return Err(LocalSessionManagerError::SessionNotFound(id));
         };
@@ -202,14 +213,21 @@ impl SessionManager for OwnedSessions {
     async fn create_stream(
         &self,
         id: &SessionId,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.own(id)?;
-        self.known(id).inspect(|known| known.hear(&message));
-        let request = match &message {
-            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
+        let gone = || LocalSessionManagerError::SessionNotFound(id.clone());
+        let known = self.known(id).ok_or_else(gone)?;
+        known.hear(&message);
+        let mut request = None;
+        if let ClientJsonRpcMessage::Request(asked) = &mut message {
+            let Some(reservation) = known.begin(&asked.id) else {
+                refuse(SessionRefusal::DuplicateId(asked.id.clone()));
+                return Err(gone());
+            };
+            asked.request.extensions_mut().insert(reservation.clone());
+            request = Some((asked.id.clone(), reservation));
+        }
         let stream = self.inner.create_stream(id, message).await?;
         Ok(Attended::new(stream, Arc::clone(&self.inner), id.clone(), request))
     }

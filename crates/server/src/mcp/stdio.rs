@@ -1,21 +1,21 @@
 //! MCP over a pair of pipes, for the one caller who started the process.
 
+mod lines;
+
 use std::{fmt, sync::Arc};
 
-use rmcp::{
-    service::{RoleServer, ServerInitializeError, serve_server_with_ct},
-    transport::async_rw::AsyncRwTransport,
-};
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{Gate, Standing};
 use toolgate_policy::Caller;
 
+use self::lines::LineTransport;
 use super::{
     McpSettings,
-    one_reading::Lines,
     tools::{CallerSource, Door, Shared},
 };
+use crate::http::DoorEvents;
 
 /// The caller of this moment: whoever started the process, as the configuration has them now.
 #[derive(Clone)]
@@ -56,23 +56,23 @@ impl fmt::Debug for CallerNow {
 }
 
 /// Serves until the client closes its end or `shutdown` is cancelled. Calls that still run are given a few seconds to
-/// answer, then ended. A line longer than a message may be is skipped.
+/// answer, then ended. Malformed lines are answered with an error and reported to `events`.
 pub async fn serve_stdio<R, W>(
     gate: Gate,
     settings: &McpSettings,
     caller: impl Into<CallerNow>,
-    (read, write): (R, W),
+    pipes: (R, W),
+    events: Arc<dyn DoorEvents>,
     shutdown: CancellationToken,
 ) -> Result<(), StdioError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let source = CallerSource::Configured { caller: caller.into(), conversation: new_conversation()? };
+    let caller = caller.into();
+    let transport = LineTransport::new(pipes, settings.message_bytes, caller.clone(), events);
+    let source = CallerSource::Configured { caller, conversation: new_conversation()? };
     let door = Door::new(Shared::new(gate, settings), source);
-    let read = Lines::new(read, settings.message_bytes);
-    let transport =
-        AsyncRwTransport::<RoleServer, _, W>::new(read, write).with_max_line_length(settings.message_bytes);
     match serve_server_with_ct(door, transport, shutdown).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),

@@ -108,6 +108,30 @@ async fn headers_too_long_or_too_many_are_refused() {
     assert!(gateway.refusals().iter().all(|code| code == "http.malformed"));
 }
 
+/// As docs/auth.md says: 32 KiB and 100 lines.
+#[tokio::test]
+async fn header_limits_are_exact() {
+    let gateway = Gateway::start().await;
+    let start = gateway.fill("GET /mcp HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_caller\nX-Long: ");
+    for (length, status) in [(32 * 1024, 200), (32 * 1024 + 1, 431)] {
+        // In one piece and in two.
+        for cut in [length, 20_000] {
+            let request = format!("{start}{}\r\n\r\n", "x".repeat(length - start.len() - 4));
+            let (first, second) = request.as_bytes().split_at(cut);
+            let mut client = gateway.client().await;
+            client.send_if_open(first).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            client.send_if_open(second).await;
+            assert_eq!(client.answer().await.unwrap().status, status, "{length} bytes, cut at {cut}");
+        }
+    }
+    for (lines, status) in [(100, 200), (101, 431)] {
+        let more = "X-Many: 1\n".repeat(lines - 2);
+        let request = format!("GET /mcp HTTP/1.1\nHost: {{host}}\nAuthorization: Bearer tg_caller\n{more}\n");
+        assert_eq!(gateway.ask(&request).await.status, status, "{lines} lines");
+    }
+}
+
 /// Asks for 64 MiB and reads none of it.
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off() {

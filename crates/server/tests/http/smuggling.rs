@@ -61,6 +61,94 @@ async fn encodings_other_than_chunked_are_refused() {
     }
 }
 
+/// Answered and closed: whoever sent it learns why nothing came of it.
+async fn check_answer(request: &str, status: u16) {
+    let gateway = Gateway::start().await;
+    let mut client = gateway.client().await;
+    client.send(gateway.fill(request).as_bytes()).await;
+    let said = client.rest().await;
+    assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {said}");
+    assert!(said.to_lowercase().contains("connection: close"), "{request:?}: {said}");
+    assert_eq!((said.matches("HTTP/1.1 ").count(), gateway.calls()), (1, 0), "{request:?}: {said}");
+    assert_eq!(gateway.refusals().len(), 1, "{request:?}");
+}
+
+#[tokio::test]
+async fn ambiguous_framing_is_answered_with_400() {
+    for lines in [
+        "Content-Length: 0\nContent-Length: 0",
+        "Content-Length: 0\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\nContent-Length: 0",
+        "Content-Length: 0, 0",
+    ] {
+        check_answer(&format!("{HEAD}{lines}\n\n0\n\n{HIDDEN}"), 400).await;
+    }
+}
+
+#[tokio::test]
+async fn bare_line_feeds_are_answered_with_400() {
+    let gateway = Gateway::start().await;
+    let head = gateway.fill(HEAD);
+    for request in [
+        head.replace("\r\n", "\n") + "Content-Length: 0\n\n",
+        format!("{head}Content-Length: 0\n\r\n"),
+        format!("{head}Content-Length: 0\r\n\n"),
+        format!("{head}X: a\nContent-Length: 0\r\n\r\n"),
+    ] {
+        let mut client = gateway.client().await;
+        client.send(request.as_bytes()).await;
+        let said = client.rest().await;
+        assert!(said.starts_with("HTTP/1.1 400 "), "{request:?}: {said}");
+        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{request:?}: {said}");
+    }
+    assert_eq!(gateway.calls(), 0);
+    let details = || {
+        gateway.world.refusals.lock().unwrap().iter().filter(|(_, _, why)| why.contains("bare LF")).count()
+    };
+    for _ in 0..200 {
+        if details() == 4 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(details(), 4, "operators read why");
+}
+
+#[tokio::test]
+async fn unknown_codings_before_chunked_are_answered_with_501() {
+    for line in [
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: gzip\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked, chunked",
+        "Transfer-Encoding: x, chunked",
+    ] {
+        check_answer(&format!("{HEAD}{line}\n\n0\n\n{HIDDEN}"), 501).await;
+    }
+}
+
+/// The end of chunks is known to hyper only, so nothing is read behind it.
+#[tokio::test]
+async fn connection_closes_after_a_chunked_body() {
+    check_hidden(&format!("{HEAD}Transfer-Encoding: chunked\n\n3\nabc\n0\n\n{HIDDEN}")).await;
+    let gateway = Gateway::start().await;
+    let answer = gateway.ask(&format!("{HEAD}Transfer-Encoding: chunked\n\n3\nabc\n0\n\n")).await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "token:caller Caller 3"));
+}
+
+/// What is checked of a first request is checked of one that was sent right behind it.
+#[tokio::test]
+async fn pipelined_heads_are_checked_too() {
+    let gateway = Gateway::start().await;
+    let mut client = gateway.client().await;
+    let good = format!("{HEAD}Content-Length: 2\n\nab");
+    let bad = format!("{HEAD}Content-Length: 0\nContent-Length: 0\n\n");
+    client.send(gateway.fill(&format!("{good}{bad}{HIDDEN}")).as_bytes()).await;
+    assert_eq!(client.answer().await.unwrap().body, "token:caller Caller 2");
+    assert_eq!(client.answer().await.unwrap().status, 400);
+    assert!(client.answer().await.is_none());
+    assert_eq!(gateway.calls(), 1);
+}
+
 #[tokio::test]
 async fn folded_lines_and_stray_characters_are_refused() {
     let gateway = Gateway::start().await;

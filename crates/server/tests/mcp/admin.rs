@@ -7,6 +7,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
+use toolgate_gate::IsolationLayer;
 use toolgate_server::{DoorCode, DoorEvents, Refusals, prometheus_text};
 
 use crate::{
@@ -194,6 +195,8 @@ async fn the_state_and_the_tools_are_shown() {
     let refusals = Refusals::default();
     refusals.refused(DoorCode::TokenMissing, None, "detail");
     world.gate.metrics().escape_attempted();
+    let layer = |name: &str, in_force| IsolationLayer { name: name.to_owned(), in_force };
+    world.gate.metrics().set_isolation(vec![layer("landlock", 1.0), layer("jail_for_commands", 0.0)]);
     let text = prometheus_text(&world.gate, &refusals);
     for line in [
         "toolgate_tools 2",
@@ -207,6 +210,9 @@ async fn the_state_and_the_tools_are_shown() {
         "toolgate_door_refusals_total{reason=\"http.too_large\"} 0",
         "# TYPE toolgate_door_refusals_total counter",
         "toolgate_secrets_total{tier=\"possible\"} 0",
+        "# TYPE toolgate_isolation_layer gauge",
+        "toolgate_isolation_layer{layer=\"landlock\"} 1",
+        "toolgate_isolation_layer{layer=\"jail_for_commands\"} 0",
         "toolgate_worker_escape_attempts_total 1",
         "# TYPE toolgate_worker_escape_attempts_total counter",
     ] {

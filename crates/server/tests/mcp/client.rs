@@ -17,6 +17,8 @@ pub struct Client {
     pub era: &'static str,
     pub session: Option<String>,
     pub capabilities: Value,
+    pub accept: &'static str,
+    pub content_type: &'static str,
 }
 
 pub struct Reply {
@@ -59,8 +61,15 @@ pub const SESSION_ERAS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "
 
 impl Client {
     pub fn modern(server: SocketAddr, caller: &str) -> Self {
-        let caller = Some(caller.to_owned());
-        Self { server, caller, era: MODERN, session: None, capabilities: json!({}) }
+        Self {
+            server,
+            caller: Some(caller.to_owned()),
+            era: MODERN,
+            session: None,
+            capabilities: json!({}),
+            accept: "application/json, text/event-stream",
+            content_type: "application/json",
+        }
     }
 
     /// Who can be asked.
@@ -71,7 +80,7 @@ impl Client {
 
     /// After the handshake.
     pub async fn session(server: SocketAddr, caller: &str, era: &'static str, capabilities: Value) -> Self {
-        let mut client = Self { server, caller: Some(caller.to_owned()), era, session: None, capabilities };
+        let mut client = Self { era, capabilities, ..Self::modern(server, caller) };
         let reply = client.initialize().await;
         assert_eq!(reply.status, 200, "{}", reply.text);
         assert_eq!(reply.result()["protocolVersion"], era);
@@ -154,8 +163,8 @@ impl Client {
             .method(method)
             .uri("/mcp")
             .header("host", "localhost")
-            .header("accept", "application/json, text/event-stream")
-            .header("content-type", "application/json")
+            .header("accept", self.accept)
+            .header("content-type", self.content_type)
             .header("mcp-protocol-version", self.era);
         if let Some(caller) = &self.caller {
             request = request.header("x-caller", caller);

@@ -139,30 +139,6 @@ async fn a_plain_call_ends_with_its_session() {
     assert!(world.journal.ends().iter().all(|(_, reason)| *reason == Some("execute.cancelled")));
 }
 
-/// Which of two calls a client gives up by the id that both have is for the SDK to say.
-#[tokio::test]
-async fn a_second_call_with_the_id_of_one_that_runs_is_the_sdks() {
-    let world = World::new();
-    let tool = world.add("hang", "", Does::Hangs);
-    world.add("text", "", Does::Returns(json!("words")));
-    let client = Client::session(world.serve().await, "ann", "2025-11-25", json!({})).await;
-    let call = client.message(7, "tools/call", json!({"name": "hang", "arguments": {}}));
-    let waiting = tokio::spawn({
-        let client = client.clone();
-        async move { client.post(&call).await }
-    });
-    until("the tool runs", || tool.begun() == 1).await;
-    let second = client.call("text", json!({})).await;
-    assert_eq!(
-        (second.tool_text(), second.headers["content-type"].to_str().unwrap()),
-        ("words", "text/event-stream")
-    );
-    waiting.abort();
-    until("the run was dropped", || tool.dropped() == 1).await;
-    let third = client.call("text", json!({})).await;
-    assert_eq!(third.headers["content-type"], "application/json");
-}
-
 /// The SDK, which ends what is not used, does not see plain calls.
 #[tokio::test]
 async fn plain_calls_keep_their_session_alive() {

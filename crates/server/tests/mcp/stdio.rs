@@ -1,6 +1,7 @@
 //! The same over a pair of pipes.
 
 use std::{
+    net::IpAddr,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use tokio::{
     task::JoinHandle,
 };
 use toolgate_policy::Caller;
-use toolgate_server::{CallerNow, StdioError, serve_stdio};
+use toolgate_server::{CallerNow, DoorCode, DoorEvents, StdioError, serve_stdio};
 
 use crate::{
     client::MODERN,
@@ -19,43 +20,68 @@ use crate::{
     world::{ASKS, TRUSTS, World, until},
 };
 
-struct Pipe {
+pub struct Pipe {
     read: Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
     server: JoinHandle<Result<(), StdioError>>,
+    refused: Arc<Refused>,
+}
+
+/// Code and caller of every line that was refused.
+#[derive(Default)]
+struct Refused(Mutex<Vec<(String, String)>>);
+
+impl DoorEvents for Refused {
+    fn refused(&self, code: DoorCode, _: Option<IpAddr>, _: &str) {
+        panic!("{code:?} without a caller");
+    }
+
+    fn refused_caller(&self, code: DoorCode, _: Option<IpAddr>, caller: &str, _: &str) {
+        self.0.lock().unwrap().push((code.code().to_owned(), caller.to_owned()));
+    }
 }
 
 impl Pipe {
-    fn to(world: &Arc<World>) -> Self {
+    pub fn to(world: &Arc<World>) -> Self {
         Self::of(world, Caller::new("local", ["see"]).into())
     }
 
     fn of(world: &Arc<World>, caller: CallerNow) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let world = Arc::clone(world);
+        let refused = Arc::<Refused>::default();
+        let events = Arc::clone(&refused);
         let server = tokio::spawn(async move {
             let (gate, shutdown) = (world.gate.clone(), world.shutdown.clone());
-            serve_stdio(gate, &world.settings, caller, tokio::io::split(theirs), shutdown).await
+            serve_stdio(gate, &world.settings, caller, tokio::io::split(theirs), events, shutdown).await
         });
         let (read, write) = tokio::io::split(ours);
-        Self { read: BufReader::new(read).lines(), write, server }
+        Self { read: BufReader::new(read).lines(), write, server, refused }
     }
 
-    async fn say(&mut self, message: &Value) {
-        self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    pub fn refusals(&self) -> Vec<(String, String)> {
+        self.refused.0.lock().unwrap().clone()
     }
 
-    async fn hear(&mut self) -> Value {
+    pub async fn write_line(&mut self, line: &str) {
+        self.write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    pub async fn say(&mut self, message: &Value) {
+        self.write_line(&message.to_string()).await;
+    }
+
+    pub async fn hear(&mut self) -> Value {
         let line = tokio::time::timeout(Duration::from_secs(30), self.read.next_line());
         serde_json::from_str(&line.await.expect("an answer").unwrap().expect("a line")).unwrap()
     }
 
-    async fn ask(&mut self, message: &Value) -> Value {
+    pub async fn ask(&mut self, message: &Value) -> Value {
         self.say(message).await;
         self.hear().await
     }
 
-    async fn shake_hands(&mut self, era: &str, capabilities: Value) {
+    pub async fn shake_hands(&mut self, era: &str, capabilities: Value) {
         let params = json!({
             "protocolVersion": era, "capabilities": capabilities, "clientInfo": {"name": "raw", "version": "1"},
         });
@@ -64,7 +90,7 @@ impl Pipe {
         self.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     }
 
-    async fn end(self) -> Result<(), StdioError> {
+    pub async fn end(self) -> Result<(), StdioError> {
         drop((self.read, self.write));
         tokio::time::timeout(Duration::from_secs(30), self.server).await.expect("an end").unwrap()
     }
@@ -233,6 +259,34 @@ async fn a_cancelled_call_and_one_whose_client_left_end() {
     until("the second run was dropped", || tool.dropped() == 2).await;
     until("both are in the journal", || world.journal.ends().len() == 2).await;
     assert!(world.journal.ends().iter().all(|(_, reason)| *reason == Some("execute.cancelled")));
+}
+
+#[tokio::test]
+async fn duplicate_id_is_refused_and_the_first_call_is_answered() {
+    for is_modern in [false, true] {
+        let world = Arc::new(World::new());
+        let slow = world.add("slow", "", Does::Sleeps(1_000));
+        let fast = world.add("fast", "", Does::Echo);
+        let mut pipe = Pipe::to(&world);
+        let written = |message: Value| if is_modern { modern(message) } else { message };
+        if !is_modern {
+            pipe.shake_hands("2025-11-25", json!({})).await;
+        }
+        pipe.say(&written(call(1, "slow", &json!({})))).await;
+        until("the tool runs", || slow.begun() == 1).await;
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+        for again in [call(1, "fast", &json!({})), call(1, "slow", &json!({})), list] {
+            let refused = pipe.ask(&written(again)).await;
+            assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(1), &json!(-32600)), "{refused}");
+        }
+        let answered = pipe.hear().await;
+        assert_eq!((&answered["id"], &answered["result"]["isError"]), (&json!(1), &json!(false)));
+        assert_eq!((slow.begun(), fast.begun()), (1, 0));
+        assert_eq!(world.journal.ends(), [("slow".to_owned(), None)], "nothing else was released");
+        let free = pipe.ask(&written(call(1, "fast", &json!({})))).await;
+        assert_eq!(free["result"]["isError"], false, "{free}");
+        pipe.end().await.unwrap();
+    }
 }
 
 #[tokio::test]

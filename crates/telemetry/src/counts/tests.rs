@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_combination_is_counted_under_its_own_name() {
-    let counts = Counts::new();
+    let counts = Counts::new(Vec::new());
     let mut expected = Vec::new();
     let mut count = 0;
     for purpose in PURPOSES {
@@ -23,13 +23,13 @@ fn every_combination_is_counted_under_its_own_name() {
 
 #[test]
 fn what_never_occurred_is_not_told() {
-    let counts = Counts::new();
+    let counts = Counts::new(Vec::new());
     assert_eq!((counts.calls().count(), counts.durations().count()), (0, 0));
 }
 
 #[test]
 fn a_bound_belongs_to_the_bucket_below_it() {
-    let counts = Counts::new();
+    let counts = Counts::new(Vec::new());
     for milliseconds in [0, 1, 2, 3, 300_000, 300_001] {
         counts.ended(
             Purpose::Call,

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use toolgate_gate::Reason;
+use toolgate_gate::{IsolationLayer, Reason};
 use toolgate_policy::RiskLevel;
 
 use super::{Speaker, instant, scope, text, traces::purpose};
@@ -34,6 +34,15 @@ pub fn metrics(
             "description": "From the arrival of a call to its end.",
             "unit": "s",
             "histogram": { "aggregationTemporality": CUMULATIVE, "dataPoints": durations },
+        }));
+    }
+    if !counts.isolation.is_empty() {
+        let points: Vec<Value> = counts.isolation.iter().map(|layer| layer_point(&window, layer)).collect();
+        metrics.push(json!({
+            "name": "toolgate.isolation.layer",
+            "description": "Isolation layers of this host: 1 is in force, 0.5 in part, 0 is missing.",
+            "unit": "1",
+            "gauge": { "dataPoints": points },
         }));
     }
     metrics.push(sum(
@@ -74,6 +83,14 @@ fn calls_point(window: &Window, calls: &CallCount) -> Value {
 
 fn drop_point(window: &Window, cause: Cause, tally: &Tally) -> Value {
     number_point(window, &[text("toolgate.telemetry.cause", cause.name())], tally.drops(cause))
+}
+
+fn layer_point(window: &Window, layer: &IsolationLayer) -> Value {
+    json!({
+        "attributes": [text("toolgate.isolation.layer", &layer.name)],
+        "timeUnixNano": window.now,
+        "asDouble": layer.in_force,
+    })
 }
 
 fn number_point(window: &Window, attributes: &[Value], count: u64) -> Value {

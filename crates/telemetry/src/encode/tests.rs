@@ -1,7 +1,7 @@
 use std::{fs, path::PathBuf};
 
-use serde_json::from_str;
-use toolgate_gate::{Purpose, Reason, Stage};
+use serde_json::{from_str, json};
+use toolgate_gate::{IsolationLayer, Purpose, Reason, Stage};
 use toolgate_policy::RiskLevel;
 
 use super::*;
@@ -39,8 +39,25 @@ fn a_trace_looks_like_this() {
 }
 
 #[test]
+fn isolation_layers_are_gauges() {
+    let layer = |name: &str, in_force| IsolationLayer { name: name.to_owned(), in_force };
+    let counts = Counts::new(vec![layer("landlock", 1.0), layer("jail_for_commands", 0.0)]);
+    let now = SystemTime::UNIX_EPOCH;
+    let body = metrics(&Speaker::new([7; 16]), &counts, &Tally::default(), now, now);
+    let sent = &body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+    let layers = sent.as_array().unwrap().iter().find(|metric| metric["name"] == "toolgate.isolation.layer");
+    let points = layers.unwrap()["gauge"]["dataPoints"].as_array().unwrap();
+    let seen: Vec<_> = points
+        .iter()
+        .map(|point| (point["attributes"][0]["value"]["stringValue"].clone(), point["asDouble"].clone()))
+        .collect();
+    assert_eq!(seen, [(json!("landlock"), json!(1.0)), (json!("jail_for_commands"), json!(0.0))]);
+}
+
+#[test]
 fn metrics_look_like_this() {
-    let (counts, tally) = (Counts::new(), Tally::default());
+    let isolation = vec![IsolationLayer { name: "landlock".to_owned(), in_force: 0.5 }];
+    let (counts, tally) = (Counts::new(isolation), Tally::default());
     let took = Duration::from_micros(2_500);
     counts.ended(Purpose::Call, Some(RiskLevel::L2), None, took);
     counts.ended(Purpose::Call, Some(RiskLevel::L2), None, took);
@@ -58,7 +75,7 @@ fn metrics_look_like_this() {
 fn before_the_first_call_there_are_only_drops_to_tell() {
     let body = metrics(
         &Speaker::new([7; 16]),
-        &Counts::new(),
+        &Counts::new(Vec::new()),
         &Tally::default(),
         SystemTime::UNIX_EPOCH,
         SystemTime::UNIX_EPOCH,

@@ -4,19 +4,20 @@ use std::{future::Future, pin::Pin, sync::Arc};
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use rmcp::model::{ErrorData, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{ServerJsonRpcMessage, ServerResult};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{Call, Standing, caught};
 use toolgate_policy::Caller;
 
-use super::{JSON, PlainCall, told};
+use super::{PlainCall, told};
 use crate::mcp::{
     ClientAnswers,
     call::{conclude, ill},
+    in_flight::IdReservation,
+    negotiation::JSON,
     notify::Pace,
     seal::Bound,
-    session::Running,
     tools::{Era, Shared},
 };
 
@@ -59,14 +60,14 @@ pub async fn answer(
 
 async fn work(shared: Arc<Shared>, maker: Maker, call: PlainCall, shutdown: CancellationToken) -> End {
     let Maker { caller, standing } = maker;
-    let PlainCall { id, tool, arguments, client, shows_forms, running, .. } = call;
-    let era = if running.is_some() { Era::Sessions } else { Era::Stateless };
+    let PlainCall { id, tool, arguments, client, shows_forms, reservation, .. } = call;
+    let era = if reservation.is_some() { Era::Sessions } else { Era::Stateless };
     let can_answer = shared.answers == ClientAnswers::Taken && shows_forms;
     let bound = if can_answer { Bound::to(&caller.subject, &tool, &arguments) } else { None };
     let call = Call { tool, arguments, caller, client, answer: None, ask: None, standing };
     let outcome = tokio::select! {
         outcome = caught(shared.gate.handle(call)) => outcome,
-        () = given_up(running.as_ref()) => return End::GivenUp,
+        () = given_up(reservation.as_ref()) => return End::GivenUp,
         () = shutdown.cancelled() => return End::Unanswered,
     };
     let response = outcome.ok_or_else(ill).and_then(|outcome| conclude(&shared, outcome, bound));
@@ -86,21 +87,11 @@ fn in_the_words_of(era: Era, mut result: ServerResult) -> ServerResult {
     result
 }
 
-async fn given_up(running: Option<&Running>) {
-    match running {
-        Some(running) => running.given_up().await,
+async fn given_up(reservation: Option<&IdReservation>) {
+    match reservation {
+        Some(reservation) => reservation.cancelled().await,
         None => std::future::pending().await,
     }
-}
-
-/// For a message whose id may be the very thing that has several readings.
-pub fn ambiguous() -> Response {
-    let error =
-        ErrorData::invalid_request("an object in this message names a member twice; send each once", None);
-    let message = ServerJsonRpcMessage::error(error, None);
-    let mut response = json(serde_json::to_vec(&message).unwrap_or_default());
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response
 }
 
 fn json(message: Vec<u8>) -> Response {

@@ -10,12 +10,14 @@ use serde::{
 use serde_json::{Map, Value};
 use toolgate_spec::Unambiguous;
 
+use crate::mcp::envelope::is_short;
+
 /// What the SDK would take for a call, with every member looked at. An error says nothing but that it is for the SDK to read.
 pub fn read(body: &[u8]) -> serde_json::Result<Message> {
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let message = object(&mut reader)?;
+    let message: Message = object(&mut reader)?;
     reader.end()?;
-    Ok(message)
+    if is_short(&message.id) { Ok(message) } else { Err(Error::custom("the id is too long")) }
 }
 
 #[derive(Debug, Deserialize, PartialEq)]

@@ -15,11 +15,8 @@ use http::{HeaderName, HeaderValue, header};
 use rmcp::model::{ProgressNotification, ServerJsonRpcMessage, ServerNotification};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{
-    EVENTS,
-    answer::{End, Work},
-};
-use crate::mcp::notify::Pace;
+use super::answer::{End, Work};
+use crate::mcp::{negotiation::EVENTS, notify::Pace};
 
 /// Begins to tell at once.
 pub fn response(work: Work, mut pace: Pace) -> Response {

@@ -10,7 +10,7 @@ use futures_core::Stream;
 use rmcp::{
     model::{
         CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
-        RequestId,
+        RequestId, ServerJsonRpcMessage,
     },
     transport::streamable_http_server::{
         SessionId, SessionManager as _,
@@ -18,11 +18,15 @@ use rmcp::{
     },
 };
 
+use crate::mcp::in_flight::IdReservation;
+
 /// The answer to one request of a session. Dropped before its end, it cancels the request, as the client would have
 /// done: the answers are not kept for somebody who comes back, so nothing is to run for nobody.
 pub struct Attended<S> {
     answer: Pin<Box<S>>,
     request: Option<Request>,
+    /// Dropped with the answer, before the client can read it: it may use the id again then.
+    reservation: Option<IdReservation>,
 }
 
 struct Request {
@@ -36,9 +40,11 @@ impl<S> Attended<S> {
         answer: S,
         sessions: Arc<LocalSessionManager>,
         session: SessionId,
-        id: Option<RequestId>,
+        request: Option<(RequestId, IdReservation)>,
     ) -> Self {
-        Self { answer: Box::pin(answer), request: id.map(|id| Request { sessions, session, id }) }
+        let (id, reservation) = request.unzip();
+        let request = id.map(|id| Request { sessions, session, id });
+        Self { answer: Box::pin(answer), request, reservation }
     }
 }
 
@@ -47,11 +53,18 @@ impl<S: Stream<Item = ServerSseMessage>> Stream for Attended<S> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
         let polled = self.answer.as_mut().poll_next(context);
-        if matches!(polled, Poll::Ready(None)) {
-            self.request = None;
+        match &polled {
+            Poll::Ready(None) => (self.request, self.reservation) = (None, None),
+            Poll::Ready(Some(event)) if is_answer(event) => self.reservation = None,
+            _ => {}
         }
         polled
     }
+}
+
+fn is_answer(event: &ServerSseMessage) -> bool {
+    let message = event.message.as_deref();
+    matches!(message, Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)))
 }
 
 impl<S> Drop for Attended<S> {

@@ -1,12 +1,9 @@
 //! What must be known of a session to answer its calls without the SDK? What its client said of itself, that it can be left alone
 //! while a call runs, and which calls run.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
 };
 
 use rmcp::model::{
@@ -15,7 +12,11 @@ use rmcp::model::{
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::Client;
 
-use crate::mcp::{ask, call::plain};
+use crate::mcp::{
+    ask,
+    call::plain,
+    in_flight::{IdReservation, InFlight},
+};
 
 /// What was seen of a session as it went by.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ pub struct Known {
     is_ready: AtomicBool,
     /// Has the client asked for messages?
     wants_messages: AtomicBool,
-    running: Mutex<HashMap<RequestId, CancellationToken>>,
+    in_flight: Arc<InFlight>,
     ended: CancellationToken,
 }
 
@@ -37,14 +38,6 @@ pub struct Said {
     shows_forms: bool,
     /// What both sides speak, once that is known.
     protocol: String,
-}
-
-/// A call that the client may give up.
-#[derive(Debug)]
-pub struct Running {
-    known: Arc<Known>,
-    id: RequestId,
-    given_up: CancellationToken,
 }
 
 impl Known {
@@ -85,9 +78,8 @@ impl Known {
             ClientJsonRpcMessage::Notification(told) => {
                 if let ClientNotification::CancelledNotification(told) = &told.notification
                     && let Some(id) = &told.params.request_id
-                    && let Some(call) = self.running().get(id)
                 {
-                    call.cancel();
+                    self.in_flight.cancel(id);
                 }
             }
             ClientJsonRpcMessage::Request(request) => {
@@ -120,36 +112,13 @@ impl Known {
         })
     }
 
-    /// `None`: a call with this id is running, and which of them a client would give up by it could not be told.
-    pub fn begin(self: &Arc<Self>, id: &RequestId) -> Option<Running> {
-        let given_up = self.ended.child_token();
-        let mut running = self.running();
-        if running.contains_key(id) {
-            return None;
-        }
-        running.insert(id.clone(), given_up.clone());
-        drop(running);
-        Some(Running { known: Arc::clone(self), id: id.clone(), given_up })
+    /// Returns `None` if a request of this session with the same id is still running.
+    pub fn begin(&self, id: &RequestId) -> Option<IdReservation> {
+        self.in_flight.reserve(id, self.ended.child_token())
     }
 
     /// The session is over, and so is what runs in it.
     pub fn end(&self) {
         self.ended.cancel();
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Running {
-    pub async fn given_up(&self) {
-        self.given_up.cancelled().await;
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.known.running().remove(&self.id);
     }
 }
