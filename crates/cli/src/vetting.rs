@@ -1,4 +1,4 @@
-//! The findings of `check` about a tool that is to be published, and the codes that its operator accepts.
+//! Shows the findings of `check` before a tool is published, and reads the codes that its operator accepts.
 
 use std::io::Write;
 
@@ -35,8 +35,11 @@ pub fn vet(candidate: &Candidate, terminal: &mut Terminal) -> Result<Vetting, Fa
     if codes.is_empty() {
         return Ok(Vetting::Fit);
     }
-    writeln!(terminal, "REFUSED    {name}: {} must be mended or accepted", codes.join(", "))?;
-    let flags: String = codes.iter().map(|code| format!(" --accept {code}")).collect();
-    writeln!(terminal, "  accept   read the text; if it is meant so: toolgate publish {name}{flags}")?;
+    writeln!(terminal, "REFUSED    {name}: {} must be fixed or accepted", codes.join(", "))?;
+    let flags = codes.join(" --accept ");
+    writeln!(
+        terminal,
+        "  accept   read the text; if it is meant so: toolgate publish {name} --accept {flags}"
+    )?;
     Ok(Vetting::Refused)
 }

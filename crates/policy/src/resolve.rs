@@ -159,7 +159,7 @@ fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification
     }
 }
 
-/// Calls are asked about by their risk unless `auto`, `DISABLED` or settings taken over with `extends` say that nobody is asked.
+/// Calls are asked about by their risk unless `auto`, `DISABLED` or settings inherited with `extends` switch that off.
 fn asks_by_risk(spec: &ToolSpec, layers: &Layers<'_>, level: &Setting<ApprovalLevel>) -> Setting<bool> {
     if level.value != ApprovalLevel::Auto {
         return Setting::new(true, level.origin.clone());

@@ -34,7 +34,7 @@ fn one_body(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Refuses a guard that is misspelt: it would pass as somebody's vendor field and enforce nothing.
+/// Refuses a guard that is misspelt: it would pass as a vendor field and enforce nothing.
 fn void_guards(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
     let is_manifest = document.contains_key("handler");
     let known = Schema::SafeToolSpec.document().get("properties").and_then(Value::as_object);

@@ -59,7 +59,7 @@ fn every_invisible_range_blocks_publishing() {
     assert!(tried >= 100, "{tried}");
 }
 
-/// Not one of the texts, in whichever language, is published without an operator's word.
+/// Every text of the corpus, in every language, needs an operator's acceptance.
 #[test]
 fn poisoned_texts_block_publishing() {
     let poisoned = texts(include_str!("poison/poisoned.txt"));

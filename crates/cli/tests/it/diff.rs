@@ -72,7 +72,7 @@ fn what_cannot_be_read_or_resolved_never_passes() {
     bench.run(&["diff", "a.json", "bad.json"]).expect(1);
 }
 
-/// The same reach, and yet nobody is asked any more.
+/// The reach is the same, but calls are no longer asked about.
 #[test]
 fn a_lost_question_fails() {
     let bench = Bench::with("a.json", tool("add"));

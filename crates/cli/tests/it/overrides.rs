@@ -60,3 +60,27 @@ fn an_override_that_no_tool_heeds_is_told() {
     assert!(serving.wait_for("`raeds`").contains(told), "after a reload");
     serving.stop();
 }
+
+/// Callers have a prefix, so a bare name never matches.
+#[test]
+fn a_policy_about_an_impossible_caller_is_warned_about() {
+    let place = Place::new();
+    place.configure("policy:\n  cedar: [rules.cedar]\n");
+    let rules = |caller: &str| {
+        let rule = format!("permit (principal == Caller::\"{caller}\", action, resource);\n");
+        fs::write(place.path().join("rules.draft"), rule).unwrap();
+        fs::rename(place.path().join("rules.draft"), place.path().join("rules.cedar")).unwrap();
+    };
+    rules("alice");
+    let listed = place.ok(&["list"]);
+    assert!(
+        listed.contains("no caller is named `alice`") && listed.contains("write `token:alice`"),
+        "{listed}"
+    );
+    rules("token:alice");
+    assert!(!place.ok(&["list"]).contains("no caller is named"));
+    let serving = Serving::start(&place);
+    rules("bob");
+    assert!(serving.wait_for("no caller is named").contains("`bob`"), "after a reload");
+    serving.stop();
+}

@@ -33,7 +33,7 @@ impl Toolgate {
     /// Publishes every tool that passes, for programs whose tools are their own. One that has passed as it is now is not run
     /// again, unless its command line is made in code; one that somebody took back stays so until it is published by its name.
     /// Returns the runs that there were. A document whose texts attack models or hold a secret is not run; the error names it, after the
-    /// others were published. A program cannot accept such findings, because nobody would have read them.
+    /// others were published. A program cannot accept such findings; a person must read them.
     pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
         let _alone = self.changing.lock().await;
         let (config, workshop) = (self.config(), self.workshop());

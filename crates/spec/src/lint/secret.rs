@@ -51,11 +51,11 @@ fn is_shown_to_models(key: &str, trail: &Trail<'_>) -> bool {
     }
 }
 
-/// What was found in one text.
+/// The credentials in one text.
 #[derive(Default)]
 struct Found {
     hits: Vec<String>,
-    /// One of them is a credential by its format alone, whatever stands around it.
+    /// One of them is recognised by its format alone, without any context.
     has_known_format: bool,
 }
 
