@@ -134,7 +134,7 @@ class AbortSignal {
       try {
         apply(listener, signal, [{ type: "abort", target: signal }]);
       } catch (error) {
-        host(OP.CONSOLE, `eerror in a listener: ${textOf(error, 1000)}`);
+        host(OP.CONSOLE, `eerror in a listener: ${textOf(error, 4000)}`);
       }
     }
     for (const follower of signal.#followers) endSignal(follower, signal.#reason);
