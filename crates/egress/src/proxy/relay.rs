@@ -46,6 +46,7 @@ pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -
     let content = || Content {
         host: target.host().to_string(),
         url: Some(target.url().to_string()),
+        written: [&head.method, &head.target].into_iter().chain(&head.names).cloned().collect(),
         headers: message.headers().clone(),
         body: body.clone(),
     };
