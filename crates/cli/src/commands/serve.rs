@@ -55,7 +55,7 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
             Tokenless::Local.check(&config)?;
         }
     }
-    gateway::wait(serve(config, args, overrides))
+    gateway::wait_without_signals(serve(config, args, overrides))
 }
 
 async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
@@ -65,9 +65,17 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let telemetry = telemetry::start(&config)?;
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
-    let toolgate = Arc::new(gateway::open_with(config, extras, |said| log.error(said)).await?);
     let mut signals =
         StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
+    let opened = tokio::select! {
+        opened = gateway::open_with(config, extras, |said| log.error(said)) => opened?,
+        // Test runs of shipped tools are dropped, which gives them their closing records.
+        () = signals.asked() => {
+            log.info("stopped before it served");
+            return Ok(Ending::Clean);
+        }
+    };
+    let toolgate = Arc::new(opened);
     announce(&toolgate, log);
     let outcome = open_doors(&toolgate, args, watching, overrides, log, &mut signals).await;
     toolgate.gate().begin_shutdown();
