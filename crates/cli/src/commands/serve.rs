@@ -12,8 +12,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Config, Extras, Toolgate};
-use toolgate_config::Overrides;
+use toolgate::{Config, Extras, Origin, Toolgate};
+use toolgate_config::{Overrides, Writable};
 use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
     AllTools, Authenticator, Bound, CallerNow, ClientAnswers, DoorEvents, Doors, HttpFront, HttpLimits,
@@ -126,6 +126,13 @@ fn announce(toolgate: &Toolgate, log: Log) {
     let config = toolgate.config();
     log.info(if config.approvals.client_may_answer { CLIENTS_ANSWER } else { QUEUE_ANSWERS });
     warn_of_anonymous(&config, log);
+    let documents = loaded.tools.iter().filter_map(|tool| match &tool.origin {
+        Origin::File(file) => Writable::check(file),
+        _ => None,
+    });
+    for open in config.writable_by_others().into_iter().chain(documents) {
+        log.warn(&open.to_string());
+    }
 }
 
 async fn over_stdio(
