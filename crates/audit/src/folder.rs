@@ -25,7 +25,12 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    regular(options.custom_flags(FLAGS.bits().cast_signed()).open(path)?)
+    let file = regular(options.custom_flags(FLAGS.bits().cast_signed()).open(path)?)?;
+    if file.metadata()?.mode() & OTHERS_MAY_WRITE != 0 {
+        let problem = format!("others may write to it (`chmod go-w {}`)", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+    }
+    Ok(file)
 }
 
 /// Makes the folder for this user alone, or checks that nobody else may change the one that is there.
@@ -38,7 +43,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), JournalError> {
         .map_err(|error| JournalError::io("make the journal folder", folder, error))
         .and_then(|meta| {
             let shown = folder.display();
-            if meta.uid() != geteuid().as_raw() || meta.mode() & 0o022 != 0 {
+            if meta.uid() != geteuid().as_raw() || meta.mode() & OTHERS_MAY_WRITE != 0 {
                 return Err(JournalError::untrusted(format!(
                     "others may write to the folder `{shown}` (make it belong to the gateway's user, `chmod go-w`)"
                 )));
@@ -150,6 +155,7 @@ fn regular(file: File) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
+const OTHERS_MAY_WRITE: u32 = 0o022;
 const FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const LOCK: &str = "lock";
 const LOCK_TRIES: u32 = 10;
@@ -158,3 +164,22 @@ const LIST_LOCK: &str = "journals.lock";
 const LIST_LOCK_TRIES: u32 = 1500;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 const ENDING: &str = ".jsonl";
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    #[test]
+    fn journal_file_that_others_can_write_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("2026-01-01.jsonl");
+        assert!(open_for_writing(&file).is_ok());
+        for mode in [0o620, 0o602, 0o666] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            let error = open_for_writing(&file).unwrap_err();
+            assert!(error.to_string().contains("chmod go-w"), "{mode:o}: {error}");
+        }
+    }
+}

@@ -39,5 +39,5 @@ pub fn change(
         _ => edit(&text, format, &changes),
     };
     let edited = edited.map_err(|error| Failure::at(file, error))?;
-    write::write(file, edited.as_bytes(), Existing::Replace)
+    write::write(file, edited.as_bytes(), Existing::Edit)
 }

@@ -12,6 +12,8 @@ pub enum Failure {
     Findings(String),
     /// Our own output could not be written.
     Output(io::Error),
+    /// This signal ended the command.
+    Interrupted(u8),
 }
 
 impl Failure {
@@ -23,10 +25,12 @@ impl Failure {
         Self::Told(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem.to_string())))
     }
 
-    pub fn ending(&self) -> Ending {
+    /// After a signal, the code that shells give a process that the signal killed.
+    pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Findings(_) => Ending::Findings,
-            Self::Told(_) | Self::Output(_) => Ending::CouldNotRead,
+            Self::Findings(_) => Ending::Findings as u8,
+            Self::Told(_) | Self::Output(_) => Ending::CouldNotRead as u8,
+            Self::Interrupted(signal) => 128 + *signal,
         }
     }
 
@@ -40,6 +44,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Told(message) | Self::Findings(message) => f.write_str(message),
             Self::Output(error) => write!(f, "the output could not be written: {error}"),
+            Self::Interrupted(signal) => write!(f, "ended by signal {signal}"),
         }
     }
 }

@@ -1,7 +1,12 @@
 //! What every command around a gateway needs: the configuration, and the gateway put together from it.
 
-use std::{future::Future, ops::Deref, path::Path, time::Duration};
+use std::{future::Future, io, ops::Deref, path::Path, task::Poll, time::Duration};
 
+use tokio::{
+    runtime::{Handle, Runtime},
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
 use toolgate::{Config, Extras, Toolgate, Writes};
 use toolgate_config::{Overrides, config_path};
 
@@ -96,17 +101,95 @@ fn unlisted_journals(toolgate: &Toolgate) -> Vec<String> {
     toolgate.unlisted_journals().iter().map(say).collect()
 }
 
-/// Runs a command that waits for something.
+/// Runs a command that waits for something. A signal drops the job: a running call gets its closing record,
+/// and the journal is closed. A second signal ends the process at once.
 pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .max_blocking_threads(BLOCKING_THREADS)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("no runtime: {error}")))?;
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(async {
+        let (mut first, mut second) = (EndSignals::listen()?, EndSignals::listen()?);
+        let watchdog = tokio::spawn(async move {
+            second.received().await;
+            // The command may be stuck in a system call, where nothing drops it.
+            std::process::exit(Failure::Interrupted(second.received().await).exit_code().into());
+        });
+        let outcome = tokio::select! {
+            biased;
+            outcome = job => outcome,
+            signal = first.received() => Err(Failure::Interrupted(signal)),
+        };
+        watchdog.abort();
+        outcome
+    });
+    if matches!(outcome, Err(Failure::Interrupted(_))) {
+        // A record may still be on its way to the disk.
+        runtime.shutdown_timeout(LAST_RECORDS);
+    } else {
+        runtime.shutdown_background();
+    }
+    outcome
+}
+
+/// Runs a gateway, which has its own way to end at a signal.
+pub fn wait_without_signals<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = runtime()?;
     let outcome = runtime.block_on(job);
     // Threads that read standard input or a database do not keep a finished command from ending.
     runtime.shutdown_background();
     outcome
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no runtime: {error}")))
+}
+
+/// The signals that end a command: SIGHUP, SIGINT and SIGTERM.
+struct EndSignals([(u8, Signal); 3]);
+
+impl EndSignals {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |number: u8| {
+            let listening = signal(SignalKind::from_raw(number.into()));
+            let listening = listening.map_err(|error| Failure::new(format!("no signal handler: {error}")))?;
+            Ok::<_, Failure>((number, listening))
+        };
+        Ok(Self([listen(1)?, listen(2)?, listen(15)?]))
+    }
+
+    /// The number of the signal.
+    async fn received(&mut self) -> u8 {
+        std::future::poll_fn(|context| {
+            let came = self.0.iter_mut().find_map(|(number, signal)| match signal.poll_recv(context) {
+                Poll::Ready(_) => Some(*number),
+                Poll::Pending => None,
+            });
+            came.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+/// Reads a line from standard input, for a command within [`wait`]. A signal ends the wait.
+pub fn read_line() -> Result<String, Failure> {
+    let (send, line) = oneshot::channel();
+    // Not a thread of the runtime, because the runtime waits for its threads and this one may never end.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line).map(|_| line);
+        let _ = send.send(read);
+    });
+    tokio::task::block_in_place(|| {
+        Handle::current().block_on(async {
+            let mut signals = EndSignals::listen()?;
+            tokio::select! {
+                line = line => Ok(line.map_err(io::Error::other)??),
+                signal = signals.received() => Err(Failure::Interrupted(signal)),
+            }
+        })
+    })
 }
 
 /// Writes down what a command is about to do.
@@ -131,3 +214,5 @@ fn environment(name: &str) -> Option<String> {
 
 /// Far more than `limits.looks` can be: however many of them hang on a disk, journal, approvals and reports find theirs.
 const BLOCKING_THREADS: usize = 512;
+/// How long an interrupted command waits for records on their way to the disk.
+const LAST_RECORDS: Duration = Duration::from_secs(1);

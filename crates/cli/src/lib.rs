@@ -57,8 +57,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(failure) => {
             // What was printed before stays in order with what is said now. There is nobody left to tell if this fails.
             let _ = terminal.flush();
-            terminal.complain(&failure.to_string());
-            ExitCode::from(failure.ending() as u8)
+            if !matches!(failure, Failure::Interrupted(_)) {
+                terminal.complain(&failure.to_string());
+            }
+            ExitCode::from(failure.exit_code())
         }
     }
 }

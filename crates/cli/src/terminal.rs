@@ -110,7 +110,8 @@ pub fn json_pretty(value: &Value) -> String {
     json_safe(&format!("{value:#}"))
 }
 
-fn json_safe(text: &str) -> String {
+/// The same for JSON that is text already.
+pub fn json_safe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         if character >= '\u{7f}' && is_deceptive(character) {

@@ -13,13 +13,17 @@ use crate::Failure;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Existing {
     Keep,
+    /// Replaces the file, but never writes through a symbolic link.
     Replace,
+    /// Changes a document that was read from this path; a symbolic link is followed as it was for reading.
+    Edit,
 }
 
 /// Writes a file whole or not at all.
 pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Failure> {
     let written = match existing {
-        Existing::Replace => toolgate_store::write_atomic(path, bytes),
+        Existing::Replace => toolgate_store::write_atomic_no_follow(path, bytes),
+        Existing::Edit => toolgate_store::write_atomic(path, bytes),
         Existing::Keep => write_new(path, bytes),
     };
     written.map_err(|error| match error.kind() {

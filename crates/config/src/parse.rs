@@ -17,6 +17,7 @@ use crate::{
     model::Config,
     overlay::{Overlay, Overrides},
     paths,
+    permissions::Writable,
     read::{Given, Leaf, Reader},
     rules,
     shape::{Complaint, shown},
@@ -68,8 +69,11 @@ impl Config {
         let file = std::path::absolute(path).map_err(|error| unreadable(&error))?;
         let text = read_bounded(&file).map_err(|error| unreadable(&error))?;
         let base = file.parent().unwrap_or(&file);
-        let config = Self::parse(&text, base, env, overrides)?;
-        Ok(Self { file: Some(file), ..config })
+        let config = Self { file: Some(file.clone()), ..Self::parse(&text, base, env, overrides)? };
+        let refused = config.writable_by_others().into_iter().filter(Writable::is_refused);
+        let refused: Vec<ConfigError> =
+            refused.map(|one| whole_file(Complaint::new(one.problem(), one.remedy()))).collect();
+        if refused.is_empty() { Ok(config) } else { Err(refused) }
     }
 
     /// Every key with its value and who set it, in the order of the file that `toolgate init` writes.

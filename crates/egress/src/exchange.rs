@@ -17,6 +17,7 @@ use crate::{
     body::{self, Coding},
     dial::Stream,
     error::{EgressError, Reason},
+    head_cap::{HeadCap, HeadsTooLarge},
     limits::Limits,
     response::Unpacked,
 };
@@ -45,10 +46,19 @@ pub async fn exchange(
     limits: &Limits,
     received: &AtomicU64,
 ) -> Result<Answer, EgressError> {
+    let (sender, connection) = handshake(stream, limits).await?;
+    driven(connection, talk(sender, request, bodies, limits, received)).await
+}
+
+/// Prepares a connection for one request. The head of the answer, with interim heads before it, is bounded.
+pub async fn handshake(
+    stream: Box<dyn Stream>,
+    limits: &Limits,
+) -> Result<(SendRequest<Full<Bytes>>, impl Future), EgressError> {
     let mut builder = Builder::new();
     builder.max_headers(limits.response_headers).max_header_size(limits.response_header_bytes);
-    let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|error| lost(&error))?;
-    driven(connection, talk(sender, request, bodies, limits, received)).await
+    let capped = HeadCap::new(stream, limits.response_header_bytes);
+    builder.handshake(TokioIo::new(capped)).await.map_err(|error| lost(&error))
 }
 
 /// Talks while the connection is kept going here, instead of in a task of its own: nothing outlives the request.
@@ -114,7 +124,7 @@ async fn read(
 }
 
 pub fn lost(error: &hyper::Error) -> EgressError {
-    if error.is_parse_too_large() {
+    if error.is_parse_too_large() || HeadsTooLarge::caused(error) {
         let message = "the headers of the answer are too large";
         return EgressError::new(Reason::ResponseHeadersTooLarge, message);
     }

@@ -87,7 +87,7 @@ impl Egress {
         trail.head_for(target.url());
         for redirected in 0..=self.limits.redirects {
             // What a server says, it knows; only the caller's own URL may tell it something.
-            let told_url = (redirected == 0).then(|| target.url().to_string());
+            let told_url = (redirected == 0).then_some(request.url.as_str());
             let answer = self.visit(rules, &target, &outgoing, told_url, request.redirects, trail).await?;
             if !redirect::is_redirect(answer.status, &answer.headers)
                 || request.redirects == Redirects::Manual
@@ -114,7 +114,7 @@ impl Egress {
         rules: &Rules,
         target: &Target,
         outgoing: &Outgoing,
-        told_url: Option<String>,
+        told_url: Option<&str>,
         redirects: Redirects,
         trail: &Trail,
     ) -> Result<Answer, EgressError> {
@@ -122,7 +122,8 @@ impl Egress {
         let admitted = admit(rules, target)?;
         let content = || Content {
             host: target.host().to_string(),
-            url: told_url,
+            url: told_url.map(|_| target.url().to_string()),
+            written: outgoing.written().iter().cloned().chain(told_url.map(str::to_owned)).collect(),
             headers: outgoing.headers().clone(),
             body: outgoing.body().clone(),
         };

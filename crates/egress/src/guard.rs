@@ -35,6 +35,9 @@ pub enum Part<'a> {
     Header(&'a str),
     /// The body, unpacked if it says that it is packed.
     Body,
+    /// The method, the name of a header or the URL, as the tool wrote it. Their letter case changes on the way out, and
+    /// a secret would no longer be recognised.
+    Written,
 }
 
 /// What is about to leave stays out of logs.
@@ -53,6 +56,8 @@ pub struct Content {
     pub host: String,
     /// Nothing where a server chose the URL: what it says, it knows.
     pub url: Option<String>,
+    /// The method, the names of headers and the URL, as the tool wrote them.
+    pub written: Vec<String>,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
@@ -73,6 +78,11 @@ fn judge_all(guard: &dyn BodyGuard, content: &Content) -> Result<(), EgressError
     let judge = |part, bytes| guard.judge(&Leaving { host: &content.host, part, bytes });
     if let Some(why) = content.url.as_ref().and_then(|url| judge(Part::Url, url.as_bytes())) {
         return Err(refused("the URL", &why));
+    }
+    for written in &content.written {
+        if let Some(why) = judge(Part::Written, written.as_bytes()) {
+            return Err(refused("the method, a header name or the host", &why));
+        }
     }
     for (name, value) in &content.headers {
         if let Some(why) = judge(Part::Header(name.as_str()), value.as_bytes()) {

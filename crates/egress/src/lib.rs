@@ -8,6 +8,7 @@ mod error;
 mod exchange;
 mod fetch;
 mod guard;
+mod head_cap;
 mod judge;
 mod limits;
 mod proxy;

@@ -12,7 +12,7 @@ pub struct Limits {
     pub redirects: usize,
     pub answers: usize,
     pub response_headers: usize,
-    /// Status line and headers together as they come; the headers again as text.
+    /// Status line and headers as they come, with all interim heads before them; the headers again as text.
     pub response_header_bytes: usize,
     /// Holds for what comes over the wire and again for what it unpacks to.
     pub response_body_bytes: usize,

@@ -101,6 +101,8 @@ impl fmt::Debug for Request {
 
 /// A request that was found sound. Changes from hop to hop.
 pub struct Outgoing {
+    /// The method and the names of headers, as the tool wrote them.
+    written: Vec<String>,
     method: Method,
     headers: HeaderMap,
     body: Bytes,
@@ -132,7 +134,13 @@ impl Outgoing {
             |name: &HeaderName| *name == AUTHORIZATION || *name == COOKIE || sensitive.contains(name);
         let credentials =
             if headers.keys().any(is_secret) { Credentials::Carried } else { Credentials::Absent };
-        Ok(Self { method, headers, body, sensitive, credentials, body_holds: request.body_holds })
+        let names = request.headers.iter().map(|(name, _)| name);
+        let written = std::iter::once(&request.method).chain(names).cloned().collect();
+        Ok(Self { written, method, headers, body, sensitive, credentials, body_holds: request.body_holds })
+    }
+
+    pub fn written(&self) -> &[String] {
+        &self.written
     }
 
     pub fn method(&self) -> &Method {
@@ -181,7 +189,7 @@ impl Outgoing {
 
     pub fn to_http(&self, target: &Target) -> Result<http::Request<Full<Bytes>>, EgressError> {
         let unusable = |what: &str| {
-            let message = format!("{} has a {what} that cannot be sent", quoted(&target.without_query()));
+            let message = format!("{} has a {what} that cannot be sent", quoted(&target.authority()));
             EgressError::new(Reason::InvalidUrl, message)
         };
         let uri = Uri::builder().path_and_query(target.path_and_query());

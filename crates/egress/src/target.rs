@@ -123,10 +123,6 @@ impl Target {
         let path = self.url.path();
         self.url.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
     }
-
-    pub fn without_query(&self) -> String {
-        for_journal(&self.url)
-    }
 }
 
 /// Queries carry keys, and what stands before an `@` is one.

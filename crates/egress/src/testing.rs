@@ -40,6 +40,14 @@ impl Server {
         .await
     }
 
+    /// A server that says the same bytes again and again until the connection is closed.
+    pub async fn endless(bytes: &'static str) -> Self {
+        Self::speaking(move |mut stream, _| async move {
+            while stream.write_all(bytes.repeat(100).as_bytes()).await.is_ok() {}
+        })
+        .await
+    }
+
     /// A server that does as it likes once it has read a request.
     pub async fn speaking<F, S>(speak: F) -> Self
     where

@@ -2,11 +2,12 @@
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 class Headers {
+  // Each with the name as the tool wrote it, by which the gateway judges it.
   #list = [];
   constructor(init) {
     if (init === undefined || init === null) return;
     if (typeof init !== "object") throw new WrongType("headers are an object, pairs or Headers");
-    const pairs = init instanceof Headers ? init.#list : typeof init[SymbolOf.iterator] === "function" ? init : entries(init);
+    const pairs = init instanceof Headers ? headerPairs(init) : typeof init[SymbolOf.iterator] === "function" ? init : entries(init);
     for (const [name, value] of pairs) this.append(name, value);
   }
   static #name(name) {
@@ -19,7 +20,11 @@ class Headers {
     if (/[\0\r\n]/.test(text)) throw new WrongType("a header value holds no line ends");
     return text;
   }
-  append(name, value) { this.#list.push([Headers.#name(name), Headers.#value(value)]); }
+  static #entry(name, value) {
+    const written = `${name}`;
+    return [Headers.#name(written), Headers.#value(value), written];
+  }
+  append(name, value) { this.#list.push(Headers.#entry(name, value)); }
   delete(name) { const key = Headers.#name(name); this.#list = this.#list.filter(([own]) => own !== key); }
   get(name) {
     const key = Headers.#name(name);
@@ -30,15 +35,15 @@ class Headers {
   has(name) { const key = Headers.#name(name); return this.#list.some(([own]) => own === key); }
   set(name, value) {
     // Judged before anything is removed.
-    const pair = [Headers.#name(name), Headers.#value(value)];
-    this.delete(name);
-    this.#list.push(pair);
+    const entry = Headers.#entry(name, value);
+    this.#list = this.#list.filter(([own]) => own !== entry[0]);
+    this.#list.push(entry);
   }
   #sorted() {
     const names = [...new Set(this.#list.map(([name]) => name))].sort();
     return names.flatMap((name) => name === "set-cookie" ? this.getSetCookie().map((value) => [name, value]) : [[name, this.get(name)]]);
   }
-  static pairs(headers) { return headers.#list; }
+  static pairs(headers) { return headers.#list.map(([, value, written]) => [written, value]); }
   *entries() { yield* this.#sorted(); }
   *keys() { for (const [name] of this.#sorted()) yield name; }
   *values() { for (const [, value] of this.#sorted()) yield value; }
@@ -134,7 +139,7 @@ class AbortSignal {
       try {
         apply(listener, signal, [{ type: "abort", target: signal }]);
       } catch (error) {
-        host(OP.CONSOLE, `eerror in a listener: ${textOf(error, 1000)}`);
+        host(OP.CONSOLE, `eerror in a listener: ${textOf(error, 4000)}`);
       }
     }
     for (const follower of signal.#followers) endSignal(follower, signal.#reason);

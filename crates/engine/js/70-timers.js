@@ -33,7 +33,7 @@ function tick() {
   try {
     apply(next.callback, undefined, next.values);
   } catch (error) {
-    host(OP.CONSOLE, `eerror in a timer: ${textOf(error, 1000)}`);
+    host(OP.CONSOLE, `eerror in a timer: ${textOf(error, 4000)}`);
   }
   return true;
 }

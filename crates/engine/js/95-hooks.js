@@ -1,39 +1,46 @@
 // What the glue calls: never reachable by a tool.
-function textOf(value, limit) {
-  let text;
+function wholeTextOf(value) {
   try {
-    text = StringOf(value);
+    return StringOf(value);
   } catch {
-    text = "(a value that cannot be shown)";
+    return "(a value that cannot be shown)";
   }
-  return text.length > limit ? text.slice(0, limit) + "…" : text;
+}
+
+// For messages: the whole text, or its length. A part of it could be the beginning of a secret, which the gateway cannot mask.
+function textOf(value, limit) {
+  const text = wholeTextOf(value);
+  return text.length > limit ? `(${text.length} characters)` : text;
 }
 
 // All of it together stays below what the gateway takes for an error, also where each character is written as six.
+// The gateway takes a message or a stack of `LONG` characters for one that was cut off here (handlers/src/js/report.rs).
 const LONG = 4000;
 const SHORT = 200;
 
 // Whatever was thrown, as JSON. Getters and proxies of the tool may interfere; then less is said.
 function describe(thrown) {
-  const read = (name, limit) => {
+  const beginningOf = (value) => wholeTextOf(value).slice(0, LONG);
+  const read = (name, shown) => {
     try {
       const value = thrown[name];
-      return value === undefined ? undefined : textOf(value, limit);
+      return value === undefined ? undefined : shown(value);
     } catch {
       return undefined;
     }
   };
+  const short = (value) => textOf(value, SHORT);
   if ((typeof thrown !== "object" && typeof thrown !== "function") || thrown === null) {
-    return stringify({ name: "Thrown", message: textOf(thrown, LONG) });
+    return stringify({ name: "Thrown", message: beginningOf(thrown) });
   }
   const isHelper = isHelperError(thrown);
   return stringify({
-    name: read("name", LONG) ?? "Error",
-    message: read("message", LONG) ?? textOf(thrown, LONG),
-    stack: read("stack", LONG),
-    kind: isHelper ? read("kind", SHORT) : undefined,
-    helper: isHelper ? read("helper", SHORT) : undefined,
-    reason: isHelper ? read("reason", SHORT) : undefined,
+    name: read("name", short) ?? "Error",
+    message: read("message", beginningOf) ?? beginningOf(thrown),
+    stack: read("stack", beginningOf),
+    kind: isHelper ? read("kind", short) : undefined,
+    helper: isHelper ? read("helper", short) : undefined,
+    reason: isHelper ? read("reason", short) : undefined,
   });
 }
 

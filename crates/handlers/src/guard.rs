@@ -60,7 +60,7 @@ impl BodyGuard for SecretGuard {
         let bytes = match leaving.part {
             // The name tells what the value is, as it does in a body.
             Part::Header(name) => Cow::Owned([name.as_bytes(), b": ", &bytes].concat()),
-            Part::Url | Part::Body => bytes,
+            Part::Url | Part::Body | Part::Written => bytes,
         };
         let finding = self.secret_in(&bytes)?;
         Some(format!("it holds a {} of {}", finding.kind, finding.provider))
@@ -135,6 +135,19 @@ mod tests {
             ("x-amz-content-sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         ] {
             check_header(name, value, None);
+        }
+    }
+
+    #[test]
+    fn key_is_recognised_as_a_method_a_header_name_or_a_host() {
+        let key = format!("{}{}", "AKIA", "Q3EGRFLWZ7XKTN2P");
+        for written in [key.clone(), format!("X-{key}"), format!("https://{key}.example/")] {
+            assert!(judged(&[], Part::Written, &written).is_some(), "{written}");
+            assert_eq!(judged(&[&key], Part::Written, &written), None, "{written}");
+        }
+        for written in ["PROPFIND", "X-Amz-Content-Sha256", "Sec-WebSocket-Key", "https://api.example.com/v1"]
+        {
+            assert_eq!(judged(&[], Part::Written, written), None);
         }
     }
 

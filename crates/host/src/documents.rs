@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use toolgate_config::Writable;
 use toolgate_spec::{FileKind, Format, MAX_FILE_BYTES, ToolCheck, check};
 
 /// One tool of a file.
@@ -33,6 +34,10 @@ pub fn read(paths: &[PathBuf]) -> (Vec<Document>, Vec<Unread>) {
 }
 
 fn read_file(file: &Path, is_named: bool, documents: &mut Vec<Document>, unread: &mut Vec<Unread>) {
+    if let Some(open) = Writable::check(file).filter(Writable::is_refused) {
+        unread.push(Unread { file: file.to_owned(), problem: open.to_string() });
+        return;
+    }
     let bytes = match toolgate_store::read_bounded(file, MAX_FILE_BYTES as u64) {
         Ok(bytes) => bytes,
         Err(error) => {

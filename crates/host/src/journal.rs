@@ -24,11 +24,19 @@ struct Failures {
     count: u64,
     /// What went wrong last, whoever wrote, until a probe was written.
     problem: Option<String>,
+    /// The same, and kept after the probe.
+    last: Option<String>,
 }
 
 impl FileJournal {
     pub fn new(files: toolgate_audit::Journal, sync: toolgate_audit::Sync) -> Self {
         Self { files, sync, unlisted: Vec::new(), failures: Arc::default(), probing: Arc::default() }
+    }
+
+    /// How many records could not be written so far, and why the last could not.
+    pub fn failures(&self) -> (u64, Option<String>) {
+        let failures = lock(&self.failures);
+        (failures.count, failures.last.clone())
     }
 
     pub fn problem(&self) -> Option<String> {
@@ -75,6 +83,7 @@ impl FileJournal {
             let mut failures = lock(&self.failures);
             failures.count += 1;
             failures.problem = Some(error.to_string());
+            failures.last = Some(error.to_string());
         }
         written
     }

@@ -217,6 +217,12 @@ impl Toolgate {
         self.journal.problem()
     }
 
+    /// How many records could not be written since the start, and why the last could not. Also counts what was over
+    /// before anybody asked for the [problem](Self::journal_problem).
+    pub fn journal_failures(&self) -> (u64, Option<String>) {
+        self.journal.failures()
+    }
+
     /// Journals that this one passed over because they are not in the list of journals. An older version began them, or
     /// somebody put them there.
     pub fn unlisted_journals(&self) -> &[String] {

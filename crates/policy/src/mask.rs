@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::keys::DistinctMembers;
 
 use forms::forms;
-use search::{End, Search};
+use search::Search;
 use traces::Traces;
 
 /// The secrets of one call. Built anew for each, so that a changed environment counts at once.
@@ -45,7 +45,7 @@ impl Mask {
         let finder = if patterns.is_empty() {
             Finder::NothingToFind
         } else {
-            Search::new(patterns).map_or(Finder::HidesAll, Finder::Finds)
+            Search::new(&patterns).map_or(Finder::HidesAll, Finder::Finds)
         };
         Self { finder, traces: None }
     }
@@ -57,20 +57,26 @@ impl Mask {
         Self { traces: Some(Traces::of(values)), ..self }
     }
 
-    /// What stands before a `…` may be the beginning of a secret, and goes too.
+    /// The text with `***` for each whole secret. A part of a secret stays: hiding it would confirm a caller's guess.
     pub fn text(&self, text: &str) -> String {
-        self.masked(text, End::Whole)
+        self.masked(text, text.len())
     }
 
-    /// A text that was cut off somewhere: a secret may have begun at its end, too.
+    /// Masks a text whose end was cut off before it could be masked. A secret may have begun there, so the end is dropped.
+    /// How much that is does not depend on what the text says, or a caller could try out guesses. `…` marks the place.
     pub fn cut_text(&self, text: &str) -> String {
-        self.masked(text, End::Cut)
+        let end = match &self.finder {
+            Finder::Finds(search) => search.complete_up_to(text),
+            Finder::NothingToFind | Finder::HidesAll => text.len(),
+        };
+        self.masked(text, end) + "…"
     }
 
-    fn masked(&self, text: &str, end: End) -> String {
+    /// The text up to `end`, masked. A secret that goes on behind `end` is found all the same.
+    fn masked(&self, text: &str, end: usize) -> String {
         let mut hidden = match &self.finder {
             Finder::NothingToFind => Vec::new(),
-            Finder::Finds(search) => search.hidden(text, end),
+            Finder::Finds(search) => search.hidden(text),
             Finder::HidesAll => return MASKED.to_owned(),
         };
         if let Some(traces) = &self.traces {
@@ -80,13 +86,13 @@ impl Mask {
         }
         let mut masked = String::with_capacity(text.len());
         let mut shown_from = 0;
-        for hidden in hidden {
+        for hidden in hidden.into_iter().take_while(|hidden| hidden.start < end) {
             let start = text.floor_char_boundary(hidden.start);
             masked.push_str(text.get(shown_from..start).unwrap_or_default());
             masked.push_str(MASKED);
             shown_from = text.ceil_char_boundary(hidden.end);
         }
-        masked.push_str(text.get(shown_from..).unwrap_or_default());
+        masked.push_str(text.get(shown_from..end).unwrap_or_default());
         masked
     }
 

@@ -21,4 +21,4 @@ pub use state::{Limits, State, StateError};
 pub use tokens::{NewToken, Role, Token, TokenIdentity, TokenText};
 pub use walk::{WalkError, walk};
 pub use watch::{Watch, WatchError};
-pub use write::write_atomic;
+pub use write::{write_atomic, write_atomic_no_follow};

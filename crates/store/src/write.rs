@@ -15,12 +15,26 @@ use tempfile::Builder;
 /// be flushed. Only a process that is killed leaves `.toolgate-….tmp` behind, which `walk` passes over. A symbolic
 /// link stays; the file that it leads to is replaced.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let target = resolve(path)?;
+    replace(&resolve(path)?, bytes)
+}
+
+/// The same, but refuses a symbolic link, because it may lead to any file of the user.
+pub fn write_atomic_no_follow(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) {
+        let message =
+            "this is a symbolic link and is not written through; remove it, or name the file itself";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    // A link that is put here meanwhile is replaced itself, for a rename follows none.
+    replace(path, bytes)
+}
+
+fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let mode = mode_for(&target)?;
+    let mode = mode_for(target)?;
     // Opened while nothing has happened yet: a folder that may not be opened is no surprise after the rename.
     let names = File::open(folder)?;
     // Exclusive, under a random name; removed when dropped, so that no error leaves it behind.
@@ -38,7 +52,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     // The content before the name: after a power cut the name must not lead to an empty file.
     beside.as_file().sync_all()?;
-    beside.persist(&target).map_err(|failed| failed.error)?;
+    beside.persist(target).map_err(|failed| failed.error)?;
     names.sync_all().map_err(|error| replaced_but(&error))
 }
 

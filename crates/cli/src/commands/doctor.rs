@@ -68,7 +68,11 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
         Ok(config) => config,
         Err(failure) => return vec![Check { name: "configuration", problem: Some(failure.to_string()) }],
     };
-    let mut checks = vec![Check { name: "configuration", problem: None }];
+    let open: Vec<String> = config.writable_by_others().iter().map(ToString::to_string).collect();
+    let mut checks = vec![
+        Check { name: "configuration", problem: None },
+        Check { name: "permissions", problem: (!open.is_empty()).then(|| open.join("; ")) },
+    ];
     let opened = gateway::wait(async {
         let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
         let loaded = toolgate.loaded();

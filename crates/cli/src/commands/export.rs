@@ -14,14 +14,14 @@ use crate::{
     args::{DocumentFormat, ExportArgs, Wire},
     documents::{self, Document, Loaded},
     report::counted,
-    terminal::{Terminal, visible},
+    terminal::{Terminal, is_deceptive, json_safe, visible},
     write::{self, Existing},
 };
 
 pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let files = read_all(args, terminal)?;
     let text = match args.wire {
-        Some(wire) => declarations(&files, wire)?,
+        Some(wire) => harmless_json(&declarations(&files, wire)?),
         None => bundle(&files, args.format)?,
     };
     match &args.output {
@@ -70,12 +70,33 @@ fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {
     let text =
         build_bundle(&texts, Some(&frame)).map_err(|error| Failure::new(visible(&error.to_string())))?;
     match format {
-        DocumentFormat::Json => Ok(text),
+        DocumentFormat::Json => Ok(harmless_json(&text)),
         DocumentFormat::Yaml => {
             let value: Value = serde_json::from_str(&text)
                 .map_err(|error| Failure::new(format!("the bundle does not read back: {error}")))?;
-            Ok(to_yaml_text(&value))
+            harmless_yaml(&value)
         }
+    }
+}
+
+/// The same JSON without characters that a terminal or an editor acts upon or hides: texts have escapes for them, and
+/// between texts only line breaks are left.
+fn harmless_json(text: &str) -> String {
+    json_safe(&text.replace("\r\n", "\n").replace('\r', "\n"))
+}
+
+/// The same for YAML. If a text has such characters, the whole bundle is written as JSON, which is valid YAML.
+fn harmless_yaml(value: &Value) -> Result<String, Failure> {
+    let yaml = to_yaml_text(value);
+    if !yaml.chars().any(|character| character != '\n' && is_deceptive(character)) {
+        return Ok(yaml);
+    }
+    let json = harmless_json(&to_json_text(value));
+    match value_from_text(&json, Format::Yaml) {
+        Ok(read) if read == *value => Ok(json),
+        _ => Err(Failure::Findings(
+            "a text has characters that YAML cannot write as escapes; export it as JSON".to_owned(),
+        )),
     }
 }
 

@@ -101,9 +101,16 @@ fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failur
                 format!("`{name}` is in `{other}` and in `{}`; nothing was imported", document.file);
             return Err(Failure::at(&path, problem));
         }
-        if !args.force && fs::symlink_metadata(&path).is_ok() {
-            let problem = "this file exists; nothing was imported; `--force` overwrites";
-            return Err(Failure::at(&path, problem));
+        match fs::symlink_metadata(&path) {
+            Ok(_) if !args.force => {
+                let problem = "this file exists; nothing was imported; `--force` overwrites";
+                return Err(Failure::at(&path, problem));
+            }
+            Ok(there) if there.is_symlink() => {
+                let problem = "this is a symbolic link; nothing was imported; remove the link first";
+                return Err(Failure::at(&path, problem));
+            }
+            _ => {}
         }
         targets.push(Target { name: name.clone(), text: as_draft(document)?, path });
     }

@@ -8,6 +8,7 @@ use crate::{
     Ending, Failure,
     args::{Args, ManArgs},
     terminal::Terminal,
+    write::{self, Existing},
 };
 
 pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -32,7 +33,7 @@ fn write_all(command: &Command, folder: &Path, terminal: &mut Terminal) -> Resul
 
 fn write_page(command: &Command, title: &str, folder: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
     let path = folder.join(format!("{title}.1"));
-    fs::write(&path, page(command, title)?).map_err(|error| Failure::at(&path, error))?;
+    write::write(&path, &page(command, title)?, Existing::Replace)?;
     writeln!(terminal, "wrote {}", path.display())?;
     Ok(())
 }

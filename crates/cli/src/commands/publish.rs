@@ -203,8 +203,7 @@ fn confirmed(candidate: &Candidate, terminal: &mut Terminal) -> Result<bool, Fai
         .map_or_else(String::new, |taken| format!(", and takes {taken} from the gateway's environment"));
     write!(stderr, "`{name}` is rated {}{takes}. Publish it? [y/N] ", level.name())?;
     stderr.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
+    let answer = gateway::read_line()?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 

@@ -269,5 +269,5 @@ fn write_safety(
         _ => edit(&loaded.text, loaded.format, &changes),
     };
     let edited = edited.map_err(|error| Failure::at(path, error))?;
-    write::write(path, edited.as_bytes(), Existing::Replace)
+    write::write(path, edited.as_bytes(), Existing::Edit)
 }

@@ -12,8 +12,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Config, Extras, Toolgate};
-use toolgate_config::Overrides;
+use toolgate::{Config, Extras, Origin, Toolgate};
+use toolgate_config::{Overrides, Writable};
 use toolgate_gate::{Observer, SystemClock};
 use toolgate_server::{
     AllTools, Authenticator, Bound, CallerNow, ClientAnswers, DoorEvents, Doors, HttpFront, HttpLimits,
@@ -56,7 +56,7 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
             Tokenless::Local.check(&config)?;
         }
     }
-    gateway::wait(serve(config, args, overrides))
+    gateway::wait_without_signals(serve(config, args, overrides))
 }
 
 async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
@@ -67,9 +67,17 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let telemetry = telemetry::start(&config, &layers)?;
     let extras =
         Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
-    let toolgate = Arc::new(gateway::open_with(config, extras, |said| log.error(said)).await?);
     let mut signals =
         StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
+    let opened = tokio::select! {
+        opened = gateway::open_with(config, extras, |said| log.error(said)) => opened?,
+        // Test runs of shipped tools are dropped, which gives them their closing records.
+        () = signals.asked() => {
+            log.info("stopped before it served");
+            return Ok(Ending::Clean);
+        }
+    };
+    let toolgate = Arc::new(opened);
     announce(&toolgate, &layers, log);
     let outcome = open_doors(&toolgate, args, (watching, layers), overrides, log, &mut signals).await;
     toolgate.gate().begin_shutdown();
@@ -126,6 +134,13 @@ fn announce(toolgate: &Toolgate, layers: &HostLayers, log: Log) {
     let config = toolgate.config();
     log.info(if config.approvals.client_may_answer { CLIENTS_ANSWER } else { QUEUE_ANSWERS });
     warn_of_anonymous(&config, log);
+    let documents = loaded.tools.iter().filter_map(|tool| match &tool.origin {
+        Origin::File(file) => Writable::check(file),
+        _ => None,
+    });
+    for open in config.writable_by_others().into_iter().chain(documents) {
+        log.warn(&open.to_string());
+    }
 }
 
 async fn over_stdio(

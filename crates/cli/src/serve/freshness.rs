@@ -121,7 +121,11 @@ pub async fn keep_fresh(
     let mut upkeep = Upkeep::new(&toolgate);
     loop {
         let may_try = tokio::select! {
-            () = stop.cancelled() => return,
+            () = stop.cancelled() => {
+                // Report failures since the last tick before the process ends.
+                upkeep.watch_journal(&toolgate, log);
+                return;
+            }
             Ok(()) = watching.changed.changed() => true,
             Ok(()) = state.changed() => {
                 // Approvals and tokens live there too; only passes concern the tools.
@@ -163,6 +167,8 @@ struct Upkeep {
     second: Interval,
     /// What was last said of the journal.
     told: Option<String>,
+    /// How many records could not be written at the last look.
+    failures: u64,
     /// What was last said of the state.
     told_of_state: Option<String>,
     /// Was the clock behind the journal at the last look?
@@ -176,6 +182,7 @@ impl Upkeep {
             minute: tokio::time::interval(Duration::from_mins(1)),
             second: tokio::time::interval(Duration::from_secs(1)),
             told: None,
+            failures: 0,
             told_of_state: None,
             is_clock_behind: toolgate.clock_behind().is_some(),
         }
@@ -211,7 +218,13 @@ impl Upkeep {
 
     fn watch_journal(&mut self, toolgate: &Toolgate, log: Log) {
         let problem = toolgate.try_journal();
+        let (failures, last) = toolgate.journal_failures();
+        let has_failed = failures > std::mem::replace(&mut self.failures, failures);
         if problem == self.told {
+            // A failure that is over already, as on a disk that is nearly full: short records fit, and long ones do not.
+            if let Some(last) = last.filter(|_| has_failed && problem.is_none()) {
+                log.error(&format!("calls were refused: the journal could not be written: {last}"));
+            }
             return;
         }
         match &problem {

@@ -67,6 +67,42 @@ fn an_existing_file_stops_everything_unless_forced() {
     assert_eq!(bench.json("tools/sum.json")["name"], "sum");
 }
 
+/// A link in the tools folder must not let a foreign document replace any file of the user.
+#[test]
+fn files_are_not_written_through_a_symlink() {
+    let bench = Bench::with("b.json", bundle(&[tool("add"), tool("sum")]));
+    bench.write("precious", "mine");
+    bench.write("tools/other.json", "");
+    std::os::unix::fs::symlink(bench.path("precious"), bench.path("tools/sum.json")).unwrap();
+    std::os::unix::fs::symlink(bench.path("nowhere"), bench.path("tools/dangling.json")).unwrap();
+    let run = bench.run(&["import", "b.json", "--into", "tools", "--force"]).expect(2);
+    assert!(run.err.contains("tools/sum.json") && run.err.contains("symbolic link"), "{}", run.err);
+    assert!(!bench.path("tools/add.json").exists(), "all or none");
+    for link in ["tools/sum.json", "tools/dangling.json"] {
+        let run = bench.run(&["export", "b.json", "-o", link, "--force"]).expect(2);
+        assert!(run.err.contains("symbolic link"), "{}", run.err);
+    }
+    assert_eq!(bench.read("precious"), "mine");
+    assert!(!bench.path("nowhere").exists());
+}
+
+/// A document may hold characters that reorder, hide or control what a person sees.
+#[test]
+fn exports_have_escapes_for_characters_that_act() {
+    let hostile = "ab\u{202e}cd\u{200b}\u{9b}2K\u{7f}\u{e0041}\u{feff}";
+    let bench = Bench::with("a.json", bundle(&[tool_with("add", &format!("\"x-note\": \"{hostile}\"\r"))]));
+    let is_harmless = |text: &str| !text.chars().any(|c| hostile.contains(c) && !c.is_ascii_alphanumeric());
+    for format in ["json", "yaml"] {
+        let run = bench.run(&["export", "a.json", "--format", format]).expect(0);
+        assert!(is_harmless(&run.out) && !run.out.contains('\r'), "{:?}", run.out);
+        bench.run(&["export", "a.json", "--format", format, "-o", "b", "--force"]).expect(0);
+        assert!(is_harmless(&bench.read("b")));
+        bench.write(&format!("b.{format}"), bench.read("b"));
+        bench.run(&["export", &format!("b.{format}"), "-o", "c.json", "--force"]).expect(0);
+        assert_eq!(bench.json("c.json")["toolSpecs"], bench.json("a.json")["toolSpecs"], "{format}");
+    }
+}
+
 #[test]
 fn a_name_cannot_leave_the_folder() {
     let bench = Bench::with("b.json", bundle(&[tool("../../evil"), tool("/etc/evil")]));

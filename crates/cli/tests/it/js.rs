@@ -56,6 +56,47 @@ fn names_stand_for_arguments_and_static_variables_win() {
     assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["own", "c"])));
 }
 
+/// A caller whose text is echoed must not learn whether it begins a secret of the tool.
+#[test]
+fn guess_of_a_secret_gets_the_same_answer_as_any_other_text() {
+    let gateway = Gateway::new();
+    let secrets = Secret("TOKEN".into(), "abcd1234wxyz".into());
+    let code = "console.log(city); if (city.startsWith('throw')) throw new Error(city); \
+                if (city.startsWith('parse')) safety.parser.xml(`<${city}/>`); return { [city]: [city, key] }";
+    let tool = gateway.tool(&with_params(code));
+    let answer = |text: &str, guess: &str| {
+        let report = gateway.run(&tool, &json!({ "city": text }), &secrets);
+        format!("{:?} {:?}", report.outcome, report.console).replace(guess, "GUESS")
+    };
+    let mut forms = Vec::new();
+    for doing in ["return ", "throw ", "parse "] {
+        forms.extend(["…", " … ", "", "… and more"].map(|after| (doing.to_owned(), after)));
+        // Around the places where the prelude and the helpers stop showing a text.
+        forms.extend([72, 76, 80].map(|length| (format!("{doing:x<length$}"), "")));
+    }
+    forms.extend([3_987, 3_990, 3_993, 3_999].map(|length| (format!("{:x<length$}", "throw "), "…")));
+    for (before, after) in forms {
+        let [right, wrong] =
+            ["abcd1234", "abcd1243"].map(|guess| answer(&format!("{before}{guess}{after}"), guess));
+        assert_eq!(right, wrong, "{:.12} {}{after}", before, before.len());
+        assert!(right.contains("GUESS") || before.len() > 70, "{right:.300}");
+    }
+}
+
+/// The prelude cuts a long message off, perhaps within the secret.
+#[test]
+fn secret_that_is_cut_off_in_a_thrown_message_is_not_shown_in_part() {
+    let gateway = Gateway::new();
+    let secrets = Secret("TOKEN".into(), "abcd1234wxyz".into());
+    for length in 3_980..4_001 {
+        let tool =
+            gateway.tool(&with_params(&format!("throw new Error('first' + 'x'.repeat({length}) + key)")));
+        let failure = gateway.run(&tool, &json!({}), &secrets).outcome.unwrap_err();
+        assert!(failure.message.starts_with("Error: firstx"), "{failure:?}");
+        assert!(failure.message.ends_with("x…") && !failure.message.contains('a'), "{failure:?}");
+    }
+}
+
 #[test]
 fn placeholders_in_arguments_are_text_and_a_missing_secret_stops_the_call() {
     let gateway = Gateway::new();

@@ -82,6 +82,11 @@ impl Place {
         fs::write(self.path().join(format!("tools/{name}.json")), document.to_string()).unwrap();
     }
 
+    /// Starts a command in the background.
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        self.program().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
     /// A gateway that speaks over its pipes.
     pub fn serve_stdio(&self) -> Child {
         self.program()

@@ -64,3 +64,41 @@ fn a_gateway_that_cannot_open_its_doors_does_not_say_that_it_serves() {
     assert!(said.contains("request-state"), "{said}");
     assert!(!said.contains("serving MCP"), "{said}");
 }
+
+/// Another user could change what tools may do.
+#[test]
+fn files_that_others_can_change_are_refused_or_reported() {
+    let place = Place::new();
+    place.write_tool("say", &json!({}));
+    let chmod = |name: &str, mode: u32| {
+        fs::set_permissions(place.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // As an umask of 002 makes them: the group is the user's own.
+    chmod("toolgate.yaml", 0o664);
+    chmod("tools", 0o775);
+    chmod("tools/say.json", 0o664);
+    place.ok(&["publish", "say"]);
+    chmod("toolgate.yaml", 0o666);
+    for command in [&["serve", "--stdio"][..], &["call", "say", "text=hi"], &["doctor"], &["list"]] {
+        let said = String::from_utf8_lossy(&place.toolgate(command).stderr).into_owned()
+            + &String::from_utf8_lossy(&place.toolgate(command).stdout);
+        assert!(
+            said.contains("every user of this machine can change") && said.contains("chmod o-w"),
+            "{said}"
+        );
+        assert!(!place.toolgate(command).status.success(), "{command:?}");
+    }
+    chmod("toolgate.yaml", 0o644);
+    chmod("tools/say.json", 0o666);
+    let said = place.fails(&["call", "say", "text=hi"], 1);
+    assert!(said.contains("chmod o-w"), "{said}");
+    let checked = place.toolgate(&["check", "tools"]);
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(said.contains("warning: every user of this machine can change"), "{said}");
+    chmod("tools/say.json", 0o644);
+    chmod("tools", 0o777);
+    let said = place.fails(&["doctor"], 1);
+    assert!(said.contains("permissions") && said.contains("chmod o-w"), "{said}");
+    let serving = Serving::start(&place);
+    serving.stop();
+}

@@ -2,8 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, Command},
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     thread,
     time::Duration,
 };
@@ -91,6 +91,67 @@ fn a_second_signal_ends_the_grace_also_after_the_client_closed_its_end() {
     assert_all_ended_by_the_stop(&place);
 }
 
+/// Interrupted, terminated and hung up.
+const END_SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
+
+#[test]
+fn interrupted_command_closes_its_call_in_the_journal() {
+    let place = slow_place("1m");
+    place.write_tool("stuck", &json!({ "code": "await new Promise((done) => setTimeout(done, 25000))" }));
+    for arguments in [&["call", "slow", "text=endless"][..], &["publish", "stuck"]] {
+        for (name, code) in END_SIGNALS {
+            let before = records(&place, COMMANDS, "call.opened").len();
+            let mut child = place.start(arguments);
+            until("the call begins", || records(&place, COMMANDS, "call.opened").len() > before);
+            signal(&child, name);
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{arguments:?} {name}");
+            let ends = ends_in(&place, COMMANDS);
+            let last = records(&place, COMMANDS, "call.closed").pop().unwrap();
+            assert_eq!((ends.len(), last["reason"].as_str()), (before + 1, Some("execute.cancelled")));
+        }
+    }
+    assert!(place.ok(&["audit", "verify"]).contains("intact"));
+}
+
+/// The disk is full, and the client is gone before the next look at the journal.
+#[test]
+fn full_disk_over_stdio_is_logged() {
+    let place = slow_place("1m");
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; exec \"$0\" serve --stdio", env!("CARGO_BIN_EXE_toolgate")])
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = hello(&mut child);
+    let pid = child.id().to_string();
+    assert!(Command::new("prlimit").args(["--pid", &pid, "--fsize=1:unlimited"]).status().unwrap().success());
+    call_slow(&mut input, 1, "hi");
+    let mut answer = String::new();
+    output.read_line(&mut answer).unwrap();
+    assert!(answer.contains("could not carry out call"), "{answer}");
+    // There is room again before anybody has looked.
+    assert!(
+        Command::new("prlimit")
+            .args(["--pid", &pid, "--fsize=unlimited:unlimited"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    drop(input);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    child.wait().unwrap();
+    assert!(
+        said.contains("error calls were refused: the journal could not be written")
+            || said.contains("error calls are refused: the journal cannot be written"),
+        "{said}"
+    );
+}
+
 /// Again and again, for the second one counts only once the first has been heard.
 #[track_caller]
 fn terminate_until_it_ends(mut child: Child) {
@@ -119,6 +180,23 @@ fn slow_place(grace: &str) -> Place {
 /// A client that has made its calls and reads no answer.
 fn stdio_with_calls(place: &Place, text: &str) -> (Child, ChildStdin) {
     let mut child = place.serve_stdio();
+    let (mut input, _output) = hello(&mut child);
+    for id in 1..=CALLS {
+        call_slow(&mut input, id, text);
+    }
+    until_open(place);
+    (child, input)
+}
+
+fn call_slow(input: &mut ChildStdin, id: usize, text: &str) {
+    let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+        "name": "slow", "arguments": { "text": text },
+    } });
+    writeln!(input, "{call}").unwrap();
+}
+
+/// The pipes of a gateway that has been greeted.
+fn hello(child: &mut Child) -> (ChildStdin, BufReader<ChildStdout>) {
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -127,22 +205,19 @@ fn stdio_with_calls(place: &Place, text: &str) -> (Child, ChildStdin) {
     writeln!(input, "{hello}").unwrap();
     output.read_line(&mut String::new()).unwrap();
     writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
-    for id in 1..=CALLS {
-        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
-            "name": "slow", "arguments": { "text": text },
-        } });
-        writeln!(input, "{call}").unwrap();
-    }
-    until_open(place);
-    (child, input)
+    (input, output)
 }
 
 fn until_open(place: &Place) {
-    until("the calls begin", || of_kind(place, "call.opened").count() == CALLS);
+    until("the calls begin", || records(place, "journal", "call.opened").len() == CALLS);
 }
 
 fn terminate(child: &Child) {
-    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    signal(child, "-TERM");
+}
+
+fn signal(child: &Child, name: &str) {
+    Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
 }
 
 #[track_caller]
@@ -159,8 +234,16 @@ fn assert_all_ended_by_the_stop(place: &Place) {
 /// The closing record of every call that was opened.
 #[track_caller]
 fn ends(place: &Place) -> BTreeMap<String, Value> {
+    ends_in(place, "journal")
+}
+
+#[track_caller]
+fn ends_in(place: &Place, folder: &str) -> BTreeMap<String, Value> {
     let by_call = |kind| -> BTreeMap<String, Value> {
-        of_kind(place, kind).map(|record| (record["callId"].as_str().unwrap().to_owned(), record)).collect()
+        records(place, folder, kind)
+            .into_iter()
+            .map(|record| (record["callId"].as_str().unwrap().to_owned(), record))
+            .collect()
     };
     let (opened, closed) = (by_call("call.opened"), by_call("call.closed"));
     assert!(opened.keys().eq(closed.keys()), "opened {}, closed {}", opened.len(), closed.len());
@@ -168,8 +251,10 @@ fn ends(place: &Place) -> BTreeMap<String, Value> {
 }
 
 /// The gateway may be writing: a line that is not whole yet is left for the next look.
-fn of_kind(place: &Place, kind: &'static str) -> impl Iterator<Item = Value> {
-    place.journal_so_far("journal").into_iter().filter(move |record| record["kind"] == kind)
+fn records(place: &Place, folder: &str, kind: &str) -> Vec<Value> {
+    place.journal_so_far(folder).into_iter().filter(|record| record["kind"] == kind).collect()
 }
 
 const CALLS: usize = 6;
+/// The journal that commands write.
+const COMMANDS: &str = "journal-commands";

@@ -46,6 +46,28 @@ async fn nothing_is_sent_that_the_guard_keeps() {
     assert_eq!(fetch(&guarded(), &loopback(), Request::get(server.url("/"))).await.unwrap().status, 200);
 }
 
+/// Methods are sent in capitals, header names and hosts in small letters: judged like that, a key is none.
+#[tokio::test]
+async fn method_names_and_host_are_judged_as_written() {
+    struct Key;
+    impl BodyGuard for Key {
+        fn judge(&self, leaving: &Leaving<'_>) -> Option<String> {
+            leaving.bytes.windows(7).any(|window| window == b"gKeyAb1").then(|| "it is a key".into())
+        }
+    }
+    let server = Server::start(|_| ok("")).await;
+    let egress = egress().with_guard(Arc::new(Key));
+    let url = server.url("/");
+    for request in [
+        Request { method: "gKeyAb1".into(), ..Request::get(&url) },
+        Request { headers: vec![("X-gKeyAb1".to_owned(), "1".to_owned())], ..Request::get(&url) },
+        Request::get("http://gKeyAb1.test/"),
+    ] {
+        assert_eq!(slug_of(&egress, &open(), request).await, "content-refused");
+    }
+    assert_eq!(server.seen(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn the_rules_are_asked_before_the_guard() {
     let request = Request::get("http://c.test/s3cret");
@@ -78,7 +100,8 @@ async fn a_packed_body_is_looked_into() {
     let fate = async |coding: &'static str, body: &'static [u8]| {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
-        let content = Content { host: "a.test".into(), url: None, headers, body: body.into() };
+        let content =
+            Content { host: "a.test".into(), url: None, written: Vec::new(), headers, body: body.into() };
         let guard: Arc<dyn BodyGuard> = Arc::new(Watchman);
         ask(&guard, content, 1000).await.map_err(|error| error.message)
     };
@@ -111,6 +134,7 @@ async fn a_guard_that_breaks_lets_nothing_out() {
     let content = Content {
         host: "a.test".into(),
         url: None,
+        written: Vec::new(),
         headers: HeaderMap::new(),
         body: vec![0; MOST_INLINE_BYTES + 1].into(),
     };

@@ -14,6 +14,8 @@ pub struct Head {
     pub target: String,
     pub version: Version,
     headers: Vec<(HeaderName, String)>,
+    /// The names of the headers, in the letter case of the request.
+    pub names: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,8 +56,10 @@ impl Head {
         let text = text.strip_suffix("\r\n\r\n").ok_or_else(|| invalid("it has no end"))?;
         let mut lines = text.split("\r\n");
         let (method, target, version) = request_line(lines.next().unwrap_or_default())?;
-        let headers = lines.map(header).collect::<Result<_, _>>()?;
-        Ok(Self { method, target, version, headers })
+        let lines: Vec<&str> = lines.collect();
+        let headers = lines.iter().map(|line| header(line)).collect::<Result<_, _>>()?;
+        let names = lines.iter().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned());
+        Ok(Self { method, target, version, headers, names: names.collect() })
     }
 
     pub fn headers(&self) -> impl Iterator<Item = (&HeaderName, &str)> {

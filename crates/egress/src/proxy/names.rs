@@ -77,7 +77,7 @@ async fn addresses(way: &Way, question: &Question, number: u32) -> Result<Vec<Ip
     if !matches!(question.kind, RecordType::A | RecordType::AAAA) {
         return Ok(Vec::new());
     }
-    way.judge_name(&target).await?;
+    way.judge_name(&target, &question.written).await?;
     let judged = way.judged_addresses(&way.rules_of_names, &target).await?;
     Ok(judged.iter().map(|address| address.socket().ip()).collect())
 }

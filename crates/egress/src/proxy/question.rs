@@ -29,6 +29,8 @@ pub struct Question {
     recursion_desired: bool,
     /// In lower case, without the last dot; empty if no host could be called so.
     pub name: String,
+    /// The same in the letter case of the question.
+    pub written: String,
     pub kind: RecordType,
 }
 
@@ -58,13 +60,15 @@ pub fn read(datagram: &[u8]) -> Datagram {
         edns.set_max_payload(MOST_REPLY_BYTES);
         edns
     });
+    let written = host_name(&labels);
     Datagram::Question(Question {
         id,
         kind: query.query_type(),
         query,
         edns,
         recursion_desired: message.metadata.recursion_desired,
-        name: host_name(&labels),
+        name: written.to_ascii_lowercase(),
+        written,
     })
 }
 
@@ -96,7 +100,7 @@ fn host_name(labels: &[&[u8]]) -> String {
         return String::new();
     }
     let labels: Vec<_> = labels.iter().map(|label| String::from_utf8_lossy(label)).collect();
-    labels.join(".").to_ascii_lowercase()
+    labels.join(".")
 }
 
 fn faulty(id: u16, code: ResponseCode) -> Datagram {

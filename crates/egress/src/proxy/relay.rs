@@ -10,9 +10,8 @@ use http::{
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     body::{Body as _, Incoming},
-    client::conn::http1::{Builder, SendRequest},
+    client::conn::http1::SendRequest,
 };
-use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
 use super::{
@@ -25,7 +24,7 @@ use super::{
 use crate::{
     body::cut,
     error::{EgressError, Reason},
-    exchange::{driven, lost},
+    exchange::{driven, handshake, lost},
     guard::Content,
     judge::admit,
     request::{Outgoing, Request},
@@ -47,6 +46,7 @@ pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -
     let content = || Content {
         host: target.host().to_string(),
         url: Some(target.url().to_string()),
+        written: [&head.method, &head.target].into_iter().chain(&head.names).cloned().collect(),
         headers: message.headers().clone(),
         body: body.clone(),
     };
@@ -54,11 +54,7 @@ pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -
     let addresses = way.judged_addresses(&way.rules, &target).await?;
     let dialled = way.egress.dial(&target, &addresses).await?;
     *message.body_mut() = Full::new(body);
-    let limits = way.egress.limits();
-    let mut builder = Builder::new();
-    builder.max_headers(limits.response_headers).max_header_size(limits.response_header_bytes);
-    let handshake = builder.handshake(TokioIo::new(dialled.stream)).await;
-    let (sender, connection) = handshake.map_err(|error| lost(&error))?;
+    let (sender, connection) = handshake(dialled.stream, way.egress.limits()).await?;
     driven(connection, pass_back(way, client, head, entry, (sender, message))).await
 }
 

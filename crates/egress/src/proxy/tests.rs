@@ -239,6 +239,8 @@ async fn the_guard_sees_what_a_plain_request_carries() {
     for request in [
         format!("GET http://{host}/?s3cret HTTP/1.1\r\nHost: {host}\r\n\r\n"),
         format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nCookie: s3cret\r\n\r\n"),
+        format!("s3cret http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n"),
+        format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nX-s3cret: 1\r\n\r\n"),
         format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: s3cret\r\n\r\n"),
         format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nContent-Length: 6\r\n\r\ns3cret"),
         format!(

@@ -35,7 +35,7 @@ pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -
     admit(&way.rules, &target)?;
     let carries = carried(way, target.port())?;
     way.judge_hidden_methods()?;
-    way.judge_name(&target).await?;
+    way.judge_name(&target, &head.target).await?;
     let addresses = way.judged_addresses(&way.rules, &target).await?;
     let dialled = way.egress.dial(&target, &addresses).await?;
     client.say(b"HTTP/1.1 200 Connection established\r\n\r\n", way.limits.idle).await?;

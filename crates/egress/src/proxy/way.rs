@@ -65,10 +65,11 @@ impl Way {
     }
 
     /// Of a tunnel and of a question only the name is seen, and a name can carry something out.
-    pub async fn judge_name(&self, target: &Target) -> Result<(), EgressError> {
+    pub async fn judge_name(&self, target: &Target, written: &str) -> Result<(), EgressError> {
         let content = || Content {
             host: target.host().to_string(),
             url: Some(target.authority()),
+            written: vec![written.to_owned()],
             headers: HeaderMap::new(),
             body: Bytes::new(),
         };

@@ -215,6 +215,17 @@ mod tests {
         assert_eq!(read["text"], "\u{1b}[2K\u{202e}\n\u{e0041} ***", "and it means the same");
     }
 
+    /// A caller reads the prompt of its call. A guess must look like any other text.
+    #[test]
+    fn beginning_of_a_secret_is_shown_as_it_is_written() {
+        for guess in ["s3cr3t-val…", "`s3cr3t-v…` and more", "s3cr3t-valu"] {
+            let value = json!({ "text": guess, guess: [guess] });
+            assert_eq!(shown(&value), value.to_string());
+        }
+        let text = shown(&json!({ "text": format!("{}s3cr3t-value and more", "x".repeat(9_000)) }));
+        assert!(text.contains("x… ") && !text.contains("s3c"), "{:.40}", text);
+    }
+
     #[test]
     fn what_still_holds_a_secret_is_not_shown() {
         let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));

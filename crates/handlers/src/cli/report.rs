@@ -45,7 +45,8 @@ impl Problem {
     fn masked(self, mask: &Mask) -> RunFailure {
         RunFailure {
             reason: self.reason,
-            message: mask.text(&self.message),
+            // Masked before it is cut: the beginning of a secret could not be recognised.
+            message: cut(&mask.text(&self.message), LONGEST_MESSAGE),
             stack: Vec::new(),
             helper: None,
             heard: None,
@@ -65,8 +66,9 @@ pub struct Call<'c> {
 pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>) -> RunReport {
     let Call { tool, sought, .. } = *call;
     let Teller { mask, detector, unseen, .. } = teller;
-    // A secret may have begun where the text was cut off.
-    let stderr = mask.cut_text(&plain(&ended.stderr));
+    let was_killed = !matches!(ended.ending, Ending::Exited(_));
+    let stderr_is_cut = was_killed || ended.stderr.len() >= tool.limits.stderr_bytes;
+    let stderr = masked_output(&ended.stderr, stderr_is_cut, mask);
     // Before it is put together and cut: a key of several lines is not known for one in a piece of it.
     let words = detector.redact(&stderr, Tier::Probable).text;
     if matches!(ended.ending, Ending::Exited(1..)) {
@@ -100,7 +102,7 @@ pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>)
     RunReport {
         // Somebody may have asked to be told of the very text that is taken out, or that nobody is shown.
         outcome: outcome.map_err(|problem| {
-            let heard = format!("{stderr}\n{}", mask.cut_text(&plain(&ended.stdout)));
+            let heard = format!("{stderr}\n{}", masked_output(&ended.stdout, was_killed, mask));
             RunFailure { heard: Some(heard), ..problem.masked(mask) }
         }),
         console,
@@ -114,6 +116,12 @@ pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>)
         withheld: Vec::new(),
         worker: None,
     }
+}
+
+/// Masks the output of a command. If the gateway ended the command or its output, a secret may have begun at the end.
+fn masked_output(written: &[u8], is_cut: bool, mask: &Mask) -> String {
+    let text = plain(written);
+    if is_cut && !text.is_empty() { mask.cut_text(&text) } else { mask.text(&text) }
 }
 
 pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
@@ -300,6 +308,7 @@ const SEGMENT: i32 = 11;
 
 const FIRST_LINES: usize = 5;
 const LONGEST_WORDS: usize = 1_000;
+const LONGEST_MESSAGE: usize = 8_000;
 const MOST_MADE: usize = 100;
 const MOST_LINES: usize = 50;
 const LONGEST_LINE: usize = 500;

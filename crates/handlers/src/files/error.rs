@@ -180,13 +180,12 @@ impl Reason {
     }
 }
 
-/// User text in backticks, on one line and of bounded length whatever it contains.
+/// User text in backticks, on one line, and whole or not at all: it may hold a secret, which is masked only where it is whole.
 pub(super) fn quoted(text: &str) -> String {
-    let mut shown: String = text.chars().take(LONGEST_SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().nth(LONGEST_SHOWN).is_some() {
-        shown.push('…');
+    match text.chars().count() {
+        ..=LONGEST_SHOWN => format!("`{}`", text.escape_debug()),
+        long => format!("`({long} characters)`"),
     }
-    format!("`{shown}`")
 }
 
-const LONGEST_SHOWN: usize = 200;
+const LONGEST_SHOWN: usize = 1_000;

@@ -158,9 +158,12 @@ impl CallEffects {
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
         let trail = Trail::default();
+        // In any of the forms that are kept out of results.
+        let mask = Mask::new(&self.secrets);
         self.begin(Begun {
             what: format!("fetch {}", call.method),
-            target: without_query(&call.url),
+            // A secret may contain the `?` at which the URL is cut.
+            target: without_query(&mask.text(&call.url)),
             to: None,
             trail: trail.clone(),
             started: Instant::now(),
@@ -174,7 +177,7 @@ impl CallEffects {
             );
             return refused("SECURITY", "fetch", "method-needs-approval", &message);
         }
-        let request = self.request(call);
+        let request = request(call, &mask);
         let Some(egress) = self.scope.egress.clone() else {
             self.note("HELPER_RUNTIME no-egress", 0);
             return refused(
@@ -211,7 +214,7 @@ impl CallEffects {
             }
             Err(error) => {
                 self.note(format!("{} {}", error.class.word(), error.slug()), 0);
-                refused(error.class.word(), "fetch", error.slug(), &error.message)
+                refused(error.class.word(), "fetch", error.slug(), &mask.text(&error.message))
             }
         }
     }
@@ -221,36 +224,6 @@ impl CallEffects {
         let headers = call.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let mut meant = meant_methods(&call.method, headers).map(str::to_uppercase);
         meant.find(|method| self.scope.methods_to_ask_for.contains(method))
-    }
-
-    /// Headers that carry a secret are credentials, by whatever name; egress drops them across origins.
-    fn request(&self, call: FetchCall) -> Request {
-        // In any of the forms that are kept out of results.
-        let mask = Mask::new(&self.secrets);
-        let carries_secret = |value: &str| mask.text(value) != value;
-        let body_holds = match &call.body {
-            Some(body) if carries_secret(&String::from_utf8_lossy(body)) => BodyHolds::Secrets,
-            _ => BodyHolds::Data,
-        };
-        let sensitive: Vec<String> = call
-            .headers
-            .iter()
-            .filter(|(_, value)| carries_secret(value))
-            .map(|(name, _)| name.clone())
-            .collect();
-        Request {
-            method: call.method,
-            url: call.url,
-            headers: call.headers,
-            body: call.body.unwrap_or_default().into(),
-            redirects: match call.redirect {
-                Redirect::Follow => Redirects::Follow,
-                Redirect::Error => Redirects::Error,
-                Redirect::Manual => Redirects::Manual,
-            },
-            sensitive_headers: sensitive,
-            body_holds,
-        }
     }
 
     /// Files block, so they are done on a thread that may. It keeps its place until it is done: a disk that does not answer outlasts
@@ -306,7 +279,8 @@ impl CallEffects {
             }
             Err(error) => {
                 self.note(format!("{} {}", error.class.code(), error.reason), 0);
-                let error = refusal(error.class.code(), error.helper, error.reason, &error.message);
+                let message = Mask::new(&self.secrets).text(&error.message);
+                let error = refusal(error.class.code(), error.helper, error.reason, &message);
                 EffectAnswer::Refused(EffectError { moved, ..error })
             }
         }
@@ -360,7 +334,35 @@ fn refusal(kind: &str, helper: &str, reason: &str, message: &str) -> EffectError
     }
 }
 
-/// The mark tells masking that a secret may have begun there.
+/// Headers that carry a secret are credentials, by whatever name; egress drops them across origins.
+fn request(call: FetchCall, mask: &Mask) -> Request {
+    let carries_secret = |value: &str| mask.text(value) != value;
+    let body_holds = match &call.body {
+        Some(body) if carries_secret(&String::from_utf8_lossy(body)) => BodyHolds::Secrets,
+        _ => BodyHolds::Data,
+    };
+    let sensitive: Vec<String> = call
+        .headers
+        .iter()
+        .filter(|(_, value)| carries_secret(value))
+        .map(|(name, _)| name.clone())
+        .collect();
+    Request {
+        method: call.method,
+        url: call.url,
+        headers: call.headers,
+        body: call.body.unwrap_or_default().into(),
+        redirects: match call.redirect {
+            Redirect::Follow => Redirects::Follow,
+            Redirect::Error => Redirects::Error,
+            Redirect::Manual => Redirects::Manual,
+        },
+        sensitive_headers: sensitive,
+        body_holds,
+    }
+}
+
+/// Takes a masked message: after the cut, the beginning of a secret could not be recognised.
 fn shortened(message: &str) -> String {
     match message.char_indices().nth(MAX_MESSAGE) {
         Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),

@@ -208,18 +208,19 @@ fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure 
     let Ok(thrown) = serde_json::from_str::<Thrown>(json) else {
         return Failure::new(code, "the tool threw something that cannot be shown");
     };
-    let stack: Vec<String> = thrown
-        .stack
-        .iter()
-        .flat_map(|stack| stack.lines())
-        .filter_map(|frame| authors_frame(frame, tool))
-        .map(|frame| mask.cut_text(&frame))
-        .collect();
+    let is_cut = |text: &str| text.encode_utf16().count() >= LONGEST_THROWN;
+    let stack = thrown.stack.unwrap_or_default();
+    let mut frames: Vec<&str> = stack.lines().collect();
+    if is_cut(&stack) {
+        frames.pop();
+    }
+    let frames = frames.into_iter().filter_map(|frame| authors_frame(frame, tool));
+    let stack = frames.map(|frame| mask.text(&frame)).collect();
     let helper = match (thrown.kind, thrown.helper, thrown.reason) {
         (Some(kind), Some(helper), Some(reason)) => Some(Box::new(HelperFailure {
-            kind: mask.cut_text(&kind),
-            helper: mask.cut_text(&helper),
-            reason: mask.cut_text(&reason),
+            kind: mask.text(&kind),
+            helper: mask.text(&helper),
+            reason: mask.text(&reason),
         })),
         _ => None,
     };
@@ -228,7 +229,9 @@ fn thrown(json: &str, code: FailureCode, mask: &Mask, tool: &JsTool) -> Failure 
     } else {
         format!("{}: ", thrown.name)
     };
-    Failure { code, message: mask.cut_text(&format!("{name}{}", thrown.message)), stack, helper }
+    let message = format!("{name}{}", thrown.message);
+    let message = if is_cut(&thrown.message) { mask.cut_text(&message) } else { mask.text(&message) };
+    Failure { code, message, stack, helper }
 }
 
 /// A frame in the tool's own code, in the author's columns; frames of the prelude are nobody's business.
@@ -251,3 +254,6 @@ fn authors_frame(frame: &str, tool: &JsTool) -> Option<String> {
     let function = if function.is_empty() || function == "<anonymous>" { "the body" } else { function };
     Some(format!("line {line}, column {column}, in {function}"))
 }
+
+/// In UTF-16 units. The prelude cuts messages and stacks off there: `LONG` in `engine/js/95-hooks.js`.
+const LONGEST_THROWN: usize = 4_000;

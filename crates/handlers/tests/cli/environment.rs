@@ -139,6 +139,45 @@ fn secrets_reach_the_command_and_nobody_else() {
     assert_eq!(report.console, [("error", "bad key ***".to_owned())]);
 }
 
+/// A caller may choose what a command writes, and how long it is.
+#[test]
+fn guess_of_a_secret_in_output_gets_the_same_answer_as_any_other_text() {
+    let tool = manifest("env: clean", "KEY: '{key}'");
+    let world = world();
+    let answer = |ending: &Ending, text: &str, guess: &str| {
+        let (tool, _) = world.recorded(&tool, ended(ending.clone(), "", text));
+        let report = call(&tool, &json!({})).unwrap();
+        let failure = report.outcome.unwrap_err();
+        format!("{} {:?} {:?}", failure.message, failure.heard, report.console).replace(guess, "GUESS")
+    };
+    let padding = "x".repeat((64 << 10) - "s3cr3t".len());
+    for ending in [Ending::Exited(1), Ending::TimedOut, Ending::Signalled(9), Ending::OutputTooLarge] {
+        for before in ["", "one line\n", "not ", padding.as_str()] {
+            for after in ["", "…", "… and more", "\n"] {
+                let [right, wrong] = ["s3cr3t", "s3cr4t"]
+                    .map(|guess| answer(&ending, &format!("{before}{guess}{after}"), guess));
+                assert_eq!(right, wrong, "{ending:?} {:.20} {after}", before);
+            }
+        }
+    }
+}
+
+/// The gateway ended the command while it wrote, or took no more of it.
+#[test]
+fn secret_that_is_cut_off_in_output_is_not_shown_in_part() {
+    let tool = manifest("env: clean", "KEY: '{key}'");
+    let world = world();
+    let full = format!("{}\n{}s3cr3t-k", "first line", "x".repeat((64 << 10) - 19));
+    for (ending, text) in [(Ending::TimedOut, "first line\nkey s3cr3t-k"), (Ending::Exited(1), full.as_str())]
+    {
+        let (tool, _) = world.recorded(&tool, ended(ending, "", text));
+        let report = call(&tool, &json!({})).unwrap();
+        let failure = report.outcome.unwrap_err();
+        let shown = format!("{} {:?} {:?}", failure.message, failure.heard, report.console);
+        assert!(shown.contains("first line") && !shown.contains("s3cr3t"), "{shown:.300}");
+    }
+}
+
 #[test]
 fn a_missing_secret_is_told_and_nothing_runs() {
     let mut world = world();

@@ -48,18 +48,12 @@ impl Answer {
     }
 }
 
-/// The last line that says something, for people.
+/// The last line that is not empty. It is not cut: the handler masks secrets first, and only finds whole ones.
 pub(super) fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it does not say why");
     let line = line.strip_prefix("Error: ").unwrap_or(line);
-    let mut letters = line.chars().filter(|letter| !letter.is_control());
-    let mut shown: String = letters.by_ref().take(LONGEST_COMPLAINT).collect();
-    // Whoever masks secrets in it has to know that one may be shown in part.
-    if letters.next().is_some() {
-        shown.push('…');
-    }
-    shown
+    line.chars().filter(|letter| !letter.is_control()).collect()
 }
 
 /// The program with an environment in which nothing of a tool or a caller can be.
@@ -145,7 +139,6 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// More than any answer that we ask for.
 const MOST_BYTES: u64 = 8 << 20;
-const LONGEST_COMPLAINT: usize = 400;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

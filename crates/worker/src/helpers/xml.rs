@@ -15,7 +15,7 @@ use quick_xml::{
     events::{BytesRef, BytesStart, Event},
 };
 
-use super::{Answer, ErrorClass, HelperError, shortened};
+use super::{Answer, ErrorClass, HelperError, whole_or_length};
 
 pub fn parse(text: &str) -> Result<Answer, HelperError> {
     if text.len() > MAX_INPUT {
@@ -215,7 +215,7 @@ fn checked(name: &str) -> Result<&str, Problem> {
     if name.starts_with(may_start) && name.chars().all(may_follow) {
         return Ok(name);
     }
-    let shown = shortened(name.escape_debug(), MOST_SHOWN);
+    let shown = whole_or_length(name, MOST_SHOWN);
     Err(malformed(&format!("`{shown}` is no name of a tag or an attribute")))
 }
 
@@ -225,7 +225,7 @@ fn resolve(name: &BytesRef<'_>) -> Result<String, Problem> {
     }
     let name = name.xml10_content();
     resolve_xml_entity(&name).map(str::to_owned).ok_or_else(|| {
-        let shown = shortened(name.escape_debug(), MOST_SHOWN);
+        let shown = whole_or_length(&name, MOST_SHOWN);
         malformed(&format!("entity `&{shown};` is not known; write the character itself"))
     })
 }

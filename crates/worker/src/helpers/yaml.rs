@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, options};
 
-use super::{Answer, HelperError, shortened};
+use super::{Answer, HelperError};
 
 pub fn parse(text: &str) -> Result<Answer, HelperError> {
     if text.len() > MAX_INPUT {
@@ -160,10 +160,11 @@ impl<'de> Visitor<'de> for Plain<'_> {
     }
 }
 
-/// The library's messages may have several lines and say where.
+/// The library's messages may have several lines; the first says where. A long one is left out, because it quotes the
+/// text: after a cut the gateway could not mask a secret in it.
 fn failed(message: &str) -> HelperError {
-    let line = message.lines().next().unwrap_or("the text is not YAML");
-    HelperError::runtime(HELPER, "parse-failed", shortened(line.chars(), MOST_SHOWN))
+    let line = message.lines().next().filter(|line| line.chars().count() <= MOST_SHOWN);
+    HelperError::runtime(HELPER, "parse-failed", line.unwrap_or("the text is not YAML"))
 }
 
 fn quote(text: &str) -> String {

@@ -50,6 +50,26 @@ fn serve(answer: fn(&str) -> &'static str) -> (String, Receiver<(String, Vec<u8>
     (server, told)
 }
 
+/// Names are sent in small letters, in which a key is not recognised.
+#[test]
+fn key_as_method_or_header_name_does_not_leave() {
+    let gateway = Gateway::new();
+    let (server, told) = serve(|_| "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    for options in [
+        "{ method: key }",
+        "{ headers: { [`X-${key}`]: '1' } }",
+        "{ headers: new Headers(new Headers([[key, '1']])) }",
+        "{ headers: (() => { const own = new Headers(); own.set(key, '1'); return own })() }",
+    ] {
+        let code = format!(
+            "const key = 'AKIA' + 'Q3EGRFLWZ7XKTN2P';\n\
+             try {{ await fetch('SERVER/', {options}); return 'sent' }} catch (error) {{ return error.reason }}"
+        );
+        check(&gateway, &server, &code, &json!("content-refused"));
+    }
+    assert!(told.try_recv().is_err(), "nothing was sent");
+}
+
 #[test]
 fn a_body_is_read_page_by_page() {
     let gateway = Gateway::new();

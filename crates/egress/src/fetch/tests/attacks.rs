@@ -144,14 +144,25 @@ async fn headers_are_counted_again_as_text() {
 }
 
 #[tokio::test]
-async fn a_flood_of_interim_answers_ends() {
-    let server = Server::speaking(|mut stream, _| async move {
-        while stream.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n").await.is_ok() {}
-    })
-    .await;
-    let egress = egress_with(Limits { response_head: Duration::from_millis(300), ..limits() });
-    let slug = slug_of(&egress, &loopback(), Request::get(server.url("/"))).await;
-    assert_eq!(slug, "response-headers-timeout");
+async fn endless_interim_heads_are_refused() {
+    for head in ["HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"] {
+        let server = Server::endless(head).await;
+        let slug = slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await;
+        assert_eq!(slug, "response-headers-too-large");
+    }
+}
+
+#[tokio::test]
+async fn interim_heads_count_against_the_cap() {
+    let hint = |bytes: usize| format!("HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n", "x".repeat(bytes));
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    assert_eq!(fate(format!("{}{answer}", hint(10_000).repeat(6))).await, "answered");
+    assert_eq!(fate(format!("{}{answer}", hint(10_000).repeat(7))).await, "response-headers-too-large");
+    assert_eq!(fate(format!("{}{answer}", hint(1).repeat(17))).await, "response-headers-too-large");
+    // A body of any length follows.
+    let body = "y".repeat(90_000);
+    let long = format!("{}HTTP/1.1 200 OK\r\ncontent-length: 90000\r\n\r\n{body}", hint(1));
+    assert_eq!(fate(long).await, "answered");
 }
 
 #[tokio::test]

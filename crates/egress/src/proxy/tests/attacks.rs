@@ -181,11 +181,11 @@ async fn names_are_a_way_out_and_are_counted() {
 async fn records_hold_no_passwords_queries_or_controls() {
     let jail = Jail::new(open(), ProxyLimits::default());
     jail.say("GET http://me:pw@a.test/x?key=1 HTTP/1.1\r\nHost: a.test\r\n\r\n").await;
-    jail.say(plain(&format!("ftp://{}", "y".repeat(500)), "a.test")).await;
+    jail.say(plain(&format!("ftp://{}", "y".repeat(2_000)), "a.test")).await;
     jail.say("GET / HTTP/1.1\nX\x1b[2J\n\n").await;
     let told = jail.told().await;
     assert_eq!(told[0], "http GET a.test/x userinfo-in-url");
-    assert_eq!(told[1], format!("http GET ftp://{}… unsupported-scheme", "y".repeat(114)));
+    assert_eq!(told[1], "http GET (2006 characters) unsupported-scheme");
     assert_eq!(told[2], "http   invalid-request");
 }
 

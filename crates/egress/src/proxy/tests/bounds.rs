@@ -74,6 +74,15 @@ async fn heads_are_short_and_come_soon() {
 }
 
 #[tokio::test]
+async fn endless_interim_heads_are_refused() {
+    let server = Server::endless("HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n").await;
+    let jail = Jail::new(loopback(), ProxyLimits::default());
+    let answer = jail.say(get(&server, "")).await;
+    assert_eq!(header(&answer, "x-toolgate-refusal"), Some("response-headers-too-large"), "{answer}");
+    assert_eq!(told_of(&jail.proxy.finish().await), ["response-headers-too-large"]);
+}
+
+#[tokio::test]
 async fn a_silent_connection_is_closed() {
     let (server, at) = silent_server().await;
     let limits = ProxyLimits { idle: Duration::from_millis(100), ..tunnelling(at.port(), Carries::Anything) };

@@ -211,8 +211,7 @@ fn a_header_does_not_override_the_method_that_was_judged() {
 /// What carries a secret does not follow a redirect to another origin, however the secret is written.
 #[test]
 fn a_header_or_body_with_a_secret_in_any_spelling_is_told_to_egress() {
-    let mut lent = effects(&[]);
-    lent.secrets = vec!["Hunter2/(Sesame)!*'~42".to_owned()];
+    let mask = Mask::new(&["Hunter2/(Sesame)!*'~42".to_owned()]);
     let headers = [
         ("x-plain", "Hunter2/(Sesame)!*'~42"),
         ("x-query", "k=Hunter2/(Sesame)!*%27~42"),
@@ -220,14 +219,24 @@ fn a_header_or_body_with_a_secret_in_any_spelling_is_told_to_egress() {
         ("x-quoted", r"Hunter2/(Sesame)!*\'~42"),
         ("accept-language", "en"),
     ];
-    let request = lent.request(call("https://h.test/".to_owned(), &headers));
-    assert_eq!(request.sensitive_headers, ["x-plain", "x-query", "x-form", "x-quoted"]);
-    assert_eq!(request.body_holds, BodyHolds::Data);
+    let sent = request(call("https://h.test/".to_owned(), &headers), &mask);
+    assert_eq!(sent.sensitive_headers, ["x-plain", "x-query", "x-form", "x-quoted"]);
+    assert_eq!(sent.body_holds, BodyHolds::Data);
     let form = FetchCall {
         body: Some(b"k=Hunter2%2F%28Sesame%29%21*%27%7E42".to_vec()),
         ..call("https://h.test/".to_owned(), &[])
     };
-    assert_eq!(lent.request(form).body_holds, BodyHolds::Secrets);
+    assert_eq!(request(form, &mask).body_holds, BodyHolds::Secrets);
+}
+
+/// A webhook's address can be a secret as a whole.
+#[test]
+fn secret_with_a_query_is_masked_before_the_query_is_cut() {
+    let mut lent = effects(&[]);
+    lent.secrets = vec!["https://h.test/hook/T0?sig=abcd1234".to_owned()];
+    let answer = fetch(&mut lent, "https://h.test/hook/T0?sig=abcd1234".to_owned(), &[]);
+    assert!(matches!(answer, EffectAnswer::Refused(_)), "{answer:?}");
+    assert_eq!(lent.take_records()[0].target, "***");
 }
 
 /// A body that is cut off is handed to nobody, and was fetched all the same.

@@ -1,0 +1,239 @@
+//! Bounds what a server sends before the body of its answer: interim heads (`100`, `103`) and the final head together.
+//!
+//! The HTTP library bounds each head by itself and skips interim ones, as many as come, without ever letting other tasks run.
+
+use std::{
+    error::Error,
+    fmt, io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A connection whose reads fail once the heads exceed the cap. Reads of the body are not counted.
+pub struct HeadCap<S> {
+    stream: S,
+    heads: Heads,
+}
+
+impl<S> HeadCap<S> {
+    pub const fn new(stream: S, most_bytes: usize) -> Self {
+        Self { stream, heads: Heads::new(most_bytes) }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for HeadCap<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if matches!(read, Poll::Ready(Ok(()))) {
+            self.heads.read(buffer.filled().get(before..).unwrap_or_default()).map_err(io::Error::other)?;
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for HeadCap<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+/// The heads of one answer, read byte by byte. It only looks for the lines that end a head and for the status.
+///
+/// An unknown status counts as interim: if it counted as final, the heads after it would not be counted.
+struct Heads {
+    left: usize,
+    interim: usize,
+    /// The first bytes of the current line, and its length.
+    line: [u8; STATUS_LINE],
+    length: usize,
+    state: HeadState,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum HeadState {
+    /// Before or in a status line.
+    Status,
+    /// In the headers of an interim or of the final head.
+    Interim,
+    Final,
+    /// The rest is the body.
+    Body,
+}
+
+impl Heads {
+    const fn new(most_bytes: usize) -> Self {
+        Self { left: most_bytes, interim: 0, line: [0; STATUS_LINE], length: 0, state: HeadState::Status }
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), HeadsTooLarge> {
+        for byte in bytes {
+            if self.state == HeadState::Body {
+                return Ok(());
+            }
+            self.left = self.left.checked_sub(1).ok_or(HeadsTooLarge)?;
+            if *byte == b'\n' {
+                self.end_line()?;
+                self.length = 0;
+            } else {
+                if let Some(place) = self.line.get_mut(self.length) {
+                    *place = *byte;
+                }
+                self.length += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Result<(), HeadsTooLarge> {
+        let is_empty = matches!((self.length, self.line), (0, _) | (1, [b'\r', ..]));
+        self.state = match self.state {
+            // Empty lines before a status line are skipped.
+            HeadState::Status if is_empty => HeadState::Status,
+            HeadState::Status if self.is_final() => HeadState::Final,
+            HeadState::Status => HeadState::Interim,
+            HeadState::Interim if is_empty => {
+                self.interim += 1;
+                if self.interim > MOST_INTERIM {
+                    return Err(HeadsTooLarge);
+                }
+                HeadState::Status
+            }
+            HeadState::Final if is_empty => HeadState::Body,
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// `101` ends HTTP on this connection, so it is a final answer.
+    fn is_final(&self) -> bool {
+        self.length >= STATUS_LINE
+            && matches!(
+                self.line,
+                [b'H', b'T', b'T', b'P', b'/', b'1', b'.', _, b' ', b'2'..=b'9', b'0'..=b'9', b'0'..=b'9']
+                    | [b'H', b'T', b'T', b'P', b'/', b'1', b'.', _, b' ', b'1', b'0', b'1']
+            )
+    }
+}
+
+/// The reason why a read failed.
+#[derive(Debug)]
+pub struct HeadsTooLarge;
+
+impl HeadsTooLarge {
+    /// Whether this error, or one that caused it, is a `HeadsTooLarge`.
+    pub fn caused(error: &(dyn Error + 'static)) -> bool {
+        std::iter::successors(Some(error), |error| (**error).source()).any(|cause| {
+            let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            inner.is_some_and(|inner| inner.is::<Self>())
+        })
+    }
+}
+
+impl fmt::Display for HeadsTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the headers of the answer are too large")
+    }
+}
+
+impl Error for HeadsTooLarge {}
+
+/// `HTTP/1.1 200`
+const STATUS_LINE: usize = 12;
+/// Servers send one or two.
+const MOST_INTERIM: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// How many bytes are taken before the heads are too large, or `None` if they never are.
+    fn refused_at(text: &str, most: usize, piece: usize) -> Option<usize> {
+        let mut heads = Heads::new(most);
+        let mut taken = 0;
+        for piece in text.as_bytes().chunks(piece) {
+            if heads.read(piece).is_err() {
+                return Some(taken);
+            }
+            taken += piece.len();
+        }
+        None
+    }
+
+    #[test]
+    fn body_is_not_counted() {
+        let answer = format!("HTTP/1.1 200 OK\r\nx: y\r\n\r\n{}", "\r\n\r\nHTTP/1.1 103\r\n\r\n".repeat(100));
+        assert_eq!(refused_at(&answer, 25, 1), None);
+        assert_eq!(refused_at(&answer, 24, 1), Some(24));
+    }
+
+    #[test]
+    fn interim_heads_count_together_with_the_final_one() {
+        let interim = "HTTP/1.1 103 Early Hints\nlink: x\n\n";
+        let answer = format!("\r\n{interim}{interim}HTTP/1.0 204 No Content\r\n\r\nbody");
+        let heads = answer.len() - "body".len();
+        assert_eq!(refused_at(&answer, heads, 7), None);
+        assert_eq!(refused_at(&answer, heads - 1, 1), Some(heads - 1));
+    }
+
+    #[test]
+    fn interim_heads_are_few() {
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        let answer = |count: usize| interim.repeat(count) + "HTTP/1.1 101 Switching Protocols\r\n\r\n";
+        assert_eq!(refused_at(&answer(MOST_INTERIM), 10_000, 1), None);
+        assert!(refused_at(&answer(MOST_INTERIM + 1), 10_000, 1).is_some());
+    }
+
+    #[test]
+    fn what_is_no_status_line_never_ends_the_heads() {
+        for line in ["HTTP/1.1 1OO", "HTTP/1.1  200 OK", "HTTP/2.0 200 OK", "200", "HTTP/1.1 20"] {
+            assert_eq!(
+                refused_at(&format!("{line}\r\n\r\n{}", "x".repeat(1_000)), 900, 1),
+                Some(900),
+                "{line}"
+            );
+        }
+    }
+
+    proptest! {
+        /// The network cuts an answer into pieces of any size.
+        #[test]
+        fn pieces_make_no_difference(answer in "(HTTP/1.1 [12]0[0-4]|[ax:]{0,3}|\r?\n){0,20}", piece in 1_usize..20) {
+            let most = 40;
+            let whole = refused_at(&answer, most, 1).is_some();
+            prop_assert_eq!(refused_at(&answer, most, piece).is_some(), whole);
+        }
+    }
+}
