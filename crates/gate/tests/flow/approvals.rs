@@ -108,6 +108,29 @@ async fn integers_that_share_a_digest_share_no_approval() {
     assert_eq!((world.queue.all().len(), world.fake.runs()), (2, 1), "nobody was asked about the others");
 }
 
+/// The approver sees, the digest covers and the tool gets one spelling of the arguments.
+#[tokio::test]
+async fn arguments_with_one_digest_run_in_one_form() {
+    let world = world();
+    let of = |extra: &str| {
+        let extra: Value = serde_json::from_str(extra).unwrap();
+        json!({ "text": "hi", "extra": extra })
+    };
+    let asked = of(r#"{ "from": "a", "to": "b", "n": 0, "list": [{ "x": 1, "y": 5e-7 }] }"#);
+    let run = of(r#"{ "to": "b", "list": [{ "y": 0.0000005, "x": 1.0 }], "n": -0.0, "from": "a" }"#);
+    let one_form = r#"{"extra":{"from":"a","list":[{"x":1,"y":5e-7}],"n":0,"to":"b"},"text":"hi"}"#;
+    let _ = world.call("say", asked).await;
+    assert_eq!(world.queue.only().question.arguments.as_deref(), Some(one_form));
+    approve(&world, &world.queue.only().id);
+    assert_eq!(shown(&world.call("say", run).await), format!("released: {one_form}"));
+    // Text that is read as a structure is normalised like any other.
+    let as_text = json!({ "extra": r#"{"to":"b","n":-0,"from":"a"}"#, "count": 2.0, "text": "ho" });
+    let _ = world.call("say", as_text).await;
+    let shown = world.queue.all()[1].question.arguments.clone();
+    let one_form = r#"{"count":2,"extra":{"from":"a","n":0,"to":"b"},"text":"ho"}"#;
+    assert_eq!(shown.as_deref(), Some(one_form));
+}
+
 #[tokio::test]
 async fn an_edited_tool_is_another_tool() {
     let world = world();
@@ -400,7 +423,8 @@ async fn a_template_cannot_hide_the_arguments() {
     let [words, under] = lines.as_slice() else { panic!("not two lines: {prompt:?}") };
     assert!(words.starts_with("pending: Look at the weather?"), "{words}");
     assert!(
-        under.starts_with(r#"Arguments: {"text":"rm -rf / \u001b[2K\u202e\n","extra":{"key":"[REDACTED:"#),
+        under.starts_with(r#"Arguments: {"extra":{"key":"[REDACTED:"#)
+            && under.ends_with(r#""text":"rm -rf / \u001b[2K\u202e\n"}"#),
         "{under}"
     );
     let kept = world.queue.only().question;

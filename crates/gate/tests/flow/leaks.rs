@@ -462,8 +462,10 @@ async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
         world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let asked = world.queue.only().question;
-        assert_eq!(asked.arguments, Some(arguments.to_string()));
-        let begin = format!(r#"Run say with {{"text":"{LEDGER}","extra":{{"mail":"{LEDGER}"#);
+        let mut sorted = arguments.clone();
+        sorted.sort_all_objects();
+        assert_eq!(asked.arguments, Some(sorted.to_string()));
+        let begin = format!(r#"Run say with {{"extra":{{"mail":"{LEDGER}"#);
         assert!(asked.prompt.starts_with(&begin), "{}", asked.prompt);
         let why = format!("unknown_host: {LEDGER} is unknown");
         assert!(asked.because.contains(&why), "{:?}", asked.because);
