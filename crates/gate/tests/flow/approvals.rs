@@ -504,7 +504,8 @@ async fn a_yes_comes_too_late_for_a_tool_that_has_changed() {
     let waiting = asked_in_silence(&world).await;
     world.make_live(&[]);
     approve(&world, &world.queue.only().id);
-    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ApprovalInvalid));
+    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ToolChanged));
+    assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is not spent");
     assert_eq!(world.fake.runs(), 0);
 }
 

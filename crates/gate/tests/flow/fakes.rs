@@ -54,6 +54,9 @@ pub struct FakeTool {
     pub agreed: Mutex<Vec<String>>,
     /// What its runs take place in, one each.
     pub workers: Arc<Semaphore>,
+    /// Do calls wait for a worker instead of being refused? And does one wait?
+    pub workers_are_waited_for: AtomicBool,
+    pub is_waited_for: AtomicBool,
     survey: Mutex<Result<Survey, Refusal>>,
     /// Where it is there, looking waits for it.
     pub disk: OnceLock<LookedAt>,
@@ -86,6 +89,8 @@ impl FakeTool {
             console: Mutex::default(),
             agreed: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
+            workers_are_waited_for: AtomicBool::new(false),
+            is_waited_for: AtomicBool::new(false),
             survey: Mutex::new(Ok(Survey::default())),
             disk: OnceLock::new(),
         })
@@ -134,7 +139,14 @@ impl Runnable for FakeTool {
         &'r self,
         _: &'r str,
     ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
-        Box::pin(std::future::ready(self.free_worker().map(Room::new).ok_or_else(busy)))
+        Box::pin(async move {
+            if self.workers_are_waited_for.load(Ordering::SeqCst) {
+                self.is_waited_for.store(true, Ordering::SeqCst);
+                let worker = Arc::clone(&self.workers).acquire_owned().await;
+                return worker.map(Room::new).map_err(|_| busy());
+            }
+            self.free_worker().map(Room::new).ok_or_else(busy)
+        })
     }
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {

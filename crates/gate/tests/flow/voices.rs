@@ -103,14 +103,14 @@ async fn the_no_of_an_operator_while_the_client_is_silent_is_the_operators() {
 }
 
 #[tokio::test]
-async fn a_yes_that_came_too_late_is_written_down_as_used_up() {
+async fn a_yes_that_came_too_late_is_recorded_and_not_spent() {
     let too_late = |world: &World| {
         world.make_live(&[]);
         let id = world.queue.only().id;
         world.queue.decide(&id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
     };
-    let world = ends_in_silence(too_late, Reason::ApprovalInvalid).await;
-    assert_asked(&world, "used", Some("operator"));
+    let world = ends_in_silence(too_late, Reason::ToolChanged).await;
+    assert_asked(&world, "approved", Some("operator"));
 }
 
 #[tokio::test(start_paused = true)]

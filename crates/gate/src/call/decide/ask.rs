@@ -20,7 +20,6 @@ use crate::{
     gate::{ClientAnswer, Inner},
     ports::{Answer, Ask, Prompt},
     reason::Reason,
-    registry::InForce,
 };
 
 pub enum Consent {
@@ -60,27 +59,15 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
 }
 
 async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
-    is_still_in_force(gate, checked)?;
+    // Once more, after the yes is spent: a person may have taken minutes.
+    standing::is_unchanged(gate, &checked.bound.admitted)?;
+    if gate.is_closing() {
+        return Err(standing::changed());
+    }
     match trust {
         Some(trust) => on_queue(gate, move |queue| queue.remember(&trust)).await,
         None => Ok(()),
     }
-}
-
-/// A person may have thought for minutes: the yes is for the tool and the policies that are in force now, or for nothing.
-fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
-    let admitted = &checked.bound.admitted;
-    let now = gate.in_force();
-    let policies = |in_force: &InForce| in_force.set.policies().map(|cedar| cedar.digest().to_owned());
-    let is_same = now.set.get(&admitted.tool.wire_name).is_some_and(|tool| {
-        tool.digest == admitted.tool.digest && tool.policy_digest == admitted.tool.policy_digest
-    });
-    if gate.is_closing() || !is_same || policies(&now) != policies(&admitted.in_force) {
-        let message =
-            "the tool or the policies have changed since the question was asked; the call was not run";
-        return Err(Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again"));
-    }
-    Ok(())
 }
 
 /// The yes is for what was shown. A link may have been set elsewhere while the person thought.
@@ -118,10 +105,9 @@ async fn given_earlier(
 /// a link that is elsewhere for a moment, or a disk that does not answer, must not cost the person a second answer. What the
 /// arguments lead to after that, the run itself holds open or compares.
 async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Place, Stop> {
-    let admitted = &checked.bound.admitted;
-    let place = execute::make_place(gate, admitted).await?;
+    let place = execute::make_place(gate, checked).await?;
     leads_where_it_led(gate, checked).await?;
-    standing::still_let_in(&admitted.call).await?;
+    standing::still_let_in(&checked.bound.admitted.call).await?;
     Ok(place)
 }
 
