@@ -120,7 +120,7 @@ reasons! {
     MissingPermission "decide.missing_permission" Refused Never "the caller lacks a permission that the tool requires";
     PolicyForbids "decide.policy_forbids" Refused Never "a policy forbids this call";
     ApprovalPending "decide.approval_pending" Refused AfterApproval "a person has yet to approve this call";
-    ApprovalDenied "decide.approval_denied" Refused Never "a person declined this call";
+    ApprovalDenied "decide.approval_denied" Refused Never "an operator denied this call, or the caller's client answered no";
     ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";
     ApprovalInvalid "decide.approval_invalid" Refused AfterApproval "the approval is unknown, expired, used, or for another call";
     CallerLapsed "decide.caller_lapsed" Refused Never "the caller is no longer let in as when the call was made: a token was revoked or has expired, or `auth` was edited";

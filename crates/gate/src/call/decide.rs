@@ -2,6 +2,7 @@
 
 mod ask;
 mod hearing;
+mod question;
 
 use serde_json::Value;
 use toolgate_policy::{Arguments, Origin, Ruling, Verdict};

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
     Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits,
-    Call, CallLimits, ClientAnswer, Clock, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing, Survey,
-    Touch,
+    Call, CallLimits, ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing,
+    Survey, Touch,
 };
 use toolgate_policy::{Arguments, Caller, CedarPolicies, Ruling, ToolPolicy};
 
@@ -49,7 +49,7 @@ async fn waits(world: &Arc<World>, call: Call, count: usize) -> JoinHandle<Outco
 }
 
 fn decide(world: &World, id: &ApprovalId, state: ApprovalState) {
-    world.queue.decide(id, state, "operator", None, world.clock.now()).unwrap();
+    world.queue.decide(id, state, &Decider::Operator("operator"), None, world.clock.now()).unwrap();
 }
 
 /// An agent that makes one call again and again has one question in the queue, and a thousand calls that wait for it.
@@ -149,7 +149,8 @@ async fn a_busy_gateway_does_not_spend_a_yes() {
     let running = with_one_place_taken(&world).await;
     // Said by the client itself, then found in the queue, then said again.
     let mut answered = hi();
-    answered.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+    answered.answer =
+        Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept, answered_after: None });
     for call in [answered.clone(), hi(), answered] {
         assert_eq!(shown(&world.gate.handle(call).await), BUSY);
         assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is still there");
@@ -192,7 +193,8 @@ async fn a_yes_is_not_spent_where_no_worker_is_free() {
     let id = world.queue.only().id;
     let others = Arc::clone(&world.fake.workers).try_acquire_many_owned(WORKERS).unwrap();
     let mut answered = hi();
-    answered.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+    answered.answer =
+        Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept, answered_after: None });
     for call in [answered.clone(), hi(), answered] {
         assert_eq!(shown(&world.gate.handle(call).await), "execute.busy: every worker is busy");
         assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is still there");

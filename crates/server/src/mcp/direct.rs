@@ -87,6 +87,7 @@ enum Way<'h> {
     /// The body has to name the same tool.
     Stateless {
         name: &'h [u8],
+        is_unattended: bool,
     },
     Session {
         id: &'h str,
@@ -107,7 +108,8 @@ impl<'h> Way<'h> {
         if version == ProtocolVersion::V_2026_07_28.as_str().as_bytes() {
             let name = only(headers, NAME).filter(|name| name.iter().copied().all(is_plain_in_a_name))?;
             let is_call = only(headers, "mcp-method") == Some(METHOD.as_bytes());
-            return (is_call && !headers.contains_key(SESSION_HEADER)).then_some(Self::Stateless { name });
+            return (is_call && !headers.contains_key(SESSION_HEADER))
+                .then(|| Self::Stateless { name, is_unattended: ask::is_unattended(headers) });
         }
         let id = std::str::from_utf8(only(headers, SESSION_HEADER)?).ok()?;
         let known = session(id)?;
@@ -119,7 +121,7 @@ impl<'h> Way<'h> {
         let arguments = arguments.map(|Arguments(members)| members).unwrap_or_default();
         let Meta { is_stateless, client, can, progress } = meta;
         let (client, shows_forms, running) = match self {
-            Self::Stateless { name } => {
+            Self::Stateless { name, is_unattended } => {
                 let can = can.filter(|_| is_stateless && name == tool.as_bytes())?;
                 let client = Client {
                     transport: "http",
@@ -128,7 +130,7 @@ impl<'h> Way<'h> {
                     version: client.as_ref().map(|said| plain(&said.version)),
                     conversation: None,
                 };
-                (client, ask::shows_forms(&can), None)
+                (client, ask::shows_forms(&can) && !is_unattended, None)
             }
             Self::Session { id: session, known } => {
                 let says_nothing_new = !is_stateless && client.is_none() && can.is_none();

@@ -17,6 +17,8 @@ pub struct Client {
     pub era: &'static str,
     pub session: Option<String>,
     pub capabilities: Value,
+    /// Does it send the header that `toolgate connect --unattended` writes?
+    pub is_unattended: bool,
 }
 
 pub struct Reply {
@@ -60,7 +62,7 @@ pub const SESSION_ERAS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "
 impl Client {
     pub fn modern(server: SocketAddr, caller: &str) -> Self {
         let caller = Some(caller.to_owned());
-        Self { server, caller, era: MODERN, session: None, capabilities: json!({}) }
+        Self { server, caller, era: MODERN, session: None, capabilities: json!({}), is_unattended: false }
     }
 
     /// Who can be asked.
@@ -71,7 +73,14 @@ impl Client {
 
     /// After the handshake.
     pub async fn session(server: SocketAddr, caller: &str, era: &'static str, capabilities: Value) -> Self {
-        let mut client = Self { server, caller: Some(caller.to_owned()), era, session: None, capabilities };
+        let mut client = Self {
+            server,
+            caller: Some(caller.to_owned()),
+            era,
+            session: None,
+            capabilities,
+            is_unattended: false,
+        };
         let reply = client.initialize().await;
         assert_eq!(reply.status, 200, "{}", reply.text);
         assert_eq!(reply.result()["protocolVersion"], era);
@@ -162,6 +171,9 @@ impl Client {
         }
         if let Some(session) = &self.session {
             request = request.header("mcp-session-id", session);
+        }
+        if self.is_unattended {
+            request = request.header(toolgate_server::UNATTENDED_HEADER, "true");
         }
         if self.era == MODERN
             && let Some(message) = message
