@@ -156,6 +156,7 @@ const APPROVALS: &[Key] = &[
         Flag(true),
         "May the caller's own client ask its user, and is its word taken? Otherwise only the queue answers.",
     ),
+    flag("self_approval", Flag(false), "Lets a caller with the role admin approve its own calls."),
     duration("timeout", SECOND, HOUR, "120s", "How long a call waits for an answer."),
     duration("expires", SECOND, 7 * DAY, "15m", "How long an approval can be used, from the question on."),
     duration("trust", MINUTE, 30 * DAY, "8h", "How long trustAfterApproval lasts."),

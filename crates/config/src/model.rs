@@ -168,6 +168,7 @@ pub struct Approvals {
     pub default: ApprovalDefault,
     pub ask_from: AskFrom,
     pub client_may_answer: bool,
+    pub self_approval: bool,
     #[serde(deserialize_with = "duration_of")]
     pub timeout: Duration,
     #[serde(deserialize_with = "duration_of")]

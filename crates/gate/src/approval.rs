@@ -1,6 +1,11 @@
-//! What does a person approve? One call: this caller, this tool, these arguments, this reach, this policy; once.
+//! Approvals: a person's answer to one call of one caller, bound to tool, arguments and policy, and good for one run.
 
-use std::{fmt, time::SystemTime};
+use std::{
+    fmt::{self, Write as _},
+    time::SystemTime,
+};
+
+use toolgate_spec::is_deceptive;
 
 /// Everything that an approval is for. Where any part differs, it is for another call.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -46,12 +51,15 @@ const ID_PREFIX: &str = "apr_";
 #[derive(Clone, Debug)]
 pub struct NewApproval {
     pub binding: Binding,
-    /// Text for a person, escaped and bounded. The words are the tool's, and may leave arguments out.
+    /// The tool's own message for a person, or a default one. Escaped, bounded and on one line.
     pub prompt: String,
-    /// The arguments as JSON, without secrets, escaped and bounded; where they were cut the text says so. `None` in
-    /// questions that an older gateway asked.
+    /// The arguments as JSON on one line, without secrets, escaped and bounded. `None` in questions of an older gateway.
     pub arguments: Option<String>,
-    /// Why a person is asked: the voices that want it, each with its reason.
+    /// The part of the arguments that `arguments` leaves out.
+    pub hidden: Hidden,
+    /// Set if a yes also answers later questions.
+    pub remembers: Option<Remembers>,
+    /// The decision sources that want a person to be asked, each with its reason, escaped and bounded.
     pub because: Vec<String>,
     pub risk: String,
     pub created: SystemTime,
@@ -59,17 +67,113 @@ pub struct NewApproval {
 }
 
 impl NewApproval {
-    /// All that a person reads before they answer: the prompt, and under it the arguments, unless it holds them whole.
-    /// Neither has line breaks of its own, so that a new line is the gateway's word.
+    /// Everything that a person reads before they answer. Each line is the gateway's own and has a fixed label and place.
+    /// The tool's message comes last. No value contains a line break, so neither a template nor an argument adds a line.
     pub fn text(&self) -> String {
-        match &self.arguments {
-            Some(arguments) if !self.prompt.contains(arguments.as_str()) => {
-                format!("{}\nArguments: {arguments}", self.prompt)
-            }
-            _ => self.prompt.clone(),
+        let (caller, tool) = (printable(&self.binding.caller), printable(&self.binding.tool));
+        let mut lines = vec![format!("Run the tool {tool}? Risk {}, called by {caller}.", self.risk)];
+        if !self.because.is_empty() {
+            lines.push(format!("Asked because: {}", self.reasons()));
+        }
+        lines.extend(self.remembers.as_ref().map(|remembers| format!("If approved: {remembers}")));
+        lines.extend(self.arguments.as_ref().map(|arguments| format!("Arguments: {arguments}")));
+        if self.hidden.bytes > 0 {
+            lines.push(format!("Not shown: {}", self.hidden));
+        }
+        lines.push(format!("Message: {}", self.prompt));
+        lines.join("\n")
+    }
+
+    /// The first reasons. A call that names many hosts has many, and they must not push the arguments out of sight.
+    fn reasons(&self) -> String {
+        let shown = self.because.iter().take(MOST_REASONS).map(String::as_str);
+        let mut text = shown.collect::<Vec<_>>().join("; ");
+        if let more @ 1.. = self.because.len().saturating_sub(MOST_REASONS) {
+            let _ = write!(text, "; and {more} more");
+        }
+        text
+    }
+}
+
+/// A name on one line.
+fn printable(name: &str) -> String {
+    name.chars().filter(|character| !is_deceptive(*character)).take(LONGEST_NAME).collect()
+}
+
+const MOST_REASONS: usize = 5;
+const LONGEST_NAME: usize = 300;
+
+/// The part of the arguments that a question does not show: secrets, and text beyond the longest that is shown.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub struct Hidden {
+    /// 0: everything is shown.
+    pub bytes: u64,
+    /// All arguments as JSON, for `ApprovalQueue::reveal`. Set on the way into the queue only.
+    pub whole: Option<String>,
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of the arguments (secrets, or too long)", self.bytes)
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hidden").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// A yes that will be remembered: its scope, beside caller, tool and policy, and its end.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Remembers {
+    pub conversation: String,
+    pub until: SystemTime,
+}
+
+impl Remembers {
+    /// RFC 3339, to the second.
+    pub fn until_text(&self) -> String {
+        let until = jiff::Timestamp::try_from(self.until).unwrap_or(jiff::Timestamp::MAX);
+        until.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}
+
+impl fmt::Display for Remembers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "later calls of this tool by this caller in conversation {} run without a question until {}",
+            printable(&self.conversation),
+            self.until_text()
+        )
+    }
+}
+
+/// Who answers a question.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Decider<'d> {
+    /// The caller's own client, for its user. Its no counts in this conversation only, and without one for this call only.
+    Client { conversation: Option<&'d str> },
+    /// A person at the command line who has access to the gateway's state files.
+    Operator(&'d str),
+    /// A caller of the admin API, by the subject that the door authenticated.
+    Admin { subject: &'d str, may_approve_own: bool },
+}
+
+impl<'d> Decider<'d> {
+    /// As it is recorded.
+    pub const fn name(&self) -> &'d str {
+        match self {
+            Self::Client { .. } => BY_CLIENT,
+            Self::Operator(name) => name,
+            Self::Admin { subject, .. } => subject,
         }
     }
 }
+
+/// Recorded as who decided where the caller's own client did.
+const BY_CLIENT: &str = "client";
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum ApprovalState {
@@ -109,6 +213,51 @@ pub struct Approval {
     pub decided_by: Option<String>,
     pub decided_at: Option<SystemTime>,
     pub note: Option<String>,
+    /// Who has read the hidden part of the arguments.
+    pub revealed_to: Vec<String>,
+}
+
+impl Approval {
+    /// Did the caller's client say no? Its no holds for its own conversation, and an operator can overturn it.
+    pub fn is_declined_by_client(&self) -> bool {
+        self.state == ApprovalState::Denied && self.decided_by.as_deref() == Some(BY_CLIENT)
+    }
+
+    /// May this person answer so? Queues ask before they write anything down.
+    pub fn check_decision(
+        &self,
+        verdict: ApprovalState,
+        by: &Decider<'_>,
+        now: SystemTime,
+    ) -> Result<(), ApprovalError> {
+        self.check_open(by, now)?;
+        // A client cannot reveal anything, so it says neither yes nor no to what it was not shown.
+        if verdict != ApprovalState::Approved && !matches!(by, Decider::Client { .. }) {
+            return Ok(());
+        }
+        if let Decider::Admin { subject, may_approve_own: false } = by
+            && *subject == self.question.binding.caller
+        {
+            return Err(ApprovalError::OwnCall);
+        }
+        let has_seen_all = self.revealed_to.iter().any(|name| name == by.name());
+        if self.question.hidden.bytes > 0 && !has_seen_all {
+            return Err(ApprovalError::Unrevealed(self.question.hidden.bytes));
+        }
+        Ok(())
+    }
+
+    /// Is the question still open to this person?
+    pub fn check_open(&self, by: &Decider<'_>, now: SystemTime) -> Result<(), ApprovalError> {
+        let is_client = matches!(by, Decider::Client { .. });
+        let is_open = self.state == ApprovalState::Pending || (self.is_declined_by_client() && !is_client);
+        match self.state {
+            ApprovalState::Expired => Err(ApprovalError::Expired),
+            _ if is_open && self.question.expires <= now => Err(ApprovalError::Expired),
+            _ if is_open => Ok(()),
+            other => Err(ApprovalError::NotPending(other)),
+        }
+    }
 }
 
 /// An approval that was taken out of the queue for exactly one run.
@@ -116,6 +265,8 @@ pub struct Approval {
 pub struct Spent {
     pub id: ApprovalId,
     pub decided_by: String,
+    /// As the question said.
+    pub remembers: Option<Remembers>,
 }
 
 /// A remembered yes: later asks of this caller for this tool in this flow are answered by it.
@@ -138,6 +289,12 @@ pub enum ApprovalError {
     OtherCall,
     /// Too many questions wait for an answer, of this caller or in all.
     QueueFull,
+    /// Too many calls of this caller were denied, in questions that have not expired.
+    DeniedTooOften,
+    /// So many bytes of the arguments are not shown, and this person has not revealed them.
+    Unrevealed(u64),
+    /// The approver is the caller.
+    OwnCall,
     Unavailable(String),
 }
 
@@ -149,6 +306,15 @@ impl fmt::Display for ApprovalError {
             Self::Expired => f.write_str("the approval has expired"),
             Self::OtherCall => f.write_str("the approval is for another call"),
             Self::QueueFull => f.write_str("too many calls wait for an answer"),
+            Self::DeniedTooOften => f.write_str(
+                "too many of your calls were denied; new questions wait until these denials expire",
+            ),
+            Self::Unrevealed(bytes) => {
+                write!(f, "the question hides {bytes} bytes of the arguments; reveal them before you approve")
+            }
+            Self::OwnCall => {
+                f.write_str("you made this call, and may not approve it; see `approvals.self_approval`")
+            }
             Self::Unavailable(problem) => write!(f, "the store of approvals cannot be reached: {problem}"),
         }
     }
@@ -175,8 +341,13 @@ pub trait ApprovalStore: Send + Sync {
     /// Is there an approval that `spend` would find for exactly this binding? Changes nothing.
     fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError>;
 
-    /// Did somebody say no to exactly this call, in a question that has not expired?
-    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError>;
+    /// A no to exactly this call, in a question that has not expired: an operator's, or the client's in this conversation.
+    fn denial(
+        &self,
+        binding: &Binding,
+        conversation: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Option<Approval>, ApprovalError>;
 
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError>;
 
@@ -207,15 +378,18 @@ pub trait ApprovalQueue: ApprovalStore {
         Ok(all.filter(is_wanted).take(limit).collect())
     }
 
-    /// Only what is pending and not expired can be decided, and only as approved or denied.
+    /// Decides as approved or denied, where `Approval::check_decision` lets it.
     fn decide(
         &self,
         id: &ApprovalId,
         verdict: ApprovalState,
-        by: &str,
+        by: &Decider<'_>,
         note: Option<&str>,
         now: SystemTime,
     ) -> Result<Approval, ApprovalError>;
+
+    /// All arguments of an open question as JSON on one line, and records that this person has seen them.
+    fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, now: SystemTime) -> Result<String, ApprovalError>;
 
     /// Ticks whenever anything in the queue may have changed, also by another process.
     fn changes(&self) -> tokio::sync::watch::Receiver<u64>;

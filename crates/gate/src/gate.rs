@@ -211,6 +211,11 @@ impl Gate {
     pub fn queue(&self) -> &Arc<dyn ApprovalQueue> {
         &self.0.queue
     }
+
+    /// The settings for approvals that are in force now.
+    pub fn approval_settings(&self) -> ApprovalSettings {
+        self.0.in_force().approvals
+    }
 }
 
 impl Inner {
@@ -295,6 +300,8 @@ pub struct Client {
 pub struct ClientAnswer {
     pub approval: ApprovalId,
     pub answer: Answer,
+    /// How long the client took. `None`: the door knows that a person answered, because they typed it.
+    pub answered_after: Option<Duration>,
 }
 
 /// How large and how deep arguments may be.
@@ -327,6 +334,8 @@ pub struct ApprovalSettings {
     pub default: ApprovalDefault,
     /// May the person behind the caller's own client answer, or only the queue?
     pub client_may_answer: bool,
+    /// May an admin approve calls that were made with the same identity?
+    pub self_approval: bool,
     pub timeout: Duration,
     pub expires: Duration,
     pub trust: Duration,

@@ -20,8 +20,8 @@ mod reason;
 mod registry;
 
 pub use approval::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
-    Spent, Trust,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
+    Hidden, NewApproval, Remembers, Spent, Trust,
 };
 pub use call::{CallRecord, Journal, Purpose, Shared, caught, fitted, text_for_journal, until_lapse};
 pub use gate::{

@@ -85,6 +85,8 @@ pub struct Pending {
     /// What the person is asked; safe to show.
     pub prompt: String,
     pub expires: SystemTime,
+    /// May the client put the question to its user? Otherwise only the queue answers.
+    pub client_may_answer: bool,
     pub to_caller: String,
 }
 

@@ -120,10 +120,11 @@ reasons! {
     MissingPermission "decide.missing_permission" Refused Never "the caller lacks a permission that the tool requires";
     PolicyForbids "decide.policy_forbids" Refused Never "a policy forbids this call";
     ApprovalPending "decide.approval_pending" Refused AfterApproval "a person has yet to approve this call";
-    ApprovalDenied "decide.approval_denied" Refused Never "a person declined this call";
+    ApprovalDenied "decide.approval_denied" Refused Never "an operator denied this call, or the caller's client answered no";
     ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";
     ApprovalInvalid "decide.approval_invalid" Refused AfterApproval "the approval is unknown, expired, used, or for another call";
     CallerLapsed "decide.caller_lapsed" Refused Never "the caller is no longer let in as when the call was made: a token was revoked or has expired, or `auth` was edited";
+    ToolChanged "decide.tool_changed" Refused Later "the tool or the policies changed while the call waited";
     ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the store of approvals cannot be reached";
     Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away, or the gateway stopped";
     Panicked "execute.panicked" Broken Later "the gateway's own code panicked in the middle of the call; that is a mistake in it";

@@ -1,4 +1,4 @@
-//! Who said yes or no? No answer counts that the journal has not taken down, whichever way it came.
+//! Records answers and reveals in the journal before they take effect.
 
 use std::{
     fmt,
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_config::Config;
 use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
-    Spent, Trust, text_for_journal,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
+    NewApproval, Spent, Trust, text_for_journal,
 };
 use toolgate_secrets::Detector;
 use toolgate_store::State;
@@ -94,8 +94,13 @@ impl ApprovalStore for RecordedQueue {
         self.queue.is_approved(binding, now)
     }
 
-    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
-        self.queue.is_denied(binding, now)
+    fn denial(
+        &self,
+        binding: &Binding,
+        conversation: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Option<Approval>, ApprovalError> {
+        self.queue.denial(binding, conversation, now)
     }
 
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
@@ -131,33 +136,63 @@ impl ApprovalQueue for RecordedQueue {
         &self,
         id: &ApprovalId,
         verdict: ApprovalState,
-        by: &str,
+        by: &Decider<'_>,
         note: Option<&str>,
         now: SystemTime,
     ) -> Result<Approval, ApprovalError> {
         let _one_at_a_time = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.queue.get(id, now)?;
-        let unavailable = |error: OpenError| ApprovalError::Unavailable(error.to_string());
         let note = match note {
             Some(text) => Some((self.blot)(text).map_err(unavailable)?),
             None => None,
         };
-        // What can no longer be decided is refused by the queue, which says why, and leaves no record of a decision.
-        if asked.state == ApprovalState::Pending {
-            let binding = &asked.question.binding;
-            let entry = json!({
-                "kind": "approval.decided", "approval": id.as_str(), "state": verdict.name(), "by": by, "note": note,
-                "caller": binding.caller, "tool": binding.tool,
-            });
-            // Before it is done: what cannot be recorded is not decided.
-            (self.note)(&entry).map_err(unavailable)?;
+        match asked.check_decision(verdict, by, now) {
+            Ok(()) => {
+                let mut entry = entry("approval.decided", &asked, by);
+                entry["state"] = verdict.name().into();
+                entry["note"] = json!(note);
+                if let (ApprovalState::Approved, Some(remembers)) = (verdict, &asked.question.remembers) {
+                    let until = remembers.until_text();
+                    entry["remembered"] = json!({ "conversation": remembers.conversation, "until": until });
+                }
+                // Before it is done: a decision that cannot be recorded is not made.
+                (self.note)(&entry).map_err(unavailable)?;
+            }
+            Err(refusal @ (ApprovalError::OwnCall | ApprovalError::Unrevealed(_))) => {
+                let mut entry = entry("approval.refused", &asked, by);
+                entry["why"] = refusal.to_string().into();
+                (self.note)(&entry).map_err(unavailable)?;
+                return Err(refusal);
+            }
+            // The queue says why, and there is nothing to record.
+            Err(_) => {}
         }
         self.queue.decide(id, verdict, by, note.as_deref(), now)
+    }
+
+    fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, now: SystemTime) -> Result<String, ApprovalError> {
+        let _one_at_a_time = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.queue.get(id, now)?;
+        asked.check_open(by, now)?;
+        (self.note)(&entry("approval.revealed", &asked, by)).map_err(unavailable)?;
+        self.queue.reveal(id, by, now)
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.queue.changes()
     }
+}
+
+fn entry(kind: &str, asked: &Approval, by: &Decider<'_>) -> Value {
+    let binding = &asked.question.binding;
+    json!({
+        "kind": kind, "approval": asked.id.as_str(), "by": by.name(), "caller": binding.caller, "tool": binding.tool,
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "handed to `map_err`")]
+fn unavailable(error: OpenError) -> ApprovalError {
+    ApprovalError::Unavailable(error.to_string())
 }
 
 impl fmt::Debug for RecordedQueue {

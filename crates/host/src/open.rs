@@ -383,6 +383,7 @@ fn approval_settings(approvals: &Approvals) -> ApprovalSettings {
             Ask::Always => ApprovalDefault::Always,
         },
         client_may_answer: approvals.client_may_answer,
+        self_approval: approvals.self_approval,
         timeout: approvals.timeout,
         expires: approvals.expires,
         trust: approvals.trust,

@@ -37,6 +37,7 @@ pub fn admin_router(gate: Gate, tools: AllTools) -> Router {
         .route("/tools", get(state::tools))
         .route("/approvals", get(approvals::list))
         .route("/approvals/{id}", get(approvals::show))
+        .route("/approvals/{id}/reveal", post(approvals::reveal))
         .route("/approvals/{id}/approve", post(approvals::approve))
         .route("/approvals/{id}/deny", post(approvals::deny))
         .fallback(async |_: AdminIdentity| {

@@ -19,6 +19,6 @@ pub use http::{
 };
 pub use mcp::{
     CallerIdentity, CallerNow, ClientAnswers, McpSettings, SessionLimits, StateKey, StdioError,
-    router as mcp_router, serve_stdio,
+    UNATTENDED_HEADER, router as mcp_router, serve_stdio,
 };
 pub use routes::{Metrics, admin_routes, mcp_routes};

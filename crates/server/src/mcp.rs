@@ -24,6 +24,7 @@ use std::{fmt, time::Duration};
 use toolgate_policy::Caller;
 
 pub use self::{
+    ask::UNATTENDED_HEADER,
     http::router,
     stdio::{CallerNow, StdioError, serve_stdio},
 };

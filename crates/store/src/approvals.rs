@@ -1,12 +1,12 @@
-//! Who may be let through once, and on whose word? The queue of questions, and the yeses that are remembered.
+//! The queue of questions and their answers, and the yeses that are remembered.
 
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, named_params, params};
 use tokio::sync::watch;
 use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, NewApproval,
-    Spent, Trust,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
+    Hidden, NewApproval, Remembers, Spent, Trust,
 };
 
 use crate::state::{Limits, State, StateError, from_ms, to_ms, unreadable};
@@ -27,8 +27,8 @@ impl ApprovalStore for State {
             if let Some(pending) = pending_for(transaction, &question.binding)? {
                 return Ok(Ok(pending));
             }
-            if is_full(transaction, &question.binding.caller, limits)? {
-                return Ok(Err(ApprovalError::QueueFull));
+            if let Some(full) = is_full(transaction, &question.binding.caller, limits, now)? {
+                return Ok(Err(full));
             }
             insert(transaction, &id, &question)?;
             if transaction.last_insert_rowid() % PRUNE_EVERY == 0 {
@@ -61,11 +61,49 @@ impl ApprovalStore for State {
     }
 
     fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
-        self.is_in_state(ApprovalState::Approved, binding, now)
+        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
+        let found = self.shared.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT 1 FROM approvals WHERE state = 'approved' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
+                     AND arguments_digest = ?4 AND policy_digest = ?5 AND expires > ?6",
+                )?
+                .exists(params![caller, tool, tool_digest, arguments_digest, policy_digest, to_ms(now)])
+        });
+        found.map_err(unavailable)
     }
 
-    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
-        self.is_in_state(ApprovalState::Denied, binding, now)
+    fn denial(
+        &self,
+        binding: &Binding,
+        conversation: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Option<Approval>, ApprovalError> {
+        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
+        let client = Decider::Client { conversation }.name();
+        let found = self.shared.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT * FROM approvals WHERE state = 'denied' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
+                     AND arguments_digest = ?4 AND policy_digest = ?5 AND expires > ?6
+                     AND (decided_by <> ?7 OR declined_in = ?8) ORDER BY decided_by = ?7, seq DESC LIMIT 1",
+                )?
+                .query_row(
+                    params![
+                        caller,
+                        tool,
+                        tool_digest,
+                        arguments_digest,
+                        policy_digest,
+                        to_ms(now),
+                        client,
+                        conversation
+                    ],
+                    approval,
+                )
+                .optional()
+        });
+        found.map_err(unavailable)
     }
 
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
@@ -83,45 +121,24 @@ impl ApprovalStore for State {
     fn remember(&self, trust: &Trust) -> Result<(), ApprovalError> {
         let written = self.shared.write(|transaction| {
             // The later yes counts, also where it is the shorter one.
-            transaction.prepare_cached("INSERT OR REPLACE INTO trusts VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(
-                params![trust.caller, trust.flow, trust.tool_digest, trust.policy_digest, to_ms(trust.expires)],
-            )?;
-            // Without a clock of its own: those that end first make room.
-            transaction.prepare_cached(
-                "DELETE FROM trusts WHERE expires < (SELECT expires FROM trusts ORDER BY expires DESC LIMIT 1 OFFSET ?1)",
-            )?
-            .execute([MOST_TRUSTS])
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO trusts VALUES (?1, ?2, ?3, ?4, ?5)")?
+                .execute(params![
+                    trust.caller,
+                    trust.flow,
+                    trust.tool_digest,
+                    trust.policy_digest,
+                    to_ms(trust.expires)
+                ])?;
+            // Of this caller only, those that end first make room: no caller pushes out another one's.
+            transaction
+                .prepare_cached(
+                    "DELETE FROM trusts WHERE caller = ?1 AND expires <
+                     (SELECT expires FROM trusts WHERE caller = ?1 ORDER BY expires DESC LIMIT 1 OFFSET ?2)",
+                )?
+                .execute(params![trust.caller, CALLERS_SHARE])
         });
         written.map(|_| ()).map_err(unavailable)
-    }
-}
-
-impl State {
-    /// Is there a question for exactly this call that was answered so, and has not expired?
-    fn is_in_state(
-        &self,
-        state: ApprovalState,
-        binding: &Binding,
-        now: SystemTime,
-    ) -> Result<bool, ApprovalError> {
-        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
-        // The state's own word and no parameter: an index over the rows of one state serves no other statement.
-        let wanted = format!(
-            "SELECT 1 FROM approvals WHERE state = '{}' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
-             AND arguments_digest = ?4 AND policy_digest = ?5 AND expires > ?6",
-            state.name()
-        );
-        let found = self.shared.read(|connection| {
-            connection.prepare_cached(&wanted)?.exists(params![
-                caller,
-                tool,
-                tool_digest,
-                arguments_digest,
-                policy_digest,
-                to_ms(now)
-            ])
-        });
-        found.map_err(unavailable)
     }
 }
 
@@ -175,37 +192,58 @@ impl ApprovalQueue for State {
     fn decide(
         &self,
         id: &ApprovalId,
-        is_approved: ApprovalState,
-        by: &str,
+        verdict: ApprovalState,
+        by: &Decider<'_>,
         note: Option<&str>,
         now: SystemTime,
     ) -> Result<Approval, ApprovalError> {
-        let finished = match is_approved {
+        let finished = match verdict {
             ApprovalState::Approved => None,
             ApprovalState::Denied => Some(to_ms(now)),
             other => {
-                let problem =
-                    format!("a question is approved or denied; nobody can decide `{}`", other.name());
+                let problem = format!("a question is approved or denied, not `{}`", other.name());
                 return Err(ApprovalError::Unavailable(problem));
             }
         };
+        let declined_in = match (verdict, by) {
+            (ApprovalState::Denied, Decider::Client { conversation }) => *conversation,
+            _ => None,
+        };
         self.queue(now, |transaction| {
-            match find(transaction, id)?.map(|approval| approval.state) {
-                None => return Ok(Err(ApprovalError::Unknown)),
-                Some(ApprovalState::Expired) => return Ok(Err(ApprovalError::Expired)),
-                Some(ApprovalState::Pending) => {}
-                Some(other) => return Ok(Err(ApprovalError::NotPending(other))),
+            let Some(asked) = find(transaction, id)? else { return Ok(Err(ApprovalError::Unknown)) };
+            if let Err(refusal) = asked.check_decision(verdict, by, now) {
+                return Ok(Err(refusal));
             }
             transaction
                 .prepare_cached(
                     "UPDATE approvals SET state = :state, decided_by = :by, decided_at = :now, note = :note,
-                     finished = :finished WHERE id = :id AND state = 'pending'",
+                     finished = :finished, declined_in = :declined_in, whole = NULL WHERE id = :id",
                 )?
                 .execute(named_params! {
-                    ":state": is_approved.name(), ":by": by, ":now": to_ms(now), ":note": note,
-                    ":finished": finished, ":id": id.as_str(),
+                    ":state": verdict.name(), ":by": by.name(), ":now": to_ms(now), ":note": note,
+                    ":finished": finished, ":declined_in": declined_in, ":id": id.as_str(),
                 })?;
             Ok(find(transaction, id)?.ok_or(ApprovalError::Unknown))
+        })
+    }
+
+    fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, now: SystemTime) -> Result<String, ApprovalError> {
+        self.queue(now, |transaction| {
+            let Some(asked) = find(transaction, id)? else { return Ok(Err(ApprovalError::Unknown)) };
+            if let Err(refusal) = asked.check_open(by, now) {
+                return Ok(Err(refusal));
+            }
+            let mut names = asked.revealed_to;
+            if !names.iter().any(|name| name == by.name()) {
+                names.push(by.name().to_owned());
+            }
+            transaction
+                .prepare_cached("UPDATE approvals SET revealed_to = ?1 WHERE id = ?2")?
+                .execute(params![serde_json::json!(names).to_string(), id.as_str()])?;
+            let whole: Option<String> = transaction
+                .prepare_cached("SELECT coalesce(whole, arguments) FROM approvals WHERE id = ?1")?
+                .query_row([id.as_str()], |row| row.get(0))?;
+            Ok(Ok(whole.unwrap_or_default()))
         })
     }
 
@@ -225,7 +263,8 @@ impl State {
         let outcome = self.shared.write(|transaction| {
             transaction
                 .prepare_cached(
-                    "UPDATE approvals SET state = 'expired', finished = ?1 WHERE finished IS NULL AND expires <= ?1",
+                    "UPDATE approvals SET state = 'expired', finished = ?1, whole = NULL
+                     WHERE finished IS NULL AND expires <= ?1",
                 )?
                 .execute([to_ms(now)])?;
             work(transaction)
@@ -284,7 +323,9 @@ fn mark_used(transaction: &Transaction<'_>, approval: Approval, now: SystemTime)
         )?
         .execute(params![to_ms(now), approval.id.as_str()])?;
     match approval.decided_by {
-        Some(decided_by) if changed == 1 => Ok(Spent { id: approval.id, decided_by }),
+        Some(decided_by) if changed == 1 => {
+            Ok(Spent { id: approval.id, decided_by, remembers: approval.question.remembers })
+        }
         _ => Err(unreadable("an approval that nobody has given")),
     }
 }
@@ -296,13 +337,28 @@ fn find(transaction: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Opti
         .optional()
 }
 
-fn is_full(transaction: &Transaction<'_>, caller: &str, limits: Limits) -> rusqlite::Result<bool> {
+/// `None`: there is room for another question. A no holds until its question expires and is never pushed out, so a caller
+/// who collects denials gets no new questions instead.
+fn is_full(
+    transaction: &Transaction<'_>,
+    caller: &str,
+    limits: Limits,
+    now: SystemTime,
+) -> rusqlite::Result<Option<ApprovalError>> {
     let (all, of_caller): (u32, u32) = transaction
         .prepare_cached(
             "SELECT count(*), count(*) FILTER (WHERE caller = ?1) FROM approvals WHERE state = 'pending'",
         )?
         .query_row([caller], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(all >= limits.max_pending || of_caller >= limits.max_pending_per_caller)
+    if all >= limits.max_pending || of_caller >= limits.max_pending_per_caller {
+        return Ok(Some(ApprovalError::QueueFull));
+    }
+    let denied: i64 = transaction
+        .prepare_cached(
+            "SELECT count(*) FROM approvals WHERE state = 'denied' AND caller = ?1 AND expires > ?2",
+        )?
+        .query_row(params![caller, to_ms(now)], |row| row.get(0))?;
+    Ok((denied >= CALLERS_SHARE).then_some(ApprovalError::DeniedTooOften))
 }
 
 fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval) -> rusqlite::Result<()> {
@@ -310,9 +366,9 @@ fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval
     transaction
         .prepare_cached(
             "INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt,
-             arguments, because, risk, created, expires)
+             arguments, hidden_bytes, whole, remembers_flow, remembers_until, because, risk, created, expires)
              VALUES (:id, 'pending', :caller, :tool, :tool_digest, :arguments_digest, :policy_digest, :prompt,
-             :arguments, :because, :risk, :created, :expires)",
+             :arguments, :hidden_bytes, :whole, :remembers_flow, :remembers_until, :because, :risk, :created, :expires)",
         )?
         .execute(named_params! {
             ":id": id.as_str(),
@@ -323,6 +379,10 @@ fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval
             ":policy_digest": binding.policy_digest,
             ":prompt": question.prompt,
             ":arguments": question.arguments,
+            ":hidden_bytes": i64::try_from(question.hidden.bytes).unwrap_or(i64::MAX),
+            ":whole": question.hidden.whole,
+            ":remembers_flow": question.remembers.as_ref().map(|remembers| &remembers.conversation),
+            ":remembers_until": question.remembers.as_ref().map(|remembers| to_ms(remembers.until)),
             ":because": serde_json::json!(question.because).to_string(),
             ":risk": question.risk,
             ":created": to_ms(question.created),
@@ -331,14 +391,20 @@ fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval
     Ok(())
 }
 
-/// What is finished is for people to look at; the journal is what remembers.
+/// Deletes what no longer has an effect: old rows, and beyond each caller's share the oldest of that caller.
+/// A no has an effect until its question expires. The journal keeps the history.
 fn prune(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> {
     let too_old = to_ms(now.checked_sub(KEPT).unwrap_or(SystemTime::UNIX_EPOCH));
-    transaction.execute("DELETE FROM approvals WHERE finished < ?1", [too_old])?;
+    transaction
+        .execute("DELETE FROM approvals WHERE finished < ?1 AND expires <= ?2", [too_old, to_ms(now)])?;
     transaction.execute(
-        "DELETE FROM approvals WHERE finished <
-         (SELECT finished FROM approvals WHERE finished IS NOT NULL ORDER BY finished DESC LIMIT 1 OFFSET ?1)",
-        [MOST_FINISHED],
+        "DELETE FROM approvals WHERE seq IN (
+             SELECT seq FROM (
+                 SELECT seq, row_number() OVER (PARTITION BY caller ORDER BY finished DESC, seq DESC) AS place
+                 FROM approvals WHERE finished IS NOT NULL AND (state <> 'denied' OR expires <= ?1)
+             ) WHERE place > ?2
+         )",
+        [to_ms(now), CALLERS_SHARE],
     )?;
     transaction.execute("DELETE FROM trusts WHERE expires <= ?1", [to_ms(now)])?;
     Ok(())
@@ -348,6 +414,12 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
     let id: String = row.get("id")?;
     let state: String = row.get("state")?;
     let because: String = row.get("because")?;
+    let revealed_to: String = row.get("revealed_to")?;
+    let hidden_bytes: i64 = row.get("hidden_bytes")?;
+    let remembers = match (row.get("remembers_flow")?, row.get("remembers_until")?) {
+        (Some(conversation), Some(until)) => Some(Remembers { conversation, until: from_ms(until) }),
+        _ => None,
+    };
     Ok(Approval {
         id: ApprovalId::parse(&id).ok_or_else(|| unreadable("the id of an approval"))?,
         state: ApprovalState::from_name(&state).ok_or_else(|| unreadable("the state of an approval"))?,
@@ -361,6 +433,9 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
             },
             prompt: row.get("prompt")?,
             arguments: row.get("arguments")?,
+            // A negative number means that the file was edited: then everything counts as hidden.
+            hidden: Hidden { bytes: u64::try_from(hidden_bytes).unwrap_or(u64::MAX), whole: None },
+            remembers,
             because: serde_json::from_str(&because).map_err(|_| unreadable("the reasons of an approval"))?,
             risk: row.get("risk")?,
             created: from_ms(row.get("created")?),
@@ -369,6 +444,8 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
         decided_by: row.get("decided_by")?,
         decided_at: row.get::<_, Option<i64>>("decided_at")?.map(from_ms),
         note: row.get("note")?,
+        revealed_to: serde_json::from_str(&revealed_to)
+            .map_err(|_| unreadable("who has seen the arguments of an approval"))?,
     })
 }
 
@@ -389,6 +466,6 @@ fn unavailable(error: StateError) -> ApprovalError {
 
 /// How long a finished question can be looked at.
 const KEPT: Duration = Duration::from_hours(30 * 24);
-const MOST_FINISHED: i64 = 10_000;
-const MOST_TRUSTS: i64 = 10_000;
+/// How many of one caller's finished questions, denials and remembered yeses are kept.
+const CALLERS_SHARE: i64 = 1_000;
 const PRUNE_EVERY: i64 = 64;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use toolgate_gate::{
-    ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding, NewApproval,
+    ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding, Decider, Hidden, NewApproval,
 };
 use toolgate_store::{Limits, State};
 
@@ -36,6 +36,8 @@ fn ask(state: &State, number: usize) -> ApprovalId {
         binding: binding(number),
         prompt: "Delete?".to_owned(),
         arguments: None,
+        hidden: Hidden::default(),
+        remembers: None,
         because: Vec::new(),
         risk: "L4".to_owned(),
         created: now(),
@@ -82,7 +84,9 @@ fn child() {
             }
         } else {
             let id = ask(&state, number);
-            state.decide(&id, ApprovalState::Denied, "olga", None, now()).expect("a decision");
+            state
+                .decide(&id, ApprovalState::Denied, &Decider::Operator("olga"), None, now())
+                .expect("a decision");
             println!("saw {id}");
         }
     }
@@ -95,7 +99,9 @@ fn four_processes_spend_each_yes_once() {
     let state = open(&path);
     for number in 0..ROUNDS {
         let id = ask(&state, number);
-        state.decide(&id, ApprovalState::Approved, "olga", None, now()).expect("a decision");
+        state
+            .decide(&id, ApprovalState::Approved, &Decider::Operator("olga"), None, now())
+            .expect("a decision");
     }
     let mut children: Vec<Child> = (0..4).map(|_| spawn(&path, "spend")).collect();
     let mut outputs: Vec<_> = children.iter_mut().map(lines).collect();

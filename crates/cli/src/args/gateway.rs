@@ -42,6 +42,10 @@ pub struct ServeArgs {
     #[arg(long)]
     pub autonomous: bool,
 
+    /// For clients without a person: questions go to the queue only, whatever `approvals.client_may_answer` says
+    #[arg(long)]
+    pub unattended: bool,
+
     /// Where to listen, instead of `server.listen`
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
@@ -161,6 +165,10 @@ pub enum ApprovalsCommand {
     Show {
         /// As listed
         id: String,
+
+        /// Also show the arguments that the question hides; recorded, and needed before it can be approved
+        #[arg(long)]
+        reveal: bool,
     },
     /// Let the call run once
     Approve {
@@ -371,6 +379,14 @@ pub struct ConnectArgs {
     /// How the client reaches the gateway
     #[arg(long, value_name = "KIND", default_value = "stdio")]
     pub transport: TransportKind,
+
+    /// A person sits before this client and answers its questions
+    #[arg(long, conflicts_with = "unattended")]
+    pub attended: bool,
+
+    /// No person sits before this client; its questions go to the queue. Chosen where there is no terminal to ask on
+    #[arg(long)]
+    pub unattended: bool,
 
     /// Print what would be written, and write nothing
     #[arg(long)]

@@ -1,11 +1,13 @@
-//! Which calls wait for a person, and what does the person say?
+//! Lists, shows and answers questions about calls.
 
 use std::{collections::HashSet, io::Write, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 use toolgate::RecordedQueue;
 use toolgate_config::{Config, Overrides};
-use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore};
+use toolgate_gate::{
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Decider,
+};
 use toolgate_store::State;
 
 use crate::{
@@ -31,9 +33,17 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             }
             list(&found, *limit, *format, terminal)
         }
-        ApprovalsCommand::Show { id } => {
-            let approval = queue.get(&id_of(id)?, now).map_err(|problem| told(&problem))?;
-            writeln!(terminal, "{}", json_pretty(&to_json(&approval)))?;
+        ApprovalsCommand::Show { id, reveal } => {
+            let id = id_of(id)?;
+            let operator = gateway::operator();
+            let whole = reveal.then(|| queue.reveal(&id, &Decider::Operator(&operator), now));
+            let whole = whole.transpose().map_err(|problem| told(&problem))?;
+            let approval = queue.get(&id, now).map_err(|problem| told(&problem))?;
+            let mut shown = to_json(&approval);
+            if let Some(whole) = whole {
+                shown["arguments"] = whole.into();
+            }
+            writeln!(terminal, "{}", json_pretty(&shown))?;
             Ok(Ending::Clean)
         }
         ApprovalsCommand::Approve { id, note } => {
@@ -57,11 +67,15 @@ fn decide(
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
     let by = gateway::operator();
-    match queue.decide(&id_of(id)?, state, &by, note, SystemTime::now()) {
+    match queue.decide(&id_of(id)?, state, &Decider::Operator(&by), note, SystemTime::now()) {
         Ok(approval) => {
             line(&approval, Arguments::Short, terminal)?;
             Ok(Ending::Clean)
         }
+        Err(problem @ ApprovalError::Unrevealed(_)) => Err(Failure::Findings(format!(
+            "`{id}`: {problem} with `toolgate approvals show {id} --reveal`",
+            id = visible(id)
+        ))),
         Err(problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown)) => {
             Err(Failure::Findings(format!("`{}`: {problem}", visible(id))))
         }
@@ -129,20 +143,28 @@ enum Arguments {
     Whole,
 }
 
-/// Who calls what with which arguments, and why a person is asked, are the gateway's own words; the prompt may be the tool's.
+/// Caller, tool, reasons and arguments are the gateway's own lines, with fixed labels. The tool's message comes last.
 fn line(approval: &Approval, shown: Arguments, terminal: &mut Terminal) -> Result<(), Failure> {
     let question = &approval.question;
     let bold = terminal.palette.bold;
     writeln!(
         terminal,
-        "{bold}{}{bold:#}  {}  {}  {} calls {}\n    {}",
+        "{bold}{}{bold:#}  {}  {}  {} calls {}",
         approval.id,
         approval.state.name(),
         question.risk,
         visible(&question.binding.caller),
-        visible(&question.binding.tool),
-        visible(&question.prompt)
+        visible(&question.binding.tool)
     )?;
+    for reason in &question.because {
+        writeln!(terminal, "    because {}", visible(reason))?;
+    }
+    if let Some(remembers) = &question.remembers {
+        writeln!(terminal, "    if approved, {}", visible(&remembers.to_string()))?;
+    }
+    if approval.is_declined_by_client() {
+        writeln!(terminal, "    declined by the caller's client; `toolgate approvals approve` overturns it")?;
+    }
     if let Some(arguments) = &question.arguments {
         let arguments = match shown {
             Arguments::Short => shortened(arguments),
@@ -150,9 +172,10 @@ fn line(approval: &Approval, shown: Arguments, terminal: &mut Terminal) -> Resul
         };
         writeln!(terminal, "    arguments {}", visible(&arguments))?;
     }
-    for reason in &question.because {
-        writeln!(terminal, "    because {}", visible(reason))?;
+    if question.hidden.bytes > 0 {
+        writeln!(terminal, "    not shown {}; see `toolgate approvals show ID --reveal`", question.hidden)?;
     }
+    writeln!(terminal, "    message {}", visible(&question.prompt))?;
     Ok(())
 }
 
@@ -173,6 +196,11 @@ fn to_json(approval: &Approval) -> Value {
         "state": approval.state.name(),
         "prompt": question.prompt,
         "arguments": question.arguments,
+        "hiddenBytes": question.hidden.bytes,
+        "revealedTo": approval.revealed_to,
+        "remembered": question.remembers.as_ref().map(|remembers| {
+            json!({ "conversation": remembers.conversation, "until": time::rfc3339(remembers.until) })
+        }),
         "because": question.because,
         "risk": question.risk,
         "caller": binding.caller,

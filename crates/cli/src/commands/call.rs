@@ -41,11 +41,9 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         }
         let outcome = match outcome {
             // Where only the queue answers, nobody is asked here for what would not count.
-            Outcome::Pending(pending)
-                if !args.autonomous && config.approvals.client_may_answer && can_ask() =>
-            {
+            Outcome::Pending(pending) if !args.autonomous && pending.client_may_answer && can_ask() => {
                 let answer = ask(&pending, terminal)?;
-                call.answer = Some(ClientAnswer { approval: pending.approval, answer });
+                call.answer = Some(ClientAnswer { approval: pending.approval, answer, answered_after: None });
                 toolgate.gate().handle(call).await
             }
             outcome => outcome,
@@ -101,6 +99,10 @@ fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
     write!(stderr, "{} [y/N] ", prompt.join("\n"))?;
     stderr.flush()?;
     let answer = gateway::read_line()?;
+    // Not even a line break: the input has ended, and no person has answered.
+    if answer.is_empty() {
+        return Ok(Answer::Cancel);
+    }
     Ok(if matches!(answer.trim(), "y" | "Y" | "yes") { Answer::Accept } else { Answer::Decline })
 }
 

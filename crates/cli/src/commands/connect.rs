@@ -2,13 +2,14 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
 };
 
 use serde_json::{Map, Value, json};
 use toml_edit::DocumentMut;
 use toolgate_config::{Config, Overrides};
+use toolgate_server::UNATTENDED_HEADER;
 use toolgate_store::{NewToken, Role};
 
 use crate::{
@@ -26,8 +27,9 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     let (path, key) = place(args.client);
     let backup = Backup::of(&config, args.client);
     let client = args.client;
+    let attendance = Attendance::of(args, terminal)?;
     if args.print {
-        return print(&path, key, &server(&config, args)?, client, terminal);
+        return print(&path, key, &server(&config, args, attendance)?, client, terminal);
     }
     check_links(client, &path)?;
     if args.transport == TransportKind::Http {
@@ -35,10 +37,10 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     }
     let before = read(&path)?;
     // Everything that can be refused is refused now: a file that cannot be extended must not cost the client its token.
-    extended(client, &path, key, before.as_deref(), &started(&config)?)?;
+    extended(client, &path, key, before.as_deref(), &started(&config, attendance)?)?;
     make_ready(&path, &backup, terminal)?;
     let file = PrivateFile::begin(&path)?;
-    let server = server(&config, args)?;
+    let server = server(&config, args, attendance)?;
     let written = extended(client, &path, key, before.as_deref(), &server)
         .and_then(|after| file.finish(after.as_bytes()));
     written.map_err(|failure| match args.transport {
@@ -116,10 +118,43 @@ fn print(
     Ok(Ending::Clean)
 }
 
-fn server(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
+/// Does a person sit before the client and answer its questions?
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Attendance {
+    Attended,
+    /// The gateway puts no questions to the client; they go to the queue.
+    Unattended,
+}
+
+impl Attendance {
+    /// From the flags, or asked on the terminal. Without both, there may be no person, and the queue is the safe choice.
+    fn of(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Self, Failure> {
+        match (args.attended, args.unattended) {
+            (true, _) => return Ok(Self::Attended),
+            (_, true) => return Ok(Self::Unattended),
+            (false, false) => {}
+        }
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            Terminal::note(
+                "connected as unattended: questions about calls go to `toolgate approvals`; \
+                 use --attended if a person answers in this client",
+            );
+            return Ok(Self::Unattended);
+        }
+        terminal.flush()?;
+        let mut stderr = io::stderr();
+        write!(stderr, "Does a person sit before this client and answer its questions? [y/N] ")?;
+        stderr.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(if matches!(answer.trim(), "y" | "Y" | "yes") { Self::Attended } else { Self::Unattended })
+    }
+}
+
+fn server(config: &Config, args: &ConnectArgs, attendance: Attendance) -> Result<Value, Failure> {
     let server = match args.transport {
-        TransportKind::Stdio => started(config),
-        TransportKind::Http => reached(config, args),
+        TransportKind::Stdio => started(config, attendance),
+        TransportKind::Http => reached(config, args, attendance),
     }?;
     Ok(if args.client == ClientKind::Gemini { for_gemini(server) } else { server })
 }
@@ -140,19 +175,19 @@ pub fn snippet(url: &str, token: &str) -> Value {
     json!({ "mcpServers": { NAME: { "type": "http", "url": url, "headers": { "Authorization": format!("Bearer {token}") } } } })
 }
 
-fn started(config: &Config) -> Result<Value, Failure> {
+fn started(config: &Config, attendance: Attendance) -> Result<Value, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::new(format!("this program cannot be found: {error}")))?;
     let file = config.file.clone().unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
-    Ok(json!({
-        "type": "stdio",
-        "command": program,
-        "args": ["serve", "--stdio", "--config", file],
-    }))
+    let mut args = vec![json!("serve"), json!("--stdio"), json!("--config"), json!(file)];
+    if attendance == Attendance::Unattended {
+        args.push(json!("--unattended"));
+    }
+    Ok(json!({ "type": "stdio", "command": program, "args": args }))
 }
 
 /// A token for this client alone, so that it can be taken back alone.
-fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
+fn reached(config: &Config, args: &ConnectArgs, attendance: Attendance) -> Result<Value, Failure> {
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", config.server.listen));
     let token = if args.print {
         "TOKEN".to_owned()
@@ -171,7 +206,11 @@ fn reached(config: &Config, args: &ConnectArgs) -> Result<Value, Failure> {
         tokens::create(&state, new, note)?.as_str().to_owned()
     };
     let mut servers = snippet(&format!("{base}/mcp"), &token);
-    Ok(servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default())
+    let mut server = servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default();
+    if attendance == Attendance::Unattended {
+        server["headers"][UNATTENDED_HEADER] = "true".into();
+    }
+    Ok(server)
 }
 
 /// The token that was made for the file is in no file, and nobody knows it.
@@ -269,11 +308,9 @@ fn codex_table(server: &Value) -> String {
     let table = if server.get("command").is_some() {
         format!("command = {}\nargs = {}\n", text("/command"), text("/args"))
     } else {
-        format!(
-            "url = {}\nhttp_headers = {{ Authorization = {} }}\n",
-            text("/url"),
-            text("/headers/Authorization")
-        )
+        let headers = server.get("headers").and_then(Value::as_object).into_iter().flatten();
+        let headers: Vec<String> = headers.map(|(name, value)| format!("{name} = {value}")).collect();
+        format!("url = {}\nhttp_headers = {{ {} }}\n", text("/url"), headers.join(", "))
     };
     format!("[mcp_servers.toolgate]\n{table}")
 }

@@ -49,12 +49,12 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
         log_format: args.log_format.clone(),
     };
     let mut config = args.config.load(&overrides)?;
-    if args.autonomous {
+    if args.autonomous || args.unattended {
         config.approvals.client_may_answer = false;
-        // Before anything is opened.
-        if !args.stdio {
-            Tokenless::Local.check(&config)?;
-        }
+    }
+    // Before anything is opened.
+    if args.autonomous && !args.stdio {
+        Tokenless::Local.check(&config)?;
     }
     gateway::wait_without_signals(serve(config, args, overrides))
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use toolgate_gate::{ApprovalStore as _, Binding, NewApproval};
+use toolgate_gate::{ApprovalStore as _, Binding, Hidden, NewApproval, Remembers};
 use toolgate_store::{Limits, State};
 
 use crate::place::Place;
@@ -22,8 +22,12 @@ fn queue(place: &Place) -> State {
 
 /// The later it is asked, the later it expires.
 fn ask(state: &State, number: u64) {
+    state.open(question(number), SystemTime::now()).unwrap();
+}
+
+fn question(number: u64) -> NewApproval {
     let now = SystemTime::now();
-    let question = NewApproval {
+    NewApproval {
         binding: Binding {
             caller: "ann".to_owned(),
             tool: "say".to_owned(),
@@ -33,12 +37,47 @@ fn ask(state: &State, number: u64) {
         },
         prompt: format!("question {number}."),
         arguments: None,
+        hidden: Hidden::default(),
+        remembers: None,
         because: Vec::new(),
         risk: "L1".to_owned(),
         created: now,
         expires: now + Duration::from_secs(3_600 + number),
+    }
+}
+
+#[test]
+fn hidden_arguments_are_revealed_before_they_are_approved() {
+    let place = Place::new();
+    let state = queue(&place);
+    let whole = r#"{"text":"all of it"}"#.to_owned();
+    let remembers = Remembers { conversation: "one".to_owned(), until: SystemTime::now() };
+    let asked = NewApproval {
+        arguments: Some(r#"{"text":"***"}"#.to_owned()),
+        hidden: Hidden { bytes: 9, whole: Some(whole.clone()) },
+        remembers: Some(remembers.clone()),
+        ..question(1)
     };
-    state.open(question, now).unwrap();
+    let id = state.open(asked, SystemTime::now()).unwrap().id.to_string();
+    let listed = place.ok(&["approvals", "list"]);
+    assert!(
+        listed.contains("    not shown 9 bytes of the arguments (secrets, or too long); see"),
+        "{listed}"
+    );
+    assert!(listed.contains(&format!("    if approved, {remembers}\n")), "{listed}");
+    let refused = place.fails(&["approvals", "approve", &id], 1);
+    assert!(refused.contains(&format!("`toolgate approvals show {id} --reveal`")), "{refused}");
+    assert!(!place.ok(&["approvals", "show", &id]).contains("all of it"));
+    let shown: Value = serde_json::from_str(&place.ok(&["approvals", "show", &id, "--reveal"])).unwrap();
+    assert_eq!(shown["arguments"], whole);
+    place.ok(&["approvals", "approve", &id]);
+    let records = place.journal("journal-commands");
+    let kinds: Vec<&str> = records
+        .iter()
+        .filter_map(|record| record["kind"].as_str())
+        .filter(|kind| kind.starts_with("approval."))
+        .collect();
+    assert_eq!(kinds, ["approval.refused", "approval.revealed", "approval.decided"]);
 }
 
 #[test]
@@ -82,7 +121,7 @@ fn whoever_watches_sees_every_question_once() {
     let (told, hears) = mpsc::channel();
     std::thread::spawn(move || {
         for line in lines.map_while(Result::ok).filter(|line| line.contains("question")) {
-            if told.send(line.trim().to_owned()).is_err() {
+            if told.send(line.trim().trim_start_matches("message ").to_owned()).is_err() {
                 break;
             }
         }

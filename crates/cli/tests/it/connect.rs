@@ -32,6 +32,38 @@ fn clients_are_configured_with_a_backup() {
     assert_eq!(tokens, [created, revoked, created], "a new token, and then another in its place");
 }
 
+/// `claude -p` and `codex exec` answer every question by themselves, so the gateway asks only clients that have a person.
+#[test]
+fn a_client_is_asked_only_if_a_person_sits_before_it() {
+    let place = Place::new();
+    let written = |arguments: &[&str]| -> (Value, String) {
+        let output = place.toolgate(arguments);
+        assert!(output.status.success(), "{output:?}");
+        let text = fs::read_to_string(place.path().join(".mcp.json")).unwrap();
+        let whole: Value = serde_json::from_str(&text).unwrap();
+        (whole["mcpServers"]["toolgate"].clone(), String::from_utf8(output.stderr).unwrap())
+    };
+    let is_unattended = |server: &Value| server["args"].to_string().contains("--unattended");
+    let (server, said) = written(&["connect", "claude"]);
+    assert!(is_unattended(&server) && said.contains("connected as unattended"), "{server} {said}");
+    let (server, said) = written(&["connect", "claude", "--unattended"]);
+    assert!(is_unattended(&server) && said.is_empty(), "{server} {said}");
+    let (server, said) = written(&["connect", "claude", "--attended"]);
+    assert!(!is_unattended(&server) && said.is_empty(), "{server} {said}");
+    place.fails(&["connect", "claude", "--attended", "--unattended"], 2);
+    // `serve` accepts the flag, and puts no questions to the client.
+    let said = place.toolgate(&["serve", "--stdio", "--unattended"]).stderr;
+    assert!(String::from_utf8_lossy(&said).contains("only the queue answers questions"));
+
+    place.ok(&["connect", "cursor", "--transport", "http", "--unattended"]);
+    let text = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();
+    let whole: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(whole["mcpServers"]["toolgate"]["headers"]["toolgate-unattended"], "true");
+    assert!(connect_codex(&place, &["--transport", "http", "--unattended"]).status.success());
+    let codex = fs::read_to_string(place.path().join(".codex/config.toml")).unwrap();
+    assert!(codex.contains("toolgate-unattended = \"true\" }"), "{codex}");
+}
+
 /// Runs the command with Codex's home in this place.
 fn connect_codex(place: &Place, more: &[&str]) -> std::process::Output {
     connect_codex_at(place, &place.path().join(".codex"), more)

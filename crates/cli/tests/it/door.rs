@@ -94,6 +94,10 @@ fn an_admins_answer_over_http_is_written_down() {
     serving.call(&admin, "say", &json!({ "text": "hi" }));
     let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
     let id = waiting[0]["id"].as_str().unwrap();
+    // The same token made the call.
+    let own = format!("/admin/v1/approvals/{id}/approve");
+    let (status, _, body) = serving.post_to(&own, Some(&admin), &json!({}), &[]);
+    assert!(status == 403 && body.contains("own_call"), "{status} {body}");
     let path = format!("/admin/v1/approvals/{id}/deny");
     let (status, _, body) = serving.post_to(&path, Some(&admin), &json!({ "note": note("not today") }), &[]);
     assert_eq!(status, 200, "{body}");
@@ -106,6 +110,8 @@ fn an_admins_answer_over_http_is_written_down() {
     assert_eq!(decided[0]["by"], "token:tests");
     assert_eq!(decided[0]["note"], "not today, [REDACTED] is used");
     assert_eq!(decided[0]["tool"], "say");
+    let refused = records.iter().filter(|record| record["kind"] == "approval.refused");
+    assert_eq!(refused.map(|record| &record["by"]).collect::<Vec<_>>(), ["token:tests"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub struct Bound {
     pub admitted: Admitted,
     pub arguments: Map<String, Value>,
     pub arguments_digest: String,
-    /// What was changed on the way, each as `name: from → to`.
+    /// Changes other than `normalise`, each as `name: from → to`.
     pub coercions: Vec<String>,
     _sealed: (),
 }
@@ -97,7 +97,8 @@ fn fit(
     if !coercions.is_empty() {
         within(&arguments, limits)?;
     }
-    let value = Value::Object(arguments);
+    let mut value = Value::Object(arguments);
+    normalise(&mut value);
     let violations = declared.compiled.violations(&value, MOST_VIOLATIONS);
     if !violations.is_empty() {
         return Err(refusal(&violations));
@@ -107,6 +108,34 @@ fn fit(
         Some(place) => Err(inexact(&place)),
         None => Ok((value, coercions)),
     }
+}
+
+/// Gives arguments with one digest one form. The digest is over canonical JSON, which sorts members and writes `-0` and
+/// `1.0` as `0` and `1`. Without this step, a yes to one spelling would run another one.
+fn normalise(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let integer = number.as_f64().filter(|_| number.is_f64()).and_then(exact_integer);
+            if let Some(integer) = integer {
+                *number = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalise),
+        Value::Object(members) => {
+            members.sort_keys();
+            members.values_mut().for_each(normalise);
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// The integer that a double stands for. `None` for a fraction, and beyond 2^53 - 1, where only the double is accepted.
+fn exact_integer(double: f64) -> Option<i64> {
+    // `{:.0}` writes an integral double exactly; `-0` parses as 0.
+    (double.fract() == 0.0)
+        .then(|| format!("{double:.0}").parse::<i64>().ok())
+        .flatten()
+        .filter(|integer| integer.unsigned_abs() <= LARGEST_EXACT_INTEGER)
 }
 
 fn within(arguments: &Map<String, Value>, limits: ArgumentLimits) -> Result<(), Stop> {

@@ -2,6 +2,7 @@
 
 mod ask;
 mod hearing;
+mod question;
 
 use serde_json::Value;
 use toolgate_policy::{Arguments, Ruling, Verdict};
@@ -80,7 +81,7 @@ fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
     let admitted = &checked.bound.admitted;
     let (tool, caller) = (&admitted.tool, &admitted.call.caller);
     let arguments = Arguments::from(checked.bound.arguments.clone());
-    let ruling = gate.policy.check(caller, &tool.wire_name, &arguments);
+    let in_code = policy_in_code(gate, checked, &arguments);
     let missing = tool.permissions.missing(&caller.permissions, &Value::from(arguments));
     let mut opinions = vec![if missing.is_empty() {
         Opinion { source: "permissions", verdict: Verdict::Permit, why: "all held".to_owned() }
@@ -88,15 +89,28 @@ fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
         let why = format!("missing `{}`", missing.join("`, `"));
         Opinion { source: "permissions", verdict: Verdict::Forbid, why }
     }];
-    if let Ruling::Deny { reason } = ruling {
-        opinions.push(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason });
-    }
+    opinions.extend(in_code);
     if let Some(cedar) = admitted.in_force.set.policies() {
         let ruling = cedar.decide(caller, &tool.wire_name, &checked.bound.arguments);
         opinions.push(Opinion { source: "cedar", verdict: ruling.verdict, why: ruling.why });
     }
     opinions.extend(approval_opinions(checked));
     opinions
+}
+
+/// The denial of an embedding program's own policy.
+fn policy_in_code(gate: &Inner, checked: &Checked, arguments: &Arguments) -> Option<Opinion> {
+    let admitted = &checked.bound.admitted;
+    match gate.policy.check(&admitted.call.caller, &admitted.tool.wire_name, arguments) {
+        Ruling::Deny { reason } => Some(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason }),
+        Ruling::Allow => None,
+    }
+}
+
+/// For a call that has waited: such a policy may answer differently by now.
+pub fn policy_in_code_permits(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
+    let arguments = Arguments::from(checked.bound.arguments.clone());
+    policy_in_code(gate, checked, &arguments).map_or(Ok(()), |against| Err(forbidden(&against)))
 }
 
 /// Who wants a person to be asked?

@@ -1,12 +1,15 @@
 //! E. Run it, jailed, under a deadline.
 
-use std::sync::atomic::Ordering;
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 use toolgate_policy::OutputPolicy;
 
-use super::{Purpose, admit::Admitted, console, decide::Decided, personal, secrets, standing, stop::Stop};
+use super::{Purpose, check::Checked, console, decide::Decided, personal, secrets, standing, stop::Stop};
 use crate::{
-    gate::{Call, Inner},
+    gate::Inner,
     limiter::Slot,
     live::LiveTool,
     ports::{Room, RunFailure, RunReport, RunRequest},
@@ -23,18 +26,31 @@ pub struct Executed {
     _sealed: (),
 }
 
-/// All that a call needs to be run in: a place among the running ones, and what its handler keeps for it.
+/// Everything that a call needs to run: a slot among the running calls, and the room that its handler keeps for it.
 #[derive(Debug)]
 pub struct Place {
     _slot: Slot,
     room: Room,
 }
 
-/// For a call that has yet to spend its yes: whatever could be refused for want of a place is refused here.
-pub async fn make_place(gate: &Inner, admitted: &Admitted) -> Result<Place, Stop> {
-    let slot = enter(gate, &admitted.call).await?;
-    let room = admitted.tool.runnable.make_room(&admitted.call.caller.subject).await;
-    Ok(Place { _slot: slot, room: room.map_err(|failure| without_room(&failure))? })
+/// Waits for a slot and a worker, then checks again what may have changed meanwhile. A call that has a yes to spend does
+/// this first, so a busy gateway does not cost the yes.
+pub async fn make_place(gate: &Inner, checked: &Checked) -> Result<Place, Stop> {
+    let admitted = &checked.bound.admitted;
+    let caller = &admitted.call.caller.subject;
+    let begun = Instant::now();
+    let slot = gate.limiter.enter(caller).await;
+    let slot = slot.map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
+    let room = match admitted.purpose {
+        Purpose::Call => {
+            admitted.tool.runnable.make_room(caller).await.map_err(|none| without_room(&none))?
+        }
+        // The author of a draft gets a report also where there is no worker; the run makes it.
+        Purpose::LocalPass => Room::default(),
+    };
+    let has_waited = slot.has_waited || begun.elapsed() > SHORT_WAIT;
+    standing::recheck(gate, checked, has_waited).await?;
+    Ok(Place { _slot: slot, room })
 }
 
 fn without_room(failure: &RunFailure) -> Stop {
@@ -42,24 +58,13 @@ fn without_room(failure: &RunFailure) -> Stop {
     if failure.reason == Reason::Busy { stop.with_remedy(CALL_AGAIN) } else { stop }
 }
 
-/// A place among the running calls, for a caller who is still let in when there is one.
-async fn enter(gate: &Inner, call: &Call) -> Result<Slot, Stop> {
-    let entered = gate.limiter.enter(&call.caller.subject).await;
-    let slot = entered.map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
-    if slot.has_waited {
-        standing::still_let_in(call).await?;
-    }
-    Ok(slot)
-}
-
 pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Stop> {
-    let held = decided.place.take();
+    let place = match decided.place.take() {
+        Some(place) => place,
+        None => make_place(gate, &decided.checked).await?,
+    };
     let bound = &decided.checked.bound;
     let caller = &bound.admitted.call.caller.subject;
-    let place = match held {
-        Some(place) => place,
-        None => Place { _slot: enter(gate, &bound.admitted.call).await?, room: Room::default() },
-    };
     gate.metrics.running.fetch_add(1, Ordering::Relaxed);
     let running = Running(gate);
     let request = RunRequest {
@@ -108,6 +113,8 @@ impl Drop for Running<'_> {
     }
 }
 
+/// The token and the policy in code are checked again after longer waits only: that costs a thread.
+const SHORT_WAIT: Duration = Duration::from_millis(100);
 const CALL_AGAIN: &str = "wait a moment and call again";
 const WITHHELD: &str = "what was said of it is withheld, for this tool's `outputPolicy` has rules about fields and a message \
      has none; `toolgate run` shows it to the tool's author";

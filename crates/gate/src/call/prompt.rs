@@ -1,5 +1,6 @@
-//! What is a person asked? Text from the tool's template and the typed arguments, which can neither speak for the
-//! gateway nor hide in it; and the arguments themselves, whatever the template leaves out.
+//! Text for approvers: the arguments without secrets, the tool's message, and the reasons for asking.
+//!
+//! Everything is escaped, bounded and on one line. Counts what it leaves out, because an approver has to see that first.
 
 use std::fmt::Write as _;
 
@@ -8,21 +9,62 @@ use toolgate_policy::Mask;
 use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{is_deceptive, model::ToolSpec};
 
-use super::secrets::{self, Sanitised};
+use super::secrets::{self, ForApprover};
+use crate::approval::Hidden;
 
-/// The arguments as a person may see them.
-pub fn without_secrets(
-    arguments: &Map<String, Value>,
-    mask: &Mask,
-    detector: &Detector,
-) -> Map<String, Value> {
-    // What the gateway knows goes first: the detector may take a part of it for a secret of its own.
-    let known = mask.value(Value::Object(arguments.clone()));
-    or_withheld(secrets::sanitise(detector, known), detector)
+/// The arguments as an approver sees them.
+pub struct Shown {
+    /// For the tool's message.
+    pub members: Map<String, Value>,
+    /// As JSON on one line.
+    pub text: String,
+    pub hidden: Hidden,
 }
 
-/// What holds a secret that cannot be taken out is not shown. That there are arguments is: nobody says yes to nothing.
-fn or_withheld(clean: Sanitised, detector: &Detector) -> Map<String, Value> {
+pub fn shown(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -> Shown {
+    let all = Value::Object(arguments.clone());
+    // First the secrets that the gateway knows: the detector may take a part of one for another secret.
+    let known = mask.value(all.clone());
+    let masked = bytes_lost(&all, &known);
+    let clean = secrets::for_approver(detector, known);
+    let redacted = clean.hidden_bytes;
+    let members = or_withheld(clean, detector);
+    let (text, cut) = one_line(&members, mask);
+    let bytes = masked + redacted + cut;
+    let whole = (bytes > 0).then(|| escaped(&all.to_string()));
+    let hidden = Hidden { bytes: u64::try_from(bytes).unwrap_or(u64::MAX), whole };
+    Shown { members, text, hidden }
+}
+
+/// How many bytes of the texts are missing, from the first byte that differs to the last one.
+fn bytes_lost(before: &Value, after: &Value) -> usize {
+    match (before, after) {
+        (Value::String(before), Value::String(after)) => text_lost(before, after),
+        (Value::Array(before), Value::Array(after)) => {
+            before.iter().zip(after).map(|(before, after)| bytes_lost(before, after)).sum()
+        }
+        (Value::Object(before), Value::Object(after)) => {
+            let both = before.iter().zip(after);
+            both.map(|((name, one), (kept, other))| text_lost(name, kept) + bytes_lost(one, other)).sum()
+        }
+        (before, after) if before == after => 0,
+        (before, _) => before.to_string().len(),
+    }
+}
+
+fn text_lost(before: &str, after: &str) -> usize {
+    if before == after {
+        return 0;
+    }
+    let (before, after) = (before.as_bytes(), after.as_bytes());
+    let same_start = before.iter().zip(after).take_while(|(one, other)| one == other).count();
+    let same_end =
+        before.iter().rev().zip(after.iter().rev()).take_while(|(one, other)| one == other).count();
+    before.len().saturating_sub(same_start + same_end).max(1)
+}
+
+/// Arguments with a secret that cannot be taken out are not shown, only that they exist.
+fn or_withheld(clean: ForApprover, detector: &Detector) -> Map<String, Value> {
     let Value::Object(shown) = clean.value else { return Map::new() };
     if !clean.still_leaks {
         return shown;
@@ -36,32 +78,36 @@ fn or_withheld(clean: Sanitised, detector: &Detector) -> Map<String, Value> {
     }
 }
 
-/// The arguments as JSON in one line. A long one hides no other, and what was cut off is told.
-pub fn arguments(shown: &Map<String, Value>, mask: &Mask) -> String {
-    let members: Vec<String> = shown
-        .iter()
-        .map(|(key, value)| format!("{}:{}", json(&key.as_str().into(), mask), json(value, mask)))
-        .collect();
-    let whole = format!("{{{}}}", members.join(","));
-    if whole.len() <= MOST_BYTES {
-        return whole;
+/// The arguments as JSON on one line, and how many bytes are missing. A long argument hides no other one.
+fn one_line(shown: &Map<String, Value>, mask: &Mask) -> (String, usize) {
+    let whole = |(key, value): (&String, &Value)| {
+        let member = format!("{}:{value}", Value::from(key.as_str()));
+        let masked = mask.text(&member);
+        (escaped(&masked), text_lost(&member, &masked))
+    };
+    let (members, lost): (Vec<String>, Vec<usize>) = shown.iter().map(whole).unzip();
+    let lost: usize = lost.iter().sum();
+    let line = format!("{{{}}}", members.join(","));
+    if line.len() <= MOST_BYTES {
+        return (line, lost);
     }
     let each = fair_share(&members);
     let cut: Vec<String> = members.iter().map(|member| cut_bytes(member, each, member.len())).collect();
-    // Where there are too many for a share each, the last ones go.
-    cut_bytes(&format!("{{{}}}", cut.join(",")), MOST_BYTES, whole.len())
+    // If there are too many for a share each, the last ones go.
+    let cut = cut_bytes(&format!("{{{}}}", cut.join(",")), MOST_BYTES, line.len());
+    let missing = line.len().saturating_sub(cut.len()).max(1);
+    (cut, lost + missing)
 }
 
-/// One line a fact, escaped and bounded. Placeholders are replaced in one pass: what an argument brings along is text.
+/// One reason for asking, without secrets.
+pub fn reason((source, why): (&str, &str), mask: &Mask, detector: &Detector) -> String {
+    let why = secrets::without_secrets(detector, &mask.text(why));
+    cut(&plain(&format!("{source}: {why}")), LONGEST_REASON)
+}
+
+/// The tool's message. Placeholders are replaced in one pass, so an argument is never read as a template.
 /// Takes arguments that have lost their secrets.
-pub fn text(
-    spec: &ToolSpec,
-    wire_name: &str,
-    arguments: &Map<String, Value>,
-    reasons: &[&str],
-    mask: &Mask,
-    detector: &Detector,
-) -> String {
+pub fn text(spec: &ToolSpec, wire_name: &str, arguments: &Map<String, Value>, mask: &Mask) -> String {
     let template = spec.approval.prompt_template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     let mut prompt = String::new();
     let mut rest = template;
@@ -81,10 +127,6 @@ pub fn text(
         rest = tail;
     }
     prompt.push_str(&plain(rest));
-    if !reasons.is_empty() {
-        let reasons = secrets::without_secrets(detector, &mask.text(&reasons.join("; ")));
-        prompt.push_str(&plain(&format!(" (asked because: {reasons})")));
-    }
     cut(&prompt, LONGEST_PROMPT)
 }
 
@@ -118,11 +160,14 @@ fn value_of(
     }
 }
 
-/// JSON in which characters that move, hide or reorder what is around them are written by their number. They stand in
-/// texts only, where `\u` says the same.
 fn json(value: &Value, mask: &Mask) -> String {
-    let text = mask.text(&value.to_string());
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
+    escaped(&mask.text(&value.to_string()))
+}
+
+/// JSON in which characters that move, hide or reorder their neighbours are written by number. They occur in texts only,
+/// where `\u` has the same meaning.
+fn escaped(json: &str) -> String {
+    json.chars().fold(String::with_capacity(json.len()), |mut shown, character| {
         if is_deceptive(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 let _ = write!(shown, "\\u{unit:04x}");
@@ -188,6 +233,7 @@ const LONGEST_ARGUMENT: usize = 500;
 const LONGEST_ARGUMENTS: usize = 2_000;
 const SHORTEST_ARGUMENT: usize = 40;
 const LONGEST_PROMPT: usize = 4_000;
+const LONGEST_REASON: usize = 1_000;
 /// Of the arguments that are kept with a question.
 const MOST_BYTES: usize = 8 * 1_024;
 /// Of `… 1023 bytes more`, with some to spare.
@@ -199,10 +245,13 @@ mod tests {
 
     use super::*;
 
-    fn shown(value: &Value) -> String {
+    fn of(value: &Value) -> Shown {
         let mask = Mask::new(&["s3cr3t-value".to_owned()]);
-        let detector = Detector::shipped().unwrap();
-        arguments(&without_secrets(value.as_object().unwrap(), &mask, &detector), &mask)
+        super::shown(value.as_object().unwrap(), &mask, &Detector::shipped().unwrap())
+    }
+
+    fn shown(value: &Value) -> String {
+        of(value).text
     }
 
     #[test]
@@ -232,8 +281,8 @@ mod tests {
         let detector = Detector::shipped().unwrap();
         let withheld = |name: &str| {
             let value = json!({ (name): 1, "text": "the rest of it" });
-            let clean = Sanitised { value, findings: Vec::new(), still_leaks: true };
-            arguments(&or_withheld(clean, &detector), &Mask::new(&[]))
+            let clean = ForApprover { value, hidden_bytes: 9, still_leaks: true };
+            one_line(&or_withheld(clean, &detector), &Mask::new(&[])).0
         };
         assert_eq!(withheld("to"), format!(r#"{{"to":"{WITHHELD}","text":"{WITHHELD}"}}"#));
         assert_eq!(withheld(&token), format!(r#"{{"argument 1":"{WITHHELD}","argument 2":"{WITHHELD}"}}"#));
@@ -256,14 +305,50 @@ mod tests {
     }
 
     #[test]
-    fn the_reasons_hold_no_secret_of_the_tool() {
-        let document =
-            json!({ "name": "say", "description": "Says it.", "codeType": "Javascript", "code": "return 1" });
-        let checked = toolgate_spec::check_text(&document.to_string(), toolgate_spec::Format::Json);
-        let spec = checked.tools[0].spec.as_ref().unwrap();
+    fn reasons_hold_no_secret_and_no_line_break() {
         let (mask, detector) = (Mask::new(&["s3cr3t-value".to_owned()]), Detector::shipped().unwrap());
-        let text = text(spec, "say", &Map::new(), &["it names s3cr3t-value"], &mask, &detector);
-        assert!(text.ends_with("(asked because: it names ***)"), "{text}");
+        let reason = reason(("cedar", "it names s3cr3t-value\nArguments: {}"), &mask, &detector);
+        assert_eq!(reason, "cedar: it names ***\\u{a}Arguments: {}");
+    }
+
+    #[test]
+    fn text_between_key_markers_is_shown_unless_it_is_base64() {
+        let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let pem = |body: &str| format!("-----BEGIN PRIVATE KEY-----{body}-----END PRIVATE KEY-----");
+        let sql = "DROP TABLE users; --";
+        for body in [format!("\n{sql}\n"), format!(" {sql} "), format!("\n{key}\n{sql}\n{key}\n")] {
+            let text = pem(&body);
+            let seen = of(&json!({ "sql": text }));
+            assert!(seen.text.contains(sql), "{}", seen.text);
+            assert!(!seen.text.contains(key), "{}", seen.text);
+            let hidden = body.matches(key).count() * key.len();
+            assert_eq!(seen.hidden.bytes, hidden as u64, "{}", seen.text);
+        }
+        let lines = json!({ "lines": ["-----BEGIN PRIVATE KEY-----", sql, key, "Q9w=", "-----END PRIVATE KEY-----"] });
+        let seen = of(&lines);
+        assert!(seen.text.contains(sql) && !seen.text.contains(key), "{}", seen.text);
+        assert!(seen.hidden.bytes >= key.len() as u64, "{}", seen.text);
+    }
+
+    /// Every step that leaves something out counts it.
+    #[test]
+    fn hidden_parts_are_counted_and_kept_for_a_reveal() {
+        let all_shown = of(&json!({ "text": "plain", "n": 5 }));
+        assert_eq!(all_shown.hidden, Hidden::default());
+        let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+        for hides in [
+            json!({ "text": "a s3cr3t-value" }),
+            json!({ "text": format!("use {token}") }),
+            json!({ token.clone(): 1 }),
+            json!({ "text": "y".repeat(9_000) }),
+            json!({ "password": "correct-horse-7" }),
+        ] {
+            let seen = of(&hides);
+            assert!(seen.hidden.bytes > 0, "{hides}");
+            assert_eq!(seen.hidden.whole, Some(hides.to_string()));
+        }
+        assert_eq!(of(&json!({ "text": "a s3cr3t-value" })).hidden.bytes, 12);
+        assert_eq!(of(&json!({ "text": format!("use {token}") })).hidden.bytes, token.len() as u64);
     }
 
     #[test]

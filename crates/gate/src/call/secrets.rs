@@ -23,7 +23,7 @@ pub struct Sanitised {
 
 /// The value as it may leave.
 pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
-    let Cleared { value, mut findings, less_sure } = redact(detector, value, Reader::Caller);
+    let Cleared { value, mut findings, less_sure, .. } = redact(detector, value, Reader::Caller);
     let left =
         if findings.is_empty() { None } else { surest(detector, &texts::of(&value), &value.to_string()) };
     let still_leaks = left.is_some_and(|finding| finding.tier == Tier::Definite);
@@ -31,6 +31,21 @@ pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
         findings.extend(possible(detector, &value));
     }
     Sanitised { value, findings, still_leaks }
+}
+
+/// Arguments as a person sees them who decides about the call.
+pub struct ForApprover {
+    pub value: Value,
+    pub hidden_bytes: usize,
+    /// As of `Sanitised`.
+    pub still_leaks: bool,
+}
+
+/// As `sanitise`, but shows all of a private key except its base64: a caller can put any text between the markers.
+pub fn for_approver(detector: &Detector, value: Value) -> ForApprover {
+    let still_leaks = sanitise(detector, value.clone()).still_leaks;
+    let Cleared { value, hidden_bytes, .. } = redact(detector, value, Reader::Approver);
+    ForApprover { value, hidden_bytes, still_leaks }
 }
 
 /// Of what was taken out earlier as many as there are marks in the value, before anything is taken out of that: of the others its

@@ -1,12 +1,50 @@
-//! Is the caller still let in? Asked again of calls that have waited: a token may have been revoked or run out meanwhile, or
-//! the operator may have edited who is let in.
+//! Checks again, after a call has waited, what was true when it came: the token is valid, the tool is live, its policy and
+//! the operator's policies are the same.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
-use super::stop::Stop;
-use crate::{gate::Call, ports::Standing, reason::Reason};
+use super::{Purpose, admit::Admitted, check::Checked, decide, stop::Stop};
+use crate::{
+    gate::{Call, Inner},
+    ports::Standing,
+    reason::Reason,
+    registry::InForce,
+};
+
+/// For a call that is about to run. A Local Pass runs a draft, which no policy is about.
+pub async fn recheck(gate: &Inner, checked: &Checked, has_waited: bool) -> Result<(), Stop> {
+    let admitted = &checked.bound.admitted;
+    if admitted.purpose == Purpose::LocalPass {
+        return Ok(());
+    }
+    is_unchanged(gate, admitted)?;
+    if has_waited {
+        decide::policy_in_code_permits(gate, checked)?;
+        still_let_in(&admitted.call).await?;
+    }
+    Ok(())
+}
+
+/// Refuses the call if the tool, its policy, the operator's policies or the default for approvals changed since it came.
+pub fn is_unchanged(gate: &Inner, admitted: &Admitted) -> Result<(), Stop> {
+    let (then, now) = (&admitted.in_force, gate.in_force());
+    if Arc::ptr_eq(then, &now) {
+        return Ok(());
+    }
+    let policies = |in_force: &InForce| in_force.set.policies().map(|cedar| cedar.digest().to_owned());
+    let is_same_tool = now.set.get(&admitted.tool.wire_name).is_some_and(|tool| {
+        tool.digest == admitted.tool.digest && tool.policy_digest == admitted.tool.policy_digest
+    });
+    let asks_the_same = now.approvals.default == then.approvals.default;
+    if is_same_tool && asks_the_same && policies(&now) == policies(then) { Ok(()) } else { Err(changed()) }
+}
+
+pub fn changed() -> Stop {
+    let message = "the tool or the policies changed while the call waited; it was not run";
+    Stop::new(Reason::ToolChanged, message).with_remedy("make the call again")
+}
 
 pub async fn still_let_in(call: &Call) -> Result<(), Stop> {
     match &call.standing {
@@ -15,7 +53,7 @@ pub async fn still_let_in(call: &Call) -> Result<(), Stop> {
     }
 }
 
-/// Ends, within a second or so, when the caller is no longer let in. Never, where nothing can end it.
+/// Ends within a second or so after the caller's token stops being valid. Never ends for a caller without one.
 pub async fn until_lapse(standing: Option<Arc<dyn Standing>>) {
     let Some(standing) = standing else { return std::future::pending().await };
     while holds(&standing).await {

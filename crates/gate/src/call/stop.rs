@@ -21,6 +21,8 @@ pub struct Stop {
     pub remedy: Option<String>,
     /// The question that waits for an answer.
     pub asked: Option<Box<Approval>>,
+    /// May the client put that question to its user?
+    pub client_may_answer: bool,
     pub for_journal: Box<ForJournal>,
     report: Option<Box<RunReport>>,
 }
@@ -67,6 +69,7 @@ impl Stop {
             to_caller: message,
             remedy: None,
             asked: None,
+            client_may_answer: false,
             for_journal: Box::default(),
             report: None,
         }
@@ -118,10 +121,16 @@ impl Stop {
 
     pub fn into_outcome(self, call_id: &str) -> Outcome {
         let call_id = call_id.to_owned();
-        let Self { reason, to_caller, to_operator, remedy, asked, .. } = self;
+        let Self { reason, to_caller, to_operator, remedy, asked, client_may_answer, .. } = self;
         if let Some(approval) = asked {
-            let (prompt, expires) = (approval.question.text(), approval.question.expires);
-            return Outcome::Pending(Pending { call_id, approval: approval.id, prompt, expires, to_caller });
+            return Outcome::Pending(Pending {
+                call_id,
+                prompt: approval.question.text(),
+                expires: approval.question.expires,
+                approval: approval.id,
+                client_may_answer,
+                to_caller,
+            });
         }
         match reason.end() {
             End::Refused => Outcome::Refused(Refused { call_id, reason, to_caller, to_operator, remedy }),

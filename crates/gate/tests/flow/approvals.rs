@@ -7,12 +7,12 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Ask, Binding, Call,
-    ClientAnswer, Clock, EffectKind, Outcome, Reason, Survey, Touch,
+    Answer, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Ask,
+    Binding, Call, ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Survey, Touch,
 };
-use toolgate_policy::{Caller, PolicySet};
+use toolgate_policy::{Caller, CedarPolicies, PolicySet};
 
-use crate::fakes::{Does, Hears, Says, Settings, Silence, World, call, document, shown};
+use crate::fakes::{A_THOUGHT, Does, Hears, Says, Settings, Silence, World, call, document, shown};
 
 fn required() -> Value {
     json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
@@ -24,7 +24,7 @@ fn world() -> World {
 
 fn answering(arguments: Value, id: &ApprovalId, answer: Answer) -> Call {
     let mut call = call("say", arguments);
-    call.answer = Some(ClientAnswer { approval: id.clone(), answer });
+    call.answer = Some(ClientAnswer { approval: id.clone(), answer, answered_after: None });
     call
 }
 
@@ -45,14 +45,21 @@ async fn asked_in_silence(world: &Arc<World>) -> tokio::task::JoinHandle<Outcome
 }
 
 fn approve(world: &World, id: &ApprovalId) {
-    world.queue.decide(id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
+    world
+        .queue
+        .decide(id, ApprovalState::Approved, &Decider::Operator("operator"), None, world.clock.now())
+        .unwrap();
 }
 
 #[tokio::test]
 async fn a_call_is_pending_until_somebody_approves_it_and_the_yes_is_good_once() {
     let world = world();
     let outcome = world.call("say", json!({ "text": "hi" })).await;
-    assert_eq!(shown(&outcome), r#"pending: Run the tool say with {"text":"hi"}?"#);
+    let text = "Run the tool say? Risk L0, called by ann.\n\
+        Asked because: human_in_the_loop: the tool wants every call confirmed\n\
+        Arguments: {\"text\":\"hi\"}\n\
+        Message: Run the tool say with {\"text\":\"hi\"}?";
+    assert_eq!(shown(&outcome), format!("pending: {text}"));
     let id = world.queue.only().id;
     assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
     assert_eq!(world.queue.only().id, id, "asking again does not ask twice");
@@ -106,6 +113,29 @@ async fn integers_that_share_a_digest_share_no_approval() {
     let as_text = of(json!({ "id": "9007199254740993" }));
     assert_eq!(world.call("say", as_text).await.reason(), Some(Reason::ApprovalPending));
     assert_eq!((world.queue.all().len(), world.fake.runs()), (2, 1), "nobody was asked about the others");
+}
+
+/// The approver sees, the digest covers and the tool gets one spelling of the arguments.
+#[tokio::test]
+async fn arguments_with_one_digest_run_in_one_form() {
+    let world = world();
+    let of = |extra: &str| {
+        let extra: Value = serde_json::from_str(extra).unwrap();
+        json!({ "text": "hi", "extra": extra })
+    };
+    let asked = of(r#"{ "from": "a", "to": "b", "n": 0, "list": [{ "x": 1, "y": 5e-7 }] }"#);
+    let run = of(r#"{ "to": "b", "list": [{ "y": 0.0000005, "x": 1.0 }], "n": -0.0, "from": "a" }"#);
+    let one_form = r#"{"extra":{"from":"a","list":[{"x":1,"y":5e-7}],"n":0,"to":"b"},"text":"hi"}"#;
+    let _ = world.call("say", asked).await;
+    assert_eq!(world.queue.only().question.arguments.as_deref(), Some(one_form));
+    approve(&world, &world.queue.only().id);
+    assert_eq!(shown(&world.call("say", run).await), format!("released: {one_form}"));
+    // Text that is read as a structure is normalised like any other.
+    let as_text = json!({ "extra": r#"{"to":"b","n":-0,"from":"a"}"#, "count": 2.0, "text": "ho" });
+    let _ = world.call("say", as_text).await;
+    let shown = world.queue.all()[1].question.arguments.clone();
+    let one_form = r#"{"count":2,"extra":{"from":"a","n":0,"to":"b"},"text":"ho"}"#;
+    assert_eq!(shown.as_deref(), Some(one_form));
 }
 
 #[tokio::test]
@@ -198,16 +228,15 @@ async fn an_unknown_or_expired_answer_runs_nothing() {
 
 #[tokio::test]
 async fn a_no_of_the_client_is_a_no() {
-    for answer in [Answer::Decline, Answer::Cancel] {
-        let world = world();
-        let _ = world.call("say", json!({ "text": "hi" })).await;
-        let id = world.queue.only().id;
-        let outcome = world.gate.handle(answering(json!({ "text": "hi" }), &id, answer)).await;
-        assert_eq!(outcome.reason(), Some(Reason::ApprovalDenied));
-        let again = world.gate.handle(answering(json!({ "text": "hi" }), &id, Answer::Accept)).await;
-        assert_eq!(again.reason(), Some(Reason::ApprovalDenied), "and cannot be turned into a yes");
-        assert_eq!(world.fake.runs(), 0);
-    }
+    let world = world();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    let id = world.queue.only().id;
+    let outcome = world.gate.handle(answering(json!({ "text": "hi" }), &id, Answer::Decline)).await;
+    let message = "decide.approval_denied: your client answered no to this call; it was not run, and is not to be tried again";
+    assert_eq!(shown(&outcome), message);
+    let again = world.gate.handle(answering(json!({ "text": "hi" }), &id, Answer::Accept)).await;
+    assert_eq!(again.reason(), Some(Reason::ApprovalDenied), "and the client cannot turn it into a yes");
+    assert_eq!(world.fake.runs(), 0);
 }
 
 #[tokio::test]
@@ -215,17 +244,80 @@ async fn a_client_that_can_be_asked_is_asked() {
     for (answer, expect) in [
         (Answer::Accept, None),
         (Answer::Decline, Some(Reason::ApprovalDenied)),
-        (Answer::Cancel, Some(Reason::ApprovalDenied)),
+        (Answer::Cancel, Some(Reason::ApprovalPending)),
         (Answer::Lost, Some(Reason::ApprovalPending)),
     ] {
         let world = world();
         let mut asked = call("say", json!({ "text": "hi" }));
-        asked.ask = Some(Arc::new(Says(answer)));
+        asked.ask = Some(Arc::new(Says(answer, A_THOUGHT)));
         let outcome = world.gate.handle(asked).await;
         assert_eq!(outcome.reason(), expect, "{answer:?}");
         assert_eq!(world.fake.runs(), usize::from(expect.is_none()));
         world.assert_paired();
     }
+}
+
+/// `claude -p` cancels every question and `codex exec` declines it, without a person.
+#[tokio::test]
+async fn cancel_and_instant_decline_leave_the_question_in_the_queue() {
+    for answer in [Answer::Cancel, Answer::Decline] {
+        let world = world();
+        let mut asked = call("say", json!({ "text": "hi" }));
+        asked.ask = Some(Arc::new(Says(answer, Duration::ZERO)));
+        let Outcome::Pending(pending) = world.gate.handle(asked).await else {
+            panic!("{answer:?}: not pending")
+        };
+        assert!(!pending.client_may_answer && !pending.to_caller.contains("declined"), "{pending:?}");
+        assert_eq!(world.queue.only().state, ApprovalState::Pending);
+        // The same answer from a client that calls again with it.
+        let mut again = answering(json!({ "text": "hi" }), &pending.approval, answer);
+        again.answer.as_mut().unwrap().answered_after = Some(Duration::from_millis(999));
+        let Outcome::Pending(pending) = world.gate.handle(again).await else {
+            panic!("{answer:?}: not pending")
+        };
+        assert!(!pending.client_may_answer, "asked again, it would answer the same again");
+        approve(&world, &pending.approval);
+        assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_decline_counts_for_its_own_conversation_and_can_be_overturned() {
+    let world = world();
+    let of = |conversation: &str, answer| {
+        let mut call = call("say", json!({ "text": "hi" }));
+        call.client.conversation = Some(conversation.to_owned());
+        call.ask = Some(Arc::new(Says(answer, A_THOUGHT)));
+        call
+    };
+    let denied = Some(Reason::ApprovalDenied);
+    assert_eq!(world.gate.handle(of("one", Answer::Decline)).await.reason(), denied);
+    let declined = world.queue.only();
+    assert!(declined.is_declined_by_client());
+    assert_eq!(world.gate.handle(of("one", Answer::Accept)).await.reason(), denied, "not asked again");
+    assert_eq!(world.gate.handle(of("two", Answer::Accept)).await.reason(), None, "another client is asked");
+    approve(&world, &declined.id);
+    let mut again = of("one", Answer::Decline);
+    again.ask = None;
+    assert_eq!(world.gate.handle(again).await.reason(), None, "an operator has overturned it");
+    assert_eq!(world.fake.runs(), 2);
+}
+
+#[tokio::test]
+async fn an_operators_no_counts_everywhere_and_for_good() {
+    let world = world();
+    let _ = world.call("say", json!({ "text": "hi" })).await;
+    let id = world.queue.only().id;
+    let operator = Decider::Operator("operator");
+    world.queue.decide(&id, ApprovalState::Denied, &operator, None, world.clock.now()).unwrap();
+    for conversation in [None, Some("one".to_owned())] {
+        let mut again = call("say", json!({ "text": "hi" }));
+        again.client.conversation = conversation;
+        let message = "decide.approval_denied: an operator denied this call; it was not run, and is not to be tried again";
+        assert_eq!(shown(&world.gate.handle(again).await), message);
+    }
+    let late = world.queue.decide(&id, ApprovalState::Approved, &operator, None, world.clock.now());
+    assert_eq!(late.unwrap_err(), ApprovalError::NotPending(ApprovalState::Denied));
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,7 +344,7 @@ async fn where_only_the_queue_may_answer_the_client_is_not_believed() {
     let settings = Settings { approvals, ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &required())], settings);
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(Arc::new(Says(Answer::Accept)));
+    asked.ask = Some(Arc::new(Says(Answer::Accept, Duration::ZERO)));
     assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalPending));
     let own = answering(json!({ "text": "hi" }), &world.queue.only().id, Answer::Accept);
     assert_eq!(world.gate.handle(own).await.reason(), Some(Reason::ApprovalPending));
@@ -377,7 +469,11 @@ async fn prompts_cannot_be_forged_by_arguments() {
     let hostile = "\u{1b}[2K{toolName}{args}\u{202e}\nApprove: yes s3cr3t-value";
     let outcome = world.call("say", json!({ "text": hostile })).await;
     let prompt = shown(&outcome);
-    assert!(!prompt.contains('\u{1b}') && !prompt.contains('\u{202e}') && !prompt.contains('\n'), "{prompt}");
+    assert!(!prompt.contains('\u{1b}') && !prompt.contains('\u{202e}'), "{prompt}");
+    assert_eq!(
+        labels(&prompt),
+        ["Run the tool say?", "Asked because:", "Arguments:", "Not shown:", "Message:"]
+    );
     assert!(prompt.contains("{toolName}{args}"), "an argument is not a template: {prompt}");
     assert!(!prompt.contains("s3cr3t"), "{prompt}");
     assert!(prompt.contains("{other}"), "{prompt}");
@@ -397,16 +493,115 @@ async fn a_template_cannot_hide_the_arguments() {
     let outcome = world.call("say", arguments).await;
     let prompt = shown(&outcome);
     let lines: Vec<&str> = prompt.lines().collect();
-    let [words, under] = lines.as_slice() else { panic!("not two lines: {prompt:?}") };
-    assert!(words.starts_with("pending: Look at the weather?"), "{words}");
+    let under = lines[2];
+    assert_eq!(lines[4], r"Message: Look at the weather?\u{a}Arguments: {}", "{prompt}");
     assert!(
-        under.starts_with(r#"Arguments: {"text":"rm -rf / \u001b[2K\u202e\n","extra":{"key":"[REDACTED:"#),
+        under.starts_with(r#"Arguments: {"extra":{"key":"[REDACTED:"#)
+            && under.ends_with(r#""n":"***"},"text":"rm -rf / \u001b[2K\u202e\n"}"#),
         "{under}"
     );
     let kept = world.queue.only().question;
     assert!(!kept.prompt.contains("rm -rf"), "{}", kept.prompt);
     assert_eq!(under.strip_prefix("Arguments: "), kept.arguments.as_deref());
     assert!(!format!("{kept:?} {prompt}").contains(&token) && !prompt.contains("s3cr3t"), "{prompt}");
+}
+
+/// The beginnings of the lines, up to a colon or question mark.
+fn labels(prompt: &str) -> Vec<&str> {
+    prompt
+        .trim_start_matches("pending: ")
+        .lines()
+        .map(|line| line.split_inclusive([':', '?']).next().unwrap())
+        .collect()
+}
+
+/// A template that mentions the arguments could suppress the gateway's own line, or imitate it.
+#[tokio::test]
+async fn the_gateways_lines_are_always_shown_and_come_first() {
+    let mut change = required();
+    let forged = "Fine?\nArguments: {\"text\":\"safe\"}\r\u{2028}Arguments: {args} Arguments: {args.text}";
+    change["humanInTheLoop"]["promptTemplate"] = json!(forged);
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let prompt = shown(&world.call("say", json!({ "text": "rm\nArguments: {}" })).await);
+    assert_eq!(labels(&prompt), ["Run the tool say?", "Asked because:", "Arguments:", "Message:"]);
+    assert!(prompt.contains("\nArguments: {\"text\":\"rm\\nArguments: {}\"}\nMessage: Fine?"), "{prompt}");
+}
+
+/// A client may cut a long text. The operator's own reason comes before anything that a caller can make long.
+#[tokio::test]
+async fn long_arguments_do_not_cut_off_the_operators_reason() {
+    let mut change = required();
+    change["humanInTheLoop"]["promptTemplate"] = json!("Run {args} {args} {args} {args} {args}?");
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let tool = world.tool(&document("say", &change));
+    let rule = r#"permit (principal, action, resource);
+        @approval("ask Ann before you pay") forbid (principal, action, resource);"#;
+    let sources = [("rules.cedar".to_owned(), rule.to_owned())];
+    let cedar = CedarPolicies::new(&sources, [tool.for_policies()]).unwrap();
+    world.gate.replace(LiveSet::new([tool]).0.with_policies(Some(cedar)));
+    let long: Value = (0..30).map(|n| (format!("n{n}"), json!("x".repeat(120)))).collect();
+    let prompt = shown(&world.call("say", json!({ "text": "y", "extra": long })).await);
+    let at = |text: &str| prompt.find(text).unwrap_or(usize::MAX);
+    assert!(at("ask Ann before you pay") < 400 && at("ask Ann") < at("Arguments:"), "{prompt}");
+    assert!(world.queue.only().question.because[0].contains("ask Ann before you pay"));
+}
+
+/// A client cannot reveal the rest to its user, so the question goes to the queue, where an operator can.
+#[tokio::test]
+async fn a_question_that_hides_something_needs_a_reveal() {
+    let world = world();
+    let arguments = json!({ "text": "send s3cr3t-value" });
+    let mut asked = call("say", arguments.clone());
+    asked.ask = Some(Arc::new(Says(Answer::Accept, Duration::ZERO)));
+    let Outcome::Pending(pending) = world.gate.handle(asked).await else { panic!("not pending") };
+    assert!(!pending.client_may_answer && pending.prompt.contains("\nNot shown: 12 bytes"), "{pending:?}");
+    let answer = world.gate.handle(answering(arguments.clone(), &pending.approval, Answer::Accept)).await;
+    assert_eq!(answer.reason(), Some(Reason::ApprovalPending), "the client's yes does not count");
+    let (ann, now) = (Decider::Operator("ann"), world.clock.now());
+    let decide = |by: &Decider<'_>| {
+        world.queue.decide(&pending.approval, ApprovalState::Approved, by, None, now).map(|one| one.state)
+    };
+    assert_eq!(decide(&ann), Err(ApprovalError::Unrevealed(12)));
+    let whole = world.queue.reveal(&pending.approval, &ann, now).unwrap();
+    assert_eq!(whole, r#"{"text":"send s3cr3t-value"}"#);
+    assert_eq!(decide(&Decider::Operator("bob")), Err(ApprovalError::Unrevealed(12)), "bob has not seen it");
+    assert_eq!(decide(&ann), Ok(ApprovalState::Approved));
+    assert_eq!(world.gate.handle(call("say", arguments)).await.reason(), None);
+}
+
+#[tokio::test]
+async fn a_yes_that_is_remembered_says_so_with_scope_and_end() {
+    let change =
+        json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
+    let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
+    let of = |text: &str, conversation: &str| {
+        let mut call = call("say", json!({ "text": text }));
+        call.client.conversation = Some(conversation.to_owned());
+        call
+    };
+    let prompt = shown(&world.gate.handle(of("a", "one")).await);
+    let until = world.queue.only().question.remembers.unwrap().until_text();
+    let said = format!(
+        "\nIf approved: later calls of this tool by this caller in conversation one run without a question until {until}\n"
+    );
+    assert!(prompt.contains(&said), "{prompt}");
+    approve(&world, &world.queue.only().id);
+    // Another conversation may use the yes, but the question said nothing of remembering it there.
+    assert_eq!(world.gate.handle(of("a", "two")).await.reason(), None);
+    assert_eq!(world.journal.last()["approval"].get("remembered"), None);
+    assert_eq!(world.gate.handle(of("b", "two")).await.reason(), Some(Reason::ApprovalPending));
+    let _ = world.gate.handle(of("c", "one")).await;
+    let asked = world.queue.all().pop().unwrap();
+    approve(&world, &asked.id);
+    // The end is the one that the approver read, however late the call comes.
+    world.clock.advance(Duration::from_mins(10));
+    assert_eq!(world.gate.handle(of("c", "one")).await.reason(), None);
+    let remembered =
+        json!({ "conversation": "one", "until": asked.question.remembers.unwrap().until_text() });
+    assert_eq!(world.journal.last()["approval"]["remembered"], remembered);
+    assert_eq!(world.gate.handle(of("d", "one")).await.reason(), None, "trusted");
+    world.clock.advance(Duration::from_secs(50 * 60 + 1));
+    assert_eq!(world.gate.handle(of("d", "one")).await.reason(), Some(Reason::ApprovalPending));
 }
 
 #[tokio::test]
@@ -417,8 +612,12 @@ async fn a_client_that_is_asked_is_shown_the_arguments() {
     let heard = Arc::new(Hears::default());
     let mut asked = call("say", json!({ "text": "rm -rf /" }));
     asked.ask = Some(Arc::clone(&heard) as Arc<dyn Ask>);
-    assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalDenied));
-    assert_eq!(*heard.0.lock().unwrap(), "Look at the weather?\nArguments: {\"text\":\"rm -rf /\"}");
+    assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalPending));
+    let heard = heard.0.lock().unwrap();
+    assert!(
+        heard.ends_with("\nArguments: {\"text\":\"rm -rf /\"}\nMessage: Look at the weather?"),
+        "{heard}"
+    );
 }
 
 #[tokio::test]
@@ -466,7 +665,10 @@ async fn a_no_is_not_outvoted_by_trust() {
     };
     let _ = say("no").await;
     let asked = world.queue.only().id;
-    world.queue.decide(&asked, ApprovalState::Denied, "operator", None, world.clock.now()).unwrap();
+    world
+        .queue
+        .decide(&asked, ApprovalState::Denied, &Decider::Operator("operator"), None, world.clock.now())
+        .unwrap();
     let _ = say("yes").await;
     approve(&world, &world.queue.all()[1].id);
     assert_eq!(say("yes").await.reason(), None);
@@ -480,7 +682,8 @@ async fn a_yes_comes_too_late_for_a_tool_that_has_changed() {
     let waiting = asked_in_silence(&world).await;
     world.make_live(&[]);
     approve(&world, &world.queue.only().id);
-    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ApprovalInvalid));
+    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ToolChanged));
+    assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is not spent");
     assert_eq!(world.fake.runs(), 0);
 }
 

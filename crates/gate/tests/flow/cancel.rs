@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, EffectEntry, EffectKind, Finished, Observer,
-    Outcome, Reason,
+    Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, Decider, EffectEntry, EffectKind, Finished,
+    Observer, Outcome, Reason,
 };
 
 use crate::fakes::{Does, Settings, Silence, World, call, document};
@@ -105,9 +105,13 @@ async fn a_yes_that_is_spent_as_its_call_is_dropped_is_in_the_record() {
         assert!(matches!(world.gate.handle(asked.clone()).await, Outcome::Pending(_)));
         let id = world.queue.only().id;
         if answers_itself {
-            asked.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+            asked.answer =
+                Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept, answered_after: None });
         } else {
-            world.queue.decide(&id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
+            world
+                .queue
+                .decide(&id, ApprovalState::Approved, &Decider::Operator("operator"), None, world.clock.now())
+                .unwrap();
         }
         world.queue.is_slow.store(true, Ordering::SeqCst);
         let spent = async {

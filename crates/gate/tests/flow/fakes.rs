@@ -17,9 +17,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_gate::{
     Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
     ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
-    EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits, NewApproval,
-    Observer, OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure, RunReport,
-    RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
+    Decider, EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits,
+    NewApproval, Observer, OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure,
+    RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
 };
 use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
@@ -54,6 +54,9 @@ pub struct FakeTool {
     pub agreed: Mutex<Vec<String>>,
     /// What its runs take place in, one each.
     pub workers: Arc<Semaphore>,
+    /// Do calls wait for a worker instead of being refused? And does one wait?
+    pub workers_are_waited_for: AtomicBool,
+    pub is_waited_for: AtomicBool,
     survey: Mutex<Result<Survey, Refusal>>,
     /// Where it is there, looking waits for it.
     pub disk: OnceLock<LookedAt>,
@@ -86,6 +89,8 @@ impl FakeTool {
             console: Mutex::default(),
             agreed: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
+            workers_are_waited_for: AtomicBool::new(false),
+            is_waited_for: AtomicBool::new(false),
             survey: Mutex::new(Ok(Survey::default())),
             disk: OnceLock::new(),
         })
@@ -134,7 +139,14 @@ impl Runnable for FakeTool {
         &'r self,
         _: &'r str,
     ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
-        Box::pin(std::future::ready(self.free_worker().map(Room::new).ok_or_else(busy)))
+        Box::pin(async move {
+            if self.workers_are_waited_for.load(Ordering::SeqCst) {
+                self.is_waited_for.store(true, Ordering::SeqCst);
+                let worker = Arc::clone(&self.workers).acquire_owned().await;
+                return worker.map(Room::new).map_err(|_| busy());
+            }
+            self.free_worker().map(Room::new).ok_or_else(busy)
+        })
     }
 
     fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
@@ -287,6 +299,7 @@ impl Journal for MemoryJournal {
 /// A queue by the rules of the trait, in the plainest way.
 pub struct MemoryQueue {
     approvals: Mutex<Vec<Approval>>,
+    declined_in: Mutex<Vec<(ApprovalId, String)>>,
     trusts: Mutex<Vec<Trust>>,
     changes: watch::Sender<u64>,
     pub is_down: AtomicBool,
@@ -298,6 +311,7 @@ impl Default for MemoryQueue {
     fn default() -> Self {
         Self {
             approvals: Mutex::default(),
+            declined_in: Mutex::default(),
             trusts: Mutex::default(),
             changes: watch::Sender::new(0),
             is_down: AtomicBool::new(false),
@@ -346,6 +360,7 @@ impl ApprovalStore for MemoryQueue {
             decided_by: None,
             decided_at: None,
             note: None,
+            revealed_to: Vec::new(),
         };
         approvals.push(approval.clone());
         Ok(approval)
@@ -380,7 +395,8 @@ impl ApprovalStore for MemoryQueue {
             if is_fresh && approval.question.binding == *binding {
                 approval.state = ApprovalState::Used;
                 let decided_by = approval.decided_by.clone().unwrap_or_default();
-                let spent = Spent { id: approval.id.clone(), decided_by };
+                let remembers = approval.question.remembers.clone();
+                let spent = Spent { id: approval.id.clone(), decided_by, remembers };
                 drop(approvals);
                 if self.is_slow.load(Ordering::SeqCst) {
                     thread::sleep(Duration::from_millis(100));
@@ -400,12 +416,23 @@ impl ApprovalStore for MemoryQueue {
         }))
     }
 
-    fn is_denied(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
+    fn denial(
+        &self,
+        binding: &Binding,
+        conversation: Option<&str>,
+        now: SystemTime,
+    ) -> Result<Option<Approval>, ApprovalError> {
         self.up()?;
-        Ok(self.all().iter().any(|known| {
+        let declined = self.declined_in.lock().unwrap();
+        let counts = |known: &Approval| {
+            let own = conversation.map(|name| (known.id.clone(), name.to_owned()));
+            !known.is_declined_by_client() || own.is_some_and(|own| declined.contains(&own))
+        };
+        Ok(self.all().into_iter().find(|known| {
             known.state == ApprovalState::Denied
                 && known.question.binding == *binding
                 && known.question.expires > now
+                && counts(known)
         }))
     }
 
@@ -441,25 +468,30 @@ impl ApprovalQueue for MemoryQueue {
         &self,
         id: &ApprovalId,
         state: ApprovalState,
-        by: &str,
+        by: &Decider<'_>,
         _: Option<&str>,
         now: SystemTime,
     ) -> Result<Approval, ApprovalError> {
         self.up()?;
         let mut approvals = self.approvals.lock().unwrap();
         let approval = approvals.iter_mut().find(|known| known.id == *id).ok_or(ApprovalError::Unknown)?;
-        if approval.question.expires <= now {
-            return Err(ApprovalError::Expired);
-        }
-        if approval.state != ApprovalState::Pending {
-            return Err(ApprovalError::NotPending(approval.state));
-        }
+        approval.check_decision(state, by, now)?;
         approval.state = state;
-        approval.decided_by = Some(by.to_owned());
+        approval.decided_by = Some(by.name().to_owned());
+        if let (ApprovalState::Denied, Decider::Client { conversation: Some(conversation) }) = (state, by) {
+            self.declined_in.lock().unwrap().push((id.clone(), (*conversation).to_owned()));
+        }
         let decided = approval.clone();
         drop(approvals);
         self.changes.send_modify(|tick| *tick += 1);
         Ok(decided)
+    }
+
+    fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, _: SystemTime) -> Result<String, ApprovalError> {
+        let mut approvals = self.approvals.lock().unwrap();
+        let approval = approvals.iter_mut().find(|known| known.id == *id).ok_or(ApprovalError::Unknown)?;
+        approval.revealed_to.push(by.name().to_owned());
+        Ok(approval.question.hidden.whole.clone().unwrap_or_default())
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -508,23 +540,29 @@ impl Clock for HandClock {
     }
 }
 
-/// A person behind the client who always says the same.
-pub struct Says(pub Answer);
+/// A client that always answers the same, after this long.
+pub struct Says(pub Answer, pub Duration);
 
 impl Ask for Says {
     fn ask<'a>(&'a self, _: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
-        Box::pin(std::future::ready(self.0))
+        Box::pin(async move {
+            tokio::time::sleep(self.1).await;
+            self.0
+        })
     }
 }
 
-/// A person who says no, and what they were asked.
+/// As long as a person takes at least.
+pub const A_THOUGHT: Duration = Duration::from_millis(1_010);
+
+/// A client that gives no answer, and what it was asked.
 #[derive(Default)]
 pub struct Hears(pub Mutex<String>);
 
 impl Ask for Hears {
     fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         self.0.lock().unwrap().clone_from(&prompt.text);
-        Box::pin(std::future::ready(Answer::Decline))
+        Box::pin(std::future::ready(Answer::Lost))
     }
 }
 
@@ -562,6 +600,7 @@ impl Default for Settings {
             approvals: ApprovalSettings {
                 default: ApprovalDefault::From(RiskLevel::L1),
                 client_may_answer: true,
+                self_approval: false,
                 timeout: Duration::from_mins(2),
                 expires: Duration::from_mins(15),
                 trust: Duration::from_hours(1),

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Clock, EffectEntry, EffectKind, Outcome, Question, Reason, Refusal, Shows,
-    Survey, Touch,
+    ApprovalQueue, ApprovalState, Clock, Decider, EffectEntry, EffectKind, Outcome, Question, Reason,
+    Refusal, Shows, Survey, Touch,
 };
 
 use crate::fakes::{Does, Settings, World, call, document, shown};
@@ -167,7 +167,10 @@ async fn an_approval_is_bound_to_what_the_call_touches() {
     world.fake.survey_with(Ok(touching("/srv/a")));
     let Outcome::Pending(pending) = world.call("say", json!({ "text": "x" })).await else { panic!() };
     let now = world.clock.now();
-    world.queue.decide(&pending.approval, ApprovalState::Approved, "operator", None, now).unwrap();
+    world
+        .queue
+        .decide(&pending.approval, ApprovalState::Approved, &Decider::Operator("operator"), None, now)
+        .unwrap();
     world.fake.survey_with(Ok(touching("/srv/other")));
     let other = world.call("say", json!({ "text": "x" })).await;
     assert!(matches!(other, Outcome::Pending(_)), "{}", shown(&other));
@@ -462,8 +465,10 @@ async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
         world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let asked = world.queue.only().question;
-        assert_eq!(asked.arguments, Some(arguments.to_string()));
-        let begin = format!(r#"Run say with {{"text":"{LEDGER}","extra":{{"mail":"{LEDGER}"#);
+        let mut sorted = arguments.clone();
+        sorted.sort_all_objects();
+        assert_eq!(asked.arguments, Some(sorted.to_string()));
+        let begin = format!(r#"Run say with {{"extra":{{"mail":"{LEDGER}"#);
         assert!(asked.prompt.starts_with(&begin), "{}", asked.prompt);
         let why = format!("unknown_host: {LEDGER} is unknown");
         assert!(asked.because.contains(&why), "{:?}", asked.because);

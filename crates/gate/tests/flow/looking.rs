@@ -12,7 +12,8 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Call, Clock, EffectKind, Outcome, Reason, Standing, StopFlag, Survey, Touch,
+    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectKind, Outcome, Reason, Standing, StopFlag,
+    Survey, Touch,
 };
 use toolgate_policy::Caller;
 
@@ -176,7 +177,10 @@ async fn the_look_after_a_yes_keeps_nobody_waiting_and_costs_no_second_answer() 
     }
     disk(&world).is_let_go.store(false, Ordering::SeqCst);
     let id = world.queue.only().id;
-    world.queue.decide(&id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
+    world
+        .queue
+        .decide(&id, ApprovalState::Approved, &Decider::Operator("operator"), None, world.clock.now())
+        .unwrap();
     disk(&world).has_begun(2).await;
     tokio::time::sleep(Duration::from_millis(5)).await;
     waiting.abort();

@@ -36,7 +36,7 @@ async fn the_documented_coercions_are_made_and_noted() {
         Does::EchoesArguments,
         json!({}),
         json!({ "text": "hi", "count": " 3 ", "extra": "{\"a\": 1}" }),
-        r#"released: {"text":"hi","count":3,"extra":{"a":1}}"#,
+        r#"released: {"count":3,"extra":{"a":1},"text":"hi"}"#,
     )
     .await;
     assert_eq!(record["request"]["coercions"], json!(["count: text → integer", "extra: text → object"]));
@@ -188,7 +188,7 @@ async fn elevated_permissions_count_where_their_condition_holds() {
         Does::EchoesArguments,
         change.clone(),
         json!({ "text": "hi", "count": 1 }),
-        r#"released: {"text":"hi","count":1}"#,
+        r#"released: {"count":1,"text":"hi"}"#,
     )
     .await;
     check(

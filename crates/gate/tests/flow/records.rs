@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use regex::Regex;
 use serde_json::{Value, json};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Call, Clock, EffectEntry, EffectKind, LiveSet, Shows, Survey, Touch,
+    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectEntry, EffectKind, LiveSet, Shows, Survey,
+    Touch,
 };
 use toolgate_policy::CedarPolicies;
 
@@ -68,7 +69,7 @@ async fn records_that_show_everything() -> Vec<Value> {
 async fn answered(world: &World, call: &Call, verdict: ApprovalState) {
     let _ = world.gate.handle(call.clone()).await;
     let asked = world.queue.all().pop().unwrap().id;
-    world.queue.decide(&asked, verdict, "operator", None, world.clock.now()).unwrap();
+    world.queue.decide(&asked, verdict, &Decider::Operator("operator"), None, world.clock.now()).unwrap();
     let _ = world.gate.handle(call.clone()).await;
 }
 

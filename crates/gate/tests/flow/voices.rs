@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_gate::{Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, LiveSet, Reason};
+use toolgate_gate::{Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, Decider, LiveSet, Reason};
 use toolgate_policy::{CedarPolicies, when};
 
-use crate::fakes::{Does, Says, Settings, Silence, World, call, document};
+use crate::fakes::{A_THOUGHT, Does, Says, Settings, Silence, World, call, document};
 
 fn asking() -> World {
     let required = json!({ "humanInTheLoop": { "mode": "REQUIRED" } });
@@ -15,7 +15,10 @@ fn asking() -> World {
 
 fn deny(world: &World) {
     let id = world.queue.only().id;
-    world.queue.decide(&id, ApprovalState::Denied, "operator", None, world.clock.now()).unwrap();
+    world
+        .queue
+        .decide(&id, ApprovalState::Denied, &Decider::Operator("operator"), None, world.clock.now())
+        .unwrap();
 }
 
 /// `source: verdict` of each voice in the last record.
@@ -65,14 +68,15 @@ async fn a_pending_call_and_the_no_of_an_operator_are_written_down_with_their_vo
 async fn the_no_of_a_client_is_written_down_as_the_clients() {
     let world = asking();
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(Arc::new(Says(Answer::Decline)));
+    asked.ask = Some(Arc::new(Says(Answer::Decline, A_THOUGHT)));
     assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalDenied));
     assert_asked(&world, "denied", Some("client"));
 
     let world = asking();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     let mut again = call("say", json!({ "text": "hi" }));
-    again.answer = Some(ClientAnswer { approval: world.queue.only().id, answer: Answer::Decline });
+    again.answer =
+        Some(ClientAnswer { approval: world.queue.only().id, answer: Answer::Decline, answered_after: None });
     assert_eq!(world.gate.handle(again).await.reason(), Some(Reason::ApprovalDenied));
     assert_asked(&world, "denied", Some("client"));
 }
@@ -103,14 +107,17 @@ async fn the_no_of_an_operator_while_the_client_is_silent_is_the_operators() {
 }
 
 #[tokio::test]
-async fn a_yes_that_came_too_late_is_written_down_as_used_up() {
+async fn a_yes_that_came_too_late_is_recorded_and_not_spent() {
     let too_late = |world: &World| {
         world.make_live(&[]);
         let id = world.queue.only().id;
-        world.queue.decide(&id, ApprovalState::Approved, "operator", None, world.clock.now()).unwrap();
+        world
+            .queue
+            .decide(&id, ApprovalState::Approved, &Decider::Operator("operator"), None, world.clock.now())
+            .unwrap();
     };
-    let world = ends_in_silence(too_late, Reason::ApprovalInvalid).await;
-    assert_asked(&world, "used", Some("operator"));
+    let world = ends_in_silence(too_late, Reason::ToolChanged).await;
+    assert_asked(&world, "approved", Some("operator"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,17 +1,21 @@
 //! Calls that wait: for a person, and for a place to run in.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
-    Answer, ApprovalId, ApprovalQueue, ApprovalState, Call, CallLimits, ClientAnswer, Clock, EffectKind,
-    Outcome, Reason, Refusal, Standing, Survey, Touch,
+    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits,
+    Call, CallLimits, ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing,
+    Survey, Touch,
 };
-use toolgate_policy::Caller;
+use toolgate_policy::{Arguments, Caller, CedarPolicies, Ruling, ToolPolicy};
 
 use crate::fakes::{Does, Settings, Silence, WORKERS, World, call, document, shown};
 
@@ -45,7 +49,7 @@ async fn waits(world: &Arc<World>, call: Call, count: usize) -> JoinHandle<Outco
 }
 
 fn decide(world: &World, id: &ApprovalId, state: ApprovalState) {
-    world.queue.decide(id, state, "operator", None, world.clock.now()).unwrap();
+    world.queue.decide(id, state, &Decider::Operator("operator"), None, world.clock.now()).unwrap();
 }
 
 /// An agent that makes one call again and again has one question in the queue, and a thousand calls that wait for it.
@@ -145,7 +149,8 @@ async fn a_busy_gateway_does_not_spend_a_yes() {
     let running = with_one_place_taken(&world).await;
     // Said by the client itself, then found in the queue, then said again.
     let mut answered = hi();
-    answered.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+    answered.answer =
+        Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept, answered_after: None });
     for call in [answered.clone(), hi(), answered] {
         assert_eq!(shown(&world.gate.handle(call).await), BUSY);
         assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is still there");
@@ -188,7 +193,8 @@ async fn a_yes_is_not_spent_where_no_worker_is_free() {
     let id = world.queue.only().id;
     let others = Arc::clone(&world.fake.workers).try_acquire_many_owned(WORKERS).unwrap();
     let mut answered = hi();
-    answered.answer = Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept });
+    answered.answer =
+        Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept, answered_after: None });
     for call in [answered.clone(), hi(), answered] {
         assert_eq!(shown(&world.gate.handle(call).await), "execute.busy: every worker is busy");
         assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is still there");
@@ -348,6 +354,95 @@ async fn a_call_whose_token_went_while_it_waited_for_a_place_does_not_run() {
     ended(running).await;
     assert_eq!(queued.await.unwrap().reason(), Some(Reason::CallerLapsed));
     assert_eq!(world.fake.runs(), 1, "only the one that was running");
+}
+
+/// A call of `free` that waits for the one slot. `change` happens meanwhile; then the slot is free.
+async fn queued_while(settings: Settings, change: impl FnOnce(&World)) -> (Outcome, usize) {
+    let calls = CallLimits { calls: 1, waiting: 1, ..Settings::default().calls };
+    let documents = [document("free", &json!({}))];
+    let settings = Settings { calls, ..settings };
+    let world = Arc::new(World::with(Does::NeverEnds, &documents, settings));
+    let running = with_one_place_taken(&world).await;
+    let queued = tokio::spawn({
+        let (world, call) = (Arc::clone(&world), call("free", json!({ "text": "ho" })));
+        async move { world.gate.handle(call).await }
+    });
+    while world.gate.open_calls() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let full = world.gate.handle(call("free", json!({ "text": "hi" }))).await;
+    assert_eq!(shown(&full), BUSY, "the one place in the queue is taken");
+    change(&world);
+    ended(running).await;
+    let ended = tokio::time::timeout(Duration::from_secs(2), queued).await;
+    let outcome = ended.expect("the queued call ran although it was forbidden meanwhile").unwrap();
+    (outcome, world.fake.runs())
+}
+
+/// Until a slot is free a minute may pass, in which an operator unpublishes a tool or forbids the call.
+#[tokio::test]
+async fn queued_call_is_refused_after_a_change_of_tool_or_policy() {
+    let forbids = |world: &World| {
+        let tool = world.tool(&document("free", &json!({})));
+        let cedar = CedarPolicies::new(
+            &[("p.cedar".to_owned(), "forbid (principal, action, resource);".to_owned())],
+            [tool.for_policies()],
+        );
+        world.gate.replace(LiveSet::new([tool]).0.with_policies(Some(cedar.unwrap())));
+    };
+    let changes: [fn(&World); 4] = [
+        |world| world.make_live(&[]),
+        |world| world.gate.retain(|_| false),
+        |world| world.make_live(&[document("free", &json!({ "code": "return 2" }))]),
+        |world| {
+            let set = LiveSet::new([world.tool(&document("free", &json!({})))]).0;
+            let approvals = Settings::default().approvals;
+            let approvals = ApprovalSettings { default: ApprovalDefault::Always, ..approvals };
+            let arguments = ArgumentLimits { bytes: 4_096, depth: 8 };
+            world.gate.replace_with_settings(set, approvals, arguments);
+        },
+    ];
+    for change in changes {
+        let (outcome, runs) = queued_while(Settings::default(), change).await;
+        assert_eq!((outcome.reason(), runs), (Some(Reason::ToolChanged), 1));
+    }
+    let (outcome, runs) = queued_while(Settings::default(), forbids).await;
+    assert_eq!((outcome.reason(), runs), (Some(Reason::ToolChanged), 1));
+}
+
+/// A policy in code has no version to compare: it is asked again.
+#[tokio::test]
+async fn queued_call_is_refused_after_the_policy_in_code_changes_its_mind() {
+    struct Closes(AtomicBool);
+    impl ToolPolicy for Closes {
+        fn check(&self, _: &Caller, _: &str, _: &Arguments) -> Ruling {
+            let is_closed = self.0.load(Ordering::SeqCst);
+            if is_closed { Ruling::Deny { reason: "closed".to_owned() } } else { Ruling::Allow }
+        }
+    }
+    let policy = Arc::new(Closes(AtomicBool::new(false)));
+    let settings = Settings { policy: Arc::clone(&policy) as Arc<dyn ToolPolicy>, ..Settings::default() };
+    let (outcome, runs) = queued_while(settings, |_| policy.0.store(true, Ordering::SeqCst)).await;
+    assert_eq!((outcome.reason(), runs), (Some(Reason::PolicyForbids), 1));
+}
+
+/// A worker may be as long in coming as a slot.
+#[tokio::test]
+async fn call_that_waited_for_a_worker_is_refused_after_a_change() {
+    let world = world(Does::EchoesArguments, Settings::default().calls);
+    let others = Arc::clone(&world.fake.workers).try_acquire_many_owned(WORKERS).unwrap();
+    world.fake.workers_are_waited_for.store(true, Ordering::SeqCst);
+    let waiting = tokio::spawn({
+        let world = Arc::clone(&world);
+        async move { world.call("free", json!({ "text": "hi" })).await }
+    });
+    while !world.fake.is_waited_for.load(Ordering::SeqCst) {
+        tokio::task::yield_now().await;
+    }
+    world.make_live(&[]);
+    drop(others);
+    assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ToolChanged));
+    assert_eq!(world.fake.runs(), 0);
 }
 
 /// On one thread, so that whoever keeps it keeps everybody.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_gate::{Answer, Outcome, Reason, Released};
+use toolgate_gate::{
+    Answer, ApprovalQueue as _, ApprovalState, Clock as _, Decider, Outcome, Reason, Released,
+};
 use toolgate_spec::is_deceptive;
 
-use crate::fakes::{Does, Says, World, call, document, shown};
+use crate::fakes::{A_THOUGHT, Does, Says, World, call, document, shown};
 
 const ROW: &str = r#"{"ssn":"078-05-1120","mail":"ann@example.org"}"#;
 
@@ -129,7 +131,11 @@ async fn a_yes_is_for_the_values_in_the_arguments() {
     let _ = world.call("say", json!({ "text": "nothing of the kind" })).await;
     assert_eq!((world.fake.runs(), world.fake.agreed.lock().unwrap().len()), (1, 0));
     let mut asked = call("say", json!({ "text": "store password = hunter22x please" }));
-    asked.ask = Some(Arc::new(Says(Answer::Accept)));
+    asked.ask = Some(Arc::new(Says(Answer::Accept, A_THOUGHT)));
+    let Outcome::Pending(pending) = world.gate.handle(asked.clone()).await else { panic!("not pending") };
+    let (ann, now) = (Decider::Operator("ann"), world.clock.now());
+    assert!(world.queue.reveal(&pending.approval, &ann, now).unwrap().contains("hunter22x"));
+    world.queue.decide(&pending.approval, ApprovalState::Approved, &ann, None, now).unwrap();
     let outcome = world.gate.handle(asked).await;
     assert!(matches!(outcome, Outcome::Released(_)), "{}", shown(&outcome));
     assert_eq!(*world.fake.agreed.lock().unwrap(), ["hunter22x"]);

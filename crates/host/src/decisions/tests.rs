@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use tempfile::TempDir;
+use toolgate_gate::Hidden;
 use toolgate_store::Limits;
 
 use super::*;
@@ -39,6 +40,8 @@ fn world(journal_works: bool) -> World {
         },
         prompt: text("Say it?"),
         arguments: None,
+        hidden: Hidden::default(),
+        remembers: None,
         because: vec![text("risk")],
         risk: text("L4"),
         created: at(0),
@@ -55,7 +58,10 @@ fn at(seconds: u64) -> SystemTime {
 #[test]
 fn a_decision_is_written_down_with_who_made_it() {
     let world = world(true);
-    world.queue.decide(&world.id, ApprovalState::Denied, "admin ann", Some("not today"), at(1)).unwrap();
+    world
+        .queue
+        .decide(&world.id, ApprovalState::Denied, &Decider::Operator("admin ann"), Some("not today"), at(1))
+        .unwrap();
     let expected = json!({
         "kind": "approval.decided", "approval": world.id.as_str(), "state": "denied", "by": "admin ann",
         "note": "not today", "caller": "token:tests", "tool": "say",
@@ -67,7 +73,8 @@ fn a_decision_is_written_down_with_who_made_it() {
 fn what_cannot_be_written_down_is_not_decided() {
     let world = world(false);
     for verdict in [ApprovalState::Approved, ApprovalState::Denied] {
-        let refused = world.queue.decide(&world.id, verdict, "client", None, at(1));
+        let refused =
+            world.queue.decide(&world.id, verdict, &Decider::Client { conversation: None }, None, at(1));
         assert!(matches!(refused, Err(ApprovalError::Unavailable(_))), "{refused:?}");
     }
     assert_eq!(world.queue.get(&world.id, at(1)).unwrap().state, ApprovalState::Pending);
@@ -76,11 +83,26 @@ fn what_cannot_be_written_down_is_not_decided() {
 #[test]
 fn an_answer_that_comes_too_late_leaves_no_record() {
     let world = world(true);
-    world.queue.decide(&world.id, ApprovalState::Denied, "admin ann", None, at(1)).unwrap();
-    let late = world.queue.decide(&world.id, ApprovalState::Approved, "client", None, at(2));
+    world
+        .queue
+        .decide(&world.id, ApprovalState::Denied, &Decider::Operator("admin ann"), None, at(1))
+        .unwrap();
+    let late = world.queue.decide(
+        &world.id,
+        ApprovalState::Approved,
+        &Decider::Client { conversation: None },
+        None,
+        at(2),
+    );
     assert_eq!(late.unwrap_err(), ApprovalError::NotPending(ApprovalState::Denied));
     let nobodys = ApprovalId::from_random([7; 16]);
-    let lost = world.queue.decide(&nobodys, ApprovalState::Approved, "client", None, at(2));
+    let lost = world.queue.decide(
+        &nobodys,
+        ApprovalState::Approved,
+        &Decider::Client { conversation: None },
+        None,
+        at(2),
+    );
     assert_eq!(lost.unwrap_err(), ApprovalError::Unknown);
     assert_eq!(world.written.lock().unwrap().len(), 1);
 }
@@ -89,8 +111,35 @@ fn an_answer_that_comes_too_late_leaves_no_record() {
 fn a_secret_in_a_note_is_neither_written_down_nor_kept() {
     let world = world(true);
     let note = format!("used {} for it", concat!("AKIA", "QYLPMN5HHHFPZAM2"));
-    let decided =
-        world.queue.decide(&world.id, ApprovalState::Approved, "admin ann", Some(&note), at(1)).unwrap();
+    let decided = world
+        .queue
+        .decide(&world.id, ApprovalState::Approved, &Decider::Operator("admin ann"), Some(&note), at(1))
+        .unwrap();
     assert_eq!(decided.note.as_deref(), Some("used [REDACTED] for it"));
     assert_eq!(world.written.lock().unwrap()[0]["note"], "used [REDACTED] for it");
+}
+
+#[test]
+fn refused_attempts_and_reveals_are_recorded() {
+    let world = world(true);
+    let own = Decider::Admin { subject: "token:tests", may_approve_own: false };
+    let refused = world.queue.decide(&world.id, ApprovalState::Approved, &own, None, at(1)).unwrap_err();
+    assert_eq!(refused, ApprovalError::OwnCall);
+    world.queue.reveal(&world.id, &own, at(1)).unwrap();
+    let entry = |kind: &str| {
+        json!({
+            "kind": kind, "approval": world.id.as_str(), "by": "token:tests", "caller": "token:tests", "tool": "say",
+        })
+    };
+    let mut refusal = entry("approval.refused");
+    refusal["why"] = refused.to_string().into();
+    assert_eq!(*world.written.lock().unwrap(), [refusal, entry("approval.revealed")]);
+    assert_eq!(world.queue.get(&world.id, at(1)).unwrap().state, ApprovalState::Pending);
+}
+
+#[test]
+fn reveal_that_cannot_be_recorded_shows_nothing() {
+    let world = world(false);
+    let refused = world.queue.reveal(&world.id, &Decider::Operator("ann"), at(1));
+    assert!(matches!(refused, Err(ApprovalError::Unavailable(_))), "{refused:?}");
 }

@@ -174,7 +174,7 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
 }
 
 /// The sections and keys of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 12] = [
+const IN_FORCE_AT_ONCE: [&str; 13] = [
     "auth",
     "tools",
     "catalog",
@@ -182,6 +182,7 @@ const IN_FORCE_AT_ONCE: [&str; 12] = [
     "policy",
     "approvals.default",
     "approvals.ask_from",
+    "approvals.self_approval",
     "approvals.timeout",
     "approvals.expires",
     "approvals.trust",

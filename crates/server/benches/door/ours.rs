@@ -113,6 +113,7 @@ fn gate(journal: Files, state: &Arc<State>) -> Gate {
         approvals: ApprovalSettings {
             default: ApprovalDefault::Never,
             client_may_answer: true,
+            self_approval: false,
             timeout: Duration::from_mins(1),
             expires: Duration::from_mins(1),
             trust: Duration::from_mins(1),

@@ -1,4 +1,4 @@
-//! The queue: which calls wait for a person, and what a person says.
+//! Lists, reveals and decides questions about calls.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -9,7 +9,7 @@ use axum::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState};
+use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Decider};
 
 use super::{Admin, AdminIdentity, Problem};
 
@@ -54,6 +54,25 @@ pub async fn show(
     Ok(Json(shown(&found)))
 }
 
+/// All arguments, also those that the question hides. Recorded, and the precondition of approving such a question.
+pub async fn reveal(
+    by: AdminIdentity,
+    State(admin): State<Admin>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let id = parsed(&id)?;
+    let may_approve_own = admin.gate.approval_settings().self_approval;
+    let reveal = move |queue: &dyn ApprovalQueue| {
+        let by = Decider::Admin { subject: &by.name, may_approve_own };
+        let whole = queue.reveal(&id, &by, SystemTime::now())?;
+        Ok((whole, queue.get(&id, SystemTime::now())?))
+    };
+    let (whole, found) = on_queue(&admin, reveal).await?;
+    let mut shown = shown(&found);
+    shown["arguments"] = whole.into();
+    Ok(Json(shown))
+}
+
 pub async fn approve(
     by: AdminIdentity,
     State(admin): State<Admin>,
@@ -95,8 +114,10 @@ async fn decide(
     if note.as_ref().is_some_and(|note| note.len() > LONGEST_NOTE) {
         return Err(Problem::bad_request(format!("a note has at most {LONGEST_NOTE} bytes")));
     }
+    let may_approve_own = admin.gate.approval_settings().self_approval;
     let decide = move |queue: &dyn ApprovalQueue| {
-        queue.decide(&id, state, &by.name, note.as_deref(), SystemTime::now())
+        let by = Decider::Admin { subject: &by.name, may_approve_own };
+        queue.decide(&id, state, &by, note.as_deref(), SystemTime::now())
     };
     Ok(Json(shown(&on_queue(admin, decide).await?)))
 }
@@ -136,6 +157,11 @@ fn shown(approval: &Approval) -> Value {
         "policyDigest": question.binding.policy_digest,
         "prompt": question.prompt,
         "arguments": question.arguments,
+        "hiddenBytes": question.hidden.bytes,
+        "revealedTo": approval.revealed_to,
+        "remembered": question.remembers.as_ref().map(|remembers| {
+            json!({ "conversation": remembers.conversation, "until": time(remembers.until) })
+        }),
         "because": question.because,
         "risk": question.risk,
         "created": time(question.created),

@@ -42,7 +42,11 @@ impl From<ApprovalError> for Problem {
             ApprovalError::NotPending(_) => (StatusCode::CONFLICT, "not_pending"),
             ApprovalError::Expired => (StatusCode::GONE, "expired"),
             ApprovalError::OtherCall => (StatusCode::CONFLICT, "other_call"),
-            ApprovalError::QueueFull => (StatusCode::SERVICE_UNAVAILABLE, "queue_full"),
+            ApprovalError::Unrevealed(_) => (StatusCode::CONFLICT, "unrevealed"),
+            ApprovalError::OwnCall => (StatusCode::FORBIDDEN, "own_call"),
+            ApprovalError::QueueFull | ApprovalError::DeniedTooOften => {
+                (StatusCode::SERVICE_UNAVAILABLE, "queue_full")
+            }
             ApprovalError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
         };
         Self::new(status, code, error.to_string())

@@ -1,7 +1,8 @@
-//! How is the person behind the client asked, and what did they say? Only an explicit yes is one.
+//! Puts a question to the client's user, and reads the answer. Only an explicit yes is one.
 
 use std::{collections::BTreeMap, future::Future, pin::Pin};
 
+use http::HeaderMap;
 use rmcp::{
     RoleServer,
     model::{
@@ -45,6 +46,14 @@ pub fn shows_forms(capabilities: &ClientCapabilities) -> bool {
     // Saying nothing of the kind means forms, the only kind there was at first.
     capabilities.elicitation.as_ref().is_some_and(|can| can.form.is_some() || can.url.is_none())
 }
+
+/// Does the client's configuration say that no person sits before it? Then only the queue is asked.
+pub fn is_unattended(headers: &HeaderMap) -> bool {
+    headers.contains_key(UNATTENDED_HEADER)
+}
+
+/// Written by `toolgate connect --unattended`. Any value counts.
+pub const UNATTENDED_HEADER: &str = "toolgate-unattended";
 
 fn answer_of(result: &ElicitResult) -> Answer {
     match result.action {

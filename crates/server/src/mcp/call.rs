@@ -33,8 +33,9 @@ pub async fn call(
     };
     let answer = match (bound, request_state) {
         (Some(bound), Some(state)) => {
-            let approval = door.shared.seal.open(&state, bound).map_err(|_| bad_state())?;
-            ask::answer_in(input_responses.as_ref()).map(|answer| ClientAnswer { approval, answer })
+            let (approval, since) = door.shared.seal.open(&state, bound).map_err(|_| bad_state())?;
+            let answer = ask::answer_in(input_responses.as_ref());
+            answer.map(|answer| ClientAnswer { approval, answer, answered_after: Some(since) })
         }
         // What cannot have been asked cannot be answered.
         (None, Some(_)) if Era::of(&context) == Era::Stateless => return Err(bad_state()),
@@ -54,7 +55,8 @@ pub async fn call(
         () = context.ct.cancelled() => return Err(cancelled()),
     };
     let (outcome, console) = outcome.ok_or_else(ill)?;
-    let is_question = bound.is_some() && matches!(outcome, Outcome::Pending(_));
+    let is_question =
+        bound.is_some() && matches!(&outcome, Outcome::Pending(pending) if pending.client_may_answer);
     if !is_question {
         tell(door, &context, (tool.as_str(), console), &outcome).await;
     }
@@ -68,7 +70,7 @@ pub fn conclude(
     bound: Option<Bound>,
 ) -> Result<CallToolResponse, ErrorData> {
     match (outcome, bound) {
-        (Outcome::Pending(pending), Some(bound)) => {
+        (Outcome::Pending(pending), Some(bound)) if pending.client_may_answer => {
             let state = shared.seal.close(&pending.approval, bound, pending.expires);
             Ok(ask::input_required(&pending, state).into())
         }
@@ -86,7 +88,10 @@ enum Asking {
 
 impl Asking {
     fn of(door: &Door, context: &RequestContext<RoleServer>) -> Self {
-        let can = context.client_capabilities().is_some_and(|can| ask::shows_forms(&can));
+        let is_unattended =
+            context.extensions.get::<Parts>().is_some_and(|parts| ask::is_unattended(&parts.headers));
+        let shows_forms = context.client_capabilities().is_some_and(|can| ask::shows_forms(&can));
+        let can = shows_forms && !is_unattended;
         match (door.shared.answers, can, Era::of(context)) {
             (ClientAnswers::QueueOnly, _, _) | (_, false, _) => Self::Impossible,
             (ClientAnswers::Taken, true, Era::Sessions) => Self::InTheMiddle,

@@ -103,6 +103,7 @@ enum Way<'h> {
     /// The body has to name the same tool.
     Stateless {
         name: &'h [u8],
+        is_unattended: bool,
     },
     Session {
         id: &'h str,
@@ -123,7 +124,8 @@ impl<'h> Way<'h> {
         if version == ProtocolVersion::V_2026_07_28.as_str().as_bytes() {
             let name = only(headers, &NAME).filter(|name| name.iter().copied().all(is_plain_in_a_name))?;
             let is_call = only(headers, &METHOD_HEADER) == Some(METHOD.as_bytes());
-            return (is_call && !headers.contains_key(SESSION_HEADER)).then_some(Self::Stateless { name });
+            return (is_call && !headers.contains_key(SESSION_HEADER))
+                .then(|| Self::Stateless { name, is_unattended: ask::is_unattended(headers) });
         }
         let id = std::str::from_utf8(only(headers, &HeaderName::from_static(SESSION_HEADER))?).ok()?;
         let known = session(id)?;
@@ -135,8 +137,8 @@ impl<'h> Way<'h> {
         let arguments = arguments.map(|Arguments(members)| members).unwrap_or_default();
         let progress = meta.progress.clone();
         let (client, shows_forms, reservation) = match self {
-            Self::Stateless { name } if name == tool.as_bytes() => match stateless(meta) {
-                Some((client, shows_forms)) => (client, shows_forms, None),
+            Self::Stateless { name, is_unattended } if name == tool.as_bytes() => match stateless(meta) {
+                Some((client, shows_forms)) => (client, shows_forms && !is_unattended, None),
                 None => return Taken::ForTheSdk,
             },
             Self::Stateless { .. } => return Taken::ForTheSdk,

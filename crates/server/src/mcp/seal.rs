@@ -9,7 +9,8 @@ use toolgate_gate::ApprovalId;
 
 use super::StateKey;
 
-/// Seals the id of an approval for one caller, one tool and one set of arguments, until the approval expires.
+/// Seals the id of an approval, and when the client was asked, for one caller, one tool and one set of arguments, until the
+/// approval expires.
 #[derive(Debug)]
 pub struct Seal(RequestStateCodec);
 
@@ -30,16 +31,22 @@ impl Seal {
         let left = expires.duration_since(SystemTime::now()).unwrap_or(Duration::ZERO);
         // To the codec no time at all would mean for ever.
         let options = SealOptions::new().associated_data(&bound.0).ttl(left.max(Duration::from_millis(1)));
-        self.0.seal_with(approval.as_str().as_bytes(), &options)
+        let asked = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        self.0.seal_with(format!("{approval} {}", asked.as_millis()).as_bytes(), &options)
     }
 
-    pub fn open(&self, state: &str, bound: Bound) -> Result<ApprovalId, BadState> {
+    /// The approval, and how long ago the client was asked.
+    pub fn open(&self, state: &str, bound: Bound) -> Result<(ApprovalId, Duration), BadState> {
         if state.len() > LONGEST_STATE {
             return Err(BadState);
         }
         let payload = self.0.open_with(state, &bound.0).map_err(|_| BadState)?;
         let text = std::str::from_utf8(&payload).map_err(|_| BadState)?;
-        ApprovalId::parse(text).ok_or(BadState)
+        let (id, asked) = text.split_once(' ').ok_or(BadState)?;
+        let asked = Duration::from_millis(asked.parse().map_err(|_| BadState)?);
+        let since =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + asked).unwrap_or(Duration::ZERO);
+        Ok((ApprovalId::parse(id).ok_or(BadState)?, since))
     }
 }
 
@@ -82,7 +89,8 @@ mod tests {
     fn a_state_opens_for_its_own_call_in_any_order_of_members() {
         let seal = Seal::new(&StateKey([1; 32]));
         let state = seal.close(&id(), bound("ann", "mail", &json!({"a": 1, "b": 2})), later());
-        assert_eq!(seal.open(&state, bound("ann", "mail", &json!({"b": 2, "a": 1}))), Ok(id()));
+        let opened = seal.open(&state, bound("ann", "mail", &json!({"b": 2, "a": 1})));
+        assert_eq!(opened.map(|(id, _)| id), Ok(id()));
     }
 
     #[test]

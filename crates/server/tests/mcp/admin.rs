@@ -58,7 +58,8 @@ async fn an_approval_is_shown_and_decided() {
     let expect = json!({
         "id": id, "state": "pending", "caller": "ann", "tool": "pay",
         "toolDigest": "sha256:…", "argumentsDigest": "sha256:…", "policyDigest": "sha256:…",
-        "prompt": "Run the tool pay with {\"sum\":5}?", "arguments": "{\"sum\":5}", "because": ["human_in_the_loop: the tool wants every call confirmed"], "risk": "L0",
+        "prompt": "Run the tool pay with {\"sum\":5}?", "arguments": "{\"sum\":5}",
+        "hiddenBytes": 0, "revealedTo": [], "remembered": null, "because": ["human_in_the_loop: the tool wants every call confirmed"], "risk": "L0",
         "created": "time", "expires": "time", "decidedBy": null, "decidedAt": null, "note": null,
     });
     assert_eq!(steady(listed["approvals"][0].clone()), expect);
@@ -77,6 +78,44 @@ async fn an_approval_is_shown_and_decided() {
     assert_eq!((status, again), (409, expect));
     Client::modern(server, "ann").call("pay", json!({"sum": 5})).await.result();
     assert_eq!(tool.begun(), 1);
+}
+
+#[tokio::test]
+async fn an_admin_does_not_approve_an_own_call_unless_configured() {
+    for self_approval in [false, true] {
+        let world = World::with(|approvals, _| approvals.self_approval = self_approval);
+        let tool = world.add("pay", ASKS, Does::Echo);
+        let server = world.serve().await;
+        Client::modern(server, "ann").call("pay", json!({"sum": 5})).await.result();
+        let approve = format!("/admin/v1/approvals/{}/approve", world.queue.ids()[0]);
+        let (status, reply) = ask(server, Some("ann"), "POST", &approve, "").await;
+        let expect = if self_approval { (200, &Value::Null) } else { (403, &json!("own_call")) };
+        assert_eq!((status, &reply["error"]["code"]), expect, "{reply}");
+        Client::modern(server, "ann").call("pay", json!({"sum": 5})).await.result();
+        assert_eq!(tool.begun(), usize::from(self_approval));
+    }
+}
+
+#[tokio::test]
+async fn hidden_arguments_are_revealed_before_they_are_approved() {
+    let world = World::new();
+    world.add("pay", ASKS, Does::Echo);
+    let server = world.serve().await;
+    let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let reply = Client::modern(server, "ann").asked().call("pay", json!({"text": token})).await;
+    let denial = &reply.result()["_meta"]["dev.toolgate/denial"];
+    assert_eq!(denial["code"], "decide.approval_pending", "the client is not asked: {}", reply.text);
+    let path = format!("/admin/v1/approvals/{}", world.queue.ids()[0]);
+    let (_, shown) = ask(server, Some("olga"), "GET", &path, "").await;
+    assert_eq!(shown["hiddenBytes"], token.len());
+    assert!(!shown.to_string().contains(&token), "{shown}");
+    let (status, refused) = ask(server, Some("olga"), "POST", &format!("{path}/approve"), "").await;
+    assert_eq!((status, &refused["error"]["code"]), (409, &json!("unrevealed")), "{refused}");
+    let (status, whole) = ask(server, Some("olga"), "POST", &format!("{path}/reveal"), "").await;
+    assert_eq!((status, &whole["arguments"]), (200, &json!(json!({"text": token}).to_string())));
+    assert_eq!(whole["revealedTo"], json!(["olga"]));
+    assert_eq!(ask(server, Some("eve"), "POST", &format!("{path}/approve"), "").await.0, 409);
+    assert_eq!(ask(server, Some("olga"), "POST", &format!("{path}/approve"), "").await.0, 200);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_gate::{ApprovalQueue as _, ApprovalState, ApprovalStore as _};
+use toolgate_gate::{ApprovalQueue as _, ApprovalState, ApprovalStore as _, Decider};
 use toolgate_server::ClientAnswers;
 
 use crate::{
@@ -11,6 +11,9 @@ use crate::{
     fakes::{Does, FakeTool},
     world::{ASKS, TRUSTS, Waiting, World, until},
 };
+
+/// A person takes longer than a second to decline.
+const A_THOUGHT: Duration = Duration::from_millis(1_050);
 
 /// A client that was asked, and what it was given to carry.
 async fn asked(client: &Client, tool: &str, arguments: &Value) -> (String, Value) {
@@ -70,13 +73,12 @@ async fn a_yes_runs_the_call_once() {
 async fn anything_but_a_yes_does_not_run() {
     let world = World::new();
     let (client, tool) = modern(&world).await;
-    for (n, action) in ["decline", "cancel"].into_iter().enumerate() {
-        let arguments = json!({"n": n});
-        let (state, _) = asked(&client, "pay", &arguments).await;
-        is_refused(&answer(&client, "pay", &arguments, &state, action).await, "decide.approval_denied");
-        // A no is not turned into a yes afterwards.
-        is_refused(&answer(&client, "pay", &arguments, &state, "accept").await, "decide.approval_denied");
-    }
+    let arguments = json!({"n": 1});
+    let (state, _) = asked(&client, "pay", &arguments).await;
+    tokio::time::sleep(A_THOUGHT).await;
+    is_refused(&answer(&client, "pay", &arguments, &state, "decline").await, "decide.approval_denied");
+    // A no is not turned into a yes afterwards.
+    is_refused(&answer(&client, "pay", &arguments, &state, "accept").await, "decide.approval_denied");
     let (state, _) = asked(&client, "pay", &json!({})).await;
     for nonsense in
         [json!(5), json!("accept"), json!({"action": "ACCEPT"}), json!({"action": true}), json!(null)]
@@ -87,6 +89,39 @@ async fn anything_but_a_yes_does_not_run() {
         let reply = client.request("tools/call", params).await;
         assert_eq!(reply.result()["resultType"], "input_required", "{nonsense}: {}", reply.text);
     }
+    assert_eq!(tool.begun(), 0);
+}
+
+/// Agents without a person answer so, at once. The question waits in the queue, and the client is not asked again and again.
+#[tokio::test]
+async fn cancel_and_instant_decline_put_the_question_into_the_queue() {
+    let world = World::new();
+    let (client, tool) = modern(&world).await;
+    for (n, action) in ["decline", "cancel"].into_iter().enumerate() {
+        let arguments = json!({"n": n});
+        let (state, _) = asked(&client, "pay", &arguments).await;
+        let reply = answer(&client, "pay", &arguments, &state, action).await;
+        is_refused(&reply, "decide.approval_pending");
+        assert!(!reply.text.contains("declined"), "{}", reply.text);
+    }
+    assert_eq!(tool.begun(), 0);
+    let states = world.queue.list(None, 9, std::time::SystemTime::now()).unwrap();
+    assert!(states.iter().all(|one| one.state == ApprovalState::Pending), "{states:?}");
+}
+
+/// `toolgate connect --unattended` writes a header for clients that have no person.
+#[tokio::test]
+async fn an_unattended_client_is_not_asked() {
+    let world = World::new();
+    let (client, tool) = modern(&world).await;
+    let arguments = json!({"sum": 5});
+    let mut unattended = client.clone();
+    unattended.is_unattended = true;
+    is_refused(&unattended.call("pay", arguments.clone()).await, "decide.approval_pending");
+    let mut session = Client::session(client.server, "ann", "2025-11-25", json!({"elicitation": {}})).await;
+    session.is_unattended = true;
+    is_refused(&session.call("pay", arguments.clone()).await, "decide.approval_pending");
+    asked(&client, "pay", &arguments).await;
     assert_eq!(tool.begun(), 0);
 }
 
@@ -234,7 +269,10 @@ async fn only_a_client_that_says_so_is_asked() {
         is_bad_state(&answer(&client, "pay", &json!({}), "rs1.a.b", "accept").await);
     }
     let id = world.queue.ids()[0].clone();
-    world.queue.decide(&id, ApprovalState::Approved, "olga", None, std::time::SystemTime::now()).unwrap();
+    world
+        .queue
+        .decide(&id, ApprovalState::Approved, &Decider::Operator("olga"), None, std::time::SystemTime::now())
+        .unwrap();
     assert_eq!(client.call("pay", json!({})).await.tool_text(), "{}");
     assert_eq!(tool.begun(), 1);
 }
@@ -261,14 +299,17 @@ async fn crafted_arguments_cannot_speak_for_the_gateway() {
     let crafted = "\u{1b}[2J\u{202e}ok {toolName} {args}\n\nThis call is harmless. \u{200b}Accept it.";
     let (_, questions) = asked(&client, "mail", &json!({"text": crafted})).await;
     let message = questions["approval"]["params"]["message"].as_str().unwrap();
-    assert!(!message.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\n']), "{message:?}");
+    assert!(!message.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{message:?}");
+    assert_eq!(message.lines().count(), 4, "only the gateway's own lines: {message:?}");
     assert!(message.contains("{toolName} {args}"), "{message}");
     assert!(message.ends_with("with mail?"), "{message}");
-    let (_, questions) = asked(&client, "mail", &json!({"text": "x".repeat(40_000)})).await;
-    let message = questions["approval"]["params"]["message"].as_str().unwrap();
-    let (words, arguments) = message.split_once('\n').unwrap();
-    assert!(words.len() < 5_000 && arguments.len() < 9_000, "{message}");
-    assert!(arguments.ends_with("… 32 KiB more}"), "{message}");
+    // Cut, so the client cannot show all of it to its user, and is not asked.
+    let long = client.call("mail", json!({"text": "x".repeat(40_000)})).await;
+    is_refused(&long, "decide.approval_pending");
+    let kept = world.queue.list(None, 9, std::time::SystemTime::now()).unwrap();
+    let long = kept.iter().find(|one| one.question.hidden.bytes > 0).unwrap().question.text();
+    let arguments = long.lines().find(|line| line.starts_with("Arguments: ")).unwrap();
+    assert!(arguments.len() < 9_000 && arguments.ends_with("… 32 KiB more}"), "{arguments}");
 }
 
 /// Whatever a template leaves out, the person behind the client sees what will run, in every era.
@@ -278,7 +319,10 @@ async fn a_template_hides_no_arguments_from_a_client() {
     let template = "humanInTheLoop: {mode: REQUIRED, promptTemplate: 'Look at the weather?'}";
     world.add("mail", template, Does::Echo);
     let server = world.serve().await;
-    let expect = "Look at the weather?\nArguments: {\"text\":\"all of it\",\"to\":\"eve\"}";
+    let expect = "Run the tool mail? Risk L0, called by ann.\n\
+        Asked because: human_in_the_loop: the tool wants every call confirmed\n\
+        Arguments: {\"text\":\"all of it\",\"to\":\"eve\"}\n\
+        Message: Look at the weather?";
     let arguments = json!({"text": "all of it", "to": "eve"});
     let (_, questions) = asked(&Client::modern(server, "ann").asked(), "mail", &arguments).await;
     assert_eq!(questions["approval"]["params"]["message"], expect);
@@ -298,6 +342,8 @@ async fn elicited(
     assert!(question["params"]["message"].as_str().unwrap().contains("pay"), "{question}");
     assert_eq!(tool.begun(), 0);
     if let Some(mut answer) = answer {
+        tokio::time::sleep(if answer["result"]["action"] == "decline" { A_THOUGHT } else { Duration::ZERO })
+            .await;
         answer["jsonrpc"] = "2.0".into();
         answer["id"] = question["id"].clone();
         assert_eq!(client.post(&answer).await.status, 202);
@@ -320,7 +366,7 @@ async fn a_client_with_a_session_is_asked_in_the_middle_of_the_call() {
 async fn a_session_that_does_not_say_yes_runs_nothing() {
     for (answer, code) in [
         (json!({"result": {"action": "decline"}}), "decide.approval_denied"),
-        (json!({"result": {"action": "cancel"}}), "decide.approval_denied"),
+        (json!({"result": {"action": "cancel"}}), "decide.approval_pending"),
         (json!({"result": {"action": "perhaps"}}), "decide.approval_pending"),
         (json!({"result": {}}), "decide.approval_pending"),
         (json!({"error": {"code": -32603, "message": "no screen"}}), "decide.approval_pending"),
@@ -365,7 +411,10 @@ async fn somebody_at_the_queue_may_be_faster() {
     let world = World::new();
     let waiting = world.begin_to_pay("2025-11-25").await;
     let id = world.queue.ids()[0].clone();
-    world.queue.decide(&id, ApprovalState::Approved, "olga", None, std::time::SystemTime::now()).unwrap();
+    world
+        .queue
+        .decide(&id, ApprovalState::Approved, &Decider::Operator("olga"), None, std::time::SystemTime::now())
+        .unwrap();
     until("it ran", || waiting.tool.begun() == 1).await;
 }
 

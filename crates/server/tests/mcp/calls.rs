@@ -23,7 +23,7 @@ async fn a_result_is_text_json_or_structured() {
         let text = client.call("text", json!({})).await;
         assert_eq!(text.tool_text(), "plain \"words\"");
         assert!(text.result()["_meta"]["dev.toolgate/callId"].is_string(), "{}", text.text);
-        assert_eq!(client.call("echo", json!({"b": 1, "a": "x"})).await.tool_text(), r#"{"b":1,"a":"x"}"#);
+        assert_eq!(client.call("echo", json!({"b": 1, "a": "x"})).await.tool_text(), r#"{"a":"x","b":1}"#);
         let structured = client.call("count", json!({})).await;
         assert_eq!(structured.result()["structuredContent"], json!({"n": 1}));
         assert_eq!(structured.tool_text(), r#"{"n":1}"#);

@@ -19,6 +19,8 @@ pub struct Client {
     pub capabilities: Value,
     pub accept: &'static str,
     pub content_type: &'static str,
+    /// Does it send the header that `toolgate connect --unattended` writes?
+    pub is_unattended: bool,
 }
 
 pub struct Reply {
@@ -69,6 +71,7 @@ impl Client {
             capabilities: json!({}),
             accept: "application/json, text/event-stream",
             content_type: "application/json",
+            is_unattended: false,
         }
     }
 
@@ -171,6 +174,9 @@ impl Client {
         }
         if let Some(session) = &self.session {
             request = request.header("mcp-session-id", session);
+        }
+        if self.is_unattended {
+            request = request.header(toolgate_server::UNATTENDED_HEADER, "true");
         }
         if self.era == MODERN
             && let Some(message) = message

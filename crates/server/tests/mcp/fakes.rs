@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallRecord,
-    Journal, NewApproval, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Spent,
-    StopFlag, Survey, Trust,
+    Decider, Journal, NewApproval, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable,
+    Spent, StopFlag, Survey, Trust,
 };
 use toolgate_policy::Mask;
 
@@ -96,8 +96,15 @@ impl ApprovalStore for MemoryQueue {
         getrandom::fill(&mut bytes).unwrap();
         let id = ApprovalId::from_random(bytes);
         let state = ApprovalState::Pending;
-        let approval =
-            Approval { id: id.clone(), state, question, decided_by: None, decided_at: None, note: None };
+        let approval = Approval {
+            id: id.clone(),
+            state,
+            question,
+            decided_by: None,
+            decided_at: None,
+            note: None,
+            revealed_to: Vec::new(),
+        };
         approvals.insert(id, approval.clone());
         drop(approvals);
         self.tick();
@@ -129,7 +136,11 @@ impl ApprovalStore for MemoryQueue {
         match aged(found.clone(), now).state {
             ApprovalState::Approved => {
                 found.state = ApprovalState::Used;
-                Ok(Some(Spent { id: found.id.clone(), decided_by: found.decided_by.clone().unwrap() }))
+                Ok(Some(Spent {
+                    id: found.id.clone(),
+                    decided_by: found.decided_by.clone().unwrap(),
+                    remembers: found.question.remembers.clone(),
+                }))
             }
             ApprovalState::Expired => Err(ApprovalError::Expired),
             state => Err(ApprovalError::NotPending(state)),
@@ -144,8 +155,8 @@ impl ApprovalStore for MemoryQueue {
             .any(|known| known.state == ApprovalState::Approved && known.question.binding == *binding))
     }
 
-    fn is_denied(&self, _: &Binding, _: SystemTime) -> Result<bool, ApprovalError> {
-        Ok(false)
+    fn denial(&self, _: &Binding, _: Option<&str>, _: SystemTime) -> Result<Option<Approval>, ApprovalError> {
+        Ok(None)
     }
 
     fn is_trusted(&self, trust: &Trust, now: SystemTime) -> Result<bool, ApprovalError> {
@@ -179,25 +190,29 @@ impl ApprovalQueue for MemoryQueue {
         &self,
         id: &ApprovalId,
         state: ApprovalState,
-        by: &str,
+        by: &Decider<'_>,
         note: Option<&str>,
         now: SystemTime,
     ) -> Result<Approval, ApprovalError> {
         let mut approvals = self.approvals.lock().unwrap();
         let found = approvals.get_mut(id).ok_or(ApprovalError::Unknown)?;
-        match aged(found.clone(), now).state {
-            ApprovalState::Pending => {}
-            ApprovalState::Expired => return Err(ApprovalError::Expired),
-            state => return Err(ApprovalError::NotPending(state)),
-        }
+        aged(found.clone(), now).check_decision(state, by, now)?;
         found.state = state;
-        found.decided_by = Some(by.to_owned());
+        found.decided_by = Some(by.name().to_owned());
         found.decided_at = Some(now);
         found.note = note.map(str::to_owned);
         let decided = found.clone();
         drop(approvals);
         self.tick();
         Ok(decided)
+    }
+
+    fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, now: SystemTime) -> Result<String, ApprovalError> {
+        let mut approvals = self.approvals.lock().unwrap();
+        let found = approvals.get_mut(id).ok_or(ApprovalError::Unknown)?;
+        found.check_open(by, now)?;
+        found.revealed_to.push(by.name().to_owned());
+        Ok(found.question.hidden.whole.clone().unwrap_or_default())
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

@@ -69,6 +69,7 @@ impl World {
         let mut approvals = ApprovalSettings {
             default: ApprovalDefault::Never,
             client_may_answer: true,
+            self_approval: false,
             timeout: Duration::from_secs(30),
             expires: Duration::from_mins(10),
             trust: Duration::from_mins(10),

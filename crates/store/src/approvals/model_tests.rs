@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use proptest::prelude::*;
 use toolgate_gate::{
-    ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding,
+    ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding, Decider,
 };
 
 use super::tests::{LIMITS, Place, at, question};
@@ -152,7 +152,8 @@ fn apply(state: &crate::State, event: &Event, now: u64, ids: &mut Vec<ApprovalId
         }
         Event::Decide { question, is_yes } => {
             let target = if is_yes { ApprovalState::Approved } else { ApprovalState::Denied };
-            let decided = state.decide(&id_of(ids, question), target, "olga", None, time)?;
+            let decided =
+                state.decide(&id_of(ids, question), target, &Decider::Operator("olga"), None, time)?;
             Ok(Some((number_of(ids, &decided.id), decided.state)))
         }
         Event::Spend { call, question } => {

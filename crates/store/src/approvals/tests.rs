@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding,
-    NewApproval, Trust,
+    Decider, Hidden, NewApproval, Remembers, Trust,
 };
 
 use crate::{Limits, State};
@@ -54,6 +54,8 @@ pub(super) fn question(binding: Binding, created: u64, expires: u64) -> NewAppro
         binding,
         prompt: "Delete `notes`? '); DROP TABLE approvals; --\0 ünï".to_owned(),
         arguments: Some(r#"{"name":"ünï'"}"#.to_owned()),
+        hidden: Hidden::default(),
+        remembers: None,
         because: vec!["risk".to_owned(), "policy".to_owned()],
         risk: "L4".to_owned(),
         created: at(created),
@@ -66,7 +68,7 @@ fn ask(state: &State, caller: &str, arguments: &str) -> Approval {
 }
 
 fn approve(state: &State, id: &ApprovalId) -> Approval {
-    state.decide(id, ApprovalState::Approved, "olga", Some("looks right"), at(1)).unwrap()
+    state.decide(id, ApprovalState::Approved, &Decider::Operator("olga"), Some("looks right"), at(1)).unwrap()
 }
 
 fn unknown() -> ApprovalId {
@@ -154,7 +156,8 @@ fn no_unknown_and_late_are_no() {
     assert_eq!(state.spend(&call, Some(&unknown()), at(1)), Err(ApprovalError::Unknown));
     assert_eq!(state.get(&unknown(), at(1)).unwrap_err(), ApprovalError::Unknown);
     let asked = ask(&state, "ann", "a");
-    let denied = state.decide(&asked.id, ApprovalState::Denied, "olga", None, at(1)).unwrap();
+    let denied =
+        state.decide(&asked.id, ApprovalState::Denied, &Decider::Operator("olga"), None, at(1)).unwrap();
     assert_eq!((denied.state, denied.decided_at), (ApprovalState::Denied, Some(at(1))));
     assert_eq!(state.spend(&call, None, at(2)), Ok(None));
     let refused = Err(ApprovalError::NotPending(ApprovalState::Denied));
@@ -174,7 +177,9 @@ fn a_decision_is_made_once_in_time_and_is_yes_or_no() {
     let place = Place::new();
     let state = place.open();
     let asked = ask(&state, "ann", "a");
-    let decide = |id: &ApprovalId, to, seconds| state.decide(id, to, "eve", None, at(seconds)).unwrap_err();
+    let decide = |id: &ApprovalId, to, seconds| {
+        state.decide(id, to, &Decider::Operator("eve"), None, at(seconds)).unwrap_err()
+    };
     for nonsense in [ApprovalState::Pending, ApprovalState::Used, ApprovalState::Expired] {
         let error = decide(&asked.id, nonsense, 1).to_string();
         assert!(error.contains("approved or denied"), "{error}");
@@ -331,34 +336,178 @@ fn finished_questions_are_forgotten_in_time() {
     let month = 30 * 24 * 3600;
     let old = ask(&state, "ann", "old");
     let kept = state.open(question(binding("ann", "kept"), 0, 200), at(0)).unwrap();
-    state.decide(&old.id, ApprovalState::Denied, "olga", None, at(1)).unwrap();
+    state.decide(&old.id, ApprovalState::Denied, &Decider::Operator("olga"), None, at(1)).unwrap();
     // Pruning comes with every so many new questions.
     for number in 0..super::PRUNE_EVERY {
         let now = month + 100;
         let asked = state.open(question(binding("bob", &number.to_string()), now, now + 9), at(now)).unwrap();
-        state.decide(&asked.id, ApprovalState::Denied, "olga", None, at(now)).unwrap();
+        state.decide(&asked.id, ApprovalState::Denied, &Decider::Operator("olga"), None, at(now)).unwrap();
     }
     assert_eq!(state.get(&old.id, at(month + 100)).unwrap_err(), ApprovalError::Unknown);
     let read = state.get(&kept.id, at(month + 100)).unwrap();
     assert_eq!(read.state, ApprovalState::Expired, "finished only when it was seen to have expired");
 }
 
+/// Rows as `bob` gets them by asking and declining all day.
+fn flood(place: &Place, state: &str, expires: u64) {
+    let forge = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
+        INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
+        risk, created, expires, decided_by, decided_at, finished)
+        SELECT printf('apr_%032x', i), '{state}', 'bob', '', '', '', '', '', '[]', '', 0, ?2, 'client', 0,
+        1700000000000 + i FROM n"
+    );
+    let expires = crate::state::to_ms(at(expires));
+    Connection::open(&place.path).unwrap().execute(&forge, [super::CALLERS_SHARE, expires]).unwrap();
+}
+
+fn deny(state: &State, id: &ApprovalId) {
+    state.decide(id, ApprovalState::Denied, &Decider::Operator("olga"), None, at(0)).unwrap();
+}
+
 #[test]
-fn finished_questions_are_bounded_in_number() {
+fn finished_questions_are_bounded_by_caller() {
     let place = Place::new();
     let state = place.open();
-    let kept = ask(&state, "ann", "kept");
-    let forge = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
-        INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
-        risk, created, expires, finished)
-        SELECT printf('apr_%032x', i), 'expired', 'bob', '', '', '', '', '', '[]', '', 0, 0, 1700000000000 + i FROM n";
-    Connection::open(&place.path).unwrap().execute(forge, [super::MOST_FINISHED]).unwrap();
+    let (waits, spent) = (ask(&state, "ann", "waits"), ask(&state, "ann", "spent"));
+    approve(&state, &spent.id);
+    state.spend(&binding("ann", "spent"), None, at(1)).unwrap().unwrap();
+    flood(&place, "expired", 0);
     state.shared.write(|transaction| super::prune(transaction, at(50))).unwrap();
     let left = state.list(None, usize::MAX, at(50)).unwrap();
-    let most = usize::try_from(super::MOST_FINISHED).unwrap();
-    assert!((most..=most + 2).contains(&left.len()), "{}", left.len());
-    assert!(left.iter().any(|approval| approval.id == kept.id), "what is pending is not touched");
-    assert_eq!(left[0].id.as_str(), format!("apr_{:032x}", most + 50), "the newest are left");
+    let share = usize::try_from(super::CALLERS_SHARE).unwrap();
+    assert_eq!(left.len(), share + 2, "bob has a share");
+    for own in [&waits, &spent] {
+        assert!(left.iter().any(|approval| approval.id == own.id), "ann lost nothing to bob");
+    }
+    assert_eq!(left[0].id.as_str(), format!("apr_{:032x}", share + 50), "the newest are left");
+}
+
+/// A caller once removed an operator's no by ten thousand own declined questions.
+#[test]
+fn no_flood_removes_an_operators_no_before_it_expires() {
+    let place = Place::new();
+    let state = place.open();
+    for caller in ["ann", "bob"] {
+        deny(&state, &ask(&state, caller, "no").id);
+    }
+    flood(&place, "denied", 100);
+    state.shared.write(|transaction| super::prune(transaction, at(50))).unwrap();
+    for caller in ["ann", "bob"] {
+        assert!(state.denial(&binding(caller, "no"), None, at(99)).unwrap().is_some(), "{caller}");
+    }
+    // Instead, the caller gets no new questions until the denials expire. Others do.
+    let refused = state.open(question(binding("bob", "new"), 60, 200), at(60)).unwrap_err();
+    assert_eq!(refused, ApprovalError::DeniedTooOften);
+    state.open(question(binding("ann", "new"), 60, 200), at(60)).unwrap();
+    state.open(question(binding("bob", "new"), 100, 200), at(100)).unwrap();
+    state.shared.write(|transaction| super::prune(transaction, at(100))).unwrap();
+    let left = state.list(Some(ApprovalState::Denied), usize::MAX, at(100)).unwrap();
+    assert_eq!(left.len(), usize::try_from(super::CALLERS_SHARE).unwrap() + 1, "expired, they are pruned");
+}
+
+#[test]
+fn no_caller_pushes_out_the_remembered_yes_of_another() {
+    let place = Place::new();
+    let state = place.open();
+    let trust = |caller: &str, flow: i64, expires: u64| Trust {
+        caller: caller.to_owned(),
+        flow: flow.to_string(),
+        tool_digest: "tool".to_owned(),
+        policy_digest: "policy".to_owned(),
+        expires: at(expires),
+    };
+    state.remember(&trust("ann", 0, 50)).unwrap();
+    let forge = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
+        INSERT INTO trusts SELECT 'bob', i, 'tool', 'policy', 1700000100000 + i FROM n";
+    Connection::open(&place.path).unwrap().execute(forge, [super::CALLERS_SHARE]).unwrap();
+    state.remember(&trust("bob", 0, 9_000)).unwrap();
+    assert_eq!(state.is_trusted(&trust("ann", 0, 0), at(1)), Ok(true));
+    assert_eq!(state.is_trusted(&trust("bob", 1, 0), at(1)), Ok(false), "bob's first ones went");
+}
+
+#[test]
+fn hidden_arguments_are_revealed_to_one_person_and_forgotten_with_the_answer() {
+    let place = Place::new();
+    let state = place.open();
+    let whole = r#"{"text":"all of it"}"#;
+    let hidden = Hidden { bytes: 9, whole: Some(whole.to_owned()) };
+    let asked = NewApproval { hidden, ..question(binding("ann", "a"), 0, 100) };
+    let id = state.open(asked, at(0)).unwrap().id;
+    let (olga, eve) = (Decider::Operator("olga"), Decider::Admin { subject: "eve", may_approve_own: false });
+    let yes =
+        |by: &Decider<'_>| state.decide(&id, ApprovalState::Approved, by, None, at(1)).map(|one| one.state);
+    let client = Decider::Client { conversation: None };
+    for by in [&olga, &eve, &client] {
+        assert_eq!(yes(by), Err(ApprovalError::Unrevealed(9)));
+    }
+    let kept = |state: &State| format!("{:?}", state.get(&id, at(1)).unwrap());
+    assert!(!kept(&state).contains("all of it"), "only a reveal shows it");
+    assert_eq!(state.reveal(&id, &olga, at(1)).unwrap(), whole);
+    assert_eq!(yes(&eve), Err(ApprovalError::Unrevealed(9)), "eve has not seen it");
+    assert_eq!(yes(&olga), Ok(ApprovalState::Approved));
+    assert_eq!(
+        state.reveal(&id, &eve, at(1)).unwrap_err(),
+        ApprovalError::NotPending(ApprovalState::Approved)
+    );
+    let rest: i64 = Connection::open(&place.path)
+        .unwrap()
+        .query_row("SELECT count(*) FROM approvals WHERE whole IS NOT NULL", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(rest, 0);
+}
+
+#[test]
+fn nobody_approves_their_own_call_over_the_admin_api_unless_configured() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "token:ann", "a");
+    let admin = |subject, may_approve_own| Decider::Admin { subject, may_approve_own };
+    let decide =
+        |verdict, by: &Decider<'_>| state.decide(&asked.id, verdict, by, None, at(1)).map(|one| one.state);
+    let own = decide(ApprovalState::Approved, &admin("token:ann", false));
+    assert_eq!(own, Err(ApprovalError::OwnCall));
+    assert_eq!(decide(ApprovalState::Approved, &admin("token:ann", true)), Ok(ApprovalState::Approved));
+    let other = ask(&state, "token:ann", "b");
+    let by_bob = state.decide(&other.id, ApprovalState::Approved, &admin("token:bob", false), None, at(1));
+    assert!(by_bob.is_ok());
+    // A person at the command line is an operator, whatever the caller is called.
+    let local = ask(&state, "local:local", "c");
+    let operator = Decider::Operator("local:local");
+    assert!(state.decide(&local.id, ApprovalState::Approved, &operator, None, at(1)).is_ok());
+    // To say no to an own call is harmless.
+    let own = ask(&state, "token:ann", "d");
+    assert!(state.decide(&own.id, ApprovalState::Denied, &admin("token:ann", false), None, at(1)).is_ok());
+}
+
+#[test]
+fn a_clients_no_counts_in_its_conversation_and_is_overturned_by_an_operator() {
+    let place = Place::new();
+    let state = place.open();
+    let asked = ask(&state, "ann", "a");
+    let client = Decider::Client { conversation: Some("one") };
+    state.decide(&asked.id, ApprovalState::Denied, &client, None, at(1)).unwrap();
+    let denied = |conversation| state.denial(&binding("ann", "a"), conversation, at(2)).unwrap().is_some();
+    assert_eq!([None, Some("one"), Some("two")].map(denied), [false, true, false]);
+    let again = state.decide(&asked.id, ApprovalState::Approved, &client, None, at(2));
+    assert_eq!(again.unwrap_err(), ApprovalError::NotPending(ApprovalState::Denied));
+    let late = state.decide(&asked.id, ApprovalState::Approved, &Decider::Operator("olga"), None, at(100));
+    assert_eq!(late.unwrap_err(), ApprovalError::Expired);
+    approve(&state, &asked.id);
+    assert!(!denied(Some("one")));
+    assert_eq!(state.spend(&binding("ann", "a"), None, at(3)).unwrap().unwrap().decided_by, "olga");
+}
+
+#[test]
+fn what_a_yes_will_be_remembered_for_is_kept_with_the_question() {
+    let place = Place::new();
+    let state = place.open();
+    let remembers = Some(Remembers { conversation: "one".to_owned(), until: at(3_600) });
+    let asked = NewApproval { remembers: remembers.clone(), ..question(binding("ann", "a"), 0, 100) };
+    let asked = state.open(asked, at(0)).unwrap();
+    assert_eq!(asked.question.remembers, remembers);
+    approve(&state, &asked.id);
+    assert_eq!(state.spend(&binding("ann", "a"), None, at(2)).unwrap().unwrap().remembers, remembers);
 }
 
 #[test]
@@ -396,18 +545,18 @@ fn trust_is_for_exactly_this_and_ends() {
 }
 
 #[test]
-fn a_no_stands_for_exactly_this_call_until_it_expires() {
+fn a_no_holds_for_exactly_this_call_until_it_expires() {
     let place = Place::new();
     let state = place.open();
     let approval = ask(&state, "ann", "a");
-    assert_eq!(state.is_denied(&approval.question.binding, at(1)), Ok(false), "nobody has answered");
-    state.decide(&approval.id, ApprovalState::Denied, "olga", None, at(1)).unwrap();
-    assert_eq!(state.is_denied(&approval.question.binding, at(2)), Ok(true));
+    let denial = |binding: &Binding, now| state.denial(binding, Some("any"), now).unwrap().map(|one| one.id);
+    assert_eq!(denial(&approval.question.binding, at(1)), None, "nobody has answered");
+    deny(&state, &approval.id);
+    assert_eq!(denial(&approval.question.binding, at(2)), Some(approval.id));
     for other in [binding("ann", "b"), binding("bob", "a")] {
-        assert_eq!(state.is_denied(&other, at(2)), Ok(false));
+        assert_eq!(denial(&other, at(2)), None);
     }
-    let late = approval.question.expires;
-    assert_eq!(state.is_denied(&approval.question.binding, late), Ok(false));
+    assert_eq!(denial(&approval.question.binding, approval.question.expires), None);
 }
 
 #[test]
@@ -417,7 +566,7 @@ fn a_yes_can_be_looked_at_without_being_spent() {
     let approval = ask(&state, "ann", "a");
     let own = &approval.question.binding;
     assert_eq!(state.is_approved(own, at(1)), Ok(false), "nobody has answered");
-    state.decide(&approval.id, ApprovalState::Approved, "olga", None, at(1)).unwrap();
+    state.decide(&approval.id, ApprovalState::Approved, &Decider::Operator("olga"), None, at(1)).unwrap();
     for other in [binding("ann", "b"), binding("bob", "a")] {
         assert_eq!(state.is_approved(&other, at(2)), Ok(false));
     }

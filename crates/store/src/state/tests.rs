@@ -10,7 +10,8 @@ use std::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 use toolgate_gate::{
-    ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, PassStore as _, Trust,
+    ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Decider,
+    PassStore as _, Trust,
 };
 
 use super::{Limits, State, StateError, from_ms, lock, to_ms};
@@ -164,7 +165,8 @@ fn an_older_file_is_brought_up_to_date() {
     fs::set_permissions(&place.path, fs::Permissions::from_mode(0o600)).unwrap();
     let id = ApprovalId::parse("apr_00000000000000000000000000000007").unwrap();
     let kept = open(&place).get(&id, SystemTime::now()).unwrap();
-    assert_eq!((kept.question.text().as_str(), kept.question.arguments), ("Say it?", None));
+    assert_eq!((kept.question.prompt.as_str(), kept.question.arguments), ("Say it?", None));
+    assert_eq!((kept.question.hidden.bytes, kept.question.remembers), (0, None));
     let state = open(&place);
     let passes = state.all_passes().unwrap();
     let passes: Vec<_> = passes
@@ -172,7 +174,7 @@ fn an_older_file_is_brought_up_to_date() {
         .map(|(id, pass)| (id.as_str(), pass.is_published, pass.is_withdrawn, &pass.name))
         .collect();
     assert_eq!(passes, [("id", true, false, &None), ("or", false, true, &None)]);
-    state.decide(&id, ApprovalState::Approved, "olga", None, SystemTime::now()).unwrap();
+    state.decide(&id, ApprovalState::Approved, &Decider::Operator("olga"), None, SystemTime::now()).unwrap();
     assert_eq!(state.get(&id, SystemTime::now()).unwrap().state, ApprovalState::Approved);
 }
 

@@ -1,26 +1,31 @@
-//! Did a person say yes to exactly this call? Every other answer means that it is not run.
+//! Gets a person's yes to exactly this call: an earlier one, the client's, or one from the queue. Nothing else runs it.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
-use tokio::{sync::watch, time::timeout};
-use toolgate_policy::Verdict;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 
-use super::{Checked, Opinion};
+use super::{Checked, Opinion, question};
 use crate::{
     approval::{
-        Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, NewApproval, Spent, Trust,
+        Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Binding, Decider, NewApproval,
+        Remembers, Spent, Trust,
     },
     call::{
         execute::{self, Place},
-        prompt, secrets, standing,
+        standing,
         stop::{Answered, Stop},
         survey,
     },
-    digest,
     gate::{ClientAnswer, Inner},
     ports::{Answer, Ask, Prompt},
     reason::Reason,
-    registry::InForce,
 };
 
 pub enum Consent {
@@ -32,55 +37,57 @@ pub enum Consent {
 
 pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Result<Consent, Stop> {
     let now = gate.clock.now();
-    let question = question(gate, checked, opinions, now);
-    let binding = question.binding.clone();
-    // A no stands until its question would have expired, whatever was said about other calls.
-    let refused = binding.clone();
-    if on_queue(gate, move |queue| queue.is_denied(&refused, now)).await? {
-        return Err(denied_before(gate, binding, now).await);
+    let admitted = &checked.bound.admitted;
+    let binding = question::binding(checked);
+    // A no holds until its question expires, whatever was said about other calls.
+    let (refused, conversation) = (binding.clone(), admitted.call.client.conversation.clone());
+    let denial = on_queue(gate, move |queue| queue.denial(&refused, conversation.as_deref(), now)).await?;
+    if let Some(denial) = denial {
+        return Err(denied(&denial).with_answer(&denial));
     }
-    let trust = trust_of(checked, opinions, &binding, now);
+    let trust = question::trust_of(checked, opinions, &binding, now);
     if let Some(trust) = trust.clone()
-        && checked.bound.admitted.call.answer.is_none()
+        && admitted.call.answer.is_none()
         && on_queue(gate, move |queue| queue.is_trusted(&trust, now)).await?
     {
         return Ok(Consent::Trusted);
     }
-    let admitted = &checked.bound.admitted;
     let earlier = match (&admitted.call.answer, admitted.in_force.approvals.client_may_answer) {
         (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
         _ => given_earlier(gate, checked, &binding).await?,
     };
-    let (spent, place) = match earlier {
+    let (mut spent, place) = match earlier {
         Some(earlier) => earlier,
-        None => open_and_wait(gate, checked, question, now).await?,
+        None => {
+            let question = question::question(gate, checked, opinions, (&binding, trust.as_ref()), now);
+            open_and_wait(gate, checked, question, now).await?
+        }
     };
-    take_effect(gate, checked, trust).await.map_err(|stop| stop.with_answer(&spent))?;
+    spent.remembers =
+        take_effect(gate, checked, trust, &spent).await.map_err(|stop| stop.with_answer(&spent))?;
     Ok(Consent::Approved { spent, place })
 }
 
-async fn take_effect(gate: &Inner, checked: &Checked, trust: Option<Trust>) -> Result<(), Stop> {
-    is_still_in_force(gate, checked)?;
-    match trust {
-        Some(trust) => on_queue(gate, move |queue| queue.remember(&trust)).await,
-        None => Ok(()),
+/// Remembers the yes only as far as its question said: in that conversation, until that time.
+async fn take_effect(
+    gate: &Inner,
+    checked: &Checked,
+    trust: Option<Trust>,
+    spent: &Spent,
+) -> Result<Option<Remembers>, Stop> {
+    // Once more, after the yes is spent: a person may have taken minutes.
+    standing::is_unchanged(gate, &checked.bound.admitted)?;
+    if gate.is_closing() {
+        return Err(standing::changed());
     }
-}
-
-/// A person may have thought for minutes: the yes is for the tool and the policies that are in force now, or for nothing.
-fn is_still_in_force(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
-    let admitted = &checked.bound.admitted;
-    let now = gate.in_force();
-    let policies = |in_force: &InForce| in_force.set.policies().map(|cedar| cedar.digest().to_owned());
-    let is_same = now.set.get(&admitted.tool.wire_name).is_some_and(|tool| {
-        tool.digest == admitted.tool.digest && tool.policy_digest == admitted.tool.policy_digest
-    });
-    if gate.is_closing() || !is_same || policies(&now) != policies(&admitted.in_force) {
-        let message =
-            "the tool or the policies have changed since the question was asked; the call was not run";
-        return Err(Stop::new(Reason::ApprovalInvalid, message).with_remedy("make the call again"));
+    let now = gate.clock.now();
+    let (Some(trust), Some(said)) = (trust, spent.remembers.clone()) else { return Ok(None) };
+    if said.conversation != trust.flow || said.until <= now {
+        return Ok(None);
     }
-    Ok(())
+    let trust = Trust { expires: said.until, ..trust };
+    on_queue(gate, move |queue| queue.remember(&trust)).await?;
+    Ok(Some(said))
 }
 
 /// The yes is for what was shown. A link may have been set elsewhere while the person thought.
@@ -118,10 +125,9 @@ async fn given_earlier(
 /// a link that is elsewhere for a moment, or a disk that does not answer, must not cost the person a second answer. What the
 /// arguments lead to after that, the run itself holds open or compares.
 async fn place_to_run(gate: &Inner, checked: &Checked) -> Result<Place, Stop> {
-    let admitted = &checked.bound.admitted;
-    let place = execute::make_place(gate, admitted).await?;
+    let place = execute::make_place(gate, checked).await?;
     leads_where_it_led(gate, checked).await?;
-    standing::still_let_in(&admitted.call).await?;
+    standing::still_let_in(&checked.bound.admitted.call).await?;
     Ok(place)
 }
 
@@ -139,7 +145,7 @@ async fn answered(
         return Err(invalid(&ApprovalError::OtherCall));
     }
     checked.hearing.asked(&approval);
-    record(gate, &approval, given.answer, now).await?;
+    record(gate, checked, &approval, (given.answer, given.answered_after)).await?;
     spend_this(gate, checked, binding, &approval).await
 }
 
@@ -153,7 +159,9 @@ async fn open_and_wait(
     let binding = question.binding.clone();
     let call = &checked.bound.admitted.call;
     let settings = checked.bound.admitted.in_force.approvals;
-    let asker = call.ask.clone().filter(|_| settings.client_may_answer);
+    // A client cannot reveal anything, so a question that hides something goes to the queue only.
+    let may_ask = settings.client_may_answer && question.hidden.bytes == 0;
+    let asker = call.ask.clone().filter(|_| may_ask);
     // Before the question is put: nobody is to be asked about a call that may not wait for the answer.
     let place = asker
         .as_ref()
@@ -165,8 +173,9 @@ async fn open_and_wait(
         hearing.change(|| queue.open(question, now), |approval| Some(approval.into()))
     });
     let approval = opened.await?;
-    let Some(asker) = asker else { return Err(pending(approval)) };
+    let Some(asker) = asker else { return Err(pending(approval, may_ask)) };
     let mut changes = gate.queue.changes();
+    let begun = Instant::now();
     let heard = timeout(settings.timeout, async {
         tokio::select! {
             answer = put_to_client(asker, &approval) => Heard::Client(answer),
@@ -177,7 +186,9 @@ async fn open_and_wait(
     .await;
     drop(place);
     match heard {
-        Ok(Heard::Client(answer)) => record(gate, &approval, answer, gate.clock.now()).await?,
+        Ok(Heard::Client(answer)) => {
+            record(gate, checked, &approval, (answer, Some(begun.elapsed()))).await?;
+        }
         Ok(Heard::Queue) => {}
         Ok(Heard::Lapse) => return Err(standing::lapsed().with_answer(&approval)),
         Err(_) => {
@@ -216,24 +227,39 @@ async fn decided_elsewhere(gate: &Inner, id: &ApprovalId, changes: &mut watch::R
     }
 }
 
-/// Writes down what the client's person said. Only an explicit yes goes on.
-async fn record(gate: &Inner, approval: &Approval, answer: Answer, now: SystemTime) -> Result<(), Stop> {
+/// Writes down the client's answer. Only an explicit yes goes on.
+///
+/// `cancel` means that the question was dismissed, and no person declines within a second of being asked. Agents that run
+/// without a person send either one. Both leave the question in the queue, as if the client could not ask.
+async fn record(
+    gate: &Inner,
+    checked: &Checked,
+    approval: &Approval,
+    (answer, after): (Answer, Option<Duration>),
+) -> Result<(), Stop> {
+    let is_instant = after.is_some_and(|after| after < SHORTEST_THOUGHT);
     let state = match answer {
         Answer::Accept => ApprovalState::Approved,
-        Answer::Decline | Answer::Cancel => ApprovalState::Denied,
-        // Nobody said anything: the question stays in the queue for somebody who can.
-        Answer::Lost => return Err(pending(approval.clone())),
+        Answer::Decline if !is_instant => ApprovalState::Denied,
+        Answer::Decline | Answer::Cancel => return Err(dismissed(approval.clone())),
+        // The question can be put again.
+        Answer::Lost => return Err(pending(approval.clone(), true)),
     };
-    let id = approval.id.clone();
-    let decided = on_queue_raw(gate, move |queue| queue.decide(&id, state, BY_CLIENT, None, now)).await;
-    match (decided, state) {
-        // Where somebody was faster, what they said counts, and spending will see it.
+    let (id, now) = (approval.id.clone(), gate.clock.now());
+    let conversation = checked.bound.admitted.call.client.conversation.clone();
+    let decided = on_queue_raw(gate, move |queue| {
+        let by = Decider::Client { conversation: conversation.as_deref() };
+        queue.decide(&id, state, &by, None, now)
+    });
+    match (decided.await, state) {
+        // If someone was faster, their answer counts, and spending will see it.
         (Ok(_) | Err(ApprovalError::NotPending(_)), ApprovalState::Approved) => Ok(()),
+        (Err(ApprovalError::Unrevealed(_)), _) => Err(pending(approval.clone(), false)),
         (Err(problem), ApprovalState::Approved) => Err(invalid(&problem)),
-        _ => Err(denied().with_answer(Answered {
+        _ => Err(declined(&approval.id).with_answer(Answered {
             id: approval.id.clone(),
             state,
-            by: Some(BY_CLIENT.to_owned()),
+            by: Some(Decider::Client { conversation: None }.name().to_owned()),
         })),
     }
 }
@@ -251,6 +277,7 @@ async fn spend_this(
     match answered.state {
         ApprovalState::Approved => {}
         ApprovalState::Expired => return Err(invalid(&ApprovalError::Expired).with_answer(&answered)),
+        ApprovalState::Denied => return Err(denied(&answered).with_answer(&answered)),
         state => return Err(invalid(&ApprovalError::NotPending(state)).with_answer(&answered)),
     }
     let place = place_to_run(gate, checked).await;
@@ -284,103 +311,34 @@ async fn spend(
     .await
 }
 
-fn question(gate: &Inner, checked: &Checked, opinions: &[Opinion], now: SystemTime) -> NewApproval {
-    let bound = &checked.bound;
-    let tool = &bound.admitted.tool;
-    let asking = opinions.iter().filter(|opinion| opinion.verdict == Verdict::Ask);
-    let by_policy = asking.clone().filter(|opinion| opinion.source == "cedar");
-    let by_policy = by_policy.map(|opinion| opinion.why.as_str());
-    // The arguments do not show it.
-    let widened = checked.survey.widened.iter().map(String::as_str);
-    let reasons: Vec<&str> = by_policy.chain(widened.clone()).collect();
-    let mask = tool.runnable.mask();
-    // What is personal stays: whoever decides about a call decides about all of it.
-    let shown = prompt::without_secrets(&bound.arguments, &mask, &gate.secrets);
-    NewApproval {
-        binding: Binding {
-            caller: bound.admitted.call.caller.subject.clone(),
-            tool: tool.wire_name.clone(),
-            tool_digest: tool.digest.clone(),
-            arguments_digest: what_is_asked(checked),
-            policy_digest: match bound.admitted.in_force.set.policies() {
-                Some(cedar) => format!("{} {}", tool.policy_digest, cedar.digest()),
-                None => tool.policy_digest.clone(),
-            },
-        },
-        prompt: prompt::text(&tool.spec, &tool.wire_name, &shown, &reasons, &mask, &gate.secrets),
-        arguments: Some(prompt::arguments(&shown, &mask)),
-        because: asking
-            .map(|opinion| (opinion.source, opinion.why.as_str()))
-            .chain(widened.map(|why| ("touches", why)))
-            .map(|(source, why)| {
-                let why = secrets::without_secrets(&gate.secrets, &mask.text(why));
-                format!("{source}: {why}")
-            })
-            .collect(),
-        risk: tool.level.name().to_owned(),
-        created: now,
-        expires: now + bound.admitted.in_force.approvals.expires,
-    }
-}
-
-/// The arguments, and what they lead to now: a link that is set elsewhere after the yes makes it another call.
-fn what_is_asked(checked: &Checked) -> String {
-    let arguments = &checked.bound.arguments_digest;
-    let touches = &checked.survey.touches;
-    if touches.is_empty() {
-        return arguments.clone();
-    }
-    let touches: Vec<[&str; 2]> = touches.iter().map(|touch| [touch.kind.name(), &touch.target]).collect();
-    format!("{arguments} {}", digest::of(&touches))
-}
-
-/// Trust answers only where the tool lets it, and never where every call is to be confirmed or danger was seen.
-/// It holds within one conversation: of calls that belong to none nobody knows whether they have anything to do with each
-/// other, and so none is given or taken there.
-fn trust_of(checked: &Checked, opinions: &[Opinion], binding: &Binding, now: SystemTime) -> Option<Trust> {
-    let admitted = &checked.bound.admitted;
-    let flow = admitted.call.client.conversation.clone()?;
-    let approval = &admitted.tool.policy.approval;
-    // Only these two are about the tool as such. Every other voice asks about this very call.
-    let is_about_the_tool = |opinion: &Opinion| {
-        opinion.verdict != Verdict::Ask || matches!(opinion.source, "capability" | "risk")
-    };
-    let may_trust = approval.trust_after_approval.value
-        && !approval.is_required()
-        && opinions.iter().all(is_about_the_tool);
-    may_trust.then(|| Trust {
-        caller: binding.caller.clone(),
-        flow,
-        tool_digest: binding.tool_digest.clone(),
-        policy_digest: binding.policy_digest.clone(),
-        expires: now + admitted.in_force.approvals.trust,
-    })
-}
-
-fn pending(approval: Approval) -> Stop {
+fn pending(approval: Approval, client_may_answer: bool) -> Stop {
     let remedy = how_to_approve(&approval.id);
     let message = format!("a person has to approve this call first; {remedy}, then make the same call again");
     let mut stop = Stop::new(Reason::ApprovalPending, message).with_remedy(remedy);
     stop.asked = Some(Box::new(approval));
+    stop.client_may_answer = client_may_answer;
     stop
 }
 
-fn denied() -> Stop {
-    let message = "a person declined this call; it was not run, and is not to be tried again";
+fn dismissed(approval: Approval) -> Stop {
+    let message = "the client sent no person's answer: `cancel`, or `decline` within a second of the question; \
+                   the call waits in the queue";
+    pending(approval, false).for_operator(message)
+}
+
+fn denied(denial: &Approval) -> Stop {
+    if denial.is_declined_by_client() {
+        return declined(&denial.id);
+    }
+    let message = "an operator denied this call; it was not run, and is not to be tried again";
     Stop::new(Reason::ApprovalDenied, message)
 }
 
-/// Somebody said no to this call earlier. Who it was is for the journal alone: where it is not found, the no stands.
-async fn denied_before(gate: &Inner, binding: Binding, now: SystemTime) -> Stop {
-    let found = on_queue_raw(gate, move |queue| {
-        let denied = queue.list(Some(ApprovalState::Denied), MOST_DENIALS_LOOKED_AT, now)?;
-        let is_this = |approval: &Approval| approval.question.binding == binding;
-        Ok(denied.into_iter().find(|approval| is_this(approval) && approval.question.expires > now))
-    });
-    match found.await {
-        Ok(Some(approval)) => denied().with_answer(&approval),
-        _ => denied(),
-    }
+/// The client's word; only the client knows whether a person gave it.
+fn declined(id: &ApprovalId) -> Stop {
+    let message = "your client answered no to this call; it was not run, and is not to be tried again";
+    Stop::new(Reason::ApprovalDenied, message)
+        .with_remedy(format!("an operator can overturn this with `toolgate approvals approve {id}`"))
 }
 
 fn how_to_approve(id: &ApprovalId) -> String {
@@ -389,13 +347,12 @@ fn how_to_approve(id: &ApprovalId) -> String {
 
 fn invalid(problem: &ApprovalError) -> Stop {
     match problem {
-        ApprovalError::NotPending(ApprovalState::Denied) => denied(),
         ApprovalError::Unavailable(why) => {
             Stop::new(Reason::ApprovalsUnavailable, "approvals cannot be read").for_operator(why.clone())
         }
-        ApprovalError::QueueFull => busy(problem),
+        ApprovalError::QueueFull | ApprovalError::DeniedTooOften => busy(problem),
         _ => Stop::new(Reason::ApprovalInvalid, format!("{problem}; the call was not run"))
-            .with_remedy("make the call again without an answer, so that it is asked for anew"),
+            .with_remedy("make the call again without an answer, to be asked again"),
     }
 }
 
@@ -425,5 +382,5 @@ where
         .unwrap_or_else(|_| Err(ApprovalError::Unavailable("the queue's thread ended".to_owned())))
 }
 
-const BY_CLIENT: &str = "client";
-const MOST_DENIALS_LOOKED_AT: usize = 200;
+/// A `decline` that comes sooner was not a person's.
+const SHORTEST_THOUGHT: Duration = Duration::from_secs(1);

@@ -263,7 +263,13 @@ impl CallRecord {
         self.hearing = None;
         self.heard(&decided.opinions);
         if let Some(spent) = &decided.approval {
-            self.approval = Some(json!({ "by": spent.decided_by, "id": spent.id.as_str() }));
+            let mut approval = json!({ "by": spent.decided_by, "id": spent.id.as_str() });
+            if let (Some(remembers), Some(members)) = (&spent.remembers, approval.as_object_mut()) {
+                let shown =
+                    json!({ "conversation": remembers.conversation, "until": remembers.until_text() });
+                members.insert("remembered".into(), shown);
+            }
+            self.approval = Some(approval);
         } else if decided.was_trusted {
             self.approval = Some(json!({ "trusted": true }));
         }

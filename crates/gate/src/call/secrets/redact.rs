@@ -17,8 +17,10 @@ use super::telling::{is_telling, without_texts};
 /// Who is going to read it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reader {
-    /// Callers, models and people who approve. Lose what is probably a secret, and are told of which kind it was.
+    /// Callers and models. Probable secrets are replaced by a marker that names their kind.
     Caller,
+    /// People who approve a call. As callers, but of a private key they lose the base64 only.
+    Approver,
     /// Many, and for years. Lose what may possibly be a secret, and every text under a telling name.
     Journal,
 }
@@ -30,6 +32,8 @@ pub struct Cleared {
     pub findings: Vec<Finding>,
     /// How much was seen that may only possibly be a secret.
     pub less_sure: usize,
+    /// How much was taken out. Counted for approvers.
+    pub hidden_bytes: usize,
 }
 
 /// A text that stands for itself, without its secrets.
@@ -45,7 +49,8 @@ pub fn redact(detector: &Detector, value: Value, reader: Reader) -> Cleared {
     match value {
         Value::String(text) => {
             let ClearedText { text, findings, less_sure } = redact_text(detector, text, reader);
-            Cleared { value: Value::String(text), findings, less_sure }
+            let hidden_bytes = findings.iter().map(|finding| finding.span.len()).sum();
+            Cleared { value: Value::String(text), findings, less_sure, hidden_bytes }
         }
         Value::Array(items) if items.is_empty() => nothing_in(Value::Array(items)),
         Value::Object(members) if members.is_empty() => nothing_in(Value::Object(members)),
@@ -58,17 +63,17 @@ pub fn redact_text(detector: &Detector, text: String, reader: Reader) -> Cleared
     let Redacted { text: left, findings, less_sure } = detector.redact(&text, reader.loses_from());
     let left = match (left, reader) {
         (Cow::Borrowed(_), _) => None,
-        (Cow::Owned(left), Reader::Caller) => Some(left),
+        (Cow::Owned(left), Reader::Caller | Reader::Approver) => Some(left),
         (Cow::Owned(_), Reader::Journal) => {
-            let places = findings.iter().map(|finding| (finding.span.clone(), finding.clone()));
-            Some(without(&text, places.collect(), reader))
+            let spots = findings.iter().map(|finding| Spot::new(finding.span.clone(), finding, &text));
+            Some(without(&text, spots.collect(), reader).0)
         }
     };
     ClearedText { text: left.unwrap_or(text), findings, less_sure }
 }
 
 fn nothing_in(value: Value) -> Cleared {
-    Cleared { value, findings: Vec::new(), less_sure: 0 }
+    Cleared { value, findings: Vec::new(), less_sure: 0, hidden_bytes: 0 }
 }
 
 fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleared {
@@ -76,33 +81,34 @@ fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleare
     let json = serde_json::to_string(&value).unwrap_or_default();
     let whole = detector.redact_knowing(&json, reader.loses_from(), &mut known);
     let in_whole = known.len();
-    let mut walk = Walk::new(detector, reader, &whole.findings, known);
+    let mut walk = Walk::new(detector, reader, (&json, &whole.findings), known);
     let mut value = walk.value(value);
-    let Walk { found, less_sure, mut known, .. } = walk;
+    let Walk { found, less_sure, mut hidden_bytes, mut known, .. } = walk;
     let mut findings = [whole.findings.clone(), found].concat();
-    // A later text told what an earlier one holds. What is left of them is searched for it once more.
+    // A later text revealed a value that an earlier one holds, too: search what is left once more.
     if known.len() > in_whole {
         let json = serde_json::to_string(&value).unwrap_or_default();
         let in_json = detector.redact_knowing(&json, reader.loses_from(), &mut known).findings;
-        let mut again = Walk::new(detector, reader, &in_json, known);
+        let mut again = Walk::new(detector, reader, (&json, &in_json), known);
         value = again.value(value);
+        hidden_bytes += again.hidden_bytes;
         findings.extend(in_json.iter().cloned());
         findings.append(&mut again.found);
     }
-    Cleared { value, findings, less_sure: whole.less_sure + less_sure }
+    Cleared { value, findings, less_sure: whole.less_sure + less_sure, hidden_bytes }
 }
 
 impl Reader {
     const fn loses_from(self) -> Tier {
         match self {
-            Self::Caller => Tier::Probable,
+            Self::Caller | Self::Approver => Tier::Probable,
             Self::Journal => Tier::Possible,
         }
     }
 
     fn mark(self, finding: &Finding) -> String {
         match self {
-            Self::Caller => finding.mark(),
+            Self::Caller | Self::Approver => finding.mark(),
             Self::Journal => BLOT.to_owned(),
         }
     }
@@ -111,6 +117,7 @@ impl Reader {
 struct Walk<'w> {
     detector: &'w Detector,
     reader: Reader,
+    json: &'w str,
     /// In order, none overlapping another.
     in_json: &'w [Finding],
     /// Where in the JSON we are.
@@ -121,11 +128,35 @@ struct Walk<'w> {
     less_sure: usize,
     /// A value that was found in one text is redacted in all of them.
     known: KnownValues,
+    hidden_bytes: usize,
+}
+
+/// A part of a text that is redacted.
+struct Spot {
+    place: Range<usize>,
+    finding: Finding,
+    /// Is it, or is it in, a private key between its markers?
+    is_key_block: bool,
+}
+
+impl Spot {
+    /// `source` is the text that the finding's span is in.
+    fn new(place: Range<usize>, finding: &Finding, source: &str) -> Self {
+        let found = source.get(finding.span.clone()).unwrap_or_default();
+        let is_key_block = &*finding.kind == "private-key" && found.contains("-----BEGIN");
+        Self { place, finding: finding.clone(), is_key_block }
+    }
 }
 
 impl<'w> Walk<'w> {
-    const fn new(detector: &'w Detector, reader: Reader, in_json: &'w [Finding], known: KnownValues) -> Self {
-        Self { detector, reader, in_json, at: 0, begun: None, found: Vec::new(), less_sure: 0, known }
+    const fn new(
+        detector: &'w Detector,
+        reader: Reader,
+        (json, in_json): (&'w str, &'w [Finding]),
+        known: KnownValues,
+    ) -> Self {
+        let (found, hidden_bytes, less_sure) = (Vec::new(), 0, 0);
+        Self { detector, reader, json, in_json, at: 0, begun: None, found, less_sure, known, hidden_bytes }
     }
 
     fn value(&mut self, value: Value) -> Value {
@@ -179,14 +210,16 @@ impl<'w> Walk<'w> {
         if by_itself.is_empty() && in_whole.is_empty() {
             return text;
         }
-        let mut places = places_in(&text, start, in_whole);
+        let mut spots = spots_in(&text, start, (in_whole, self.json));
         let is_known = |span: &Range<usize>| {
-            let next = places.partition_point(|(place, _)| place.end <= span.start);
-            places.get(next).is_some_and(|(place, _)| place.start < span.end)
+            let next = spots.partition_point(|spot| spot.place.end <= span.start);
+            spots.get(next).is_some_and(|spot| spot.place.start < span.end)
         };
         self.found.extend(by_itself.iter().filter(|finding| !is_known(&finding.span)).cloned());
-        places.extend(by_itself.into_iter().map(|finding| (finding.span.clone(), finding)));
-        without(&text, merged(places), self.reader)
+        spots.extend(by_itself.iter().map(|finding| Spot::new(finding.span.clone(), finding, &text)));
+        let (text, hidden) = without(&text, merged(spots), self.reader);
+        self.hidden_bytes += hidden;
+        text
     }
 
     /// A number may be a secret too; the mark for it is a text.
@@ -196,6 +229,7 @@ impl<'w> Walk<'w> {
         let range = start..self.at;
         match self.touching(&range).first() {
             Some(finding) if value.is_number() && !self.is_passed(&range) => {
+                self.hidden_bytes += range.len();
                 Value::String(self.reader.mark(finding))
             }
             _ => value,
@@ -222,9 +256,9 @@ fn is_a_name(key: &str) -> bool {
     key.len() <= LONGEST_NAME && key.chars().all(is_of_a_name)
 }
 
-/// Where findings of the JSON stand in a text that begins there at `start`.
-fn places_in(text: &str, start: usize, findings: &[Finding]) -> Vec<(Range<usize>, Finding)> {
-    let mut places: Vec<(Range<usize>, Finding)> = Vec::new();
+/// The parts of a text that findings in the JSON cover. The text begins there at `start`.
+fn spots_in(text: &str, start: usize, (findings, json): (&[Finding], &str)) -> Vec<Spot> {
+    let mut spots: Vec<Spot> = Vec::new();
     let mut findings = findings.iter().peekable();
     let mut goes_on = false;
     let mut at = start;
@@ -234,49 +268,81 @@ fn places_in(text: &str, start: usize, findings: &[Finding]) -> Vec<(Range<usize
             goes_on = false;
         }
         if let Some(finding) = findings.peek().filter(|finding| finding.span.start < next) {
-            match places.last_mut().filter(|_| goes_on) {
-                Some((place, _)) => place.end = index + 1,
-                None => places.push((index..index + 1, (*finding).clone())),
+            match spots.last_mut().filter(|_| goes_on) {
+                Some(spot) => spot.place.end = index + 1,
+                None => spots.push(Spot::new(index..index + 1, finding, json)),
             }
             goes_on = true;
         }
         at = next;
     }
-    places
+    spots
 }
 
 /// What overlaps becomes one, under the name of the surest.
-fn merged(mut places: Vec<(Range<usize>, Finding)>) -> Vec<(Range<usize>, Finding)> {
-    places.sort_by_key(|(place, _)| place.start);
-    let mut merged: Vec<(Range<usize>, Finding)> = Vec::with_capacity(places.len());
-    for (place, finding) in places {
-        match merged.last_mut().filter(|(last, _)| place.start < last.end) {
-            Some((last, surest)) => {
-                last.end = last.end.max(place.end);
-                if finding.tier > surest.tier {
-                    *surest = finding;
+fn merged(mut spots: Vec<Spot>) -> Vec<Spot> {
+    spots.sort_by_key(|spot| spot.place.start);
+    let mut merged: Vec<Spot> = Vec::with_capacity(spots.len());
+    for spot in spots {
+        match merged.last_mut().filter(|last| spot.place.start < last.place.end) {
+            Some(last) => {
+                last.place.end = last.place.end.max(spot.place.end);
+                if spot.finding.tier > last.finding.tier {
+                    (last.finding, last.is_key_block) = (spot.finding, spot.is_key_block);
                 }
             }
-            None => merged.push((place, finding)),
+            None => merged.push(spot),
         }
     }
     merged
 }
 
-fn without(text: &str, places: Vec<(Range<usize>, Finding)>, reader: Reader) -> String {
-    let mut kept = String::with_capacity(text.len());
+/// The text without these parts, and how many bytes they had.
+fn without(text: &str, spots: Vec<Spot>, reader: Reader) -> (String, usize) {
+    let (mut kept, mut hidden) = (String::with_capacity(text.len()), 0);
     let mut from = 0;
-    for (place, finding) in places {
+    for Spot { place, finding, is_key_block } in spots {
         kept.push_str(text.get(from..place.start).unwrap_or_default());
+        let secret = text.get(place.clone()).unwrap_or_default();
+        from = place.end;
+        if reader == Reader::Approver && is_key_block {
+            let (shown, lost) = without_key_body(secret, &reader.mark(&finding));
+            kept.push_str(&shown);
+            hidden += lost;
+            continue;
+        }
+        hidden += secret.len();
         kept.push_str(&reader.mark(&finding));
-        let secret = text.get(place.clone()).filter(|_| reader == Reader::Caller).unwrap_or_default();
+        let secret = if reader == Reader::Journal { "" } else { secret };
         for line in secret.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             kept.push_str(if line.ends_with("\r\n") { "\r\n" } else { "\n" });
         }
-        from = place.end;
     }
     kept.push_str(text.get(from..).unwrap_or_default());
-    kept
+    (kept, hidden)
+}
+
+/// A private key, or a part of one, without its base64: long runs of it, and short lines right after one.
+fn without_key_body(key: &str, mark: &str) -> (String, usize) {
+    let (mut kept, mut hidden, mut is_in_body) = (String::with_capacity(key.len()), 0, false);
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    // JSON in a text writes its line breaks as `\n`.
+    let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'\\');
+    let mut runs = key.as_bytes().chunk_by(|one, next| is_base64(*one) == is_base64(*next)).peekable();
+    while let Some(run) = runs.next() {
+        let is_base64 = run.first().copied().is_some_and(is_base64);
+        let ends_line = runs.peek().and_then(|next| next.first()).is_none_or(is_line_end);
+        let is_last_line = is_in_body && ends_line;
+        if is_base64 && (is_last_line || run.len() >= SHORTEST_KEY_LINE || run.ends_with(b"=")) {
+            kept.push_str(mark);
+            hidden += run.len();
+            is_in_body = true;
+        } else {
+            is_in_body &= run.iter().all(|byte| is_line_end(byte));
+            kept.push_str(&String::from_utf8_lossy(run));
+        }
+    }
+    (kept, hidden)
 }
 
 /// How many bytes JSON writes for this one.
@@ -290,6 +356,8 @@ const fn length_in_json(byte: u8) -> usize {
 
 const BLOT: &str = "[REDACTED]";
 const LONGEST_NAME: usize = 32;
+/// Real lines have 64 or more. Shorter runs of these characters are words.
+const SHORTEST_KEY_LINE: usize = 16;
 
 #[cfg(test)]
 pub mod tests;

@@ -175,6 +175,7 @@ fn a_waiting_call_names_its_approval() {
         approval: approval.clone(),
         prompt: "run it?".into(),
         expires: SystemTime::now() + Duration::from_hours(1),
+        client_may_answer: false,
         to_caller: "a person has to approve this call first".into(),
     });
     let Ok(result) = reply(outcome) else { panic!("no result") };

@@ -1,0 +1,101 @@
+//! Builds the question about a call: what it is bound to, what a person is shown, and whether a yes is remembered.
+
+use std::time::SystemTime;
+
+use toolgate_policy::Verdict;
+
+use super::{Checked, Opinion};
+use crate::{
+    approval::{Binding, NewApproval, Remembers, Trust},
+    call::prompt,
+    digest,
+    gate::Inner,
+};
+
+/// Everything that a yes is for.
+pub fn binding(checked: &Checked) -> Binding {
+    let admitted = &checked.bound.admitted;
+    let tool = &admitted.tool;
+    Binding {
+        caller: admitted.call.caller.subject.clone(),
+        tool: tool.wire_name.clone(),
+        tool_digest: tool.digest.clone(),
+        arguments_digest: what_is_asked(checked),
+        policy_digest: match admitted.in_force.set.policies() {
+            Some(cedar) => format!("{} {}", tool.policy_digest, cedar.digest()),
+            None => tool.policy_digest.clone(),
+        },
+    }
+}
+
+/// The arguments, and the paths and hosts that they lead to now: a symlink that changes after the yes makes it another call.
+fn what_is_asked(checked: &Checked) -> String {
+    let arguments = &checked.bound.arguments_digest;
+    let touches = &checked.survey.touches;
+    if touches.is_empty() {
+        return arguments.clone();
+    }
+    let touches: Vec<[&str; 2]> = touches.iter().map(|touch| [touch.kind.name(), &touch.target]).collect();
+    format!("{arguments} {}", digest::of(&touches))
+}
+
+/// The operator's policies come first among the reasons, because a client may cut the end of a long text.
+pub fn question(
+    gate: &Inner,
+    checked: &Checked,
+    opinions: &[Opinion],
+    (binding, trust): (&Binding, Option<&Trust>),
+    now: SystemTime,
+) -> NewApproval {
+    let bound = &checked.bound;
+    let tool = &bound.admitted.tool;
+    let mask = tool.runnable.mask();
+    let mut asking: Vec<(&str, &str)> = opinions
+        .iter()
+        .filter(|opinion| opinion.verdict == Verdict::Ask)
+        .map(|opinion| (opinion.source, opinion.why.as_str()))
+        // The arguments do not show these.
+        .chain(checked.survey.widened.iter().map(|why| ("touches", why.as_str())))
+        .collect();
+    asking.sort_by_key(|(source, _)| *source != "cedar");
+    // Personal data stays: the approver decides about the whole call.
+    let shown = prompt::shown(&bound.arguments, &mask, &gate.secrets);
+    NewApproval {
+        binding: binding.clone(),
+        prompt: prompt::text(&tool.spec, &tool.wire_name, &shown.members, &mask),
+        because: asking.iter().map(|reason| prompt::reason(*reason, &mask, &gate.secrets)).collect(),
+        arguments: Some(shown.text),
+        hidden: shown.hidden,
+        remembers: trust.map(|trust| Remembers { conversation: trust.flow.clone(), until: trust.expires }),
+        risk: tool.level.name().to_owned(),
+        created: now,
+        expires: now + bound.admitted.in_force.approvals.expires,
+    }
+}
+
+/// Trust answers later questions only if the tool allows it, and never if every call needs a yes or an argument is dangerous.
+/// It holds within one conversation. Calls without one may come from anywhere, so none is given or used there.
+pub fn trust_of(
+    checked: &Checked,
+    opinions: &[Opinion],
+    binding: &Binding,
+    now: SystemTime,
+) -> Option<Trust> {
+    let admitted = &checked.bound.admitted;
+    let flow = admitted.call.client.conversation.clone()?;
+    let approval = &admitted.tool.policy.approval;
+    // Only these two sources are about the tool. Every other one asks about this call.
+    let is_about_the_tool = |opinion: &Opinion| {
+        opinion.verdict != Verdict::Ask || matches!(opinion.source, "capability" | "risk")
+    };
+    let may_trust = approval.trust_after_approval.value
+        && !approval.is_required()
+        && opinions.iter().all(is_about_the_tool);
+    may_trust.then(|| Trust {
+        caller: binding.caller.clone(),
+        flow,
+        tool_digest: binding.tool_digest.clone(),
+        policy_digest: binding.policy_digest.clone(),
+        expires: now + admitted.in_force.approvals.trust,
+    })
+}
