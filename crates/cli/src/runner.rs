@@ -44,6 +44,7 @@ impl Runner {
         let config = PoolConfig {
             program: program.clone(),
             workers: 1,
+            processors: 1,
             spares: 0,
             waiting: 0,
             recycle_after: RECYCLE_AFTER,

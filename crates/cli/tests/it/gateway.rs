@@ -107,7 +107,8 @@ impl Gateway {
 pub fn config() -> PoolConfig {
     PoolConfig {
         program: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")),
-        workers: 2,
+        workers: 8,
+        processors: 2,
         spares: 1,
         waiting: 100,
         recycle_after: 1_000,

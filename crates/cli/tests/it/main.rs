@@ -27,6 +27,7 @@ mod debug_mode;
 mod diff;
 mod documents;
 mod door;
+mod fairness;
 mod formats;
 mod gateway;
 mod generated;
