@@ -24,7 +24,7 @@ pub fn start(config: &Config) -> Result<Option<Arc<Telemetry>>, Failure> {
         metrics: if otlp.metrics { Export::On } else { Export::Off },
         callers: Callers::Hashed,
     };
-    let egress = open_egress().map_err(|error| told(error.to_string()))?;
+    let egress = open_egress(&config.state).map_err(|error| told(error.to_string()))?;
     let telemetry = Telemetry::start(&settings, &egress).map_err(|error| told(error.to_string()))?;
     Ok(Some(Arc::new(telemetry)))
 }

@@ -43,6 +43,7 @@ mod malformed;
 mod many_files;
 mod new;
 mod overrides;
+mod own_listeners;
 mod own_variables;
 mod place;
 mod pool;
