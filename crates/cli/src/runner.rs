@@ -44,6 +44,7 @@ impl Runner {
         let config = PoolConfig {
             program: program.clone(),
             workers: 1,
+            processors: 1,
             spares: 0,
             waiting: 0,
             recycle_after: RECYCLE_AFTER,
@@ -97,7 +98,8 @@ impl Runner {
     }
 
     fn handlers(&self) -> Result<ToolHandlers, Failure> {
-        let egress = toolgate::open_egress().map_err(|error| Failure::new(error.to_string()))?;
+        let egress =
+            toolgate::open_egress(&self.places.state).map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
         let secrets = Arc::new(EnvironmentSecrets(self.own.clone()));
         let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, None);

@@ -223,7 +223,7 @@ const WORKER: &[Key] = &[
         "count",
         Kind::Number { least: 1, most: 1_024 },
         Null,
-        "Workers at once; as many as processors where null.",
+        "Calls that hold a worker at once; where null 4 per processor, 8 to 64.",
     ),
     choice(
         "isolation",

@@ -2,7 +2,10 @@
 //!
 //! Sources: the IANA special-purpose address registries for IPv4 and IPv6, and the documents named in each row.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    iter,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 /// The row that keeps an address off the public internet, if there is one.
 pub fn special_range(address: IpAddr) -> Option<&'static Row> {
@@ -34,6 +37,16 @@ fn unwrapped(address: IpAddr) -> IpAddr {
         IpAddr::V6(v6) if NAT64.holds(u128::from(v6), u128::BITS) => IpAddr::V4(last_four(v6)),
         canonical => canonical,
     }
+}
+
+/// Every address that a packet for this one may end at: the address itself, and each IPv4 address that it wraps. To the kernel,
+/// an unspecified address is loopback.
+pub fn reached_forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
+    let wrapped = match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(v6) => Some(wrapped_v4(v6).map(IpAddr::V4)),
+    };
+    iter::once(address).chain(wrapped.into_iter().flatten()).map(reached_address)
 }
 
 /// Does this address lead to the credentials that a cloud hands to its machines, in any wrapping?

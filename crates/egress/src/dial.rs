@@ -94,13 +94,14 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::{judge::admit, testing::open};
+    use crate::{judge::admit, listeners::Listeners, testing::open};
 
     #[track_caller]
     fn check(addresses: &[&str], expect: &[&str]) {
         let (rules, target) = (open(), Target::parse("http://a.test/").unwrap());
         let addresses: Vec<IpAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
-        let judged = admit(&rules, &target).unwrap().judge_all(&addresses).unwrap();
+        let listeners = Listeners::of_this_process();
+        let judged = admit(&rules, &target, &listeners).unwrap().judge_all(&addresses).unwrap();
         let order: Vec<_> =
             alternating(&judged).iter().map(|address| address.socket().ip().to_string()).collect();
         assert_eq!(order, expect);
@@ -112,7 +113,8 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let target = Target::parse(&format!("http://a.test:{}/", address.port())).unwrap();
-        let judged = admit(&open(), &target).unwrap().judge_all(&[address.ip()]).unwrap();
+        let (rules, listeners) = (open(), Listeners::of_this_process());
+        let judged = admit(&rules, &target, &listeners).unwrap().judge_all(&[address.ip()]).unwrap();
         let (stream, _) = connect(&target, &judged, Duration::from_mins(1)).await.unwrap();
         assert!(stream.nodelay().unwrap());
     }

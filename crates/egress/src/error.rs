@@ -65,6 +65,7 @@ reasons! {
     HostBlocked, Security, "host-blocked";
     HostNotInAllowlist, Security, "host-not-in-allowlist";
     PortBlocked, Security, "port-blocked";
+    GatewayListener, Security, "gateway-listener";
     MetadataEndpoint, Security, "metadata-endpoint";
     LiteralPrivateIp, Security, "literal-private-ip";
     ResolvedPrivateIp, Security, "resolved-private-ip";

@@ -15,6 +15,7 @@ use crate::{
     guard::{self, BodyGuard, Content},
     judge::{Admitted, JudgedAddr, admit},
     limits::Limits,
+    listeners::Listeners,
     redirect,
     request::{Outgoing, Redirects, Request},
     resolve::Resolve,
@@ -32,12 +33,19 @@ pub struct Egress {
     limits: Arc<Limits>,
     guard: Option<Arc<dyn BodyGuard>>,
     received: Arc<AtomicU64>,
+    listeners: Listeners,
 }
 
 impl Egress {
-    pub fn new(resolver: Arc<dyn Resolve>, roots: &TlsRoots, limits: Limits) -> Result<Self, EgressError> {
+    /// No request reaches one of `listeners`, whatever its rules say.
+    pub fn new(
+        resolver: Arc<dyn Resolve>,
+        roots: &TlsRoots,
+        limits: Limits,
+        listeners: Listeners,
+    ) -> Result<Self, EgressError> {
         let tls = Tls::new(roots)?;
-        Ok(Self { resolver, tls, limits: Arc::new(limits), guard: None, received: Arc::default() })
+        Ok(Self { resolver, tls, limits: Arc::new(limits), guard: None, received: Arc::default(), listeners })
     }
 
     /// The same way out with other bounds, for a tool that has its own.
@@ -119,7 +127,7 @@ impl Egress {
         trail: &Trail,
     ) -> Result<Answer, EgressError> {
         let started = Instant::now();
-        let admitted = admit(rules, target)?;
+        let admitted = self.admit(rules, target)?;
         let content = || Content {
             host: target.host().to_string(),
             url: told_url.map(|_| target.url().to_string()),
@@ -151,6 +159,19 @@ impl Egress {
             Some(guard) => guard::ask(guard, content(), self.limits.request_body_bytes).await,
             None => Ok(()),
         }
+    }
+
+    /// The sockets that no request reaches. A program registers its own before they listen.
+    pub const fn listeners(&self) -> &Listeners {
+        &self.listeners
+    }
+
+    pub(crate) fn admit<'a>(
+        &'a self,
+        rules: &'a Rules,
+        target: &'a Target,
+    ) -> Result<Admitted<'a>, EgressError> {
+        admit(rules, target, &self.listeners)
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -1,11 +1,12 @@
 //! May this host be reached, and under which of its addresses? Nothing is dialled that this file has not let through.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::{
     address::{is_metadata, reached_address, special_range},
     error::{EgressError, Reason, quoted},
-    rules::{Guard, HostRule, Mode, Rules},
+    listeners::Listeners,
+    rules::{Guard, Mode, Rules},
     target::{Target, TargetHost},
 };
 
@@ -14,6 +15,7 @@ use crate::{
 pub struct Admitted<'a> {
     rules: &'a Rules,
     target: &'a Target,
+    listeners: &'a Listeners,
     private: Guard,
 }
 
@@ -28,13 +30,17 @@ impl JudgedAddr {
 }
 
 /// Judges scheme-independent facts that need no network: mode, lists, port, and the address if it is a literal.
-pub fn admit<'a>(rules: &'a Rules, target: &'a Target) -> Result<Admitted<'a>, EgressError> {
+pub fn admit<'a>(
+    rules: &'a Rules,
+    target: &'a Target,
+    listeners: &'a Listeners,
+) -> Result<Admitted<'a>, EgressError> {
     let host = target.host();
     if rules.mode == Mode::Blocked {
         let message = "network access is blocked for this tool; its network policy must name the host";
         return Err(EgressError::new(Reason::NetworkBlocked, message));
     }
-    if rules.blocked_hosts.iter().any(|rule| rule.covers(host)) {
+    if is_blocked(rules, host, target.port()) {
         return Err(blocked(host));
     }
     if rules.blocked_ports.contains(&target.port()) {
@@ -47,33 +53,30 @@ pub fn admit<'a>(rules: &'a Rules, target: &'a Target) -> Result<Admitted<'a>, E
     let private = match rules.mode {
         Mode::Blocked | Mode::Strict => Guard::On,
         Mode::Open => rules.guard_private,
-        Mode::Allowlist => listed(rules, host)?,
+        Mode::Allowlist => listed(rules, target)?,
     };
-    let admitted = Admitted { rules, target, private };
+    let admitted = Admitted { rules, target, listeners, private };
     if let TargetHost::Address(address) = host {
         admitted.judge_one(*address, Reason::LiteralPrivateIp)?;
     }
     Ok(admitted)
 }
 
-/// Whether the host is on the list, and if so, how closely its addresses are looked at.
-fn listed(rules: &Rules, host: &TargetHost) -> Result<Guard, EgressError> {
-    let is_named = rules.hosts.iter().any(|rule| *rule != HostRule::Any && rule.covers(host));
-    if is_named || is_literal(rules, host) {
-        return Ok(rules.guard_private);
+/// Whether the host is on the list, and if so, whether its addresses must be public.
+fn listed(rules: &Rules, target: &Target) -> Result<Guard, EgressError> {
+    let (host, port) = (target.host(), target.port());
+    let mut covering = rules.hosts.iter().filter(|rule| rule.covers(host, port)).peekable();
+    if covering.peek().is_some() {
+        let is_named = covering.any(|rule| !rule.is_any());
+        return Ok(if is_named { rules.guard_private } else { Guard::On });
     }
-    if rules.hosts.contains(&HostRule::Any) {
-        return Ok(Guard::On);
-    }
-    let message = format!("host {} is not in the allow list; add it there", quoted(&host.to_string()));
+    let at_another_port = rules.for_names().hosts.iter().any(|rule| rule.covers(host, port));
+    let message = if at_another_port {
+        format!("host {} is in the allow list, but not with port {port}", quoted(&host.to_string()))
+    } else {
+        format!("host {} is not in the allow list; add it there", quoted(&host.to_string()))
+    };
     Err(EgressError::new(Reason::HostNotInAllowlist, message))
-}
-
-/// Does the allow list name this very address, by number or as `localhost`?
-fn is_literal(rules: &Rules, host: &TargetHost) -> bool {
-    let TargetHost::Address(address) = host else { return false };
-    rules.literal_addresses.iter().any(|named| named.to_canonical() == *address)
-        || (address.is_loopback() && rules.allows_localhost_by_name())
 }
 
 impl Admitted<'_> {
@@ -102,9 +105,10 @@ impl Admitted<'_> {
     /// The one maker of a judged address.
     fn judge_one(&self, address: IpAddr, reason: Reason) -> Result<JudgedAddr, EgressError> {
         let address = address.to_canonical();
-        let host = self.target.host();
+        let (host, port) = (self.target.host(), self.target.port());
         let mut forms = [address, reached_address(address)].into_iter().map(TargetHost::Address);
-        if forms.any(|form| is_blocked_address(self.rules, &form)) {
+        // `*` among the blocked hosts was judged by name already.
+        if forms.any(|form| is_blocked(self.rules, &form, port)) {
             return Err(blocked(host));
         }
         if self.rules.guard_metadata == Guard::On && is_metadata(address) {
@@ -113,26 +117,30 @@ impl Admitted<'_> {
         if self.private == Guard::On && special_range(address).is_some() && !self.means(address) {
             return Err(private(host, reason));
         }
-        Ok(JudgedAddr(SocketAddr::new(address, self.target.port())))
+        let socket = SocketAddr::new(address, port);
+        if self.listeners.accept_at(socket) {
+            return Err(gateway_listener(self.target));
+        }
+        Ok(JudgedAddr(socket))
     }
 
-    /// Did the author of the allow list mean this private address?
+    /// Does the allow list name this private address? It names an address by its number, and the two loopback addresses by
+    /// the name `localhost`.
     fn means(&self, address: IpAddr) -> bool {
-        if self.rules.mode != Mode::Allowlist {
-            return false;
-        }
-        match self.target.host() {
-            host @ TargetHost::Address(_) => is_literal(self.rules, host),
-            TargetHost::Name(name) => {
-                name == "localhost" && address.is_loopback() && self.rules.allows_localhost_by_name()
-            }
-        }
+        let host = self.target.host();
+        let is_named = match host {
+            TargetHost::Address(_) => true,
+            TargetHost::Name(name) => name == "localhost" && LOCALHOST.contains(&address),
+        };
+        let mut hosts = self.rules.hosts.iter();
+        is_named
+            && self.rules.mode == Mode::Allowlist
+            && hosts.any(|rule| rule.names_exactly(host, self.target.port()))
     }
 }
 
-/// `*` among the blocked hosts was judged by name already.
-fn is_blocked_address(rules: &Rules, address: &TargetHost) -> bool {
-    rules.blocked_hosts.iter().any(|rule| rule.covers(address))
+fn is_blocked(rules: &Rules, host: &TargetHost, port: u16) -> bool {
+    rules.blocked_hosts.iter().any(|rule| rule.covers(host, port))
 }
 
 fn names_metadata(host: &TargetHost) -> bool {
@@ -154,6 +162,12 @@ fn metadata(host: &TargetHost) -> EgressError {
     EgressError::new(Reason::MetadataEndpoint, message)
 }
 
+fn gateway_listener(target: &Target) -> EgressError {
+    let message =
+        format!("{} leads to this gateway; no tool may call the gateway", quoted(&target.authority()));
+    EgressError::new(Reason::GatewayListener, message)
+}
+
 fn private(host: &TargetHost, reason: Reason) -> EgressError {
     let quoted = quoted(&host.to_string());
     let message = match host {
@@ -172,6 +186,9 @@ fn private(host: &TargetHost, reason: Reason) -> EgressError {
     };
     EgressError::new(reason, message)
 }
+
+/// The addresses of the name `localhost` (RFC 6761).
+const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 const METADATA_NAMES: [&str; 9] = [
     "instance-data",

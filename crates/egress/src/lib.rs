@@ -11,6 +11,7 @@ mod guard;
 mod head_cap;
 mod judge;
 mod limits;
+mod listeners;
 mod proxy;
 mod redirect;
 mod request;
@@ -26,6 +27,7 @@ pub use error::{Class, EgressError, Reason};
 pub use fetch::Egress;
 pub use guard::{BodyGuard, Leaving, Part};
 pub use limits::Limits;
+pub use listeners::Listeners;
 pub use proxy::{
     Carries, Exchange, ExchangeKind, Outcome, Proxy, ProxyLimits, ProxyReport, Tunnel, proxy_environment,
 };

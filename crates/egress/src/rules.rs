@@ -7,6 +7,7 @@ use url::Url;
 use crate::{
     error::EgressError,
     judge,
+    listeners::Listeners,
     target::{Target, TargetHost},
 };
 
@@ -14,7 +15,8 @@ use crate::{
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rules {
     pub mode: Mode,
-    /// Read in `Allowlist` mode only; empty reaches nothing.
+    /// Read in `Allowlist` mode only; empty reaches nothing. An address in the list may be private. A name that resolves to a
+    /// private address is refused.
     pub hosts: Vec<HostRule>,
     /// Refused in every mode, also where allowed. An address listed here is refused behind a name too.
     pub blocked_hosts: Vec<HostRule>,
@@ -23,8 +25,6 @@ pub struct Rules {
     pub guard_private: Guard,
     /// Refuse the endpoints where clouds hand out credentials, in every mode.
     pub guard_metadata: Guard,
-    /// Addresses that the allow list names as such: they may be private. A name that resolves to one may not.
-    pub literal_addresses: Vec<IpAddr>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -45,15 +45,19 @@ pub enum Guard {
     Off,
 }
 
+/// Hosts, at one port or at every port.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub enum HostRule {
-    /// `*`: every host, judged as in `Strict` mode.
+pub struct HostRule {
+    names: RuleNames,
+    /// `None` is every port.
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+enum RuleNames {
     Any,
-    /// A name, or an address without brackets.
     Exact(String),
-    /// `*.example.com`: the name itself and everything below it.
     Below(String),
-    /// `docs.*`: names whose first labels are these.
     Above(String),
 }
 
@@ -67,7 +71,6 @@ impl Rules {
             blocked_ports: Vec::new(),
             guard_private: Guard::On,
             guard_metadata: Guard::On,
-            literal_addresses: Vec::new(),
         }
     }
 
@@ -77,28 +80,72 @@ impl Rules {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         Self {
             mode: Mode::Allowlist,
-            literal_addresses: host.parse().ok().into_iter().collect(),
-            hosts: vec![HostRule::Exact(host)],
+            hosts: vec![HostRule::exact(host)],
             guard_private: Guard::Off,
             ..Self::blocked()
         }
     }
 
-    /// Everything that can be said about a URL without asking the network. A request asks again, and then judges
-    /// the addresses too.
+    /// Judges a URL without asking the network. A request judges it again, and then its addresses. The listeners of the
+    /// gateway are judged only then.
     pub fn judge_host(&self, url: &Url) -> Result<(), EgressError> {
-        judge::admit(self, &Target::of(url.clone())?).map(drop)
+        judge::admit(self, &Target::of(url.clone())?, &Listeners::of_this_process()).map(drop)
     }
 
-    pub(crate) fn allows_localhost_by_name(&self) -> bool {
-        let localhost = TargetHost::Name("localhost".into());
-        let named = |rule: &HostRule| matches!(rule, HostRule::Exact(_)) && rule.covers(&localhost);
-        self.mode == Mode::Allowlist && self.hosts.iter().any(named)
+    /// The same rules for a question about a name, which has no port.
+    pub(crate) fn for_names(&self) -> Self {
+        let any_port = |rule: &HostRule| rule.clone().at_port(None);
+        Self {
+            hosts: self.hosts.iter().map(any_port).collect(),
+            blocked_hosts: self.blocked_hosts.iter().filter(|rule| rule.port.is_none()).cloned().collect(),
+            blocked_ports: Vec::new(),
+            ..self.clone()
+        }
     }
 }
 
 impl HostRule {
-    pub(crate) fn covers(&self, host: &TargetHost) -> bool {
+    /// `*`: every host, judged as in `Strict` mode.
+    pub const ANY: Self = Self { names: RuleNames::Any, port: None };
+
+    /// A name, or an address without brackets.
+    pub const fn exact(host: String) -> Self {
+        Self { names: RuleNames::Exact(host), port: None }
+    }
+
+    /// `*.example.com`: the name itself and everything below it.
+    pub const fn below(name: String) -> Self {
+        Self { names: RuleNames::Below(name), port: None }
+    }
+
+    /// `docs.*`: names whose first labels are these.
+    pub const fn above(name: String) -> Self {
+        Self { names: RuleNames::Above(name), port: None }
+    }
+
+    /// The same hosts at this port only; at every port where `None`.
+    #[must_use]
+    pub fn at_port(self, port: Option<u16>) -> Self {
+        Self { port, ..self }
+    }
+
+    /// Is it `*`, at whatever port? Such a rule names no host.
+    pub(crate) fn is_any(&self) -> bool {
+        self.names == RuleNames::Any
+    }
+
+    /// Does it name exactly this host, and not by a wildcard?
+    pub(crate) fn names_exactly(&self, host: &TargetHost, port: u16) -> bool {
+        matches!(self.names, RuleNames::Exact(_)) && self.covers(host, port)
+    }
+
+    pub(crate) fn covers(&self, host: &TargetHost, port: u16) -> bool {
+        self.port.is_none_or(|only| only == port) && self.names.cover(host)
+    }
+}
+
+impl RuleNames {
+    fn cover(&self, host: &TargetHost) -> bool {
         match (self, host) {
             (Self::Any, _) => true,
             (Self::Exact(rule), TargetHost::Name(name)) => normal(rule) == *name,

@@ -15,8 +15,8 @@ use tokio::{
 };
 
 use crate::{
-    Egress, EgressError, Guard, HostRule, Limits, Mode, Request, Resolve, Resolving, Response, Rules,
-    TlsRoots,
+    Egress, EgressError, Guard, HostRule, Limits, Listeners, Mode, Request, Resolve, Resolving, Response,
+    Rules, TlsRoots,
 };
 
 /// An HTTP server that answers every request with what `answer` makes of it, and remembers the requests.
@@ -142,7 +142,7 @@ pub fn egress() -> Egress {
 pub fn egress_with(limits: Limits) -> Egress {
     let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
     let names = HashMap::from([("a.test", here.clone()), ("b.test", here), ("nothing.test", Vec::new())]);
-    Egress::new(Arc::new(Names(names)), &some_roots(), limits).unwrap()
+    Egress::new(Arc::new(Names(names)), &some_roots(), limits, Listeners::of_this_process()).unwrap()
 }
 
 pub fn limits() -> Limits {
@@ -163,8 +163,8 @@ pub fn open() -> Rules {
 /// Loopback is reached by number and nothing else is reached.
 pub fn loopback() -> Rules {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let hosts = vec![HostRule::Exact(address.to_string())];
-    Rules { mode: Mode::Allowlist, hosts, literal_addresses: vec![address], ..Rules::blocked() }
+    let hosts = vec![HostRule::exact(address.to_string())];
+    Rules { mode: Mode::Allowlist, hosts, ..Rules::blocked() }
 }
 
 /// The fate of a request, guarded against hanging for ever.

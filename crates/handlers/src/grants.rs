@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate_egress::{Guard, HostRule, Mode, Rules};
 use toolgate_policy::{EffectivePolicy, FilePolicy, NetworkPolicy};
-use toolgate_spec::{HostPattern, PathPattern, model::NetworkMode};
+use toolgate_spec::{HostNames, HostPattern, PathPattern, model::NetworkMode};
 
 use crate::{
     files::{FileCaps, FileGrants, FileRights, VeiledReads},
@@ -24,12 +24,6 @@ pub fn bits(network: &NetworkPolicy, files: &FilePolicy) -> u32 {
 }
 
 pub fn rules(network: &NetworkPolicy) -> Rules {
-    let hosts: Vec<HostRule> = network.hosts.values().map(host_rule).collect();
-    // An address that the list names by number is meant, private or not.
-    let named = network.hosts.values().filter_map(|host| match host {
-        HostPattern::Exact(name) => name.trim_matches(['[', ']']).parse().ok(),
-        HostPattern::Any | HostPattern::Below(_) | HostPattern::Above(_) => None,
-    });
     Rules {
         mode: match network.mode.value {
             NetworkMode::Blocked => Mode::Blocked,
@@ -37,8 +31,7 @@ pub fn rules(network: &NetworkPolicy) -> Rules {
             NetworkMode::Strict => Mode::Strict,
             NetworkMode::Open => Mode::Open,
         },
-        literal_addresses: named.collect(),
-        hosts,
+        hosts: network.hosts.values().map(host_rule).collect(),
         blocked_hosts: network.blocked_hosts.values().map(host_rule).collect(),
         blocked_ports: network.blocked_ports.values().copied().collect(),
         guard_private: guard(network.block_private_ips.value),
@@ -51,12 +44,13 @@ fn guard(is_on: bool) -> Guard {
 }
 
 fn host_rule(pattern: &HostPattern) -> HostRule {
-    match pattern {
-        HostPattern::Any => HostRule::Any,
-        HostPattern::Exact(name) => HostRule::Exact(name.clone()),
-        HostPattern::Below(name) => HostRule::Below(name.clone()),
-        HostPattern::Above(name) => HostRule::Above(name.clone()),
-    }
+    let hosts = match &pattern.names {
+        HostNames::Any => HostRule::ANY,
+        HostNames::Exact(name) => HostRule::exact(name.clone()),
+        HostNames::Below(name) => HostRule::below(name.clone()),
+        HostNames::Above(name) => HostRule::above(name.clone()),
+    };
+    hosts.at_port(pattern.port)
 }
 
 /// `None` where the tool may neither read nor write.

@@ -248,7 +248,7 @@ impl Surveyor {
             let Some((source, why)) = self.question_about(&host) else { return Err(refused(error.message)) };
             let mut wider = granted.rules.as_deref().unwrap_or(&self.rules).clone();
             wider.mode = Mode::Allowlist;
-            wider.hosts.push(HostRule::Exact(host));
+            wider.hosts.push(HostRule::exact(host));
             // Only the list may be lifted by a person: what is blocked, private or a metadata endpoint stays so.
             if wider.judge_host(&url).is_err() {
                 return Err(refused(error.message));
@@ -304,7 +304,7 @@ impl Surveyor {
     }
 }
 
-/// By the name that opens all of loopback where a list has it (RFC 6761), as a URL was understood: in lower case, without a last dot.
+/// Loopback by name (RFC 6761). `host` is in lower case and has no trailing dot, as the URL parser leaves it.
 fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }

@@ -145,7 +145,7 @@ mod tests {
     fn a_jailer_that_could_not_start_is_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
-        let egress = crate::open::open_egress().unwrap();
+        let egress = crate::open::open_egress(folder.path()).unwrap();
         let commands = Commands::new(program.clone(), egress, CommandRequired::MINIMUM, None);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let problem = || runtime.block_on(commands.0.jailed()).err().unwrap();

@@ -90,10 +90,11 @@ fn walls_of_containers(config: &Config) -> &'static [ContainerWall] {
 }
 
 fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Pool, OpenError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let pool = PoolConfig {
         program,
-        workers: config.worker.count.map_or(cores, |count| count as usize),
+        workers: config.worker.count.map_or_else(|| default_workers(processors), |count| count as usize),
+        processors,
         spares: 1,
         waiting: config.worker.queue as usize,
         recycle_after: config.worker.recycle_after,
@@ -118,6 +119,11 @@ fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Po
     };
     Pool::watched(pool, Arc::new(on_end))
         .map_err(|error| OpenError { part: "sandbox", problem: error.to_string() })
+}
+
+/// More than processors, since many calls wait for a server. Bounded, since each may take the memory of a call.
+fn default_workers(processors: usize) -> usize {
+    (4 * processors).clamp(8, 64).max(processors)
 }
 
 /// What a shipped tool runs was reviewed, and no program puts something else in its place.

@@ -7,7 +7,9 @@ pub use self::reload::{Beside, Reloaded, Watched};
 
 use std::{
     collections::BTreeMap,
-    fmt,
+    fmt, io,
+    net::SocketAddr,
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -18,7 +20,7 @@ use toolgate_config::{
     Config,
     model::{ApprovalDefault as Ask, Approvals, OnAuditFailure},
 };
-use toolgate_egress::{Egress, Limits as EgressLimits, SystemResolver, TlsRoots};
+use toolgate_egress::{Egress, Limits as EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{
     ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Candidate, Gate, GateParts, LiveSet,
     LiveTool, LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
@@ -108,7 +110,7 @@ impl Toolgate {
         check_own(extras.commands.keys())?;
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.writes)?;
-        let egress = open_egress()?;
+        let egress = open_egress(&config.state)?;
         let detector = open_detector(&config)?;
         let parts = gate_parts(&config, &journal, &state, Arc::clone(&detector));
         let (alerts, observer) = open_alerts(&config, &egress, &journal, extras.observer)?;
@@ -165,6 +167,12 @@ impl Toolgate {
 
     pub const fn egress(&self) -> &Egress {
         &self.egress
+    }
+
+    /// Keeps every tool of this workspace from connecting to `listener`. Call it for each socket that serves this gateway,
+    /// when it is bound and before it listens.
+    pub fn register_listener(&self, listener: SocketAddr) -> io::Result<()> {
+        self.egress.listeners().register(listener)
     }
 
     pub fn workshop(&self) -> Arc<Workshop> {
@@ -314,11 +322,13 @@ pub fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
         .map_err(|error| OpenError { part: "state", problem: error.to_string() })
 }
 
-/// The guarded way out, for whoever needs one beside the tools.
-pub fn open_egress() -> Result<Egress, OpenError> {
+/// Egress for requests outside of a gateway, such as telemetry. No request reaches a listener of a gateway that has the same
+/// state directory.
+pub fn open_egress(state: &Path) -> Result<Egress, OpenError> {
     let broken = |problem: String| OpenError { part: "way out", problem };
     let resolver = SystemResolver::new().map_err(|error| broken(error.to_string()))?;
-    Egress::new(Arc::new(resolver), &TlsRoots::System, EgressLimits::default())
+    let listeners = Listeners::published_in(state.join("listeners"));
+    Egress::new(Arc::new(resolver), &TlsRoots::System, EgressLimits::default(), listeners)
         .map_err(|error| broken(error.message))
 }
 

@@ -1,6 +1,6 @@
 //! What may this tool do? Every setting that is enforced, resolved, each with its origin.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use toolgate_spec::{
     HostPattern, PathPattern,
@@ -52,21 +52,6 @@ pub struct NetworkPolicy {
     pub block_metadata: Setting<bool>,
     /// A person may lift `blocked` to the egress proxy for one call.
     pub proxy_on_approval: Setting<bool>,
-}
-
-impl NetworkPolicy {
-    /// Does the allow list name this very address? Then the author meant it, private or not.
-    /// A name that merely resolves to a private address is not meant; that is how rebinding works.
-    pub fn names_address(&self, address: IpAddr) -> bool {
-        let written = address.to_string();
-        self.mode.value == NetworkMode::Allowlist
-            && self.hosts.values().any(|host| match host {
-                HostPattern::Exact(name) => {
-                    *name == written || (address.is_loopback() && name == "localhost")
-                }
-                HostPattern::Any | HostPattern::Below(_) | HostPattern::Above(_) => false,
-            })
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

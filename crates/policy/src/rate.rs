@@ -7,7 +7,7 @@ mod classes;
 use std::borrow::Cow;
 
 use toolgate_spec::{
-    HostPattern, PathPattern,
+    HostNames, PathPattern,
     model::{Body, EnvironmentMode, NetworkMode, SandboxKind, ToolSpec},
 };
 
@@ -134,7 +134,7 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
             return signal("network-on-approval", RiskLevel::L3, text, "network.proxyOnApproval", origin);
         }
         NetworkMode::Allowlist => {
-            if let Some(any) = network.hosts.entries.iter().find(|host| host.value == HostPattern::Any) {
+            if let Some(any) = network.hosts.entries.iter().find(|host| host.value.names == HostNames::Any) {
                 let text = "the allow list contains `*`: every public host".into();
                 signal("network-any-host", RiskLevel::L4, text, "network.hosts", &any.origin);
             } else if let Some(first) = network.hosts.entries.first() {

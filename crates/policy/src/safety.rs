@@ -6,7 +6,7 @@ use toolgate_spec::{
     model::{Body, SafetyCapabilities, SafetyCategory, SafetyRuntime, ToolSafety, ToolSpec},
 };
 
-use crate::{effective::EffectivePolicy, view::host_text};
+use crate::effective::EffectivePolicy;
 
 /// The whole block for a resolved tool. `helpers` are the helper versions that the tool's code was found to use.
 pub fn tool_safety<H: AsRef<str>>(
@@ -34,7 +34,7 @@ pub fn tool_safety<H: AsRef<str>>(
         }),
         capabilities: Some(SafetyCapabilities {
             network_mode: Some(policy.network.mode.value),
-            network_hosts: policy.network.hosts.values().map(host_text).collect(),
+            network_hosts: policy.network.hosts.values().map(ToString::to_string).collect(),
             file_read: Some(policy.files.read.value),
             file_write: Some(policy.files.write.value),
         }),
@@ -81,7 +81,7 @@ pub fn safety_mismatch(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Finding
     }
     let says_hosts = capabilities.network_mode.is_some() || !capabilities.network_hosts.is_empty();
     if says_hosts && !names_the_same(&capabilities.network_hosts, policy) {
-        let resolved: Vec<String> = policy.network.hosts.values().map(host_text).collect();
+        let resolved: Vec<String> = policy.network.hosts.values().map(ToString::to_string).collect();
         differ("capabilities/network/hosts", shown(&capabilities.network_hosts), shown(&resolved));
     }
     let flags = [

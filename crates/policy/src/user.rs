@@ -140,7 +140,7 @@ mod tests {
         check(
             "tools: {a: {capability: {network: {allowedHosts: ['ex\u{430}mple.com']}}}}",
             "overrides: /tools/a/capability/network/allowedHosts/0: a host is written in ASCII; use its `xn--` form; \
-             write `api.example.com`, `*.example.com`, `docs.*`, an IP address, or `*`",
+             write `api.example.com`, `api.example.com:8443`, `*.example.com`, `docs.*`, an IP address, or `*`",
         );
         check(
             "tools: {a: {capability: {extends: read}}}",

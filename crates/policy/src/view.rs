@@ -51,7 +51,7 @@ impl EffectivePolicy {
 
     fn view_network(&self, view: &mut Vec<SettingView>) {
         let network = &self.network;
-        let host = |host: &HostPattern| json!(host_text(host));
+        let host = |host: &HostPattern| json!(host.to_string());
         view.push(one("network.mode", &network.mode, |mode| json!(mode.name())));
         view.push(list("network.hosts", &network.hosts, host));
         view.push(flag("network.askForUnknownHosts", &network.ask_for_unknown_hosts));
@@ -147,16 +147,6 @@ fn as_set(value: Value) -> Value {
             Value::Array(entries)
         }
         single => single,
-    }
-}
-
-/// As a document writes it, in the one spelling that all spellings of it share.
-pub(crate) fn host_text(host: &HostPattern) -> String {
-    match host {
-        HostPattern::Any => "*".into(),
-        HostPattern::Exact(name) => name.clone(),
-        HostPattern::Below(suffix) => format!("*.{suffix}"),
-        HostPattern::Above(prefix) => format!("{prefix}.*"),
     }
 }
 

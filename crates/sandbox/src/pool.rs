@@ -2,6 +2,7 @@
 
 mod launch;
 mod lease;
+mod shares;
 mod worker;
 
 use std::{
@@ -16,9 +17,12 @@ use std::{
 
 pub use launch::{OnEnd, WorkerEnd};
 pub use lease::Lease;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use self::{launch::Launcher, worker::Worker};
+use self::{
+    launch::Launcher,
+    shares::{ShareLimits, Shares},
+    worker::Worker,
+};
 use crate::{
     death::Death,
     strength::{Required, Strength},
@@ -30,8 +34,10 @@ use crate::{
 pub struct PoolConfig {
     /// The program to start as a worker; it must call `run_if_worker` first thing. Usually this very program.
     pub program: PathBuf,
-    /// Calls that may run at the same time.
+    /// Calls that may hold a worker at the same time, computing or waiting for the gateway. One caller never gets all.
     pub workers: usize,
+    /// Calls of one caller that may compute at the same time.
+    pub processors: usize,
     /// Untouched workers kept ready beyond those in use.
     pub spares: usize,
     /// Calls that may wait for a worker; beyond them a call is refused at once.
@@ -117,7 +123,7 @@ pub struct Pool(Arc<Inner>);
 struct Inner {
     config: PoolConfig,
     launcher: Launcher,
-    free: Arc<Semaphore>,
+    shares: Shares,
     idle: Mutex<VecDeque<Worker>>,
 }
 
@@ -130,8 +136,9 @@ impl Pool {
     /// As `new`, with somebody who is told of every worker that ends: of one that no call has within seconds.
     pub fn watched(config: PoolConfig, on_end: OnEnd) -> std::io::Result<Self> {
         let launcher = Launcher::start(&config, on_end)?;
-        let free = Arc::new(Semaphore::new(config.workers));
-        Ok(Self(Arc::new(Inner { config, launcher, free, idle: Mutex::new(VecDeque::new()) })))
+        let PoolConfig { workers, processors, waiting, .. } = config;
+        let shares = Shares::new(ShareLimits { workers, processors, waiting });
+        Ok(Self(Arc::new(Inner { config, launcher, shares, idle: Mutex::new(VecDeque::new()) })))
     }
 
     /// Starts the workers, and tells how strong their jail is. An error means that no call will ever run here.
@@ -146,14 +153,14 @@ impl Pool {
     /// A worker for one call of `tenant`, its own for as long as the lease lives. Dropping the call in the middle kills the
     /// worker.
     pub async fn lease(&self, tenant: &Tenant) -> Result<Lease, RunFailure> {
-        let permit = self.permit().await?;
+        let share = self.0.shares.take(tenant).await.ok_or(RunFailure::Busy)?;
         let key = self.0.key(tenant);
         let worker = match self.0.take(key.as_ref()) {
             Some(worker) => worker,
             None => self.0.start().await?,
         };
         self.top_up();
-        Ok(Lease::new(self.clone(), worker, permit, key))
+        Ok(Lease::new(self.clone(), worker, share, key))
     }
 
     /// Ends the workers that no call has. What they died of, should one be dead already, is told before this returns.
@@ -161,16 +168,6 @@ impl Pool {
         let idle: Vec<Worker> = self.0.idle().drain(..).collect();
         drop(idle);
         self.0.launcher.settle();
-    }
-
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, RunFailure> {
-        if let Ok(permit) = Arc::clone(&self.0.free).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let Ok(_place) = Arc::clone(&self.0.launcher.waiting).try_acquire_owned() else {
-            return Err(RunFailure::Busy);
-        };
-        Arc::clone(&self.0.free).acquire_owned().await.map_err(|_| RunFailure::Busy)
     }
 
     /// Starts spares in the background, so that the next call finds one.

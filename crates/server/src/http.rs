@@ -18,7 +18,7 @@ mod watched;
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::Clock;
 
@@ -113,17 +113,29 @@ impl fmt::Debug for Doors {
 pub struct HttpFront;
 
 impl HttpFront {
-    /// Listens; connections queue in the kernel until `serve`.
-    pub async fn bind(settings: HttpSettings) -> io::Result<Bound> {
+    /// Listens; connections queue in the kernel until `serve`. `register` gets the bound address before anything can connect
+    /// to it, and keeps tools from calling the gateway.
+    pub async fn bind(
+        settings: HttpSettings,
+        register: impl AsyncFnOnce(SocketAddr) -> io::Result<()>,
+    ) -> io::Result<Bound> {
         let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
-        let listener = TcpListener::bind(settings.listen).await?;
-        let address = listener.local_addr()?;
+        let socket = if settings.listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // As `TcpListener::bind` does: a restarted gateway need not wait for old connections.
+        socket.set_reuseaddr(true)?;
+        socket.bind(settings.listen)?;
+        let address = socket.local_addr()?;
+        register(address).await?;
+        let listener = socket.listen(BACKLOG)?;
         let hosts =
             AllowedHosts::new(address, settings.public_url.as_deref(), &settings.hosts).map_err(invalid)?;
         let origins = AllowedOrigins::new(&settings.origins).map_err(invalid)?;
         Ok(Bound { listener, address, hosts, origins, limits: settings.limits })
     }
 }
+
+/// Connections that the kernel keeps until they are accepted; as many as the standard library asks for.
+const BACKLOG: u32 = 1024;
 
 /// A front that listens and does not serve yet.
 #[derive(Debug)]

@@ -1,9 +1,20 @@
-//! Hosts that a document may name: exact names, `*.suffix`, `name.*`, IP literals, and `*` for every public host.
+//! Hosts that a document may name: exact names, `*.suffix`, `name.*`, IP literals, and `*` for every public host. Each may
+//! end with a port.
 
-use std::net::IpAddr;
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr},
+};
 
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum HostPattern {
+pub struct HostPattern {
+    pub names: HostNames,
+    /// `None` is every port.
+    pub port: Option<u16>,
+}
+
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum HostNames {
     /// Every host, judged as in `strict` mode: public addresses only.
     Any,
     Exact(String),
@@ -18,6 +29,44 @@ impl HostPattern {
         if text != text.trim() {
             return Err("a host has no spaces around it".into());
         }
+        let (names, port) = split_port(text);
+        Ok(Self { names: HostNames::parse(names)?, port: port.map(parse_port).transpose()? })
+    }
+
+    /// Reads one name or address, without a port and without `*`.
+    pub fn parse_exact(text: &str) -> Result<String, String> {
+        match HostNames::parse(text)? {
+            HostNames::Exact(name) => Ok(name),
+            HostNames::Any | HostNames::Below(_) | HostNames::Above(_) => {
+                Err("a host is one name or address, without `*`".into())
+            }
+        }
+    }
+
+    /// This one host, at every port.
+    pub const fn exact(name: String) -> Self {
+        Self { names: HostNames::Exact(name), port: None }
+    }
+
+    /// Does this entry cover a host at a port? The host is a name or an address without brackets or trailing dot.
+    pub fn covers(&self, host: &str, port: u16) -> bool {
+        self.port.is_none_or(|only| only == port) && self.names.cover(host)
+    }
+
+    /// This one host at the ports of this entry, if the entry covers it.
+    pub fn narrowed_to(&self, host: &str) -> Option<Self> {
+        let exact = || Self { names: HostNames::Exact(host.to_owned()), port: self.port };
+        self.names.cover(host).then(exact)
+    }
+
+    /// Is every host and port that `other` covers covered by this entry too?
+    pub fn includes(&self, other: &Self) -> bool {
+        (self.port.is_none() || self.port == other.port) && self.names.include(&other.names)
+    }
+}
+
+impl HostNames {
+    fn parse(text: &str) -> Result<Self, String> {
         let lower = text.to_ascii_lowercase();
         if lower == "*" {
             return Ok(Self::Any);
@@ -30,7 +79,7 @@ impl HostPattern {
         }
         let bracketed = lower.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         if let Some(inside) = bracketed {
-            let address = inside.parse::<std::net::Ipv6Addr>();
+            let address = inside.parse::<Ipv6Addr>();
             return address
                 .map(|address| Self::Exact(address.to_string()))
                 .map_err(|_| "brackets hold an IPv6 address".into());
@@ -41,8 +90,7 @@ impl HostPattern {
         host_name(&lower).map(Self::Exact)
     }
 
-    /// Does this entry cover a host? The host is a name or an address without brackets, port or trailing dot.
-    pub fn covers(&self, host: &str) -> bool {
+    fn cover(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
         match self {
             Self::Any => !host.is_empty(),
@@ -56,11 +104,10 @@ impl HostPattern {
         }
     }
 
-    /// Is every host that `other` covers covered by this entry too?
-    pub fn includes(&self, other: &Self) -> bool {
+    fn include(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Any, _) => true,
-            (_, Self::Exact(name)) => self.covers(name),
+            (_, Self::Exact(name)) => self.cover(name),
             (Self::Below(wide), Self::Below(narrow)) => {
                 narrow == wide || narrow.strip_suffix(wide.as_str()).is_some_and(|rest| rest.ends_with('.'))
             }
@@ -72,6 +119,37 @@ impl HostPattern {
     }
 }
 
+/// The one spelling that all spellings of an entry share. It parses to the same entry.
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let needs_brackets = |name: &str| self.port.is_some() && name.parse::<Ipv6Addr>().is_ok();
+        match &self.names {
+            HostNames::Any => f.write_str("*"),
+            HostNames::Exact(name) if needs_brackets(name) => write!(f, "[{name}]"),
+            HostNames::Exact(name) => f.write_str(name),
+            HostNames::Below(suffix) => write!(f, "*.{suffix}"),
+            HostNames::Above(prefix) => write!(f, "{prefix}.*"),
+        }?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+/// Separates `host:port`. An IPv6 address has a port only behind brackets.
+fn split_port(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once(':') {
+        // A slash belongs to a URL, which is refused as a whole.
+        Some((_, after)) if after.contains('/') => (text, None),
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    }
+}
+
+fn parse_port(digits: &str) -> Result<u16, String> {
+    // Only the usual spelling: no sign, no zero in front.
+    let port = digits.parse::<u16>().ok().filter(|port| *port > 0 && port.to_string() == digits);
+    port.ok_or_else(|| "a port is a number from 1 to 65535".into())
+}
+
 fn host_name(name: &str) -> Result<String, String> {
     if name.contains("://") || name.contains('/') {
         return Err("a host has no scheme and no path".into());
@@ -80,7 +158,7 @@ fn host_name(name: &str) -> Result<String, String> {
         return Err("a host carries no user or password".into());
     }
     if name.contains(':') {
-        return Err("a host has no port".into());
+        return Err("an IPv6 address with a port is written in brackets: `[2001:db8::7]:443`".into());
     }
     if name.contains('*') {
         return Err("`*` stands alone, or for whole labels at one end: `*.example.com`, `docs.*`".into());
@@ -118,10 +196,10 @@ mod tests {
     fn check(pattern: &str, covers: &[&str], misses: &[&str]) {
         let parsed = HostPattern::parse(pattern).unwrap();
         for host in covers {
-            assert!(parsed.covers(host), "{pattern} should cover {host}");
+            assert!(parsed.covers(host, 80), "{pattern} should cover {host}");
         }
         for host in misses {
-            assert!(!parsed.covers(host), "{pattern} should not cover {host}");
+            assert!(!parsed.covers(host, 80), "{pattern} should not cover {host}");
         }
     }
 
@@ -145,7 +223,21 @@ mod tests {
             " a.com",
             "http://a.com",
             "a.com/x",
-            "a.com:80",
+            "a.com:",
+            "a.com:0",
+            "a.com:080",
+            "a.com:+80",
+            "a.com:65536",
+            "a.com:80:80",
+            "a.com:http",
+            ":80",
+            "http://a.com:80",
+            "a.com:80/x",
+            "[::1]:",
+            "[::1]:0",
+            "[::1]80",
+            "[a.com:80]",
+            "[a.com]:80",
             "u@a.com",
             "a.*.com",
             "*a.com",
@@ -175,5 +267,47 @@ mod tests {
         assert!(parse("*.a.com").includes(&parse("a.com")));
         assert!(!parse("*.b.a.com").includes(&parse("*.a.com")));
         assert!(!parse("*.a.com").includes(&parse("*")));
+        assert!(
+            parse("a.com").includes(&parse("a.com:443")) && parse("a.com:443").includes(&parse("a.com:443"))
+        );
+        assert!(!parse("a.com:443").includes(&parse("a.com")));
+        assert!(!parse("a.com:443").includes(&parse("a.com:80")));
+        assert!(parse("*:443").includes(&parse("*.a.com:443")) && !parse("*:443").includes(&parse("a.com")));
+    }
+
+    #[test]
+    fn entry_with_a_port_covers_that_port_only() {
+        for (pattern, host) in [
+            ("a.com:8443", "a.com"),
+            ("*.a.com:8443", "x.a.com"),
+            ("docs.*:8443", "docs.rs"),
+            ("*:8443", "a.com"),
+            ("127.0.0.1:8443", "127.0.0.1"),
+            ("[::1]:8443", "::1"),
+            ("[2001:DB8::7]:8443", "2001:db8::7"),
+        ] {
+            let parsed = HostPattern::parse(pattern).unwrap();
+            assert!(parsed.covers(host, 8443) && !parsed.covers(host, 443), "{pattern}");
+        }
+        // Without brackets all of it is an address.
+        assert_eq!(HostPattern::parse("::1:8443").unwrap().port, None);
+    }
+
+    #[test]
+    fn entry_is_shown_in_one_spelling_that_parses_to_itself() {
+        for (text, shown) in [
+            ("A.com", "a.com"),
+            ("A.com:443", "a.com:443"),
+            ("[::1]", "::1"),
+            ("[0:0::1]:80", "[::1]:80"),
+            ("*", "*"),
+            ("*:80", "*:80"),
+            ("*.A.com:80", "*.a.com:80"),
+            ("docs.*:80", "docs.*:80"),
+        ] {
+            let parsed = HostPattern::parse(text).unwrap();
+            assert_eq!(parsed.to_string(), shown);
+            assert_eq!(HostPattern::parse(shown), Ok(parsed));
+        }
     }
 }

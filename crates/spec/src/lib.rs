@@ -42,7 +42,7 @@ pub use digest::{Digest, digest, reviewed_form};
 pub use edit::{Change, EditError, edit, edit_in_bundle, stamp};
 pub use field_path::{FieldPattern, FieldStep};
 pub use finding::Finding;
-pub use host::HostPattern;
+pub use host::{HostNames, HostPattern};
 pub use identifier::is_identifier;
 pub use invariant::{
     decides_what_runs, loads_code, program_family, refuse_program_file, starts_other_programs,

@@ -9,7 +9,7 @@ proptest! {
     #[test]
     fn nothing_panics_on_any_text(text in ".{0,80}") {
         let _ = ArgTemplate::parse(&text);
-        let _ = HostPattern::parse(&text).map(|host| host.covers(&text));
+        let _ = HostPattern::parse(&text).map(|host| host.covers(&text, 443));
         if let Ok(pattern) = PathPattern::parse(&text) {
             pattern.covers(&text, ROOTS);
         }

@@ -70,7 +70,8 @@ impl Gateway {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let mut config = PoolConfig {
             program: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")),
-            workers: CALLERS,
+            workers: 4 * CALLERS,
+            processors: CALLERS,
             spares: 1,
             waiting: 8,
             recycle_after: 1_000,

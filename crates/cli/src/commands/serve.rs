@@ -190,13 +190,14 @@ async fn over_http(
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let config = toolgate.config();
-    let front = HttpFront::bind(http_settings(&config)).await.map_err(|error| {
+    let register = async |address| toolgate.register_listener(address);
+    let front = HttpFront::bind(http_settings(&config), register).await.map_err(|error| {
         Failure::new(format!(
             "cannot listen on {}: {error}; choose another with --listen",
             config.server.listen
         ))
     })?;
-    let admin_front = bind_admin_front(&config).await?;
+    let admin_front = bind_admin_front(toolgate, &config).await?;
     let settings = mcp_settings(&config)?;
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
     // When everything is there that could be missing: whoever reads that we serve relies on it.
@@ -238,10 +239,11 @@ async fn over_http(
 }
 
 /// Where admins have a door of their own.
-async fn bind_admin_front(config: &Config) -> Result<Option<Bound>, Failure> {
+async fn bind_admin_front(toolgate: &Toolgate, config: &Config) -> Result<Option<Bound>, Failure> {
     let Some(listen) = config.admin.listen else { return Ok(None) };
     let settings = HttpSettings { listen, public_url: None, ..http_settings(config) };
-    let bound = HttpFront::bind(settings).await.map_err(|error| {
+    let register = async |address| toolgate.register_listener(address);
+    let bound = HttpFront::bind(settings, register).await.map_err(|error| {
         Failure::new(format!("cannot listen on {listen} for admins: {error}; change `admin.listen`"))
     })?;
     Ok(Some(bound))

@@ -25,7 +25,7 @@ pub fn start(config: &Config, layers: &HostLayers) -> Result<Option<Arc<Telemetr
         callers: Callers::Hashed,
         isolation: layers.gauges(),
     };
-    let egress = open_egress().map_err(|error| told(error.to_string()))?;
+    let egress = open_egress(&config.state).map_err(|error| told(error.to_string()))?;
     let telemetry = Telemetry::start(&settings, &egress).map_err(|error| told(error.to_string()))?;
     Ok(Some(Arc::new(telemetry)))
 }

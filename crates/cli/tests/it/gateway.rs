@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use toolgate_egress::{Egress, Limits, SystemResolver, TlsRoots};
+use toolgate_egress::{Egress, Limits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::Survey;
 use toolgate_handlers::{JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
 use toolgate_policy::PolicySet;
@@ -44,7 +44,8 @@ impl Gateway {
         let pool = Pool::watched(config, on_end).unwrap();
         let resolver = SystemResolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
         let roots = TlsRoots::Pem(CERTIFICATE.as_bytes().to_vec());
-        let egress = Egress::new(Arc::new(resolver), &roots, Limits::default()).unwrap();
+        let egress =
+            Egress::new(Arc::new(resolver), &roots, Limits::default(), Listeners::of_this_process()).unwrap();
         drop(guard);
         Self {
             runner: JsRunner::new(pool.clone(), Some(egress), Detector::shipped().unwrap()),
@@ -107,7 +108,8 @@ impl Gateway {
 pub fn config() -> PoolConfig {
     PoolConfig {
         program: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")),
-        workers: 2,
+        workers: 8,
+        processors: 2,
         spares: 1,
         waiting: 100,
         recycle_after: 1_000,

@@ -311,6 +311,12 @@ impl Serving {
         (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}")))
     }
 
+    /// The text of the answer to a call, as one message or as a stream: a call that takes long is answered by a stream.
+    pub fn call_text(&self, token: &str, tool: &str, arguments: &Value) -> String {
+        let message = stateless("tools/call", json!({ "name": tool, "arguments": arguments }));
+        self.post(Some(token), &message, &repeated(&message)).2
+    }
+
     pub fn call(&self, token: &str, tool: &str, arguments: &Value) -> Value {
         self.modern(token, "tools/call", json!({ "name": tool, "arguments": arguments }))["result"].take()
     }

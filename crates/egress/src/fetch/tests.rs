@@ -1,5 +1,6 @@
 mod attacks;
 mod environment;
+mod gateway;
 mod tls;
 
 use std::time::Duration;
@@ -132,7 +133,7 @@ async fn nothing_is_dialled_that_the_rules_refuse() {
     let server = Server::start(|_| ok("secret")).await;
     let listed = |host: &str| Rules {
         mode: Mode::Allowlist,
-        hosts: vec![HostRule::Exact(host.into())],
+        hosts: vec![HostRule::exact(host.into())],
         ..Rules::blocked()
     };
     for (rules, url, slug) in [
@@ -160,7 +161,7 @@ async fn a_dead_address_is_passed_over() {
     // The server listens on 127.0.0.1 alone.
     let addresses = ["::1", "127.0.0.2", "127.0.0.3", "127.0.0.1"].map(|address| address.parse().unwrap());
     let names = Names([("many.test", addresses.to_vec())].into());
-    let egress = Egress::new(Arc::new(names), &some_roots(), limits()).unwrap();
+    let egress = Egress::new(Arc::new(names), &some_roots(), limits(), Listeners::of_this_process()).unwrap();
     let response = fetch(&egress, &open(), Request::get(server.url_as("many.test", "/"))).await.unwrap();
     assert_eq!(response.hops[0].address, Some(server.address));
 }

@@ -3,7 +3,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::address::tests::{v4_networks, v6_networks};
+use crate::{
+    address::tests::{v4_networks, v6_networks},
+    rules::HostRule,
+};
 
 fn strict() -> Rules {
     Rules { mode: Mode::Strict, ..Rules::blocked() }
@@ -15,10 +18,15 @@ fn open() -> Rules {
 
 fn listing(hosts: &[&str]) -> Rules {
     let rule = |host: &&str| match *host {
-        "*" => HostRule::Any,
+        "*" => HostRule::ANY,
         other => other
             .strip_prefix("*.")
-            .map_or(HostRule::Exact(other.into()), |below| HostRule::Below(below.into())),
+            .map_or(HostRule::exact(other.into()), |below| HostRule::below(below.into())),
+    };
+    // `host/port`, since an address may have colons.
+    let rule = |host: &&str| match host.split_once('/') {
+        Some((host, port)) => rule(&host).at_port(Some(port.parse().unwrap())),
+        None => rule(host),
     };
     Rules { mode: Mode::Allowlist, hosts: hosts.iter().map(rule).collect(), ..Rules::blocked() }
 }
@@ -29,8 +37,9 @@ fn fate(rules: &Rules, url: &str, answers: &[&str]) -> String {
         Ok(target) => target,
         Err(error) => return error.slug().into(),
     };
+    let listeners = Listeners::of_this_process();
     let judge = || {
-        let admitted = admit(rules, &target)?;
+        let admitted = admit(rules, &target, &listeners)?;
         match target.host() {
             TargetHost::Address(address) => admitted.judge_literal(*address),
             TargetHost::Name(_) => {
@@ -86,8 +95,7 @@ fn a_named_host_does_not_lead_inside() {
 
 #[test]
 fn a_literal_address_that_is_listed_may_be_private_and_a_name_for_it_may_not() {
-    let address: IpAddr = "10.0.0.5".parse().unwrap();
-    let rules = Rules { literal_addresses: vec![address], ..listing(&["a.com"]) };
+    let rules = listing(&["a.com", "10.0.0.5"]);
     check(&rules, "http://10.0.0.5/", &[], "10.0.0.5:80");
     check(&rules, "http://0xa.5/", &[], "10.0.0.5:80");
     check(&rules, "http://[::ffff:a00:5]/", &[], "10.0.0.5:80");
@@ -95,19 +103,56 @@ fn a_literal_address_that_is_listed_may_be_private_and_a_name_for_it_may_not() {
     check(&rules, "http://a.com/", &["10.0.0.5"], "resolved-private-ip");
     let in_strict = Rules { mode: Mode::Strict, ..rules };
     check(&in_strict, "http://10.0.0.5/", &[], "literal-private-ip");
-    check(&listing(&["10.0.0.5"]), "http://10.0.0.5/", &[], "literal-private-ip");
 }
 
 #[test]
-fn localhost_by_name_permits_loopback_and_nothing_else() {
+fn localhost_in_the_list_is_the_name_localhost_and_no_address() {
     let rules = listing(&["localhost"]);
+    for literal in ["127.0.0.1", "127.8.9.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433"] {
+        check(&rules, &format!("http://{literal}/"), &[], "host-not-in-allowlist");
+    }
+    check(&rules, "http://x.localhost/", &["127.0.0.1"], "host-not-in-allowlist");
+    check(&rules, "http://localhost/", &["127.8.9.1"], "resolved-private-ip");
+    check(&rules, "http://localhost/", &["127.0.0.1", "127.8.9.1"], "resolved-private-ip");
     check(&rules, "http://localhost/", &["127.0.0.1", "::1"], "127.0.0.1:80 [::1]:80");
     check(&rules, "http://LocalHost./", &["127.0.0.1"], "127.0.0.1:80");
-    check(&rules, "http://127.0.0.1/", &[], "127.0.0.1:80");
     check(&rules, "http://localhost/", &["10.0.0.1"], "resolved-private-ip");
     check(&listing(&["*"]), "http://localhost/", &["127.0.0.1"], "resolved-private-ip");
     check(&listing(&["*.localhost"]), "http://localhost/", &["127.0.0.1"], "resolved-private-ip");
     check(&listing(&["a.com", "localhost"]), "http://a.com/", &["127.0.0.1"], "resolved-private-ip");
+}
+
+#[test]
+fn host_with_a_port_is_reached_at_that_port_only() {
+    let rules = listing(&["a.com/8443", "10.0.0.5/9200", "::1/9200", "localhost/3000", "*.b.com/80"]);
+    check(&rules, "https://a.com:8443/", &["8.8.8.8"], "8.8.8.8:8443");
+    for url in ["https://a.com/", "http://a.com:8080/", "http://x.b.com:81/"] {
+        check(&rules, url, &["8.8.8.8"], "host-not-in-allowlist");
+    }
+    check(&rules, "http://x.b.com/", &["8.8.8.8"], "8.8.8.8:80");
+    check(&rules, "http://10.0.0.5:9200/", &[], "10.0.0.5:9200");
+    check(&rules, "http://10.0.0.5/", &[], "host-not-in-allowlist");
+    check(&rules, "http://[::1]:9200/", &[], "[::1]:9200");
+    check(&rules, "http://[::1]:9201/", &[], "host-not-in-allowlist");
+    check(&rules, "http://localhost:3000/", &["127.0.0.1"], "127.0.0.1:3000");
+    check(&rules, "http://localhost/", &["127.0.0.1"], "host-not-in-allowlist");
+    // `*` at a port stays the public network, also where another entry names the host at another port.
+    let star = listing(&["*/443", "10.0.0.5/9200"]);
+    check(&star, "https://a.com/", &["8.8.8.8"], "8.8.8.8:443");
+    check(&star, "http://a.com/", &["8.8.8.8"], "host-not-in-allowlist");
+    check(&star, "https://10.0.0.5/", &[], "literal-private-ip");
+    let unguarded = Rules { guard_private: Guard::Off, ..listing(&["*/443", "a.com/80"]) };
+    check(&unguarded, "https://a.com/", &["10.0.0.1"], "resolved-private-ip");
+    check(&unguarded, "http://a.com/", &["10.0.0.1"], "10.0.0.1:80");
+}
+
+#[test]
+fn blocked_host_with_a_port_is_blocked_at_that_port_only() {
+    let rules = Rules { blocked_hosts: listing(&["a.com/25", "9.9.9.9/53"]).hosts, ..open() };
+    check(&rules, "http://a.com:25/", &["8.8.8.8"], "host-blocked");
+    check(&rules, "http://a.com/", &["8.8.8.8"], "8.8.8.8:80");
+    check(&rules, "http://b.com:53/", &["9.9.9.9"], "host-blocked");
+    check(&rules, "http://b.com/", &["9.9.9.9"], "9.9.9.9:80");
 }
 
 #[test]
@@ -146,7 +191,7 @@ fn strict_guards_even_without_the_guard_and_open_does_not() {
 
 #[test]
 fn blocked_hosts_and_ports_win() {
-    let blocked = vec![HostRule::Below("evil.org".into()), HostRule::Exact("9.9.9.9".into())];
+    let blocked = vec![HostRule::below("evil.org".into()), HostRule::exact("9.9.9.9".into())];
     for rules in [open(), strict(), listing(&["*", "a.com", "x.evil.org", "9.9.9.9"])] {
         let rules = Rules { blocked_hosts: blocked.clone(), blocked_ports: vec![25, 6379], ..rules };
         check(&rules, "http://x.evil.org./", &["8.8.8.8"], "host-blocked");
@@ -159,9 +204,8 @@ fn blocked_hosts_and_ports_win() {
 
 #[test]
 fn metadata_stays_closed_in_every_mode() {
-    let literal = vec!["169.254.169.254".parse().unwrap()];
     let listed = listing(&["169.254.169.254", "metadata.google.internal", "a.com", "169.254.170.2"]);
-    let listed = Rules { literal_addresses: literal, guard_private: Guard::Off, ..listed };
+    let listed = Rules { guard_private: Guard::Off, ..listed };
     for rules in [open(), strict(), listed] {
         check(&rules, "http://169.254.169.254/latest/", &[], "metadata-endpoint");
         check(&rules, "http://0xa9fea9fe/", &[], "metadata-endpoint");
@@ -180,7 +224,8 @@ fn metadata_stays_closed_in_every_mode() {
 fn messages_name_what_the_caller_named_and_no_answer() {
     let rules = strict();
     let target = Target::parse("http://a.com/").unwrap();
-    let admitted = admit(&rules, &target).unwrap();
+    let listeners = Listeners::of_this_process();
+    let admitted = admit(&rules, &target, &listeners).unwrap();
     let error = admitted.judge_all(&["10.11.12.13".parse().unwrap()]).unwrap_err();
     assert!(error.message.contains("`a.com`") && !error.message.contains("10.11"), "{error}");
 }
@@ -240,9 +285,10 @@ proptest! {
     #[test]
     fn what_strict_lets_through_is_what_was_judged(text in "[0-9a-fx.:\\[\\]%]{1,24}") {
         let url = format!("http://{text}/");
-        let (rules, Ok(target)) = (strict(), Target::parse(&url)) else { return Ok(()) };
+        let (rules, listeners) = (strict(), Listeners::of_this_process());
+        let Ok(target) = Target::parse(&url) else { return Ok(()) };
         let TargetHost::Address(address) = target.host() else { return Ok(()) };
-        if let Ok(admitted) = admit(&rules, &target) {
+        if let Ok(admitted) = admit(&rules, &target, &listeners) {
             let judged = admitted.judge_literal(*address).unwrap();
             prop_assert!(judged.iter().all(|addr| special_range(addr.socket().ip()).is_none()));
         }

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     error::{EgressError, Reason, shown},
-    judge::admit,
     target::{Target, TargetHost},
 };
 
@@ -73,7 +72,7 @@ async fn addresses(way: &Way, question: &Question, number: u32) -> Result<Vec<Ip
     if !matches!(target.host(), TargetHost::Name(name) if *name == question.name) {
         return Err(EgressError::new(Reason::InvalidUrl, "an address is no name to ask for"));
     }
-    admit(&way.rules_of_names, &target)?;
+    way.egress.admit(&way.rules_of_names, &target)?;
     if !matches!(question.kind, RecordType::A | RecordType::AAAA) {
         return Ok(Vec::new());
     }

@@ -26,7 +26,6 @@ use crate::{
     error::{EgressError, Reason},
     exchange::{driven, handshake, lost},
     guard::Content,
-    judge::admit,
     request::{Outgoing, Request},
     target::Target,
 };
@@ -37,7 +36,7 @@ pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -
     let framing = head.framing()?;
     let mut message = message(way, head, &target)?;
     // Asked again below, with the addresses; here so that nobody sends a body in vain.
-    admit(&way.rules, &target)?;
+    way.egress.admit(&way.rules, &target)?;
     way.judge_method(message.method().as_str(), message.headers())?;
     if framing != Framing::Absent && expects_invitation(head) {
         client.invite_body(way.limits.idle).await?;

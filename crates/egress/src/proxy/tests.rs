@@ -1,5 +1,6 @@
 mod attacks;
 mod bounds;
+mod gateway;
 mod methods;
 mod names;
 mod tunnels;
@@ -16,7 +17,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    Resolve, Resolving,
+    Listeners, Resolve, Resolving,
     guard::tests::Watchman,
     testing::{Server, egress, header, limits, loopback, ok, open, some_roots},
 };
@@ -286,7 +287,7 @@ impl Resolve for Listener {
 fn listening(addresses: &'static [&'static str]) -> (Egress, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = Listener { addresses, heard: Arc::clone(&heard) };
-    (Egress::new(Arc::new(listener), &some_roots(), limits()).unwrap(), heard)
+    (Egress::new(Arc::new(listener), &some_roots(), limits(), Listeners::of_this_process()).unwrap(), heard)
 }
 
 /// Never dialled: a test that gets so far has failed.

@@ -22,7 +22,6 @@ use super::{
 use crate::{
     dial::Stream,
     error::{EgressError, Reason, quoted},
-    judge::admit,
     target::{Target, TargetHost},
 };
 
@@ -32,7 +31,7 @@ pub async fn serve(way: &Way, client: &mut Client, head: &Head, entry: &Entry) -
     if !matches!(head.framing()?, Framing::Absent | Framing::Length(0)) {
         return Err(invalid("CONNECT has no body"));
     }
-    admit(&way.rules, &target)?;
+    way.egress.admit(&way.rules, &target)?;
     let carries = carried(way, target.port())?;
     way.judge_hidden_methods()?;
     way.judge_name(&target, &head.target).await?;

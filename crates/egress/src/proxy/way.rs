@@ -19,7 +19,7 @@ use crate::{
     error::{EgressError, Reason, quoted},
     fetch::Egress,
     guard::Content,
-    judge::{JudgedAddr, admit},
+    judge::JudgedAddr,
     request::meant_methods,
     rules::Rules,
     target::{Target, TargetHost},
@@ -42,7 +42,7 @@ impl Way {
         Self {
             up_left: AtomicU64::new(limits.bytes_up),
             down_left: AtomicU64::new(limits.bytes_down),
-            rules_of_names: Rules { blocked_ports: Vec::new(), ..rules.clone() },
+            rules_of_names: rules.for_names(),
             names: Mutex::default(),
             egress,
             limits,
@@ -57,7 +57,7 @@ impl Way {
         rules: &Rules,
         target: &Target,
     ) -> Result<Vec<JudgedAddr>, EgressError> {
-        let admitted = admit(rules, target)?;
+        let admitted = self.egress.admit(rules, target)?;
         if let TargetHost::Name(name) = target.host() {
             self.count_name(name)?;
         }

@@ -17,7 +17,7 @@ use hickory_resolver::proto::{
 
 use super::*;
 use crate::{
-    Egress, HostRule, Limits, Mode, Request, Rules,
+    Egress, HostRule, Limits, Listeners, Mode, Request, Rules,
     testing::{DnsServer, Server, loopback, ok, open, slug_of, some_roots},
 };
 
@@ -45,12 +45,12 @@ fn only_a(name: &Name, kind: RecordType, address: &str) -> Vec<Record> {
 
 fn egress_asking(server: &DnsServer, limits: Limits) -> Egress {
     let resolver = SystemResolver::with_servers(&[server.address]).unwrap();
-    Egress::new(Arc::new(resolver), &some_roots(), limits).unwrap()
+    Egress::new(Arc::new(resolver), &some_roots(), limits, Listeners::of_this_process()).unwrap()
 }
 
 /// Only the name is listed, so that the guard has the last word.
 fn listing(name: &str) -> Rules {
-    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::Exact(name.into())], ..Rules::blocked() }
+    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::exact(name.into())], ..Rules::blocked() }
 }
 
 /// The addresses that the server's answers for `host.test` come to.

@@ -4,45 +4,61 @@ use super::*;
 fn check(rule: &HostRule, covers: &[&str], misses: &[&str]) {
     let host = |url: &&str| Target::parse(&format!("http://{url}/")).unwrap().host().clone();
     for covered in covers {
-        assert!(rule.covers(&host(covered)), "{rule:?} should cover {covered}");
+        assert!(rule.covers(&host(covered), 80), "{rule:?} should cover {covered}");
     }
     for missed in misses {
-        assert!(!rule.covers(&host(missed)), "{rule:?} should not cover {missed}");
+        assert!(!rule.covers(&host(missed), 80), "{rule:?} should not cover {missed}");
     }
 }
 
 #[test]
 fn rules_cover_what_they_say() {
     check(
-        &HostRule::Exact("API.example.com.".into()),
+        &HostRule::exact("API.example.com.".into()),
         &["api.example.com", "API.Example.Com.", "%61pi.example.com"],
         &["example.com", "x.api.example.com", "api.example.com.evil.org", "apixexample.com"],
     );
     check(
-        &HostRule::Below("example.com".into()),
+        &HostRule::below("example.com".into()),
         &["example.com", "a.example.com", "a.b.example.com."],
         &["evilexample.com", "example.com.evil.org", "com"],
     );
     check(
-        &HostRule::Above("docs".into()),
+        &HostRule::above("docs".into()),
         &["docs.rs", "docs.example.org"],
         &["docs", "docs.", "mydocs.rs", "docsx.rs"],
     );
-    check(&HostRule::Any, &["a", "1.2.3.4", "[2001:4860::1]"], &[]);
+    check(&HostRule::ANY, &["a", "1.2.3.4", "[2001:4860::1]"], &[]);
 }
 
 #[test]
 fn addresses_are_named_by_value_and_have_no_labels() {
-    check(&HostRule::Exact("10.0.0.1".into()), &["10.0.0.1", "0xa000001", "[::ffff:a00:1]"], &["10.0.0.2"]);
-    check(&HostRule::Exact("::1".into()), &["[::1]", "[0:0::1]"], &["127.0.0.1"]);
-    check(&HostRule::Below("0.1".into()), &[], &["127.0.0.1"]);
-    check(&HostRule::Above("127".into()), &[], &["127.0.0.1"]);
+    check(&HostRule::exact("10.0.0.1".into()), &["10.0.0.1", "0xa000001", "[::ffff:a00:1]"], &["10.0.0.2"]);
+    check(&HostRule::exact("::1".into()), &["[::1]", "[0:0::1]"], &["127.0.0.1"]);
+    check(&HostRule::below("0.1".into()), &[], &["127.0.0.1"]);
+    check(&HostRule::above("127".into()), &[], &["127.0.0.1"]);
+}
+
+#[test]
+fn rule_with_a_port_covers_that_port_only() {
+    let rules = [
+        HostRule::exact("a.com".into()),
+        HostRule::below("a.com".into()),
+        HostRule::ANY,
+        HostRule::above("a".into()),
+    ];
+    let host = TargetHost::Name("a.com".into());
+    for rule in rules {
+        assert!(rule.covers(&host, 80) && rule.covers(&host, 8443));
+        let rule = rule.at_port(Some(8443));
+        assert!(rule.covers(&host, 8443) && !rule.covers(&host, 80), "{rule:?}");
+    }
 }
 
 #[test]
 fn an_empty_rule_covers_nothing() {
     for rule in
-        [HostRule::Exact(String::new()), HostRule::Below(String::new()), HostRule::Above(String::new())]
+        [HostRule::exact(String::new()), HostRule::below(String::new()), HostRule::above(String::new())]
     {
         check(&rule, &[], &["a.com", "com", "1.2.3.4"]);
     }

@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use toolgate_spec::model::{Body, NetworkMode};
+use toolgate_policy::NetworkPolicy;
+use toolgate_spec::{
+    HostPattern,
+    model::{Body, NetworkMode},
+};
 
 use super::{folder, test_arguments};
 use crate::{
@@ -114,8 +118,16 @@ fn wider_network(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
     let (setting, declared, enough) = match mode {
         NetworkMode::Blocked => return None,
         _ if hosts.is_empty() => ("networkMode", mode.name().to_owned(), json!("blocked")),
-        NetworkMode::Allowlist if declared.iter().all(|host| observed.hosts.contains(host)) => return None,
-        NetworkMode::Allowlist => ("hostsAllow", declared.join(", "), json!(hosts)),
+        NetworkMode::Allowlist => {
+            let used = used_entries(&tool.policy.network, observed);
+            let is_used = |entry: &String| {
+                HostPattern::parse(entry).is_ok_and(|entry| used.contains(&entry.to_string()))
+            };
+            if declared.iter().all(is_used) {
+                return None;
+            }
+            ("hostsAllow", declared.join(", "), json!(used))
+        }
         NetworkMode::Strict | NetworkMode::Open => {
             let enough = json!({ "networkMode": "allowlist", "hostsAllow": hosts });
             ("networkMode", mode.name().to_owned(), enough)
@@ -133,6 +145,20 @@ fn wider_network(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
         hosts => hosts.join(", "),
     };
     Some(Wider { setting, declared, used, enough: if says_it_twice { Value::Null } else { enough } })
+}
+
+/// The hosts of the run, each with the port of the entry that allows it: a narrower list must not open other ports.
+fn used_entries(network: &NetworkPolicy, observed: &Observed) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    for host in &observed.hosts {
+        let before = used.len();
+        let entries = network.hosts.values().filter_map(|entry| entry.narrowed_to(host));
+        used.extend(entries.map(|entry| entry.to_string()));
+        if used.len() == before {
+            used.insert(host.clone());
+        }
+    }
+    used
 }
 
 /// Was any of these paths or hosts, or a part of it, an argument? Then it was the caller's choice and not the tool's need.

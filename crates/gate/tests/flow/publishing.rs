@@ -347,6 +347,24 @@ fn what_was_not_used_is_named_and_can_be_taken_away() {
     );
 }
 
+/// Without the port, the narrower list would open every other port of the host.
+#[test]
+fn tightening_keeps_the_port_of_an_entry() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let tight = |hosts: &Value| {
+        let overrides = json!({ "networkMode": "allowlist", "hostsAllow": hosts });
+        let tool = world.tool(&document("say", &json!({ "sandboxOverrides": overrides })));
+        let observed = Observed { hosts: ["a.example".to_owned()].into(), ..Observed::default() };
+        let wider = wider_than_used(&tool, &observed);
+        tightened(overrides.as_object().unwrap(), &wider)["hostsAllow"].clone()
+    };
+    let one = json!(["a.example:8443"]);
+    assert_eq!(tight(&one), one);
+    assert_eq!(tight(&json!(["a.example:8443", "b.example"])), one);
+    assert_eq!(tight(&json!(["*.example:8443"])), one);
+    assert_eq!(tight(&json!(["a.example", "b.example:80"])), json!(["a.example"]));
+}
+
 /// A reader of pages that a caller names would read nothing but the page of its test any more.
 #[test]
 fn a_host_that_was_an_argument_is_no_need_of_the_tool() {

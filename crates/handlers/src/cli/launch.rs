@@ -261,6 +261,8 @@ pub enum NotReached {
     BlockedPort,
     Metadata,
     Private,
+    /// A listener of the gateway itself.
+    Gateway,
     /// It went round the proxy, which alone leads out.
     NotByProxy,
     /// Something else than a setting.
@@ -274,6 +276,7 @@ impl From<Reason> for NotReached {
             Reason::HostBlocked => Self::Blocked,
             Reason::PortBlocked => Self::BlockedPort,
             Reason::MetadataEndpoint => Self::Metadata,
+            Reason::GatewayListener => Self::Gateway,
             Reason::LiteralPrivateIp | Reason::ResolvedPrivateIp => Self::Private,
             _ => Self::Otherwise,
         }
@@ -294,6 +297,7 @@ impl NotReached {
             Self::Private => Some(
                 "its address is private; list the address itself in `network.allowedHosts`, or say `network.blockPrivateIPs: false`",
             ),
+            Self::Gateway => Some("the gateway listens there, and no tool may call the gateway"),
             Self::NotByProxy => Some(
                 "only the proxy leads out: have the program use it, as `HTTPS_PROXY` and its kin say, and not go round it",
             ),

@@ -216,7 +216,6 @@ mod tests {
         Rules {
             mode: Mode::Strict,
             hosts: Vec::new(),
-            literal_addresses: Vec::new(),
             blocked_hosts: Vec::new(),
             blocked_ports: Vec::new(),
             guard_private: Guard::On,

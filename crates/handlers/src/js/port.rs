@@ -196,6 +196,7 @@ mod tests {
         let pool = PoolConfig {
             program: "/bin/false".into(),
             workers: 1,
+            processors: 1,
             spares: 0,
             waiting: 1,
             recycle_after: 1,

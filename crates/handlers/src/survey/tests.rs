@@ -298,7 +298,7 @@ fn a_tool_without_a_network_may_ask_for_one() {
     let rules = granted.rules.as_ref().unwrap();
     assert_eq!(
         (rules.mode, &rules.hosts),
-        (Mode::Allowlist, &vec![HostRule::Exact("api.example.com".into())])
+        (Mode::Allowlist, &vec![HostRule::exact("api.example.com".into())])
     );
     for url in [
         "https://evil.example.com/",
@@ -377,7 +377,7 @@ fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
     assert_eq!(unknown.questions[0].source, "unknown_host");
     assert!(unknown.questions[0].why.contains("other.example.org"));
     let granted: &CallGrants = unknown.grants.get().unwrap();
-    assert!(granted.rules.as_ref().unwrap().hosts.contains(&HostRule::Exact("other.example.org".into())));
+    assert!(granted.rules.as_ref().unwrap().hosts.contains(&HostRule::exact("other.example.org".into())));
     for url in [
         "https://evil.example.com/",
         "https://docs.example.com:22/",

@@ -268,6 +268,7 @@ fn the_remedy_is_for_what_was_really_refused() {
         (host(NotReached::BlockedPort), Some("`network.blockedPorts` has it")),
         (host(NotReached::Metadata), Some("`network.blockMetadata: false`")),
         (host(NotReached::Private), Some("`network.blockPrivateIPs: false`")),
+        (host(NotReached::Gateway), Some("no tool may call the gateway")),
         (host(NotReached::NotByProxy), Some("only the proxy leads out")),
         (host(NotReached::Otherwise), None),
         (Refused::Socket("system call `socket` (AF_INET)".to_owned()), Some("`network.access: limited`")),

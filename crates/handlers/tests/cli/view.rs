@@ -484,7 +484,7 @@ fn the_network_is_none_or_the_tools_own_rules() {
         )
     );
     let rules = World::new().order(&reaching, &json!({})).network.unwrap().rules;
-    assert_eq!(rules.hosts, [toolgate_egress::HostRule::Exact("api.example.com".into())]);
+    assert_eq!(rules.hosts, [toolgate_egress::HostRule::exact("api.example.com".into())]);
 }
 
 #[test]
@@ -507,7 +507,7 @@ capability: {{network: {{access: none, accessUpgradeable: proxy}}, execution: {{
     for sandbox in ["process", "container"] {
         let way_out = world.order(&upgradeable(sandbox), &url).network.unwrap();
         assert_eq!(way_out.rules.mode, toolgate_egress::Mode::Allowlist);
-        assert_eq!(way_out.rules.hosts, [toolgate_egress::HostRule::Exact("api.example.com".into())]);
+        assert_eq!(way_out.rules.hosts, [toolgate_egress::HostRule::exact("api.example.com".into())]);
     }
     // Where containers have no way out, nobody is asked and nothing is opened.
     world.way_out_of_containers = Err("there is none");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_spec::{
-    HostPattern, PathPattern, PathRoots,
+    HostNames, HostPattern, PathPattern, PathRoots,
     model::{ApprovalLevel, DataClass, NetworkMode, TrustLevel},
 };
 
@@ -35,7 +35,7 @@ impl<'p> Reach<'p> {
             "network.mode" | "network.hosts" => Self::Network(policy),
             "network.askForUnknownHosts" => grants(network.ask_for_unknown_hosts.value),
             "network.blockedHosts" => {
-                Self::Denials(network.blocked_hosts.values().map(crate::view::host_text).collect())
+                Self::Denials(network.blocked_hosts.values().map(ToString::to_string).collect())
             }
             "network.blockedPorts" => {
                 Self::Denials(network.blocked_ports.values().map(ToString::to_string).collect())
@@ -126,10 +126,11 @@ enum Extent<'p> {
 
 fn extent(policy: &EffectivePolicy) -> Extent<'_> {
     let hosts = &policy.network.hosts;
+    let every_host = HostPattern { names: HostNames::Any, port: None };
     match policy.network.mode.value {
         NetworkMode::Blocked => Extent::Nothing,
         NetworkMode::Allowlist if hosts.is_empty() => Extent::Nothing,
-        NetworkMode::Allowlist if hosts.values().all(|host| *host == HostPattern::Any) => Extent::Public,
+        NetworkMode::Allowlist if hosts.values().all(|host| *host == every_host) => Extent::Public,
         NetworkMode::Allowlist => Extent::Hosts(hosts),
         NetworkMode::Strict => Extent::Public,
         NetworkMode::Open => Extent::Everything,
@@ -153,9 +154,9 @@ fn names_a_new_address(before: &EffectivePolicy, after: &EffectivePolicy) -> boo
 }
 
 fn names_an_address(host: &HostPattern) -> bool {
-    match host {
-        HostPattern::Exact(name) => name == "localhost" || name.parse::<std::net::IpAddr>().is_ok(),
-        HostPattern::Any | HostPattern::Below(_) | HostPattern::Above(_) => false,
+    match &host.names {
+        HostNames::Exact(name) => name == "localhost" || name.parse::<std::net::IpAddr>().is_ok(),
+        HostNames::Any | HostNames::Below(_) | HostNames::Above(_) => false,
     }
 }
 

@@ -114,6 +114,21 @@ fn a_lost_question_is_wider() {
 }
 
 #[test]
+fn port_narrows_a_host_and_another_port_is_another_host() {
+    let listed = |hosts: &str| overrides(&format!("networkMode: allowlist, hostsAllow: [{hosts}]"));
+    check(&listed("a.org"), &listed("'a.org:443'"), &["network.hosts narrowed: a.org -> a.org:443"]);
+    check(&listed("'a.org:443'"), &listed("a.org"), &["network.hosts widened: a.org:443 -> a.org"]);
+    check(&listed("'a.org:443'"), &listed("'a.org:80'"), &["network.hosts changed: a.org:443 -> a.org:80"]);
+    check(
+        &listed("'*.a.org:443'"),
+        &listed("'x.a.org:443'"),
+        &["network.hosts narrowed: *.a.org:443 -> x.a.org:443"],
+    );
+    check(&listed("'*'"), &listed("'*:443'"), &["network.hosts narrowed: * -> *:443"]);
+    check(&listed("'[2001:DB8::7]:443'"), &listed("'[2001:db8:0::7]:443'"), &[]);
+}
+
+#[test]
 fn modes_are_compared_by_reach() {
     let star = overrides("networkMode: allowlist, hostsAllow: ['*']");
     check(

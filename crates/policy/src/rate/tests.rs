@@ -32,6 +32,8 @@ fn network() {
     check(&overrides("networkMode: allowlist"), "L0: ");
     check(&overrides("networkMode: allowlist, hostsAllow: [a.org]"), "L3: L3 network-allowlist (tool)");
     check(&overrides("networkMode: allowlist, hostsAllow: [a.org, '*']"), "L4: L4 network-any-host (tool)");
+    check(&overrides("networkMode: allowlist, hostsAllow: ['a.org:443']"), "L3: L3 network-allowlist (tool)");
+    check(&overrides("networkMode: allowlist, hostsAllow: ['*:443']"), "L4: L4 network-any-host (tool)");
     check(&overrides("networkMode: strict"), "L3: L3 network-strict (tool)");
     check(&overrides("networkMode: open"), "L4: L4 network-open (tool)");
     let capability = |text: &str| testing::js(&format!("x-toolgate-capability: {{network: {{{text}}}}}"));

@@ -64,10 +64,8 @@ fn parse(url: &Leading<'_>) -> Result<(HostPattern, String, u16), String> {
         return Err("a host carries no user, password or backslash".into());
     }
     let (name, port) = split_port(authority, default_port)?;
-    match HostPattern::parse(name)? {
-        HostPattern::Exact(exact) => Ok((HostPattern::Exact(exact.clone()), exact, port)),
-        _ => Err("a host is one name or address, without `*`".into()),
-    }
+    let exact = HostPattern::parse_exact(name)?;
+    Ok((HostPattern::exact(exact.clone()), exact, port))
 }
 
 fn split_port(authority: &str, default_port: u16) -> Result<(&str, u16), String> {
@@ -125,5 +123,9 @@ mod tests {
         check("https://0x7f.1/", "not an address in the usual notation; write four decimal numbers");
         check("https://ex%61mple.com/", "not a host name (RFC 1123)");
         check("https:///x", "not a host name (RFC 1123)");
+        check(
+            "https://[a.com:80]/",
+            "an IPv6 address with a port is written in brackets: `[2001:db8::7]:443`",
+        );
     }
 }

@@ -169,7 +169,7 @@ fn parsed(written: &[String]) -> impl Iterator<Item = HostPattern> + '_ {
 }
 
 fn unreachable_because(policy: &NetworkPolicy, to: &Destination) -> Option<String> {
-    let covers = |hosts: &Listing<HostPattern>| hosts.values().any(|host| host.covers(&to.name));
+    let covers = |hosts: &Listing<HostPattern>| hosts.values().any(|host| host.covers(&to.name, to.port));
     match policy.mode.value {
         NetworkMode::Blocked => Some(format!("the network is blocked ({})", policy.mode.origin)),
         NetworkMode::Allowlist if !covers(&policy.hosts) && !policy.ask_for_unknown_hosts.value => {
@@ -192,18 +192,14 @@ fn refuse_bad_hosts(spec: &ToolSpec, findings: &mut Vec<Finding>) {
         for (index, host) in list.iter().flatten().enumerate() {
             if let Err(why) = HostPattern::parse(host) {
                 let at = block(spec, "capability").key("network").key(key).index(index);
-                findings.push(reject(
-                    at,
-                    why,
-                    "write `api.example.com`, `*.example.com`, an IP address or `*`",
-                ));
+                findings.push(reject(at, why, WRITE_HOST));
             }
         }
     }
     for (index, host) in spec.overrides.hosts_allow.iter().enumerate() {
         if let Err(why) = HostPattern::parse(host) {
             let at = Pointer::new("/sandboxOverrides/hostsAllow").index(index);
-            findings.push(reject(at, why, "write `api.example.com`, `*.example.com`, an IP address or `*`"));
+            findings.push(reject(at, why, WRITE_HOST));
         }
     }
 }
@@ -256,3 +252,6 @@ fn refuse_contradictions(spec: &ToolSpec, findings: &mut Vec<Finding>) {
         }
     }
 }
+
+const WRITE_HOST: &str =
+    "write `api.example.com`, `api.example.com:8443`, `*.example.com`, an IP address or `*`";

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::PoolConfig;
 use crate::death::{Death, describe_exit};
@@ -40,8 +40,6 @@ pub type OnEnd = Arc<dyn Fn(&WorkerEnd) + Send + Sync>;
 #[derive(Debug)]
 pub struct Launcher {
     orders: mpsc::Sender<Order>,
-    /// Places in the queue for a worker.
-    pub waiting: Arc<Semaphore>,
     starting: Arc<AtomicUsize>,
 }
 
@@ -115,11 +113,7 @@ impl Launcher {
         let (orders, inbox) = mpsc::channel();
         let keeper = Keeper { program: config.program.clone(), on_end, kept: BTreeMap::new(), started: 0 };
         thread::Builder::new().name("worker-launcher".to_owned()).spawn(move || keeper.serve(&inbox))?;
-        Ok(Self {
-            orders,
-            waiting: Arc::new(Semaphore::new(config.waiting)),
-            starting: Arc::new(AtomicUsize::new(0)),
-        })
+        Ok(Self { orders, starting: Arc::new(AtomicUsize::new(0)) })
     }
 
     pub async fn launch(&self) -> io::Result<(Process, UnixStream)> {

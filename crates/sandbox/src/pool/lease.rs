@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     Effects, GRACE, Isolation, Pool, Report, RunFailure, Tenant, killed_report,
+    shares::Share,
     worker::{Lost, Worker},
 };
 use crate::{
@@ -25,7 +23,7 @@ pub struct Lease {
     pool: Pool,
     worker: Option<Worker>,
     /// Given back when the lease ends.
-    _permit: OwnedSemaphorePermit,
+    share: Share,
     key: Option<Tenant>,
     strength: Strength,
 }
@@ -38,9 +36,9 @@ struct Counted {
 }
 
 impl Lease {
-    pub(super) fn new(pool: Pool, worker: Worker, permit: OwnedSemaphorePermit, key: Option<Tenant>) -> Self {
+    pub(super) fn new(pool: Pool, worker: Worker, share: Share, key: Option<Tenant>) -> Self {
         let strength = worker.strength();
-        Self { pool, worker: Some(worker), _permit: permit, key, strength }
+        Self { pool, worker: Some(worker), share, key, strength }
     }
 
     pub fn strength(&self) -> Strength {
@@ -71,7 +69,8 @@ impl Lease {
         let begun = Instant::now();
         let deadline = begun + Duration::from_millis(u64::from(limits.timeout_ms));
         let mut counted = Counted { limits, effects: 0, bytes: 0 };
-        let exchange = exchange(&mut worker, &frame, load, effects, deadline, &mut counted);
+        let mut host = Host { effects, share: &self.share, deadline };
+        let exchange = exchange(&mut worker, &frame, load, &mut host, &mut counted);
         let outcome = timeout_at(deadline + GRACE, exchange).await;
         match outcome {
             Err(_) => {
@@ -129,8 +128,7 @@ async fn exchange(
     worker: &mut Worker,
     run: &[u8],
     load: &Load,
-    effects: &mut dyn Effects,
-    deadline: Instant,
+    host: &mut Host<'_>,
     counted: &mut Counted,
 ) -> Result<Done, Lost> {
     worker.send_bytes(run).await?;
@@ -152,11 +150,7 @@ async fn exchange(
             FromWorker::Effect(effect) => {
                 may_ask_for_code = false;
                 counted.count(&effect)?;
-                let answer = match timeout_at(deadline, effects.perform(effect)).await {
-                    Ok(answer) => answer,
-                    Err(_) => interrupted(),
-                };
-                let (frame, payload) = fitting(answer)?;
+                let (frame, payload) = fitting(host.perform(effect).await)?;
                 // Judged with the next question: the worker ends a call over its limit itself, and says so.
                 counted.bytes = counted.bytes.saturating_add(payload);
                 worker.send_bytes(&frame).await?;
@@ -166,6 +160,21 @@ async fn exchange(
                 return Err(Lost::Nonsense("a frame came out of turn".to_owned()));
             }
         }
+    }
+}
+
+/// The gateway's side of a call.
+struct Host<'h> {
+    effects: &'h mut dyn Effects,
+    share: &'h Share,
+    deadline: Instant,
+}
+
+impl Host<'_> {
+    /// Answers a question of the worker, which computes nothing meanwhile.
+    async fn perform(&mut self, effect: Effect) -> EffectAnswer {
+        let _pause = self.share.pause();
+        timeout_at(self.deadline, self.effects.perform(effect)).await.unwrap_or_else(|_| interrupted())
     }
 }
 

@@ -56,15 +56,14 @@ impl Served {
         let token = token(&state);
         let gate = gate(Files(journal), &state);
         gate.replace(live_set(tools, shown));
-        let front = HttpFront::bind(HttpSettings {
+        let settings_of_front = HttpSettings {
             listen: "127.0.0.1:0".parse().unwrap(),
             public_url: None,
             hosts: Vec::new(),
             origins: Vec::new(),
             limits: HttpLimits::default(),
-        })
-        .await
-        .unwrap();
+        };
+        let front = HttpFront::bind(settings_of_front, async |_| Ok(())).await.unwrap();
         let address = front.local_addr();
         let auth = AuthSettings { tokens: Some(Arc::new(Stored(state))), ..AuthSettings::default() };
         let doors = Doors {

@@ -134,7 +134,7 @@ impl Gateway {
     }
 
     pub async fn with_clock(settings: HttpSettings, auth: AuthSettings, clock: Arc<dyn Clock>) -> Self {
-        let bound = HttpFront::bind(settings).await.unwrap();
+        let bound = HttpFront::bind(settings, async |_| Ok(())).await.unwrap();
         let (address, world, shutdown) =
             (bound.local_addr(), Arc::new(World::default()), CancellationToken::new());
         let ready = Arc::clone(&world);

@@ -9,7 +9,7 @@ pub(super) fn check(spec: &ToolSpec, findings: &mut Vec<Finding>) {
             findings.push(broken(
                 &format!("/sandboxOverrides/hostsAllow/{index}"),
                 why,
-                "write `api.example.com`, `*.example.com`, an IP address, or `*` for every public host",
+                "write `api.example.com`, `api.example.com:8443`, `*.example.com`, an IP address, or `*` for every public host",
             ));
         }
     }

@@ -72,7 +72,7 @@ fn named(names: &[&str]) -> CertificateParams {
 fn trusting(roots: &TlsRoots) -> Egress {
     let here = vec!["127.0.0.1".parse().unwrap()];
     let names = Names([("a.test", here.clone()), ("b.test", here)].into());
-    Egress::new(Arc::new(names), roots, limits()).unwrap()
+    Egress::new(Arc::new(names), roots, limits(), Listeners::of_this_process()).unwrap()
 }
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nsafe";
@@ -149,7 +149,8 @@ async fn a_body_that_ends_without_goodbye_is_cut_off() {
 fn roots_that_cannot_be_read_are_no_roots() {
     for pem in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         let roots = TlsRoots::Pem(pem.into());
-        let error = Egress::new(Arc::new(Names([].into())), &roots, limits()).unwrap_err();
+        let error = Egress::new(Arc::new(Names([].into())), &roots, limits(), Listeners::of_this_process())
+            .unwrap_err();
         assert_eq!(error.slug(), "tls-roots-unusable", "{pem}");
     }
 }

@@ -18,7 +18,7 @@ async fn refused(rules: &Rules, limits: &ProxyLimits, server: &Server, requests:
 }
 
 fn listed(host: &str) -> Rules {
-    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::Exact(host.into())], ..Rules::blocked() }
+    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::exact(host.into())], ..Rules::blocked() }
 }
 
 fn plain(url: &str, host: &str) -> String {
@@ -49,7 +49,7 @@ async fn what_fetch_would_refuse_is_refused() {
     for host in ["169.254.169.254", "0xa9fea9fe", "metadata.google.internal", "[fd00:ec2::254]"] {
         refused(&open(), &limits, &server, &both(host, "metadata-endpoint")).await;
     }
-    let blocked = Rules { blocked_hosts: vec![HostRule::Exact("127.0.0.1".into())], ..open() };
+    let blocked = Rules { blocked_hosts: vec![HostRule::exact("127.0.0.1".into())], ..open() };
     refused(&blocked, &limits, &server, &both("a.test", "host-blocked")).await;
     let blocked = Rules { blocked_ports: vec![port], ..open() };
     refused(&blocked, &limits, &server, &both("a.test", "port-blocked")).await;

@@ -39,7 +39,7 @@ const REFUSED: ResponseCode = ResponseCode::Refused;
 #[tokio::test]
 async fn allowed_names_are_answered_and_no_others_are_asked_for() {
     let (egress, heard) = listening(PUBLIC);
-    let rules = listed(&[HostRule::Exact("a.test".into()), HostRule::Below("b.test".into())]);
+    let rules = listed(&[HostRule::exact("a.test".into()), HostRule::below("b.test".into())]);
     let jail = Jail::with(&egress, rules, ProxyLimits::default());
     assert_eq!(jail.ask("A.test.", RecordType::A).await, (NO_ERROR, vec!["8.8.8.8".into()]));
     assert_eq!(jail.ask("x.b.test.", RecordType::AAAA).await, (NO_ERROR, vec!["2000::8".into()]));
@@ -75,7 +75,7 @@ async fn allowed_names_are_answered_and_no_others_are_asked_for() {
 
 #[tokio::test]
 async fn answers_are_judged() {
-    let private = listed(&[HostRule::Exact("a.test".into())]);
+    let private = listed(&[HostRule::exact("a.test".into())]);
     assert_eq!(
         Jail::new(private, ProxyLimits::default()).ask("a.test.", RecordType::A).await,
         (REFUSED, Vec::new())
@@ -85,13 +85,24 @@ async fn answers_are_judged() {
     assert_eq!(jail.ask("nothing.test.", RecordType::A).await, (NO_ERROR, Vec::new()));
     assert_eq!(jail.ask("unknown.test.", RecordType::A).await, (ResponseCode::ServFail, Vec::new()));
     assert_eq!(jail.ask("metadata.google.internal.", RecordType::A).await, (REFUSED, Vec::new()));
-    let blocked = Rules { blocked_hosts: vec![HostRule::Exact("127.0.0.1".into())], ..open() };
+    let blocked = Rules { blocked_hosts: vec![HostRule::exact("127.0.0.1".into())], ..open() };
     assert_eq!(
         Jail::new(blocked, ProxyLimits::default()).ask("a.test.", RecordType::A).await,
         (REFUSED, Vec::new())
     );
     let nothing = Jail::new(Rules::blocked(), ProxyLimits::default());
     assert_eq!(nothing.ask("a.test.", RecordType::A).await, (REFUSED, Vec::new()));
+}
+
+#[tokio::test]
+async fn ports_of_listed_and_blocked_hosts_do_not_matter_to_names() {
+    let rules = listed(&[HostRule::exact("a.test".into()).at_port(Some(8443))]);
+    let (egress, _) = listening(PUBLIC);
+    let jail = Jail::with(&egress, rules, ProxyLimits::default());
+    assert_eq!(jail.ask("a.test.", RecordType::A).await, (NO_ERROR, vec!["8.8.8.8".into()]));
+    let blocked_hosts = vec![HostRule::exact("a.test".into()).at_port(Some(80))];
+    let jail = Jail::new(Rules { blocked_hosts, ..open() }, ProxyLimits::default());
+    assert_eq!(jail.ask("a.test.", RecordType::A).await, (NO_ERROR, vec!["127.0.0.1".into()]));
 }
 
 #[tokio::test]

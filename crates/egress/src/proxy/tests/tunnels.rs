@@ -83,7 +83,7 @@ async fn fate(host: &str, first: &[u8]) -> (Vec<u8>, String) {
         ..tunnelling(echo.port(), Carries::Tls)
     };
     let rules = Rules {
-        hosts: vec![HostRule::Exact(host.into())],
+        hosts: vec![HostRule::exact(host.into())],
         mode: Mode::Allowlist,
         guard_private: crate::Guard::Off,
         ..Rules::blocked()

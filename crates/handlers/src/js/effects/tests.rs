@@ -4,7 +4,7 @@ use std::{
     thread,
 };
 
-use toolgate_egress::{Guard, HostRule, Limits, Mode, SystemResolver, TlsRoots};
+use toolgate_egress::{Guard, HostRule, Limits, Listeners, Mode, SystemResolver, TlsRoots};
 
 use super::*;
 
@@ -40,15 +40,16 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
     let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
     let rules = Rules {
         mode: Mode::Open,
-        hosts: vec![HostRule::Any],
-        literal_addresses: Vec::new(),
+        hosts: vec![HostRule::ANY],
         blocked_hosts: Vec::new(),
         blocked_ports: Vec::new(),
         guard_private: Guard::Off,
         guard_metadata: Guard::On,
     };
     let scope = EffectScope {
-        egress: Some(Egress::new(Arc::new(resolver), &roots, Limits::default()).unwrap()),
+        egress: Some(
+            Egress::new(Arc::new(resolver), &roots, Limits::default(), Listeners::of_this_process()).unwrap(),
+        ),
         rules: Arc::new(rules),
         methods_to_ask_for: methods_to_ask_for.iter().map(|method| (*method).to_owned()).collect(),
         files: None,
@@ -124,9 +125,8 @@ fn a_refused_redirect_is_told_of_the_place_that_was_refused() {
         ("/scheme", "ftp://other.test/in", "SECURITY unsupported-scheme"),
     ] {
         let mut listing = effects(&[]);
-        let this_machine = vec!["127.0.0.1".parse().unwrap()];
-        listing.scope.rules =
-            Arc::new(Rules { mode: Mode::Allowlist, literal_addresses: this_machine, ..Rules::blocked() });
+        let hosts = vec![HostRule::exact("127.0.0.1".to_owned())];
+        listing.scope.rules = Arc::new(Rules { mode: Mode::Allowlist, hosts, ..Rules::blocked() });
         fetch(&mut listing, format!("{server}{path}"), &[]);
         let sent = (format!("{server}{path}"), "307".to_owned());
         assert_eq!(told(listing), [sent, (refused.to_owned(), outcome.to_owned())], "{path}");

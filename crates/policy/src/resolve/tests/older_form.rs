@@ -96,7 +96,7 @@ fn it_reaches_no_network_unless_it_says_so() {
         None,
     )
     .unwrap();
-    assert_eq!(policy.network.hosts.values().map(crate::view::host_text).collect::<Vec<_>>(), ["a.org"]);
+    assert_eq!(policy.network.hosts.values().map(ToString::to_string).collect::<Vec<_>>(), ["a.org"]);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn values(at: &Pointer, report: &mut Report<'_>) {
                 report.say(
                     &at,
                     why,
-                    "write `api.example.com`, `*.example.com`, `docs.*`, an IP address, or `*`",
+                    "write `api.example.com`, `api.example.com:8443`, `*.example.com`, `docs.*`, an IP address, or `*`",
                 );
             }
         }

@@ -49,10 +49,7 @@ pub(super) fn split(url: &str) -> Result<(Authority, &str), String> {
         return Err("a URL carries no user and no password".into());
     }
     let (host, port) = split_port(authority)?;
-    let Ok(HostPattern::Exact(host)) = HostPattern::parse(host) else {
-        let why = HostPattern::parse(host).err();
-        return Err(why.unwrap_or_else(|| "one host is named, without `*`".into()));
-    };
+    let host = HostPattern::parse_exact(host)?;
     if after.contains('#') {
         return Err("a fragment is never sent".into());
     }

@@ -1,7 +1,7 @@
 //! Are the hosts narrower than the internet, and do they count at all?
 
 use crate::{
-    Code, HostPattern, Pointer,
+    Code, HostNames, HostPattern, Pointer,
     lint::{
         report::Report,
         show::{listed, shown},
@@ -77,10 +77,10 @@ fn wide(hosts: &[String], at: Pointer, report: &mut Report<'_>) {
 }
 
 fn is_wide(host: &str) -> bool {
-    match HostPattern::parse(host) {
-        Ok(HostPattern::Any | HostPattern::Above(_)) => true,
-        Ok(HostPattern::Below(suffix)) => !suffix.contains('.') || SUFFIXES.contains(&suffix.as_str()),
-        _ => false,
+    match HostPattern::parse(host).map(|host| host.names) {
+        Ok(HostNames::Any | HostNames::Above(_)) => true,
+        Ok(HostNames::Below(suffix)) => !suffix.contains('.') || SUFFIXES.contains(&suffix.as_str()),
+        Ok(HostNames::Exact(_)) | Err(_) => false,
     }
 }
 

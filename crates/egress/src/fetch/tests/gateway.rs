@@ -1,0 +1,56 @@
+//! Requests that lead to a listener of the gateway itself.
+
+use url::Url;
+
+use super::*;
+
+/// A gateway that listens where the server listens.
+async fn gateway() -> (Server, Egress) {
+    let (server, egress) = (Server::start(|_| ok("called")).await, egress());
+    egress.listeners().register(server.address).unwrap();
+    (server, egress)
+}
+
+fn listing(host: &str) -> Rules {
+    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::exact(host.into())], ..Rules::blocked() }
+}
+
+#[tokio::test]
+async fn gateway_is_reached_by_no_address_and_no_name() {
+    let (server, egress) = gateway().await;
+    let port = server.address.port();
+    let hosts = ["127.0.0.1", "2130706433", "0.0.0.0", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "a.test"];
+    for host in hosts {
+        let request = Request::get(format!("http://{host}:{port}/"));
+        assert_eq!(slug_of(&egress, &open(), request).await, "gateway-listener", "{host}");
+    }
+    let direct = || Request::get(server.url("/"));
+    assert_eq!(slug_of(&egress, &loopback(), direct()).await, "gateway-listener");
+    // As a webhook, a collector or an issuer is reached.
+    let only = Rules::only(&Url::parse(&server.url("/")).unwrap());
+    assert_eq!(slug_of(&egress, &only, direct()).await, "gateway-listener");
+    let listed = Rules { guard_private: crate::Guard::Off, ..listing("a.test") };
+    let named = Request::get(server.url_as("a.test", "/"));
+    assert_eq!(slug_of(&egress, &listed, named).await, "gateway-listener");
+    assert_eq!(server.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn redirect_does_not_lead_to_the_gateway() {
+    let (gateway, egress) = gateway().await;
+    for location in [gateway.url("/mcp"), gateway.url_as("a.test", "/mcp"), gateway.url_as("0x7f.1", "/mcp")]
+    {
+        let server = Server::start(move |_| redirect(307, &location)).await;
+        assert_eq!(slug_of(&egress, &open(), Request::get(server.url("/"))).await, "gateway-listener");
+        assert_eq!(server.seen().len(), 1);
+    }
+    assert_eq!(gateway.seen(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn other_port_of_the_same_address_is_reached() {
+    let (_gateway, egress) = gateway().await;
+    let other = Server::start(|_| ok("other")).await;
+    let response = fetch(&egress, &loopback(), Request::get(other.url("/"))).await.unwrap();
+    assert_eq!(&response.body[..], b"other");
+}
