@@ -137,9 +137,9 @@ fn extent(policy: &EffectivePolicy) -> Extent<'_> {
     }
 }
 
-/// An address or `localhost` is within a list only if the list names it: `*` and `10.*` stand for public names.
+/// A list contains an address or `localhost` only if it names it: `*` and `10.*` mean public names.
 fn host_includes(wide: &HostPattern, narrow: &HostPattern) -> bool {
-    if names_an_address(narrow) { wide == narrow } else { wide.includes(narrow) }
+    (names_an_address(wide) || !names_an_address(narrow)) && wide.includes(narrow)
 }
 
 /// Does `after` name an address that `before` does not reach? Then it is wider, whatever else it gives up.
@@ -147,7 +147,7 @@ fn names_a_new_address(before: &EffectivePolicy, after: &EffectivePolicy) -> boo
     let Extent::Hosts(hosts) = extent(after) else { return false };
     let is_reached = |host: &HostPattern| match extent(before) {
         Extent::Nothing | Extent::Public => false,
-        Extent::Hosts(known) => known.values().any(|known| known == host),
+        Extent::Hosts(known) => known.values().any(|known| host_includes(known, host)),
         Extent::Everything => true,
     };
     hosts.values().any(|host| names_an_address(host) && !is_reached(host))

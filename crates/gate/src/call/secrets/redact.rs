@@ -149,7 +149,7 @@ impl Spot {
 }
 
 impl<'w> Walk<'w> {
-    const fn new(
+    fn new(
         detector: &'w Detector,
         reader: Reader,
         (json, in_json): (&'w str, &'w [Finding]),
