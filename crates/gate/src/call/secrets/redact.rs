@@ -80,7 +80,7 @@ fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleare
     let mut value = walk.value(value);
     let Walk { found, less_sure, mut known, .. } = walk;
     let mut findings = [whole.findings.clone(), found].concat();
-    // A later text told what an earlier one holds. What is left of them is searched for it once more.
+    // A value found in a later text may also be in an earlier one, so all texts are searched again.
     if known.len() > in_whole {
         let json = serde_json::to_string(&value).unwrap_or_default();
         let in_json = detector.redact_knowing(&json, reader.loses_from(), &mut known).findings;
