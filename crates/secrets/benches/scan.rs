@@ -127,7 +127,9 @@ fn patterns(tiers: &[&str]) -> Vec<String> {
     let wanted = rules.filter(|rule| {
         rule.get("tier").and_then(|tier| tier.as_str()).is_some_and(|tier| tiers.contains(&tier))
     });
-    wanted.filter_map(|rule| rule.get("pattern")?.as_str().map(|pattern| format!("(?-u){pattern}"))).collect()
+    // A plain regex engine has no macro for assignments; use the simplest form.
+    let plain = |pattern: &str| format!("(?-u){}", pattern.replace("(?&value)", "\"?[=:][ \"]{0,2}[^\\s]"));
+    wanted.filter_map(|rule| rule.get("pattern")?.as_str().map(plain)).collect()
 }
 
 fn rate(text: &str, time: Duration) -> f64 {

@@ -172,15 +172,12 @@ pub(crate) fn decoded_percent(text: &[u8]) -> Vec<u8> {
                 .and_then(|byte| char::from(*byte).to_digit(16))
                 .and_then(|digit| u8::try_from(digit).ok())
         };
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push(high << 4 | low);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            _ => {
-                decoded.push(*first);
-                rest = behind;
-            }
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            decoded.push(high << 4 | low);
+            rest = behind.get(2..).unwrap_or_default();
+        } else {
+            decoded.push(*first);
+            rest = behind;
         }
     }
     decoded

@@ -109,7 +109,7 @@ impl Settling<'_> {
     }
 }
 
-/// All that is left of the text, so that nothing is left to be found in it.
+/// Covers the rest of the text. Used when searching again would take too long.
 pub(crate) fn given_up(hay: &[u8], mut decided: Vec<Candidate>, scope: &Range<usize>) -> Vec<Candidate> {
     let span = scope.start..hay.len();
     let surest = decided.iter().filter(|one| one.span.end > span.start).max_by_key(|one| one.tier);

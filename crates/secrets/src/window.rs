@@ -56,7 +56,7 @@ pub(crate) struct Carry {
     behind: Vec<Candidate>,
     /// How much of the text was decided about.
     decided: usize,
-    /// What was found, here or in earlier texts; it is redacted wherever it is repeated.
+    /// Values found so far, also in earlier texts. They are redacted wherever they are repeated.
     known: KnownValues,
     scratch: Scratch,
 }
@@ -168,7 +168,7 @@ impl Carry {
         Step { covered, less_sure, next }
     }
 
-    /// Adds the places where a value stands once more that was found here or before. Their markers may let more be found, which
+    /// Adds further occurrences of values that were found here or before. Their markers may let more be found, which
     /// may be repeated in its turn.
     fn repeated(
         &mut self,

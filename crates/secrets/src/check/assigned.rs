@@ -116,10 +116,9 @@ fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     }
     let is_literal = if is_quoted { is_quoted_literal(&value) } else { is_bare_literal(hay, &span, &value) };
     // A token is generated; behind its name a word is a test's or a form's.
-    let is_likely = noise(&value) > 0
-        || value.iter().all(u8::is_ascii_digit)
-        || !names::is_of_key(name)
-        || is_environment_line(hay, start);
+    let signs = value.iter().filter(|byte| byte.is_ascii_punctuation() && !b"-_./:".contains(byte)).count();
+    let is_random = noise(&value) > 0 || signs >= MIN_SIGNS || value.iter().all(u8::is_ascii_digit);
+    let is_likely = is_random || !names::is_of_key(name) || is_environment_line(hay, start);
     (is_literal && is_likely).then_some(span.end)
 }
 
@@ -175,10 +174,10 @@ fn is_quoted_literal(value: &[u8]) -> bool {
     spaces == 0 || (spaces <= 3 && has_digit(value))
 }
 
-/// `" + value + "`, `",label:"`: what stands between two strings, not in one.
+/// `" + value + "`, `",label:"`: code between two strings, not a string.
 fn is_between_strings(value: &[u8]) -> bool {
-    let opens = matches!(value, [b',' | b':' | b';' | b')' | b'+' | b']', ..] | [b' ', ..]);
-    let closes = matches!(value, [.., b',' | b':' | b'=' | b'(' | b'+' | b'['] | [.., b' ']);
+    let opens = matches!(value, [b',' | b':' | b';' | b')' | b'+' | b']' | b' ', ..]);
+    let closes = matches!(value, [.., b',' | b':' | b'=' | b'(' | b'+' | b'[' | b' ']);
     opens && (closes || !has_digit(value)) || closes && !has_digit(value)
 }
 
@@ -231,7 +230,7 @@ fn is_environment_line(hay: &[u8], value: usize) -> bool {
     !name.is_empty() && (before.is_empty() || BEFORE_VARIABLES.iter().any(|end| before.ends_with(end)))
 }
 
-/// `first_pass = compute01`: a pass over something, set to a name. A password stands in quotes there, or without blanks.
+/// `first_pass = compute01`: a pass over something, set to a name. A password would be quoted, or have no blank before it.
 fn is_step(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
     let name = name_before(before);
@@ -389,10 +388,12 @@ const BEFORE_VARIABLES: &[&[u8]] = &[
 /// `-beta.1`, `-rc.2+build`.
 const MAX_TAIL: usize = 12;
 const MAX_NAME: usize = 80;
+/// Signs that no name has.
+const MIN_SIGNS: usize = 3;
 /// As random as a part of a token at least is.
 const MIN_PART: usize = 12;
 const MIN_VALUE: usize = 6;
-/// In the settings of a connection nothing but a password stands behind its name.
+/// A connection setting named `Password` holds a password, even a short one.
 const MIN_SETTING: usize = 4;
 /// A word alone, without a digit.
 const MIN_WORD: usize = 8;

@@ -32,7 +32,7 @@ fn is_other(value: &[u8]) -> bool {
     let is_digest = DIGESTS.iter().any(|prefix| lower.starts_with(prefix));
     let is_email = memchr::memchr(b'@', value)
         .is_some_and(|at| value.get(at..).is_some_and(|host| host.contains(&b'.')));
-    // `name=value` within the value: the secret is told by another name.
+    // `name=value` within the value: another name applies to the secret.
     let is_pair = value
         .iter()
         .position(|byte| *byte == b'=')
@@ -51,7 +51,8 @@ fn is_other(value: &[u8]) -> bool {
 /// `ABCDEFGHIJ`, `0123456789`: the alphabet itself, as encoders have it.
 fn is_alphabet(value: &[u8]) -> bool {
     let runs = value.array_windows().filter(|[a, b]| a.checked_add(1) == Some(*b)).count();
-    value.len() >= 52 && runs * 10 >= value.len() * 9
+    let is_once = |(at, byte): (usize, &u8)| !value.iter().skip(at + 1).any(|other| other == byte);
+    runs * 10 >= value.len() * 9 && value.iter().enumerate().all(is_once)
 }
 
 /// 8, 4, 4, 4 and 12 letters and digits.
@@ -72,7 +73,7 @@ fn noise_of_part(part: &[u8]) -> usize {
     }
     let words = word_lengths(part);
     if digits == 0 {
-        // Letters alone are noise where they are no words, in any language.
+        // Letters alone count as noise unless they can be pronounced.
         return if part.len() < LONG_WORD || words * 3 >= part.len() { 0 } else { part.len() - words };
     }
     let letters_first = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -111,12 +112,12 @@ fn word_length(word: &[u8]) -> usize {
     }
     let is_vowel = |byte: &u8| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
     let longest = word.split(is_vowel).map(<[u8]>::len).max().unwrap_or(0);
-    let vowels = word.iter().filter(|byte| is_vowel(byte)).count();
+    let vowels = word.iter().filter(|byte| is_vowel(byte) && !matches!(byte, b'y' | b'Y')).count();
     let is_word = word.len() >= 4 && vowels * 6 >= word.len() && longest <= 4;
     if is_word { word.len() } else { 0 }
 }
 
-const MIN_KEY: usize = 16;
+const MIN_KEY: usize = 14;
 /// A key of letters alone is longer than a word.
 const MIN_LETTERS: usize = 20;
 const MAX_KEY: usize = 400;

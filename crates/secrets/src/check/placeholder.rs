@@ -2,7 +2,7 @@
 
 use super::shape::is_filler;
 
-/// Whether the value is a placeholder, so that redacting it protects nothing.
+/// Whether the value is a placeholder. Redacting it would protect nothing.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     is_template(value) || is_placeholder_text(value)
 }
@@ -12,7 +12,7 @@ pub(super) fn is_template(value: &[u8]) -> bool {
     is_variable(value) || is_masked(value) || is_filler(value)
 }
 
-/// `secret`, `string`, `none`: words that stand behind a name for a secret in code and forms.
+/// `secret`, `string`, `none`: words that follow a secret's name in code and forms.
 pub(super) fn is_common_word(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     COMMON.contains(&lower.as_slice())
@@ -45,10 +45,17 @@ fn is_variable(value: &[u8]) -> bool {
 
 /// `${host}:token`, `{{ user }}-key`: a variable within the value.
 fn has_variable(value: &[u8]) -> bool {
-    let opens = [&b"${"[..], b"#{", b"{{", b"%{", b"$("]
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-: |$".contains(byte);
+    let is_closed = |(open, close): (&[u8], &[u8])| {
+        memchr::memmem::find_iter(value, open).any(|at| {
+            let rest = value.get(at + open.len()..).unwrap_or_default();
+            let length = rest.iter().take_while(|byte| is_name(byte)).count();
+            length > 0 && rest.get(length..).is_some_and(|rest| rest.starts_with(close))
+        })
+    };
+    [(&b"${"[..], &b"}"[..]), (b"#{", b"}"), (b"%{", b"}"), (b"{{", b"}}"), (b"$(", b")")]
         .into_iter()
-        .any(|open| memchr::memmem::find(value, open).is_some());
-    opens && value.iter().any(|byte| matches!(byte, b'}' | b')'))
+        .any(is_closed)
 }
 
 /// `$up3r5ecret` is a password, `$HOME2` a variable: digits are allowed at the end only.
@@ -59,7 +66,7 @@ fn has_digit_inside(name: &[u8]) -> bool {
     })
 }
 
-/// `********`, `xxxx-xxxx`, `••••`, `abc...`: at most four other characters beside the mask.
+/// `********`, `xxxx-xxxx`, `••••`, `abc...`: a mask and at most four other characters.
 fn is_masked(value: &[u8]) -> bool {
     let masks = value
         .iter()

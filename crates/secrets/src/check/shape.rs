@@ -25,8 +25,8 @@ fn is_slug(text: &[u8]) -> bool {
         && text.split(|byte| matches!(byte, b'-' | b'_')).all(is_word)
 }
 
-/// `sk_live_xxxxxxxxxxxxxxxx`, `A3-XXXXXX-XXXXXX-XXXXX`: words of a prefix, and one character over and over. A key to which such
-/// characters were added has more of its own.
+/// `sk_live_xxxxxxxxxxxxxxxx`, `A3-XXXXXX-XXXXXX-XXXXX`: words of a prefix, and one character over and over. A real key that was padded
+/// with such characters has more than a prefix besides them.
 pub(super) fn is_filler(secret: &[u8]) -> bool {
     let mut counts = [0_usize; 256];
     let mut signs = 0;

@@ -85,7 +85,7 @@ fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleare
     let mut value = walk.value(value);
     let Walk { found, less_sure, mut hidden_bytes, mut known, .. } = walk;
     let mut findings = [whole.findings.clone(), found].concat();
-    // A later text revealed a value that an earlier one holds, too: search what is left once more.
+    // A value found in a later text may also be in an earlier one, so all texts are searched again.
     if known.len() > in_whole {
         let json = serde_json::to_string(&value).unwrap_or_default();
         let in_json = detector.redact_knowing(&json, reader.loses_from(), &mut known).findings;

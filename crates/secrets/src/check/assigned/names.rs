@@ -157,7 +157,7 @@ const KEY_WORDS: &[&[u8]] = &[
 /// Words that end like one of those.
 const NOT_KEYS: &[&[u8]] =
     &[b"monkey", b"turkey", b"hockey", b"whiskey", b"jockey", b"donkey", b"hotkey", b"oauth", b"exploit"];
-/// What may follow the word.
+/// Words that may follow.
 const KEY_TAILS: &[&[u8]] = &[
     b"value",
     b"string",
@@ -180,7 +180,7 @@ const KEY_TAILS: &[&[u8]] = &[
     b"primary",
     b"secondary",
 ];
-/// Words before `key` or `token` that say that it is no secret.
+/// Words before `key` or `token` that mark it as public.
 const OPEN_KEYS: &[&[u8]] = &[
     b"public",
     b"pub",
@@ -246,7 +246,6 @@ const OPEN_KEYS: &[&[u8]] = &[
     b"verifying",
     b"identity",
     b"site",
-    b"deploy",
     b"peer",
     b"authorized",
     b"cert",
