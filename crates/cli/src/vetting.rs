@@ -18,9 +18,13 @@ pub enum Vetting {
     Refused,
 }
 
-/// The codes of `--accept`. An unknown code is an error, because it would accept nothing.
+/// The codes of `--accept`. A code that accepts nothing is an error.
 pub fn accepted_codes(names: &[String]) -> Result<Vec<Code>, Failure> {
-    names.iter().map(|name| explain::code(name)).collect()
+    let blocking = |name: &String| match explain::code(name)? {
+        code if code.may_block_publishing() => Ok(code),
+        code => Err(Failure::new(format!("`{}` does not keep a tool from being published", code.name()))),
+    };
+    names.iter().map(blocking).collect()
 }
 
 /// Prints the findings of `check`, and what to do about those that keep the tool from being published.

@@ -153,6 +153,11 @@ impl Code {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.name().eq_ignore_ascii_case(name))
     }
+
+    /// Can a finding of this code keep a document from being published? Whether one does, the finding says.
+    pub fn may_block_publishing(self) -> bool {
+        self == Self::LintSecretText || self.name().starts_with("LINT_POISON_")
+    }
 }
 
 #[cfg(test)]

@@ -48,6 +48,7 @@ impl Finding {
 
     #[must_use]
     pub fn blocking(self) -> Self {
+        debug_assert!(self.code.may_block_publishing(), "{}", self.code.name());
         Self { blocks_publishing: true, ..self }
     }
 

@@ -54,6 +54,7 @@ fn check(name: &str, text: &str, format: Format) {
         println!("{line}");
     }
     assert!(!findings.iter().any(Finding::is_error), "{}", shown.join("\n"));
+    assert!(!findings.iter().any(|finding| finding.blocks_publishing), "{}", shown.join("\n"));
     assert!(file.tools.iter().any(|tool| tool.spec.is_some()), "{name} holds a tool");
 }
 

@@ -38,6 +38,9 @@ fn explain(code: Code, terminal: &mut Terminal) -> Result<Ending, Failure> {
     }
     let remark = match code.severity() {
         Severity::Error => "A document with this finding is refused; it cannot be allowed.",
+        Severity::Warning if code.may_block_publishing() => {
+            "`toolgate check` passes a document with this finding; `toolgate publish` may want `--accept` for it."
+        }
         Severity::Warning => "A document with this finding is accepted.",
     };
     writeln!(terminal, "{remark}")?;
