@@ -35,7 +35,7 @@ pub struct Record {
     pub position: Position,
     /// `2026-11-16T03:59:31.123456Z`; never before that of an earlier record.
     pub time: String,
-    /// What the system clock said, where it was behind `time`.
+    /// The system clock's time, if it was behind `time`.
     #[serde(rename = "wallClock", skip_serializing_if = "Option::is_none")]
     pub wall_clock: Option<String>,
     pub entry: Value,

@@ -1,7 +1,7 @@
 //! How is a record written as a line, and what does a line say?
 //!
 //! `{"entry":…,"hash":"sha256:…","prev":"sha256:…","seq":1,"time":"…"}`: canonical JSON, so every part but the
-//! entry and the number has a fixed length and place, and a line has exactly one reading. Where the system clock is behind the
+//! entry and the number has a fixed length and place, and a line has exactly one reading. If the system clock is behind the
 //! time of an earlier record, `,"wallClock":"…"` follows the time.
 
 use sha2::{Digest as _, Sha256};

@@ -51,12 +51,12 @@ impl Stamp {
     }
 }
 
-/// When a record was written: a time that never goes back, and what the clock said if that was earlier.
+/// The time of a record: one that never goes back, and the system clock's if that was earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordTime {
     /// Never before that of an earlier record; chooses the file.
     pub(crate) stamp: Stamp,
-    /// The system clock, where it was behind `stamp`.
+    /// The system clock, if it was behind `stamp`.
     pub(crate) wall_clock: Option<Stamp>,
 }
 
@@ -70,7 +70,7 @@ impl RecordTime {
         Self { stamp, wall_clock: None }
     }
 
-    /// What the clock said.
+    /// The time of the system clock.
     pub(crate) fn real(self) -> Stamp {
         self.wall_clock.unwrap_or(self.stamp)
     }

@@ -80,7 +80,7 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
     Ok(toolgate)
 }
 
-/// What is to be said about a clock that was set back.
+/// The warning about a clock that was set back.
 pub fn clock_is_behind(behind: Duration) -> String {
     format!(
         "the system clock is {} behind the newest journal record; check the clock. Until it catches up, records keep that `time` \

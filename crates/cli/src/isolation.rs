@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_gate::IsolationLayer;
 use toolgate_sandbox::{HostRow, HostState, probe_layers};
 
-/// What the host enforced when this was made.
+/// The layers as they were when this was made.
 #[derive(Clone, Debug)]
 pub struct HostLayers(Vec<HostRow>);
 

@@ -68,7 +68,11 @@ pub fn project(spec: &ToolSpec, target: WireTarget) -> Result<Value, ProjectErro
 /// An entry of `tools/list`.
 pub fn mcp(spec: &ToolSpec) -> Result<Value, ProjectError> {
     let mut tool = head(spec, WireTarget::Mcp);
-    tool.insert("inputSchema".into(), input_schema(spec)?);
+    let input = match &spec.governance.input {
+        Some(input) => expand::listed_input(input)?,
+        None => of_params(&spec.params),
+    };
+    tool.insert("inputSchema".into(), input);
     if let Some(output) = output_schema(spec)? {
         tool.insert("outputSchema".into(), output);
     }
@@ -78,13 +82,13 @@ pub fn mcp(spec: &ToolSpec) -> Result<Value, ProjectError> {
 /// An entry of `tools` for function calling.
 pub fn openai(spec: &ToolSpec) -> Result<Value, ProjectError> {
     let mut function = head(spec, WireTarget::OpenAi);
-    function.insert("parameters".into(), input_schema(spec)?);
+    function.insert("parameters".into(), plain_input(spec)?);
     Ok(json!({ "type": "function", "function": function }))
 }
 
 /// An entry of `tools` for tool use.
 pub fn anthropic(spec: &ToolSpec) -> Result<Value, ProjectError> {
-    let schema = input_schema(spec)?;
+    let schema = plain_input(spec)?;
     let properties = schema.get("properties").and_then(Value::as_object);
     if let Some(key) = properties.and_then(|properties| properties.keys().find(|key| !is_plain_key(key))) {
         return Err(ProjectError {
@@ -99,7 +103,7 @@ pub fn anthropic(spec: &ToolSpec) -> Result<Value, ProjectError> {
 
 /// A function declaration. Without parameters there is no `parameters`: an empty object is refused there.
 pub fn google(spec: &ToolSpec) -> Result<Value, ProjectError> {
-    let schema = input_schema(spec)?;
+    let schema = plain_input(spec)?;
     let mut tool = head(spec, WireTarget::Google);
     // The one format that insists on a description.
     tool.entry("description").or_insert_with(|| spec.name.as_str().into());
@@ -118,8 +122,14 @@ fn head(spec: &ToolSpec, target: WireTarget) -> Map<String, Value> {
     tool
 }
 
-/// What arguments are judged by: the same shape that clients are told. Flat, self-contained, an object: what the strictest
-/// of them accept.
+/// The form for function calling: an object with properties, without combinators at the top.
+fn plain_input(spec: &ToolSpec) -> Result<Value, ProjectError> {
+    let schema = input_schema(spec)?;
+    expand::check_top(&schema)?;
+    Ok(schema)
+}
+
+/// The schema that the gate validates arguments with, without references.
 pub fn input_schema(spec: &ToolSpec) -> Result<Value, ProjectError> {
     match &spec.governance.input {
         Some(input) => expand::input(input),
@@ -133,7 +143,7 @@ fn output_schema(spec: &ToolSpec) -> Result<Option<Value>, ProjectError> {
     let declared = spec.governance.output.as_ref().filter(|_| spec.governance.output_policy.is_none());
     match declared {
         Some(schema) if schema.get("type").and_then(Value::as_str) == Some("object") => {
-            expand::output(schema).map(Some)
+            expand::listed_output(schema).map(Some)
         }
         _ => Ok(None),
     }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_spec::{
-    CompiledSchema, Format, check_text,
+    CompiledSchema, Finding, Format, check_text,
     model::ToolSpec,
     project::{WireTarget, project, wire_name},
 };
@@ -138,6 +138,11 @@ fn references_are_followed_and_remarks_stay_behind() {
             "x-note": { "enum": [{ "$comment": "data" }] },
         },
         "additionalProperties": false,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {
+            "person": { "type": "object", "description": "Anyone", "properties": { "name": { "type": "string" } } },
+            "name": { "type": "string" },
+        },
     });
     assert_eq!(input_of(&input, WireTarget::Mcp).to_string(), expect.to_string());
     assert_eq!(
@@ -168,11 +173,66 @@ fn schemas_that_cannot_be_told_are_refused_with_a_reason() {
         ),
         (json!({ "properties": { "a": { "$ref": "#" } } }), "`input/properties/a/$ref`: `#` contains itself"),
     ] {
-        assert_eq!(input_of(&input, WireTarget::Mcp), why);
+        assert_eq!(input_of(&input, WireTarget::OpenAi), why);
     }
     let deep = (0..40).fold(json!({}), |inner, _| json!({ "items": inner }));
     let shown = input_of(&json!({ "properties": { "a": deep } }), WireTarget::OpenAi).to_string();
     assert!(shown.contains("nested deeper than 32 levels"), "{shown}");
+}
+
+/// As the MCP specification's own example of a 2020-12 schema.
+#[test]
+fn keywords_of_2020_12_survive_in_the_mcp_listing() {
+    let input = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef", "type": "object",
+                "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
+            },
+            "unused": { "description": "for authors" },
+        },
+        "properties": {
+            "name": { "type": "string" },
+            "address": { "$ref": "#/$defs/address" },
+            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+            "phone": { "type": "string" }, "email": { "type": "string" },
+        },
+        "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+        "anyOf": [{ "required": ["name"] }, { "required": ["address"] }],
+        "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+        "then": { "required": ["phone"] },
+        "else": { "required": ["email"] },
+        "additionalProperties": false,
+    });
+    let listed = input_of(&input, WireTarget::Mcp);
+    for keyword in ["$schema", "allOf", "anyOf", "if", "then", "else", "additionalProperties"] {
+        assert_eq!(listed[keyword], input[keyword], "{keyword}");
+    }
+    let address = &input["$defs"]["address"];
+    assert_eq!(
+        listed["$defs"],
+        json!({ "address": address }),
+        "as written, without the one that nothing refers to"
+    );
+    let copy = json!({ "type": "object", "properties": address["properties"] });
+    assert_eq!(listed["properties"]["address"], copy, "an anchor occurs once");
+    let document = json!({
+        "name": "t", "description": "d", "classification": "read", "input": input,
+        "testInput": { "name": "Ann", "email": "a@example.com" },
+        "handler": { "http": { "method": "POST", "url": "https://a.org", "body": {
+            "n": "{name}", "a": "{address}", "c": "{contactMethod}", "p": "{phone}", "e": "{email}",
+        } } },
+    });
+    let errors: Vec<String> = check_text(&document.to_string(), Format::Json)
+        .tools
+        .into_iter()
+        .flat_map(|tool| tool.findings)
+        .filter(Finding::is_error)
+        .map(|finding| format!("{} {}", finding.at, finding.message))
+        .collect();
+    assert_eq!(errors, Vec::<String>::new(), "and such a document is accepted");
 }
 
 #[test]

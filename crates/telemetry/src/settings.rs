@@ -17,7 +17,7 @@ pub struct Settings {
     pub traces: Export,
     pub metrics: Export,
     pub callers: Callers,
-    /// What the host enforces, sent with the metrics.
+    /// The isolation layers of the host, sent with the metrics.
     pub isolation: Vec<IsolationLayer>,
 }
 

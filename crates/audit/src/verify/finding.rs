@@ -33,7 +33,7 @@ pub struct Report {
     pub more: u64,
 }
 
-/// Where in the journal the clock was behind, and how far.
+/// The records that were written with a clock that was behind, and by how much it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClockBehind {
     pub records: u64,

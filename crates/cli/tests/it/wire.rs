@@ -1,4 +1,4 @@
-//! What the gateway says on the wire and about itself, from outside.
+//! Malformed messages, weak isolation and wrong clocks, as seen from outside.
 
 use std::{
     io::{BufRead, BufReader, Write},

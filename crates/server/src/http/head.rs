@@ -107,7 +107,7 @@ impl HeadGuard {
     }
 }
 
-/// Where the head ends, behind its empty line. `None`: not yet. The first `scanned` bytes are known to be good.
+/// Finds the end of the head, behind its empty line. Returns `None` if it has not come yet. The first `scanned` bytes are known to be good.
 fn end_of_head(head: &[u8], scanned: usize) -> Result<Option<usize>, Violation> {
     for (at, byte) in head.iter().enumerate().skip(scanned) {
         let before = head.get(..at).unwrap_or_default();
@@ -122,7 +122,7 @@ fn end_of_head(head: &[u8], scanned: usize) -> Result<Option<usize>, Violation> 
     Ok(None)
 }
 
-/// What follows this head. Everything else about it is for hyper to check.
+/// Reads from the head what follows it. hyper checks everything else.
 fn body_after(head: &[u8]) -> Result<Expects, Violation> {
     let mut length = None;
     let mut is_encoded = false;
@@ -159,7 +159,7 @@ const NOT_HTTP: &[u8] = b"\0\r\n\r\n";
 mod tests {
     use super::*;
 
-    /// What hyper reads when the client sends this in pieces of `size`, or why it is refused.
+    /// Returns the bytes that hyper reads if the client sends this in pieces of `size`, or the violation.
     fn read(sent: &str, size: usize) -> Result<String, Violation> {
         let mut guard = HeadGuard::new(100);
         let mut heard = Vec::new();

@@ -90,7 +90,7 @@ pub async fn kind_of(
     }
 }
 
-/// What came of a message in the form of a plain call.
+/// The result of reading a message as a plain call.
 enum Taken {
     Plain(Box<PlainCall>),
     /// Its session has a running request with this id.
@@ -156,7 +156,7 @@ impl<'h> Way<'h> {
     }
 }
 
-/// What a stateless request says of its client, and whether the client can be asked by a result.
+/// Reads from a stateless request who its client is, and whether the client can be asked by a result.
 fn stateless(meta: Meta) -> Option<(Client, bool)> {
     let can = meta.can.filter(|_| meta.is_stateless)?;
     let client = Client {

@@ -234,7 +234,7 @@ const fn is_custom(message: &ClientJsonRpcMessage) -> bool {
     }
 }
 
-/// Methods that this server serves, so that only their params can be wrong.
+/// Methods that this server serves. If the SDK does not recognise one of them, its params are wrong.
 fn is_known(method: &str) -> bool {
     [
         PingRequestMethod::VALUE,

@@ -61,7 +61,7 @@ async fn encodings_other_than_chunked_are_refused() {
     }
 }
 
-/// Answered and closed: whoever sent it learns why nothing came of it.
+/// The request is answered once, and the connection is closed.
 async fn check_answer(request: &str, status: u16) {
     let gateway = Gateway::start().await;
     let mut client = gateway.client().await;
@@ -135,7 +135,7 @@ async fn connection_closes_after_a_chunked_body() {
     assert_eq!((answer.status, answer.body.as_str()), (200, "token:caller Caller 3"));
 }
 
-/// What is checked of a first request is checked of one that was sent right behind it.
+/// A request that was sent right behind another one is checked like the first.
 #[tokio::test]
 async fn pipelined_heads_are_checked_too() {
     let gateway = Gateway::start().await;

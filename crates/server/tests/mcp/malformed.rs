@@ -15,7 +15,7 @@ const PARSE: i32 = -32700;
 const REQUEST: i32 = -32600;
 const PARAMS: i32 = -32602;
 
-/// What a malformed message gets.
+/// A malformed message and its answer.
 struct Shape {
     message: String,
     code: i32,

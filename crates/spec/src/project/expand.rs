@@ -1,5 +1,9 @@
 //! A schema without references, identifiers and private remarks. References are followed inside the document only, with
 //! a budget, so that a small schema cannot grow into a large one.
+//!
+//! The MCP listing also keeps `$schema`, `$anchor` and those `$defs` that the schema refers to.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -8,13 +12,42 @@ use crate::Pointer;
 
 /// Arguments: always an object, closed unless it says otherwise.
 pub(super) fn input(schema: &Value) -> Result<Value, ProjectError> {
-    let mut flat = Expander::new("input", schema).root()?;
-    if let Some(keyword) = NOT_AT_TOP.into_iter().find(|keyword| flat.contains_key(*keyword)) {
-        return Err(ProjectError {
+    Expander::new("input", schema).root().map(closed)
+}
+
+/// The same as MCP clients list it.
+pub(super) fn listed_input(schema: &Value) -> Result<Value, ProjectError> {
+    let (flat, dialect) = Expander::new("input", schema).listed()?;
+    Ok(with_dialect(closed(flat), dialect))
+}
+
+pub(super) fn listed_output(schema: &Value) -> Result<Value, ProjectError> {
+    let (flat, dialect) = Expander::new("output", schema).listed()?;
+    Ok(with_dialect(Value::Object(flat), dialect))
+}
+
+/// Refuses what function calling does not take at the top of a schema.
+pub(super) fn check_top(schema: &Value) -> Result<(), ProjectError> {
+    match NOT_AT_TOP.into_iter().find(|keyword| schema.get(keyword).is_some()) {
+        None => Ok(()),
+        Some(keyword) => Err(ProjectError {
             at: format!("input/{keyword}"),
             message: format!("models' interfaces take no `{keyword}` at the top of a schema"),
-        });
+        }),
     }
+}
+
+fn with_dialect(schema: Value, dialect: Map<String, Value>) -> Value {
+    match schema {
+        Value::Object(mut members) => {
+            members.extend(dialect);
+            Value::Object(members)
+        }
+        other => other,
+    }
+}
+
+fn closed(mut flat: Map<String, Value>) -> Value {
     let properties = flat.shift_remove("properties").unwrap_or_else(|| Map::new().into());
     let required = flat.shift_remove("required").filter(|required| required != &Value::Array(Vec::new()));
     let open = flat.shift_remove("additionalProperties").unwrap_or(Value::Bool(false));
@@ -27,12 +60,10 @@ pub(super) fn input(schema: &Value) -> Result<Value, ProjectError> {
     object.insert("additionalProperties".into(), open);
     flat.shift_remove("type");
     object.extend(flat);
-    Ok(Value::Object(object))
+    Value::Object(object)
 }
 
-pub(super) fn output(schema: &Value) -> Result<Value, ProjectError> {
-    Expander::new("output", schema).root().map(Value::Object)
-}
+type Members = Map<String, Value>;
 
 struct Expander<'schema> {
     block: &'static str,
@@ -40,14 +71,51 @@ struct Expander<'schema> {
     /// The references that are being followed, outermost first.
     following: Vec<String>,
     bytes_left: usize,
+    /// Names under `$defs` that were referred to.
+    used: BTreeSet<String>,
+    /// Is `$anchor` kept? A copy of a definition must not have the anchor of its original.
+    keeps_anchors: bool,
 }
 
 impl<'schema> Expander<'schema> {
     fn new(block: &'static str, root: &'schema Value) -> Self {
-        Self { block, root, following: Vec::new(), bytes_left: MAX_BYTES }
+        let used = BTreeSet::new();
+        Self { block, root, following: Vec::new(), bytes_left: MAX_BYTES, used, keeps_anchors: false }
     }
 
-    fn root(mut self) -> Result<Map<String, Value>, ProjectError> {
+    /// The schema, and what says how to read it: `$schema` and `$defs`.
+    fn listed(mut self) -> Result<(Members, Members), ProjectError> {
+        self.keeps_anchors = true;
+        let flat = self.root()?;
+        let mut dialect = Map::new();
+        if let Some(schema) = self.root.get("$schema") {
+            dialect.insert("$schema".into(), schema.clone());
+        }
+        // The references are already replaced, so definitions that are too large can be left out.
+        if let Ok(definitions) = self.definitions()
+            && !definitions.is_empty()
+        {
+            dialect.insert("$defs".into(), Value::Object(definitions));
+        }
+        Ok((flat, dialect))
+    }
+
+    /// Those that were referred to. The others may say what no model should read.
+    fn definitions(&mut self) -> Result<Map<String, Value>, ProjectError> {
+        let (root, used) = (self.root, std::mem::take(&mut self.used));
+        self.bytes_left = MAX_BYTES;
+        let all = root.get("$defs").and_then(Value::as_object).into_iter().flatten();
+        let mut definitions = Map::new();
+        for (name, definition) in all.filter(|(name, _)| used.contains(*name)) {
+            let at = Pointer::root().key("$defs").key(name);
+            self.following.push(at.as_str().to_owned());
+            definitions.insert(name.clone(), self.schema(definition, &at, 1)?);
+            self.following.pop();
+        }
+        Ok(definitions)
+    }
+
+    fn root(&mut self) -> Result<Map<String, Value>, ProjectError> {
         let at = Pointer::root();
         let Value::Object(flat) = self.schema(self.root, &at, 0)? else {
             return Err(self.error(&at, "the schema is not an object"));
@@ -67,7 +135,8 @@ impl<'schema> Expander<'schema> {
         let Value::Object(members) = schema else { return self.charge(schema, at) };
         let mut flat = Map::new();
         for (keyword, value) in members {
-            if is_private(keyword) || keyword == "$ref" {
+            let is_kept_anchor = keyword == "$anchor" && self.keeps_anchors;
+            if (is_private(keyword) && !is_kept_anchor) || keyword == "$ref" {
                 continue;
             }
             let at = at.key(keyword);
@@ -128,8 +197,15 @@ impl<'schema> Expander<'schema> {
         let Some(target) = self.root.pointer(pointer) else {
             return Err(self.error(&at, &format!("there is no `#{pointer}` in this schema")));
         };
+        if let [block, name, ..] = Pointer::new(pointer).tokens().as_slice()
+            && block == "$defs"
+        {
+            self.used.insert(name.clone());
+        }
         self.following.push(pointer.to_owned());
+        let keeps_anchors = std::mem::replace(&mut self.keeps_anchors, false);
         let flat = self.schema(target, &Pointer::new(pointer), depth + 1)?;
+        self.keeps_anchors = keeps_anchors;
         self.following.pop();
         Ok(combined(flat, beside))
     }

@@ -25,7 +25,7 @@ use crate::{
 /// A pair of pipes. The SDK writes to it; reading is our own, because the SDK ignores malformed lines and duplicate ids.
 pub struct LineTransport<R, W: AsyncWrite> {
     read: BufReader<R>,
-    /// What has been read of the next line. Kept here, because the SDK drops `receive` in the middle.
+    /// The part of the next line that has been read. Kept here, because the SDK drops `receive` in the middle.
     line: Vec<u8>,
     is_too_long: bool,
     longest: usize,

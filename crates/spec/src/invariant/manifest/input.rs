@@ -126,16 +126,17 @@ fn misses(schema: &Value, validator: &Validator, at: &Pointer, report: &mut Repo
     }
 }
 
-/// Clients read the top level as a plain list of named arguments, and drop tools that have anything else there.
+/// The arguments are those under `properties`: what a combinator at the top adds can only restrict them.
 fn top(input: &Value, at: &Pointer, report: &mut Report<'_>) {
     super::output::object_at_top(input, at, "arguments are an object; list them under `properties`", report);
-    for keyword in COMBINATORS.into_iter().filter(|keyword| input.get(keyword).is_some()) {
+    for keyword in NOT_AT_TOP.into_iter().filter(|keyword| input.get(keyword).is_some()) {
         report.say_of_key(
             &at.key(keyword),
-            format!("`{keyword}` at the top level makes clients drop the tool"),
-            "move it into a property, or write the cases as separate tools",
+            format!("`{keyword}` at the top level adds arguments that are not declared"),
+            "list all arguments under `properties`",
         );
     }
+    restricts_only(input, at, report);
     if input.get("additionalProperties").is_some_and(|value| *value != Value::Bool(false)) {
         report.say(
             &at.key("additionalProperties"),
@@ -156,8 +157,29 @@ fn top(input: &Value, at: &Pointer, report: &mut Report<'_>) {
     }
 }
 
+/// `format` decides how an argument is judged, and is looked for under `properties` only; a reference could lead to one.
+fn restricts_only(input: &Value, at: &Pointer, report: &mut Report<'_>) {
+    let is_combined = |place: &Pointer| {
+        let below = place.as_str().strip_prefix(at.as_str()).and_then(|below| below.strip_prefix('/'));
+        let keyword = below.and_then(|below| below.split('/').next());
+        keyword.is_some_and(|keyword| COMBINATORS.contains(&keyword))
+    };
+    let mut left: Vec<(Pointer, &Value)> = json_schema::children(input, at);
+    left.retain(|(place, _)| is_combined(place));
+    while let Some((place, schema)) = left.pop() {
+        left.extend(json_schema::children(schema, &place));
+        for keyword in ["format", "$ref"].into_iter().filter(|keyword| schema.get(keyword).is_some()) {
+            report.say_of_key(
+                &place.key(keyword),
+                format!("`{keyword}` in a combinator at the top level is not judged"),
+                "write it under `properties`",
+            );
+        }
+    }
+}
+
 /// Values that a schema must refuse, beside `examples`.
 const MISSES: &str = "x-misses";
 
-const COMBINATORS: [&str; 10] =
-    ["$ref", "allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "patternProperties", "then"];
+const NOT_AT_TOP: [&str; 3] = ["$ref", "dependentSchemas", "patternProperties"];
+const COMBINATORS: [&str; 7] = ["allOf", "anyOf", "else", "if", "not", "oneOf", "then"];

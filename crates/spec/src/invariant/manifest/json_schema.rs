@@ -191,9 +191,10 @@ const SCHEMA_LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const SCHEMA_MAPS: [&str; 5] =
     ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
-/// Keywords without schemas inside. `$id`, `$anchor` and `$dynamicRef` are missing on purpose: with them a
-/// reference can mean something else than it says.
-const PLAIN: [&str; 34] = [
+/// Keywords without schemas inside. `$id`, `$dynamicAnchor` and `$dynamicRef` are missing on purpose: with them a
+/// reference can mean something else than it says. No reference may name an `$anchor`.
+const PLAIN: [&str; 35] = [
+    "$anchor",
     "$comment",
     "$ref",
     "$schema",
