@@ -5,6 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex, mpsc},
     thread,
+    time::Duration,
 };
 
 use serde_json::json;
@@ -48,32 +49,45 @@ fn answer(mut stream: TcpStream, (may_answer, changed): &(Mutex<bool>, Condvar),
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
 }
 
-/// Ann makes slow calls, of which so many hold a worker at once. Bob's calls end before the server answers any of Ann's.
-fn check(slow_calls: usize, at_once: usize, configuration: &str) {
-    let (place, server) = (Place::new(), SlowServer::start());
+/// A workspace with `word_count`, and with a tool that asks the server and then does this. Tokens of Ann and Bob.
+fn place_with(server: &SlowServer, then: &str, configuration: &str) -> (Place, [String; 2]) {
+    let place = Place::new();
     place.configure(&format!("approvals:\n  default: never\n{configuration}"));
+    let code =
+        format!("if (text !== 'go') return 'idle'; await fetch(`http://127.0.0.1:${{PORT}}/`); {then}");
     place.write_tool(
         "slow",
         &json!({
-            "code": "if (text !== 'go') return 'idle'; await fetch(`http://127.0.0.1:${PORT}/`); return 'done'",
+            "code": code,
             "staticVariables": [{ "PORT": server.address.port().to_string() }],
             "sandboxOverrides": { "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] },
         }),
     );
     place.write_tool("word_count", &json!({ "code": "return text.split(' ').length" }));
     place.ok(&["publish", "--yes"]);
-    let [ann, bob] = ["ann", "bob"].map(|name| place.ok(&["token", "create", name]).trim().to_owned());
+    let tokens = ["ann", "bob"].map(|name| place.ok(&["token", "create", name]).trim().to_owned());
+    (place, tokens)
+}
+
+fn count_words(serving: &Serving, token: &str) {
+    for _ in 0..3 {
+        let answer = serving.call_text(token, "word_count", &json!({ "text": "to be or not" }));
+        assert!(answer.contains("\"text\":\"4\""), "{answer}");
+    }
+}
+
+/// Ann makes slow calls, of which so many hold a worker at once. Bob's calls end before the server answers any of Ann's.
+fn check(slow_calls: usize, at_once: usize, configuration: &str) {
+    let server = SlowServer::start();
+    let (place, [ann, bob]) = place_with(&server, "return 'done'", configuration);
     let serving = Serving::start(&place);
     let slow = || serving.call_text(&ann, "slow", &json!({ "text": "go" }));
     let answers: Vec<String> = thread::scope(|scope| {
         let calls: Vec<_> = (0..slow_calls).map(|_| scope.spawn(slow)).collect();
         for _ in 0..at_once {
-            server.asked.recv().unwrap();
+            server.asked.recv_timeout(Duration::from_mins(1)).unwrap();
         }
-        for _ in 0..3 {
-            let answer = serving.call_text(&bob, "word_count", &json!({ "text": "to be or not" }));
-            assert!(answer.contains("\"text\":\"4\""), "{answer}");
-        }
+        count_words(&serving, &bob);
         server.answer_everybody();
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
@@ -96,4 +110,26 @@ fn many_slow_calls_of_one_caller_do_not_keep_another_caller_waiting() {
 #[test]
 fn second_worker_is_kept_for_another_caller() {
     check(4, 1, "worker:\n  count: 2\n");
+}
+
+#[test]
+fn computing_calls_of_one_caller_do_not_keep_another_caller_waiting() {
+    let server = SlowServer::start();
+    server.answer_everybody();
+    let compute = "const end = Date.now() + 10000; while (Date.now() < end); return 'done'";
+    let (place, [ann, bob]) = place_with(&server, compute, "");
+    let serving = Serving::start(&place);
+    let calls: Vec<TcpStream> =
+        (0..4).map(|_| serving.begin(&ann, "slow", &json!({ "text": "go" }))).collect();
+    // The first two compute by now, or will in a moment.
+    for _ in 0..2 {
+        server.asked.recv_timeout(Duration::from_mins(1)).unwrap();
+    }
+    count_words(&serving, &bob);
+    for mut call in calls {
+        call.set_nonblocking(true).unwrap();
+        let mut answer = [0; 4096];
+        let read = call.read(&mut answer).unwrap_or(0);
+        assert!(!String::from_utf8_lossy(&answer[..read]).contains("done"), "Bob waited for Ann's call");
+    }
 }
