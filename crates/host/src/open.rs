@@ -3,7 +3,10 @@
 mod reload;
 mod trials;
 
-pub use self::reload::{Beside, Reloaded, Watched};
+pub use self::{
+    reload::{Beside, Reloaded, Watched},
+    trials::{NotTested, TestRuns},
+};
 
 use std::{
     collections::BTreeMap,
@@ -54,6 +57,7 @@ pub struct Toolgate {
     alerts: Option<Arc<Alerts>>,
     /// Kept for those who look after the workers, who hold it weakly.
     _alarm: Arc<Alarm>,
+    test_runs: TestRuns,
     loaded: Mutex<Arc<Loaded>>,
     /// Whoever changes what is in force does it alone, from reading to swapping.
     changing: tokio::sync::Mutex<()>,
@@ -74,6 +78,8 @@ pub struct Extras {
 impl Default for Extras {
     fn default() -> Self {
         Self {
+    /// The effects that test runs of `publish_all` may have.
+    pub test_runs: TestRuns,
             policy: Arc::new(ALLOW_ALL),
             observer: None,
             commands: BTreeMap::new(),
@@ -83,6 +89,7 @@ impl Default for Extras {
 }
 
 /// Which part could not be put in place, and why.
+            test_runs: TestRuns::Contained,
 #[derive(Debug)]
 pub struct OpenError {
     pub part: &'static str,
@@ -132,6 +139,7 @@ impl Toolgate {
             changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
         };
+            test_runs: extras.test_runs,
         if extras.writes == Writes::Gateway {
             toolgate.note(&json!({
                 "kind": "gateway.started",

@@ -82,9 +82,13 @@ pub struct PublishArgs {
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
 
-    /// Do not ask before a tool above L3 is published
+    /// Do not ask before a tool above L3 is tested and published
     #[arg(long, short)]
     pub yes: bool,
+
+    /// Let test runs change the workspace itself and whatever else the tools reach
+    #[arg(long)]
+    pub for_real: bool,
 
     #[command(flatten)]
     pub config: ConfigArgs,

@@ -56,3 +56,4 @@ mod stopping;
 mod telemetry;
 mod terminals;
 mod tokens;
+mod test_runs;

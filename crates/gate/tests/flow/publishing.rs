@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Candidate, Clock, LiveSet, Observed, Outcome, Reason, Trial, Unfit, tightened, wider_than_used,
+    Candidate, Clock, LiveSet, Observed, Outcome, Reason, TestEffects, Trial, Unfit, tightened,
+    wider_than_used,
 };
 use toolgate_policy::{PolicySet, State};
 
@@ -371,4 +372,47 @@ fn a_host_that_was_an_argument_is_no_need_of_the_tool() {
         }
         assert!(!reads(overrides, "hi")[0].enough.is_null(), "its own host is");
     }
+}
+
+#[tokio::test]
+async fn effects_of_a_test_run_are_known_before_it() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let effects = |change: Value| TestEffects::of(&world.tool(&document("say", &change)));
+    let online = json!({ "networkMode": "allowlist", "hostsAllow": ["a.example"] });
+    let writing = json!({ "fileRead": true, "fileWrite": true });
+    for change in [
+        json!({}),
+        json!({ "sandboxOverrides": { "fileRead": true } }),
+        json!({ "sandboxOverrides": online }),
+        json!({ "humanInTheLoop": { "mode": "REQUIRED" } }),
+        json!({ "x-toolgate-classification": "destructive" }),
+    ] {
+        assert_eq!(effects(change.clone()), TestEffects::None, "{change}");
+    }
+    assert_eq!(effects(json!({ "sandboxOverrides": writing })), TestEffects::Workspace);
+    for change in [
+        json!({ "sandboxOverrides": { "fileRead": true, "fileWrite": true, "fsBasePath": "/srv" } }),
+        json!({ "sandboxOverrides": online, "humanInTheLoop": { "mode": "REQUIRED" } }),
+        json!({ "sandboxOverrides": online, "x-toolgate-classification": "destructive" }),
+        json!({ "sandboxOverrides": online, "x-toolgate-classification": "write" }),
+    ] {
+        assert!(matches!(effects(change.clone()), TestEffects::Beyond(_)), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn release_pass_publishes_without_a_run_unless_the_tool_was_unpublished() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    let candidate = || world.workshop.assess(&checked(&document)).unwrap();
+    let accept = || world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Ok(()));
+    accept().unwrap();
+    assert_eq!(state(&world, &document), State::Active);
+    assert!(world.journal.records().is_empty(), "nothing ran");
+    world.workshop.unpublish(candidate().tool.spec().id.as_str(), world.clock.now()).unwrap();
+    accept().unwrap();
+    assert_eq!(state(&world, &document), State::Draft);
+    let refused =
+        world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Err("full".to_owned()));
+    assert!(refused.is_ok(), "nothing is published, so nothing is written down");
 }
