@@ -100,6 +100,11 @@ impl Record {
         let entry = serde_json::from_str(line.entry).ok()?;
         Some(Self { position: line.position, time: line.stamp.text(), entry })
     }
+
+    /// When it was written.
+    pub fn at(&self) -> Option<SystemTime> {
+        Stamp::parse(&self.time).map(Stamp::time)
+    }
 }
 
 impl fmt::Display for Flaw {

@@ -19,6 +19,7 @@ mod journals;
 mod load;
 mod open;
 mod policies;
+mod restored;
 
 pub use builder::Builder;
 pub use catalog::{Shipped, preset_names, shipped_tools};
@@ -32,6 +33,7 @@ pub use open::{
     Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, open_egress, open_state,
 };
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
+pub use restored::{Revived, find_revived};
 pub use toolgate_config::Config;
 pub use toolgate_gate::{Gate, Outcome, Reason};
 pub use toolgate_handlers::{Arg, CliCommand};
