@@ -107,6 +107,11 @@ impl Record {
     pub fn real_time(&self) -> &str {
         self.wall_clock.as_deref().unwrap_or(&self.time)
     }
+
+    /// When it was written.
+    pub fn at(&self) -> Option<SystemTime> {
+        Stamp::parse(&self.time).map(Stamp::time)
+    }
 }
 
 impl fmt::Display for Flaw {

@@ -172,6 +172,10 @@ pub struct TestArgs {
     #[arg(long)]
     pub tighten: bool,
 
+    /// Let test runs change the workspace itself and whatever else the tools reach
+    #[arg(long)]
+    pub for_real: bool,
+
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: OutputFormat,

@@ -71,7 +71,7 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
     // On the heap: the future of a whole gateway would be a part of every command's.
     let opened = Box::pin(Toolgate::open(config, extras)).await;
     let toolgate = opened.map_err(|error| Failure::new(visible(&error.to_string())))?;
-    for said in unlisted_journals(&toolgate) {
+    for said in unlisted_journals(&toolgate).into_iter().chain(older_state(&toolgate)) {
         say(&said);
     }
     if let Some(behind) = toolgate.clock_behind() {
@@ -87,6 +87,17 @@ pub fn clock_is_behind(behind: Duration) -> String {
          and have the real one in `wallClock`",
         time::rounded(behind)
     )
+}
+
+/// The warning about a state that is older than the journal.
+pub fn older_state(toolgate: &Toolgate) -> Option<String> {
+    let revived = toolgate.revived();
+    (!revived.is_empty()).then(|| {
+        format!(
+            "the state is older than the journal, as after restoring a backup of state.db; withdrawn again, with all approvals: {}",
+            visible(&revived.describe())
+        )
+    })
 }
 
 /// What is to be said about journals that were passed over.

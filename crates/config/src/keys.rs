@@ -42,7 +42,7 @@ const SELECTION: &[Key] = &[
 
 const EXPOSURE: &[Key] = &[
     flag("auto_add", Flag(true), "Expose every published tool; otherwise only those in `exposed`."),
-    texts("exposed", Shape::Name, "Names or ids of tools to expose."),
+    texts("exposed", Shape::Name, "Tools to expose: names, or ids that are UUIDs."),
     texts("excluded", Shape::Name, "Names or ids of tools that are never exposed; always wins."),
 ];
 

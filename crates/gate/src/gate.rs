@@ -11,7 +11,7 @@ use std::{
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
+use toolgate_policy::{ALLOW_ALL, Caller, CedarPolicies, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
 
 pub use crate::call::Shows;
@@ -158,6 +158,18 @@ impl Gate {
             InForce { set, ..current.as_ref().clone() }
         });
         self.0.tell_of_change();
+    }
+
+    /// Takes tools away, and puts policies and settings in force, in one piece.
+    pub fn narrow(
+        &self,
+        wanted: impl Fn(&LiveTool) -> bool,
+        policies: Option<CedarPolicies>,
+        approvals: ApprovalSettings,
+        arguments: ArgumentLimits,
+    ) {
+        let set = self.0.live().only(wanted).with_policies(policies);
+        self.replace_with_settings(set, approvals, arguments);
     }
 
     /// All live tools in order, hidden from nobody; for operators.

@@ -39,7 +39,8 @@ pub use ports::{
     Survey, SystemClock, Touch, Waiting,
 };
 pub use publish::{
-    Candidate, Handlers, Observed, Trial, Unfit, Wider, Workshop, test_arguments, tightened, wider_than_used,
+    Candidate, Handlers, Observed, TestEffects, Trial, Unfit, Wider, Workshop, test_arguments, tightened,
+    wider_than_used,
 };
 pub use reason::{AUTH, End, Reason, Retry, Stage};
 pub use registry::LiveSet;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// A tool under the policy that is in force for it. Frozen: a change makes another one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LiveTool {
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) policy: EffectivePolicy,
@@ -44,7 +44,7 @@ pub struct LiveTool {
 }
 
 /// What every record of a call of this tool says alike.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     pub tool: Shared,
     pub safety: Shared,
@@ -114,6 +114,27 @@ impl LiveTool {
 
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    /// The settings that are enforced for it.
+    pub const fn policy(&self) -> &EffectivePolicy {
+        &self.policy
+    }
+
+    /// Is it the same document under the same policy?
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.policy_digest == other.policy_digest
+    }
+
+    /// Would this policy be enforced just as the tool's own?
+    pub(crate) fn enforces(&self, policy: &EffectivePolicy) -> bool {
+        let safety = safety_of(&self.spec, policy);
+        enforced_digest(policy, &safety, self.spec.approval.mode) == self.policy_digest
+    }
+
+    /// The same tool with another runner, for a test run away from the workspace.
+    pub(crate) fn with_runner(&self, runnable: Arc<dyn Runnable>) -> Self {
+        Self { runnable, ..self.clone() }
     }
 
     /// What the operator's policies may know of it.

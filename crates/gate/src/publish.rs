@@ -1,6 +1,7 @@
 //! The other flow: a document becomes a candidate, passes its test run, and may be live.
 
 mod acceptance;
+mod effects;
 mod folder;
 mod observed;
 
@@ -14,6 +15,7 @@ use toolgate_policy::{
 use toolgate_spec::{Finding, ToolCheck, digest, model::ToolSpec, parse_test_value};
 
 use self::acceptance::unaccepted;
+pub use self::effects::TestEffects;
 pub use self::observed::{Observed, Wider, tightened, wider_than_used};
 use crate::{
     gate::{Call, Client, Gate},
@@ -95,6 +97,12 @@ impl Candidate {
     pub fn holding_pass(&self) -> Option<&StoredPass> {
         self.pass.as_ref().filter(|pass| pass.record.outcome == PassOutcome::Passed)
     }
+
+    /// The same candidate, run by other handlers: for a test run on other files than the workspace's.
+    pub fn run_by(&self, handlers: &dyn Handlers) -> Result<Self, String> {
+        let runnable = handlers.prepare(&self.tool.spec, &self.tool.policy)?;
+        Ok(Self { tool: Arc::new(self.tool.with_runner(runnable)), ..self.clone() })
+    }
 }
 
 impl Trial {
@@ -133,6 +141,12 @@ impl Workshop {
         let pass = pass.filter(|pass| speaks_for(pass, &tool));
         let accepted = pass.as_ref().map(|pass| pass.accepted.clone()).unwrap_or_default();
         Ok(Candidate { lifecycle, pass, is_withdrawn, findings, accepted, tool: Arc::new(tool) })
+    }
+
+    /// Is the tool under the policy that this workshop would give it? For a tool whose document cannot be read just now.
+    pub fn is_under_current_policy(&self, tool: &LiveTool) -> bool {
+        resolve(&tool.spec, &self.policies, self.overrides.as_deref())
+            .is_ok_and(|policy| tool.enforces(&policy))
     }
 
     fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>, findings: &[Finding]) -> Lifecycle {
@@ -234,6 +248,36 @@ impl Workshop {
         }
         let (took_back, was_withdrawn) = (took_back.get(), was_withdrawn.get());
         Ok(Trial { outcome, report, pass, took_back, was_withdrawn })
+    }
+
+    /// Records the pass of a shipped tool that was tested when it was released, and publishes it, unless it was unpublished. Nothing
+    /// runs here. `note` is called as by `local_pass_and_publish`.
+    pub fn accept_release_pass(
+        &self,
+        candidate: &Candidate,
+        now: SystemTime,
+        note: Note<'_>,
+    ) -> Result<StoredPass, String> {
+        let tool = &candidate.tool;
+        self.passes.revise(tool.spec.id.as_str(), &|latest| {
+            let is_withdrawn = latest.as_ref().is_some_and(|pass| pass.is_withdrawn);
+            let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
+            if !is_withdrawn && !was_this {
+                note()?;
+            }
+            Ok(StoredPass {
+                name: Some(tool.spec.name.clone()),
+                is_published: !is_withdrawn,
+                is_withdrawn,
+                record: PassRecord {
+                    document_digest: tool.digest.clone(),
+                    policy_digest: tool.policy_digest.clone(),
+                    outcome: PassOutcome::Passed,
+                },
+                at: now,
+                observed: Observed::default().to_json(),
+            })
+        })
     }
 
     /// Marks a tool that has passed as published, if its pass still holds. `note` is called before, and must not use the store

@@ -21,6 +21,7 @@ mod pattern;
 mod place;
 mod read;
 mod remove;
+mod replica;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -50,6 +51,7 @@ pub use self::{
     judged::JudgedPath,
     locate::{Held, Wanted},
     read::FileStat,
+    replica::{CopyLimits, copy_workspace},
     veil::{Veil, VeiledReads},
     write::{Edited, Occurrences},
 };

@@ -20,9 +20,9 @@ pub use cli::{
     Refusals, Refused, Trace, Usage, WayOut,
 };
 pub use files::{
-    CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights, FileStat,
-    Files, FindOptions, GrepOptions, Held, JudgedPath, Occurrences, SearchHit, SearchOptions, SortOptions,
-    Veil, VeiledReads, Wanted,
+    CopyLimits, CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights,
+    FileStat, Files, FindOptions, GrepOptions, Held, JudgedPath, Occurrences, SearchHit, SearchOptions,
+    SortOptions, Veil, VeiledReads, Wanted, copy_workspace,
 };
 pub use js::{
     ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,

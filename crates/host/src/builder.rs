@@ -10,7 +10,7 @@ use toolgate_gate::Observer;
 use toolgate_handlers::CliCommand;
 use toolgate_policy::ToolPolicy;
 
-use crate::open::{Extras, OpenError, Toolgate};
+use crate::open::{Extras, OpenError, TestRuns, Toolgate};
 
 /// What differs from the defaults.
 #[derive(Debug, Default)]
@@ -78,6 +78,14 @@ impl Builder {
     #[must_use]
     pub fn command(mut self, tool: impl Into<String>, command: CliCommand) -> Self {
         self.extras.commands.insert(tool.into(), command);
+        self
+    }
+
+    /// Lets test runs change the workspace itself and whatever else the tools reach. Otherwise a tool that writes is tested on a
+    /// copy of the workspace, and one that could change more is not tested at all.
+    #[must_use]
+    pub const fn test_for_real(mut self) -> Self {
+        self.extras.test_runs = TestRuns::ForReal;
         self
     }
 

@@ -12,25 +12,36 @@ pub fn choose<'t>(
 ) -> Vec<&'t ToolSpec> {
     let mut chosen: Vec<&ToolSpec> =
         base.iter().filter_map(|name| tools.clone().find(|tool| tool.name == *name)).collect();
-    for by in [names, tags, categories] {
+    for by in [by_name, tags, categories] {
         for tool in tools.clone().filter(|tool| by(&catalog.include, tool)) {
             if !chosen.iter().any(|known| known.name == tool.name) {
                 chosen.push(tool);
             }
         }
     }
-    chosen.retain(|tool| ![names, tags, categories].iter().any(|by| by(&catalog.exclude, tool)));
+    chosen.retain(|tool| ![by_name, tags, categories].iter().any(|by| by(&catalog.exclude, tool)));
     chosen
 }
 
 /// Is a live tool exposed? What is excluded never is.
 pub fn is_exposed(exposure: &Exposure, spec: &ToolSpec) -> bool {
-    let is_named =
-        |list: &[String]| list.iter().any(|entry| *entry == spec.name || entry == spec.id.as_str());
-    !is_named(&exposure.excluded) && (exposure.auto_add || is_named(&exposure.exposed))
+    let is_excluded = exposure.excluded.iter().any(|entry| *entry == spec.name || entry == spec.id.as_str());
+    !is_excluded && (exposure.auto_add || exposure.exposed.iter().any(|entry| names(entry, spec)))
 }
 
-fn names(selection: &Selection, tool: &ToolSpec) -> bool {
+/// An author chooses both the name and the id of a tool. So an entry is either an id, which is a UUID, or a name: no tool passes
+/// for another one by an id that is the other one's name, or by a name that is the other one's id.
+fn names(entry: &str, spec: &ToolSpec) -> bool {
+    if is_uuid(entry) { spec.id.as_str().eq_ignore_ascii_case(entry) } else { spec.name == entry }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_hex = |part: &&str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]) && parts.iter().all(is_hex)
+}
+
+fn by_name(selection: &Selection, tool: &ToolSpec) -> bool {
     selection.names.contains(&tool.name)
 }
 

@@ -19,6 +19,7 @@ mod journals;
 mod load;
 mod open;
 mod policies;
+mod restored;
 
 pub use builder::Builder;
 pub use catalog::{Shipped, preset_names, shipped_tools};
@@ -28,8 +29,11 @@ pub use documents::{Document, Unread};
 pub use handlers::own_variables;
 pub use journals::{Writes, note_command};
 pub use load::{Loaded, Origin, Problem, Surveyed, ToTry};
-pub use open::{Beside, Extras, OpenError, Reloaded, Toolgate, Watched, open_egress, open_state};
+pub use open::{
+    Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, open_egress, open_state,
+};
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
+pub use restored::{Revived, find_revived};
 pub use toolgate_config::Config;
 pub use toolgate_gate::{Gate, Outcome, Reason};
 pub use toolgate_handlers::{Arg, CliCommand};

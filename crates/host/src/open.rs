@@ -1,9 +1,13 @@
 //! How is a gateway put together? From one configuration, in one place, refusing at the first part that is not in order.
 
+mod narrowed;
 mod reload;
 mod trials;
 
-pub use self::reload::{Beside, Reloaded, Watched};
+pub use self::{
+    reload::{Beside, Reloaded, Watched},
+    trials::{NotTested, TestRuns},
+};
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +15,7 @@ use std::{
     net::SocketAddr,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use arc_swap::ArcSwap;
@@ -41,6 +45,7 @@ use crate::{
     journals::{Writes, open_journal},
     load::{self, Loaded, ToTry},
     policies::{overrides_from, policies_from},
+    restored::{Revived, remember_compared, withdraw_revived},
 };
 
 /// A gateway with its tools, its state and its journal.
@@ -54,10 +59,13 @@ pub struct Toolgate {
     handlers: Arc<ToolHandlers>,
     egress: Egress,
     writes: Writes,
+    test_runs: TestRuns,
     alerts: Option<Arc<Alerts>>,
     /// Kept for those who look after the workers, who hold it weakly.
     _alarm: Arc<Alarm>,
     loaded: Mutex<Arc<Loaded>>,
+    /// Tools and tokens of the state that the journal says were withdrawn. They were withdrawn again when this was opened.
+    revived: Revived,
     /// Whoever changes what is in force does it alone, from reading to swapping.
     changing: tokio::sync::Mutex<()>,
 }
@@ -72,6 +80,8 @@ pub struct Extras {
     pub commands: BTreeMap<String, CliCommand>,
     /// A journal has one writer at a time, so commands beside a running gateway have one of their own.
     pub writes: Writes,
+    /// The effects that test runs of `publish_all` may have.
+    pub test_runs: TestRuns,
 }
 
 impl Default for Extras {
@@ -81,6 +91,7 @@ impl Default for Extras {
             observer: None,
             commands: BTreeMap::new(),
             writes: Writes::Gateway,
+            test_runs: TestRuns::Contained,
         }
     }
 }
@@ -110,6 +121,7 @@ impl Toolgate {
         check_own(extras.commands.keys())?;
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.writes)?;
+        let revived = compare_with_journals(&config, &state, &journal)?;
         let egress = open_egress(&config.state)?;
         let detector = open_detector(&config)?;
         let parts = gate_parts(&config, &journal, &state, Arc::clone(&detector));
@@ -129,9 +141,11 @@ impl Toolgate {
             handlers,
             egress,
             writes: extras.writes,
+            test_runs: extras.test_runs,
             alerts,
             _alarm: alarm,
             loaded: Mutex::default(),
+            revived,
             changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
         };
@@ -182,6 +196,11 @@ impl Toolgate {
     /// What was found at the last load.
     pub fn loaded(&self) -> Arc<Loaded> {
         Arc::clone(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tools and tokens that a restored older state brought back. They were unpublished or revoked again when this was opened.
+    pub const fn revived(&self) -> &Revived {
+        &self.revived
     }
 
     /// Calls a tool.
@@ -251,6 +270,8 @@ impl Toolgate {
             // Whether calls can be written is another question than whether they can be signed.
             let _seen_by_problem = self.journal.probe(&error.to_string());
         }
+        // If this fails, the next start compares more.
+        let _ = remember_compared(&self.state, SystemTime::now());
         Ok(signed?)
     }
 
@@ -309,6 +330,22 @@ impl Toolgate {
             Writes::Command => Ok(()),
         }
     }
+}
+
+/// Before anything is loaded: a tool or token that a restored older state revives is never served. A record says so.
+fn compare_with_journals(
+    config: &Config,
+    state: &State,
+    journal: &FileJournal,
+) -> Result<Revived, OpenError> {
+    let now = SystemTime::now();
+    let broken = |error: toolgate_store::StateError| OpenError { part: "state", problem: error.to_string() };
+    let revived = withdraw_revived(&config.state, state, now).map_err(broken)?;
+    if !revived.is_empty() {
+        journal.write(&revived.record())?;
+    }
+    remember_compared(state, now).map_err(broken)?;
+    Ok(revived)
 }
 
 /// The database alone, for what needs neither tools nor sandbox.

@@ -18,7 +18,7 @@ use std::{
 
 use serde_json::json;
 use tempfile::TempDir;
-use toolgate::{Caller, Config, Extras, Toolgate};
+use toolgate::{Caller, Config, Extras, TestRuns, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_spec::model::ToolId;
@@ -29,6 +29,11 @@ const TESTS: &[(&str, fn())] = &[
     ("a_tool_that_has_passed_is_not_run_again", a_tool_that_has_passed_is_not_run_again),
     ("a_tool_that_was_taken_back_stays_so", a_tool_that_was_taken_back_stays_so),
     ("a_poisoned_document_is_an_error", a_poisoned_document_is_an_error),
+    ("writing_tool_is_tested_on_a_copy_of_the_workspace", writing_tool_is_tested_on_a_copy_of_the_workspace),
+    (
+        "tool_that_writes_elsewhere_is_not_tested_unless_asked_for",
+        tool_that_writes_elsewhere_is_not_tested_unless_asked_for,
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -88,7 +93,23 @@ fn a_tool_that_was_taken_back_stays_so() {
     assert_eq!(program.publish_all(), Published::default());
 }
 
-/// A program that opens a gateway, publishes its tools and ends.
+fn writing_tool_is_tested_on_a_copy_of_the_workspace() {
+    let program = Program::new("");
+    program.write_scribbler(None);
+    assert_eq!(program.publish_all().live, ["scribble"]);
+    assert!(!program.path().join("made").exists());
+}
+
+fn tool_that_writes_elsewhere_is_not_tested_unless_asked_for() {
+    let (program, elsewhere) = (Program::new(""), tempfile::tempdir().unwrap());
+    program.write_scribbler(Some(elsewhere.path()));
+    let problem = program.try_publish_all(TestRuns::Contained).unwrap_err();
+    assert!(problem.contains("not below `$WORKSPACE`"), "{problem}");
+    assert!(!elsewhere.path().join("made").exists());
+    assert_eq!(program.try_publish_all(TestRuns::ForReal).unwrap().live, ["scribble"]);
+    assert!(elsewhere.path().join("made").exists());
+}
+
 /// The others are published all the same.
 fn a_poisoned_document_is_an_error() {
     let program = Program::new("");
@@ -104,6 +125,7 @@ fn a_poisoned_document_is_an_error() {
     assert_eq!(program.publish_all(), Published { tried: Vec::new(), live: vec!["say".to_owned()] });
 }
 
+/// A program that opens a gateway, publishes its tools and ends.
 struct Program {
     folder: TempDir,
 }
@@ -135,6 +157,18 @@ impl Program {
         fs::write(self.path().join(format!("tools/{name}.json")), document.to_string()).unwrap();
     }
 
+    fn write_scribbler(&self, base: Option<&Path>) {
+        let mut overrides = json!({ "fileRead": true, "fileWrite": true });
+        if let Some(base) = base {
+            overrides["fsBasePath"] = json!(base);
+        }
+        let document = json!({
+            "name": "scribble", "description": "Writes a file, for tests.", "codeType": "Javascript",
+            "code": "return safety.fs.writeText('made', 'text')", "params": [], "sandboxOverrides": overrides,
+        });
+        fs::write(self.path().join("tools/scribble.json"), document.to_string()).unwrap();
+    }
+
     fn change_pass(&self, name: &str, change: &dyn Fn(StoredPass) -> StoredPass) {
         let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
         let state = State::open(&self.path().join(".toolgate/state.db"), limits).unwrap();
@@ -142,19 +176,24 @@ impl Program {
     }
 
     fn publish_all(&self) -> Published {
+        self.try_publish_all(TestRuns::Contained).unwrap()
+    }
+
+    fn try_publish_all(&self, test_runs: TestRuns) -> Result<Published, String> {
         let file = self.path().join("toolgate.yaml");
         let config = Config::load(&file, &|_| None, &Overrides::default()).unwrap();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
-            let toolgate = Toolgate::open(config, Extras::default()).await.unwrap();
-            let trials = toolgate.publish_all().await.unwrap();
+            let extras = Extras { test_runs, ..Extras::default() };
+            let toolgate = Toolgate::open(config, extras).await.unwrap();
+            let trials = toolgate.publish_all().await.map_err(|error| error.to_string())?;
             let live = toolgate.list(&Caller::new::<String>("ann", []));
             toolgate.close().unwrap();
             let tried = trials.into_iter().map(|trial| {
                 assert!(trial.has_passed(), "{:?}", trial.outcome);
                 trial.pass.name.unwrap()
             });
-            Published { tried: tried.collect(), live }
+            Ok(Published { tried: tried.collect(), live })
         })
     }
 }

@@ -9,13 +9,13 @@ use toolgate_spec::{
 };
 
 /// The permissions of one tool, its conditions compiled. Made when the tool is loaded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PermissionRules {
     always: Vec<String>,
     elevated: Vec<Elevated>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Elevated {
     /// `None` where the condition cannot be evaluated, which counts as met.
     when: Option<CompiledSchema>,

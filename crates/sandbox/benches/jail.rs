@@ -22,8 +22,8 @@ use std::{
 
 use tokio::runtime::Runtime as Tokio;
 use toolgate_sandbox::{
-    Access, Bind, CommandJail, CommandLimits, CommandRequired, Ending, Jailer, Network, OutputCaps, Source,
-    Trace, View,
+    Access, Bind, Children, CommandJail, CommandLimits, CommandRequired, Ending, Jailer, Network, OutputCaps,
+    Source, Trace, View,
 };
 
 type Variant<'v> = (&'static str, Box<dyn FnMut() -> Duration + 'v>);
@@ -129,6 +129,7 @@ fn in_jail(
             open_files: 256,
             file_bytes: 1 << 20,
         },
+        children: Children::Allowed,
         required: CommandRequired::MINIMUM,
         trace,
     };

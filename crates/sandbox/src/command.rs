@@ -53,8 +53,17 @@ pub struct CommandJail {
     pub view: View,
     pub network: Network,
     pub limits: CommandLimits,
+    pub children: Children,
     pub required: CommandRequired,
     pub trace: Trace,
+}
+
+/// Whether the command may start other processes. Threads are allowed either way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Children {
+    Allowed,
+    /// The filter refuses `fork`. A program that the workspace names, such as a filter of git, cannot run.
+    Denied,
 }
 
 /// The files of a command, on top of the system's own folders, which every command can read and run.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::{profile::ProfileError, sys::filter::Instruction};
+use crate::{command::Children, profile::ProfileError, sys::filter::Instruction};
 pub(crate) use calls::Calls;
 use program::{Action, Check, Rule};
 
@@ -48,6 +48,7 @@ pub(crate) struct Variant {
     pub(crate) sockets: Sockets,
     pub(crate) processes: Processes,
     pub(crate) paths: Paths,
+    pub(crate) children: Children,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -245,6 +246,10 @@ enum Only {
     OwnNamespaces,
     /// Files and processes are the host's, and Landlock alone is between.
     HostProcesses,
+    /// The command may start other processes.
+    Children,
+    /// It may not.
+    NoChildren,
 }
 
 /// What one argument must be. All comparisons are of the low 32 bits: every argument named in the list is an `int` or a
@@ -301,6 +306,8 @@ fn holds_for(only: Option<Only>, variant: Variant) -> bool {
         Some(Only::Proxied) => variant.sockets == Sockets::Internet,
         Some(Only::OwnNamespaces) => variant.processes == Processes::Namespace,
         Some(Only::HostProcesses) => variant.processes == Processes::Group,
+        Some(Only::Children) => variant.children == Children::Allowed,
+        Some(Only::NoChildren) => variant.children == Children::Denied,
     }
 }
 

@@ -118,7 +118,7 @@ fn is_about_size(error: &ValidationError<'_>) -> bool {
 }
 
 /// A schema of a document, ready to judge values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CompiledSchema(Validator);
 
 impl CompiledSchema {

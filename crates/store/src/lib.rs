@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod approvals;
+mod compared;
 mod passes;
 mod private;
 mod read;

@@ -61,6 +61,12 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
         PassOutcome::Passed => ("passed", None),
         PassOutcome::Failed { error } => ("failed", Some(error)),
     };
+    if let (true, Some(name)) = (pass.is_published, &pass.name) {
+        // Another id under the same name was an earlier version. Its file must not be served again when it is restored.
+        connection
+            .prepare_cached("UPDATE passes SET published = 0 WHERE name = ?1 AND tool_id <> ?2")?
+            .execute([name.as_str(), tool_id])?;
+    }
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",

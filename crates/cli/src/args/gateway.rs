@@ -86,13 +86,17 @@ pub struct PublishArgs {
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
 
-    /// Do not ask before a tool above L3 is published
+    /// Do not ask before a tool above L3 is tested and published
     #[arg(long, short)]
     pub yes: bool,
 
     /// Publish although `check` finds this code in the document's texts; can be repeated
     #[arg(long, value_name = "CODE")]
     pub accept: Vec<String>,
+
+    /// Let test runs change the workspace itself and whatever else the tools reach
+    #[arg(long)]
+    pub for_real: bool,
 
     #[command(flatten)]
     pub config: ConfigArgs,

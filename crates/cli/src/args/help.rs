@@ -173,9 +173,11 @@ Examples:
   toolgate list --format json";
 
 pub const PUBLISH: &str = "\
-Each tool is run once with its test values, in the sandbox it will be served in. What passes is published for exactly
-this document under exactly this policy: an edit makes it a draft again. A tool that was taken back by `unpublish` is
-published again only by its name, edited or not.
+Each tool is run once with its test values, in the sandbox it will be served in. A tool that writes files gets a copy of
+the workspace for this run. A run that could change anything else needs your yes first, or --for-real.
+
+What passes is published for exactly this document under exactly this policy: an edit makes it a draft again. A tool
+that was taken back by `unpublish` is published again only by its name, edited or not.
 
 Exit codes:
   0  published

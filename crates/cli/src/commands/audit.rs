@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate::Writes;
+use toolgate::{Config, Writes, find_revived, open_state};
 use toolgate_audit::{
     ClockBehind, JournalError, Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify,
     verify_list, verify_receipt,
@@ -47,7 +47,9 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
             if !verified.has_key {
                 Terminal::note(NO_KEY);
             }
-            let is_good = verified.is_clean() && (verified.is_sealed() || !sealed);
+            let is_good = verified.is_clean()
+                && (verified.is_sealed() || !sealed)
+                && is_state_up_to_date(&config, terminal)?;
             Ok(if is_good { Ending::Clean } else { Ending::Findings })
         }
         AuditCommand::Tail { lines } => tail(&folders, *lines, terminal),
@@ -60,6 +62,26 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         }
         AuditCommand::Receipt { call, .. } => write_receipt(&folders, call, terminal),
     }
+}
+
+/// Says whether the state has tools or tokens that the journal says were withdrawn. Changes nothing.
+fn is_state_up_to_date(config: &Config, terminal: &mut Terminal) -> Result<bool, Failure> {
+    let file = config.state.join("state.db");
+    if !file.exists() {
+        return Ok(true);
+    }
+    let told = |error: String| Failure::at(&file, error);
+    let state = open_state(config).map_err(|error| told(error.to_string()))?;
+    let revived = find_revived(&config.state, &state).map_err(|error| told(error.to_string()))?;
+    if revived.is_empty() {
+        return Ok(true);
+    }
+    terminal.flush()?;
+    Terminal::note(&format!(
+        "the state is older than the journal, which says that these were withdrawn: {}; the next start withdraws them again",
+        visible(&revived.describe())
+    ));
+    Ok(false)
 }
 
 /// Every process that writes at the same time as another has a journal of its own; the gateway's first one comes first.

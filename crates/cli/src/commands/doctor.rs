@@ -80,12 +80,12 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             (!lines.is_empty()).then(|| lines.join("; "))
         };
-        Ok((told(&loaded.problems), told(&loaded.unheeded)))
+        Ok((told(&loaded.problems), told(&loaded.unheeded), gateway::older_state(&toolgate)))
     });
     match opened {
         Err(failure) => checks.push(Check { name: "gateway", problem: Some(failure.to_string()) }),
-        Ok((documents, overrides)) => {
-            checks.push(Check { name: "state and journal", problem: None });
+        Ok((documents, overrides, older)) => {
+            checks.push(Check { name: "state and journal", problem: older });
             checks.push(Check { name: "documents", problem: documents });
             checks.push(Check { name: "overrides", problem: overrides });
         }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate::{Loaded, Origin, Surveyed, Toolgate};
-use toolgate_gate::Candidate;
+use toolgate::{Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate};
+use toolgate_gate::{Candidate, Trial};
 use toolgate_policy::{RiskLevel, State};
 use toolgate_spec::model::ToolId;
 
@@ -153,21 +153,31 @@ async fn publish(
         return Ok(Ending::Findings);
     }
     let told = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
-    let trial = toolgate.local_pass(candidate, &tool.origin).await.map_err(told)?;
+    let level = candidate.tool.level();
+    // Before the run: a test run acts.
+    if level > RiskLevel::L3 && !args.yes && !confirmed(candidate, terminal)? {
+        writeln!(
+            terminal,
+            "not published  {name}: it is rated {}, and was not confirmed; nothing was run",
+            level.name()
+        )?;
+        return Ok(Ending::Findings);
+    }
+    if let (Origin::Shipped, Some(_), true) =
+        (&tool.origin, candidate.holding_pass(), candidate.tool.reaches_out())
+    {
+        return publish_released(toolgate, candidate, terminal);
+    }
+    let Some(trial) = tested(toolgate, tool, candidate, args, terminal).await? else {
+        return Ok(Ending::Findings);
+    };
     // It is over already, so before anything else that may end the command, such as a person who is asked.
     if trial.took_back {
         note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
     }
-    let level = candidate.tool.level();
-    let is_wanted =
-        trial.has_passed() && (level <= RiskLevel::L3 || args.yes || confirmed(candidate, terminal)?);
     if !trial.has_passed() {
         writeln!(terminal, "FAIL       {name}")?;
         trial::print_failure(candidate, &trial, terminal)?;
-        return Ok(Ending::Findings);
-    }
-    if !is_wanted {
-        writeln!(terminal, "not published  {name}: rated {}, and nobody confirmed it", level.name())?;
         return Ok(Ending::Findings);
     }
     let passed = trial.publishable(candidate).map_err(told)?;
@@ -187,21 +197,75 @@ async fn publish(
     Ok(Ending::Clean)
 }
 
-/// Asks on a terminal; where nobody can be asked, nobody said yes.
+/// A shipped tool that reaches other hosts has the pass of its release, and is not run again.
+fn publish_released(
+    toolgate: &Toolgate,
+    candidate: &Candidate,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    let name = visible(&candidate.tool.spec().name).into_owned();
+    let record = || {
+        let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
+        noted.map_err(|error| error.to_string())
+    };
+    let published = toolgate.workshop().publish(candidate, &record);
+    published.map_err(|problem| Failure::new(format!("`{name}`: {}", visible(&problem))))?;
+    writeln!(terminal, "published  {name} ({}), tested when it was released", candidate.tool.level().name())?;
+    Ok(Ending::Clean)
+}
+
+/// The test run. `None` if it could change something for real and was not confirmed; the terminal then says so.
+async fn tested(
+    toolgate: &Toolgate,
+    tool: &Surveyed,
+    candidate: &Candidate,
+    args: &PublishArgs,
+    terminal: &mut Terminal,
+) -> Result<Option<Trial>, Failure> {
+    let name = visible(&tool.name);
+    let failed = |why: &NotTested| Failure::new(format!("`{name}`: {}", visible(&why.to_string())));
+    let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
+    let why = match toolgate.local_pass(candidate, &tool.origin, runs).await {
+        Ok(trial) => return Ok(Some(trial)),
+        Err(why @ NotTested::Failed(_)) => return Err(failed(&why)),
+        Err(why @ NotTested::NeedsConsent(_)) => why,
+    };
+    let told = visible(&why.to_string()).into_owned();
+    if !can_ask() {
+        writeln!(terminal, "not published  {name}: {told}; nothing was run; add --for-real to run it")?;
+        return Ok(None);
+    }
+    if !asked(&format!("`{name}`: {told}. Run it? [y/N] "), terminal)? {
+        writeln!(terminal, "not published  {name}: its test run was not confirmed; nothing was run")?;
+        return Ok(None);
+    }
+    let trial = toolgate.local_pass(candidate, &tool.origin, TestRuns::ForReal).await;
+    trial.map(Some).map_err(|why| failed(&why))
+}
+
+/// Asks on a terminal; without one the answer is no.
 fn confirmed(candidate: &Candidate, terminal: &mut Terminal) -> Result<bool, Failure> {
     let (name, level) = (visible(&candidate.tool.spec().name), candidate.tool.level());
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !can_ask() {
         Terminal::note(&format!(
-            "`{name}` is rated {}; say --yes to publish it without being asked",
+            "`{name}` is rated {}; add --yes to test and publish it without being asked",
             level.name()
         ));
         return Ok(false);
     }
-    terminal.flush()?;
-    let mut stderr = io::stderr();
     let takes = taken_in(candidate)
         .map_or_else(String::new, |taken| format!(", and takes {taken} from the gateway's environment"));
-    write!(stderr, "`{name}` is rated {}{takes}. Publish it? [y/N] ", level.name())?;
+    asked(&format!("`{name}` is rated {}{takes}. Test and publish it? [y/N] ", level.name()), terminal)
+}
+
+fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+fn asked(question: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
+    terminal.flush()?;
+    let mut stderr = io::stderr();
+    stderr.write_all(question.as_bytes())?;
     stderr.flush()?;
     let answer = gateway::read_line()?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use toolgate::{Config, Loaded, Origin, Surveyed, Toolgate, Writes};
+use toolgate::{Config, Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate, Writes};
 use toolgate_config::{Overrides, model::RequiredJail};
 use toolgate_gate::{Candidate, Trial, Wider, tightened};
 
@@ -86,13 +86,26 @@ fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Fail
 
 async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let loaded = toolgate.loaded();
+    let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
     let mut passes = Passes { format: args.format, ..Passes::default() };
     for tool in &loaded.tools {
         match &tool.candidate {
             Ok(candidate) => {
-                let trial = toolgate.local_pass(candidate, &tool.origin).await.map_err(|problem| {
-                    Failure::new(format!("`{}`: {}", visible(&tool.name), visible(&problem)))
-                })?;
+                let trial = match toolgate.local_pass(candidate, &tool.origin, runs).await {
+                    Ok(trial) => trial,
+                    Err(why @ NotTested::NeedsConsent(_)) => {
+                        passes.note_mistake(
+                            tool,
+                            &format!("{why}; nothing was run; add --for-real to run it"),
+                            terminal,
+                        )?;
+                        continue;
+                    }
+                    Err(NotTested::Failed(problem)) => {
+                        let problem = format!("`{}`: {}", visible(&tool.name), visible(&problem));
+                        return Err(Failure::new(problem));
+                    }
+                };
                 if trial.took_back {
                     toolgate
                         .note_publication("tool.unpublished", &candidate.tool, &gateway::operator())

@@ -308,7 +308,7 @@ async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Override
             }
         }
         Err(problems) => {
-            log.error("the change is not in force; what was in force before still is");
+            log.error("the change is not in force, except for what it takes away; mend these mistakes:");
             for problem in &problems {
                 log.error(&problem.to_string());
             }

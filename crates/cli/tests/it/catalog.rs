@@ -1,9 +1,11 @@
 //! Every shipped tool passes its test run, in the sandbox, on a copy of the fixtures.
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::Ordering,
 };
 
 use serde_json::{Value, json};
@@ -40,6 +42,37 @@ fn what_reaches_out_passes_with_stand_ins() {
         });
     }
     stand_ins::enter("catalog::what_reaches_out_passes_with_stand_ins");
+}
+
+/// The web tools are served without a test run.
+#[test]
+fn gateway_contacts_no_other_host_when_it_starts() {
+    if let Some(world) = env::var_os("TOOLGATE_TEST_WORLD") {
+        let seen = stand_ins::observed(Path::new(&world), |environment, requests| {
+            let mut place = Place::new();
+            for (name, value) in environment {
+                place.set(name, value);
+            }
+            place.configure("catalog:\n  preset: everything\n");
+            let own = token(&place, &[]);
+            for _ in 0..2 {
+                let serving = Serving::start(&place);
+                until("the web tools are live", || {
+                    let live = serving.names(&own);
+                    ["web_fetch", "wikipedia_summary"].iter().all(|name| live.iter().any(|one| one == name))
+                });
+                serving.stop();
+            }
+            place.ok(&["list"]);
+            assert_eq!(requests.load(Ordering::SeqCst), 0, "connections and DNS queries");
+            // A call does reach the host.
+            place.ok(&["call", "web_fetch", "url=https://docs.github.com/"]);
+            assert!(requests.load(Ordering::SeqCst) > 0);
+        });
+        assert_eq!(seen, BTreeSet::from(["docs.github.com".to_owned()]));
+        return;
+    }
+    stand_ins::enter("catalog::gateway_contacts_no_other_host_when_it_starts");
 }
 
 /// A host that was down at the first start must not cost a tool for good; an operator's word does.
@@ -179,13 +212,49 @@ fn test_with(files: &[PathBuf], environment: &[(&str, String)]) -> (bool, String
     let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .arg("test")
         .args(files)
-        .arg("--workspace")
+        // The hosts are stand-ins, and the workspace is a copy already.
+        .args(["--for-real", "--workspace"])
         .arg(workspace.path())
         .envs(environment.iter().map(|(name, value)| (*name, value.as_str())))
         .output()
         .unwrap();
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     (output.status.success(), said.concat())
+}
+
+/// All tools answer alike.
+#[test]
+fn no_shipped_tool_shows_a_blocked_file() {
+    let place = Place::new();
+    place.configure("catalog:\n  preset: everything\napprovals:\n  default: never\n");
+    let own = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let said = |tool: &str, arguments: &Value| serving.call(&own, tool, arguments).to_string();
+    until("the tools are live", || serving.names(&own).contains(&"read_file".to_owned()));
+    for file in [".env", "app/.env.local", "secrets/key.txt", ".git/config"] {
+        let path = place.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "hidden=words").unwrap();
+        for tool in ["read_text_file", "read_lines", "file_info", "read", "read_file"] {
+            let said = said(tool, &json!({ "path": file }));
+            assert!(!said.contains("hidden=words"), "{tool} {file}: {said}");
+            let is_refused = ["path_blocked", "blocked", "bind.", "\"exists\":false"];
+            assert!(is_refused.iter().any(|word| said.contains(word)), "{tool} {file}: {said}");
+        }
+    }
+    for (tool, arguments) in [
+        ("find_in_files", json!({ "folder": ".", "query": "hidden" })),
+        ("search_code", json!({ "folder": ".", "text": "hidden" })),
+        ("list_folder", json!({ "path": "secrets" })),
+        ("list_folder", json!({ "path": ".git" })),
+        ("list_files", json!({ "folder": "secrets" })),
+        ("list", json!({ "path": "secrets" })),
+        ("find_files", json!({ "folder": ".", "name": "key*" })),
+    ] {
+        let said = said(tool, &arguments);
+        assert!(!said.contains("hidden=words") && !said.contains("key.txt"), "{tool}: {said}");
+    }
+    serving.stop();
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn what_was_not_used_is_said_and_taken_away() {
     });
     write_tool(&place, &format!("return safety.fs.readText('{data}/notes/a.txt')"), &overrides);
     let before = text_of(&place);
-    let said = place.ok(&["test", TOOL]);
+    let said = place.ok(&["test", TOOL, "--for-real"]);
     for line in [
         "sandboxOverrides.networkMode is `allowlist`, the run used no host\n".to_owned(),
         "sandboxOverrides.fileWrite is `true`, the run used no file\n".to_owned(),
@@ -59,7 +59,7 @@ fn what_was_not_used_is_said_and_taken_away() {
     assert_eq!(told["grant"], json!([]), "{told}");
     assert_eq!(text_of(&place), before, "only --tighten writes");
 
-    let said = place.ok(&["test", TOOL, "--tighten"]);
+    let said = place.ok(&["test", TOOL, "--tighten", "--for-real"]);
     assert!(said.contains("tightened"), "{said}");
     let after = text_of(&place);
     assert_eq!(around_overrides(&after), around_overrides(&before));
@@ -69,13 +69,13 @@ fn what_was_not_used_is_said_and_taken_away() {
     });
     assert_eq!(document["sandboxOverrides"], expect);
 
-    let said = place.ok(&["test", TOOL]);
+    let said = place.ok(&["test", TOOL, "--for-real"]);
     assert!(said.contains("1 tool passed, 0 failed") && !said.contains("wider"), "{said}");
 }
 
 /// The first object that a test of the tool prints for machines.
 fn told_as_json(place: &Place) -> Value {
-    let output = place.toolgate(&["test", TOOL, "--format", "json"]);
+    let output = place.toolgate(&["test", TOOL, "--for-real", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     report["tools"][0].clone()
 }
@@ -149,12 +149,12 @@ fn a_copy_and_a_move_need_the_folders_of_both_their_paths() {
     let overrides = json!({ "fileRead": true, "fileWrite": true, "fsBasePath": data });
     let code = format!("return safety.fs.copy('{data}/notes/a.txt', '{data}/notes/old/a.txt')");
     write_tool(&place, &code, &overrides);
-    let said = place.ok(&["test", TOOL]);
+    let said = place.ok(&["test", TOOL, "--for-real"]);
     let line = format!("sandboxOverrides.fsBasePath is `{data}`, the run used {data}/notes\n");
     assert!(said.contains(&line), "{said}");
     let code = format!("return safety.fs.move('{data}/notes/a.txt', '{data}/b.txt')");
     write_tool(&place, &code, &overrides);
-    let said = place.ok(&["test", TOOL]);
+    let said = place.ok(&["test", TOOL, "--for-real"]);
     assert!(!said.contains("fsBasePath") && said.contains("sandboxOverrides.fileRead is `true`"), "{said}");
 }
 

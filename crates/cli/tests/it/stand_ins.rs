@@ -9,7 +9,10 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::Command,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -40,27 +43,36 @@ pub fn enter(test: &str) {
 
 /// Inside: starts the server, and hands over the environment in which its certificate is believed.
 pub fn inside(world: &Path, check: impl FnOnce(&[(&str, String)])) {
+    let seen = observed(world, |environment, _| check(environment));
+    assert_eq!(seen, BTreeSet::from(HOSTS.map(str::to_owned)), "every tool of the web asked its own host");
+}
+
+/// The same; returns the hosts that were asked for. `check` also gets the number of connections and DNS queries so far.
+pub fn observed(world: &Path, check: impl FnOnce(&[(&str, String)], &AtomicUsize)) -> BTreeSet<String> {
     let roots = world.join("roots.pem");
-    know_nothing_more();
-    let seen = serve(&roots);
+    let requests = Arc::new(AtomicUsize::new(0));
+    know_nothing_more(Arc::clone(&requests));
+    let seen = serve(&roots, Arc::clone(&requests));
     let token = || TOKEN.to_owned();
-    check(&[
+    let environment = [
         ("SSL_CERT_FILE", roots.display().to_string()),
         ("MESSAGE_TOKEN", token()),
         ("ARGOCD_TOKEN", token()),
         ("LOKI_TOKEN", token()),
-    ]);
+    ];
+    check(&environment, &requests);
     let seen = seen.lock().unwrap().clone();
-    assert_eq!(seen, BTreeSet::from(HOSTS.map(str::to_owned)), "every tool of the web asked its own host");
+    seen
 }
 
 /// A name server to which every name exists without the address that is asked for: what the hosts file does not say, such as an
 /// address of the other family, is asked of it.
-fn know_nothing_more() {
+fn know_nothing_more(requests: Arc<AtomicUsize>) {
     let socket = UdpSocket::bind("127.0.0.1:53").unwrap();
     thread::spawn(move || {
         let mut message = [0; 512];
         while let Ok((length, from)) = socket.recv_from(&mut message) {
+            requests.fetch_add(1, Ordering::SeqCst);
             let Some(message) = message.get_mut(..length).filter(|message| message.len() > 12) else {
                 continue;
             };
@@ -131,7 +143,7 @@ echo '{"line": "an error", "timestamp": "2026-01-01T00:00:00Z", "labels": {"app"
 "#;
 
 /// An HTTPS server for all the hosts; returns the hosts that were asked for, as they come in.
-fn serve(roots: &Path) -> Arc<Mutex<BTreeSet<String>>> {
+fn serve(roots: &Path, requests: Arc<AtomicUsize>) -> Arc<Mutex<BTreeSet<String>>> {
     let key = KeyPair::generate().unwrap();
     let names: Vec<String> = HOSTS.map(str::to_owned).into();
     let certificate = CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
@@ -149,6 +161,7 @@ fn serve(roots: &Path) -> Arc<Mutex<BTreeSet<String>>> {
     let noted = Arc::clone(&seen);
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
+            requests.fetch_add(1, Ordering::SeqCst);
             let (config, noted) = (Arc::clone(&config), Arc::clone(&noted));
             // A connection that breaks is the client's failure to tell.
             thread::spawn(move || drop(talk(config, stream, &noted)));

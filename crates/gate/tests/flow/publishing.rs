@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Candidate, Clock, LiveSet, Observed, Outcome, Reason, StoredPass, Trial, Unfit, tightened,
+    Candidate, Clock, LiveSet, Observed, Outcome, Reason, StoredPass, TestEffects, Trial, Unfit, tightened,
     wider_than_used,
 };
 use toolgate_policy::{PolicySet, State};
@@ -443,4 +443,47 @@ async fn a_poisoned_document_is_not_published_by_passing_its_test() {
     let world = World::new(Does::EchoesArguments, &[]);
     assert!(pass_and_publish(&world, &poisoned()).await);
     assert_eq!(state(&world, &poisoned()), State::Draft);
+}
+
+#[tokio::test]
+async fn effects_of_a_test_run_are_known_before_it() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let effects = |change: Value| TestEffects::of(&world.tool(&document("say", &change)));
+    let online = json!({ "networkMode": "allowlist", "hostsAllow": ["a.example"] });
+    let writing = json!({ "fileRead": true, "fileWrite": true });
+    for change in [
+        json!({}),
+        json!({ "sandboxOverrides": { "fileRead": true } }),
+        json!({ "sandboxOverrides": online }),
+        json!({ "humanInTheLoop": { "mode": "REQUIRED" } }),
+        json!({ "x-toolgate-classification": "destructive" }),
+    ] {
+        assert_eq!(effects(change.clone()), TestEffects::None, "{change}");
+    }
+    assert_eq!(effects(json!({ "sandboxOverrides": writing })), TestEffects::Workspace);
+    for change in [
+        json!({ "sandboxOverrides": { "fileRead": true, "fileWrite": true, "fsBasePath": "/srv" } }),
+        json!({ "sandboxOverrides": online, "humanInTheLoop": { "mode": "REQUIRED" } }),
+        json!({ "sandboxOverrides": online, "x-toolgate-classification": "destructive" }),
+        json!({ "sandboxOverrides": online, "x-toolgate-classification": "write" }),
+    ] {
+        assert!(matches!(effects(change.clone()), TestEffects::Beyond(_)), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn release_pass_publishes_without_a_run_unless_the_tool_was_unpublished() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let document = document("say", &json!({}));
+    let candidate = || world.workshop.assess(&checked(&document)).unwrap();
+    let accept = || world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Ok(()));
+    accept().unwrap();
+    assert_eq!(state(&world, &document), State::Active);
+    assert!(world.journal.records().is_empty(), "nothing ran");
+    world.workshop.unpublish(candidate().tool.spec().id.as_str(), world.clock.now()).unwrap();
+    accept().unwrap();
+    assert_eq!(state(&world, &document), State::Draft);
+    let refused =
+        world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Err("full".to_owned()));
+    assert!(refused.is_ok(), "nothing is published, so nothing is written down");
 }

@@ -45,6 +45,7 @@ impl CliCommand {
             cwd: None,
             env: Vec::new(),
             timeout_ms: None,
+            child_processes: true,
             output: CommandOutput::Text,
         };
         Self { written, elements: Arc::new(|_| Vec::new()), broken: None }

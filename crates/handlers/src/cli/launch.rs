@@ -15,6 +15,7 @@ use std::{
 
 use toolgate_egress::{BodyGuard, Reason, Rules};
 use toolgate_gate::EffectEntry;
+use toolgate_sandbox::Children;
 use toolgate_spec::model::SandboxKind;
 
 /// Makes a jail and runs one command in it. Dropping the future ends the command and everything it started.
@@ -40,6 +41,7 @@ pub struct Order {
     /// `None`: no network at all.
     pub network: Option<WayOut>,
     pub sandbox: SandboxKind,
+    pub children: Children,
     pub limits: OrderLimits,
     pub deadline: Duration,
     pub trace: Trace,

@@ -84,6 +84,7 @@ fn jail(order: Order, required: CommandRequired) -> CommandJail {
             open_files: limits.open_files,
             file_bytes: limits.file_bytes,
         },
+        children: order.children,
         required,
         trace: match order.trace {
             Trace::Refusals => JailTrace::Refusals,
@@ -169,7 +170,7 @@ mod tests {
     use std::{ffi::OsString, time::Duration};
 
     use toolgate_egress::{BodyGuard, Guard, Leaving, Mode, Rules};
-    use toolgate_sandbox::Network;
+    use toolgate_sandbox::{Children, Network};
 
     use super::*;
     use crate::cli::{launch::WayOut, way_out::PROXY_PORT};
@@ -196,6 +197,7 @@ mod tests {
             hidden_large: Vec::new(),
             network,
             sandbox: SandboxKind::Process,
+            children: Children::Allowed,
             limits: OrderLimits {
                 memory_bytes: 1,
                 cpu_seconds: 2,

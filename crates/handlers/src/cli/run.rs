@@ -236,6 +236,7 @@ async fn order(
             refused_methods: tool.refused_methods(granted),
         }),
         sandbox: tool.sandbox,
+        children: tool.children,
         limits: tool.limits,
         deadline: rest(tool, due)?,
         trace: Trace::Refusals,

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -13,10 +13,12 @@ use serde_json::{Map, Value};
 use toolgate_egress::Rules;
 use toolgate_gate::{Grants, Refusal, StopFlag, Survey};
 use toolgate_policy::{EffectivePolicy, Origin};
+use toolgate_sandbox::Children;
 use toolgate_spec::{
     ArgPart,
     model::{
-        ApprovalLevel, Argument, ArgumentGroup, Body, CliHandler, Handler, NetworkMode, SandboxKind, ToolSpec,
+        ApprovalLevel, Argument, ArgumentGroup, Body, CliHandler, GATEWAY_FILES, Handler, NetworkMode,
+        SandboxKind, ToolSpec,
     },
 };
 
@@ -34,7 +36,7 @@ use super::{
     program::{AllowedCommands, Program},
     sought::{self, Sought},
     statics,
-    view::{NamesPaths, ViewPlan},
+    view::{self, NamesPaths, ViewPlan},
     worded,
 };
 use crate::{
@@ -64,6 +66,7 @@ pub struct CliTool {
     pub(super) environment: BTreeMap<String, OsString>,
     pub(super) network: Option<Rules>,
     pub(super) sandbox: SandboxKind,
+    pub(super) children: Children,
     pub(super) limits: OrderLimits,
     pub(super) deadline: Duration,
     pub(super) reader: Reader,
@@ -155,11 +158,12 @@ impl CliTool {
             environment: environment::base(&policy.execution, &host.environment)?,
             network: has_network.then(|| grants::rules(&policy.network)),
             sandbox: policy.execution.sandbox.value,
+            children: children(written, policy)?,
             limits: limits(policy, deadline),
             deadline: Duration::from_millis(deadline),
             reader: Reader::new(&written.output, shape)?,
             surveyor,
-            literals: statics::literals(&spec),
+            literals: literals(&spec, written, &host.places),
             paths,
             known,
             program,
@@ -248,6 +252,41 @@ impl fmt::Debug for CommandBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("CommandBody").field(&self.written().command).finish()
     }
+}
+
+/// The jail refuses children by its filter; a container has no such filter.
+fn children(written: &CliHandler, policy: &EffectivePolicy) -> Result<Children, String> {
+    match (written.child_processes, policy.execution.sandbox.value) {
+        (true, _) => Ok(Children::Allowed),
+        (false, SandboxKind::Process | SandboxKind::None) => Ok(Children::Denied),
+        (false, SandboxKind::Container) => Err(
+            "`childProcesses: false` is not enforced in containers; set `execution.sandbox` to `process`, or leave it out"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The author's own values, and the gateway's files below the working folder.
+fn literals(spec: &ToolSpec, written: &CliHandler, places: &Places) -> Map<String, Value> {
+    let mut literals = statics::literals(spec);
+    if let Some(cwd) = &written.cwd {
+        let folder = view::place(cwd, &places.workspace, &places.home);
+        literals.insert(GATEWAY_FILES.to_owned(), relative_to(&folder, &places.guarded).into());
+    }
+    literals
+}
+
+/// Those of the paths that lie below the folder, by every name that they have.
+fn relative_to(folder: &Path, paths: &[PathBuf]) -> Vec<String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folders = [folder.to_owned(), real(folder)];
+    let names = paths.iter().flat_map(|path| [path.clone(), real(path)]);
+    let below = names.filter_map(|path| {
+        let inside = folders.iter().find_map(|folder| path.strip_prefix(folder).ok())?;
+        inside.to_str().filter(|inside| !inside.is_empty()).map(str::to_owned)
+    });
+    let below: BTreeSet<String> = below.collect();
+    below.into_iter().collect()
 }
 
 /// Nobody is asked for what nobody could open.

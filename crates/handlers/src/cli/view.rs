@@ -207,7 +207,7 @@ fn outside_in(mut binds: Vec<Bind>) -> Vec<Bind> {
 }
 
 /// An absolute path, or one below `$WORKSPACE` or `$HOME`.
-fn place(text: &str, workspace: &Path, home: &Path) -> PathBuf {
+pub(super) fn place(text: &str, workspace: &Path, home: &Path) -> PathBuf {
     let (base, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
         (Some(rest), _) => (workspace, rest),
         (None, Some(rest)) => (home, rest),

@@ -7,6 +7,7 @@ mod policy;
 mod property;
 mod races;
 mod reads;
+mod replicas;
 mod veil;
 mod walks;
 mod writes;

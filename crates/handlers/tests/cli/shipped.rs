@@ -73,7 +73,7 @@ fn every_pattern_of_an_argument_hits_and_misses_what_it_should() {
             }
         }
     }
-    assert_eq!(seen.len(), 7, "{seen:?}");
+    assert_eq!(seen.len(), 8, "{seen:?}");
 }
 
 #[track_caller]

@@ -69,6 +69,34 @@ fn presets_name_tools_that_exist_and_everything_is_everything() {
     assert!(["starter", "files", "dev", "everything"].iter().all(|name| presets().contains_key(*name)));
 }
 
+/// One rule for all of them, kept in one file.
+#[test]
+fn shipped_tools_that_work_with_files_block_the_same_paths() {
+    let text = fs::read_to_string(root().join("catalog/blocked-paths.txt")).unwrap();
+    let rule: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(rule.len(), 3);
+    let set = PolicySet::shipped().unwrap();
+    let mut seen = 0;
+    for tool in shipped_tools().iter().filter(|tool| tool.name != "bash") {
+        let policy = resolve(tool.check.spec.as_ref().unwrap(), &set, None).unwrap();
+        let files = &policy.files;
+        let sees_workspace = files.allowed_paths.values().any(|path| path.text().starts_with("$WORKSPACE"));
+        if !sees_workspace || !files.read.value && !files.write.value {
+            continue;
+        }
+        seen += 1;
+        let blocked: Vec<&str> =
+            policy.files.blocked_paths.values().map(toolgate_spec::PathPattern::text).collect();
+        for path in &rule {
+            let reads_no_tree = matches!(tool.name, "git_diff_branches" | "git_log" | "git_show_file");
+            let reads_git = tool.name == "git_diff" && path.ends_with("/.git");
+            let is_exempt = reads_no_tree || reads_git;
+            assert!(is_exempt || blocked.contains(path), "{} does not block {path}", tool.name);
+        }
+    }
+    assert!(seen >= 23, "{seen}");
+}
+
 #[test]
 fn the_documents_table_is_the_catalog() {
     let set = PolicySet::shipped().unwrap();

@@ -50,6 +50,20 @@ fn what_is_excluded_is_never_exposed() {
     assert!(is_exposed(&exposure(true, &[], &[]), &spec));
     assert!(!is_exposed(&exposure(false, &[], &[]), &spec));
     assert!(is_exposed(&exposure(false, &["a"], &[]), &spec));
-    assert!(is_exposed(&exposure(false, &["id-a"], &[]), &spec));
     assert!(!is_exposed(&exposure(true, &["a"], &["id-a"]), &spec));
+}
+
+#[test]
+fn no_tool_is_exposed_by_the_name_or_id_of_another() {
+    let exposing =
+        |entry: &str| Exposure { auto_add: false, exposed: vec![entry.to_owned()], excluded: Vec::new() };
+    let with_id = |name: &str, id: &str| ToolSpec {
+        id: toolgate_spec::model::ToolId::given(id).unwrap(),
+        ..tool(name, "text", "x")
+    };
+    let uuid = "0198c0de-0000-7000-8000-00000000abcd";
+    assert!(is_exposed(&exposing(uuid), &with_id("mail", uuid)));
+    assert!(is_exposed(&exposing(&uuid.to_uppercase()), &with_id("mail", uuid)));
+    assert!(!is_exposed(&exposing("mail"), &with_id("evil", "mail")), "an id that is a name");
+    assert!(!is_exposed(&exposing(uuid), &with_id(uuid, "mail")), "a name that is an id");
 }

@@ -1,20 +1,19 @@
-//! What does a gateway take over while it runs? Everything that was edited, in one piece, or nothing of it; what was taken back
-//! goes in any case.
+//! Puts edits in force while the gateway runs.
+//!
+//! Without a mistake all of them are swapped in one piece. With a mistake only what narrows is: tools whose documents were removed
+//! or edited, or that were unpublished or excluded, go. A tool whose own document has the mistake stays as it was.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate_config::{
-    Config, Overrides,
-    model::{Approvals, Exposure},
-};
-use toolgate_gate::{LiveTool, text_for_journal};
+use toolgate_config::{Config, Overrides, model::Approvals};
+use toolgate_gate::{LiveTool, Workshop, text_for_journal};
 
-use super::{OpenError, Toolgate, workshop};
+use super::{OpenError, Toolgate, approval_settings, argument_limits, narrowed::narrowed, workshop};
 use crate::{
     exposure::is_exposed,
     handlers::own_variables,
-    load::{self, Loaded, Problem},
+    load::{self, Loaded, Origin, Problem},
 };
 
 /// Was all that a configuration names watched before it was read?
@@ -47,7 +46,8 @@ pub struct Reloaded {
 }
 
 impl Toolgate {
-    /// Reads configuration, policies and documents anew. A mistake in any of them leaves everything as it was. Of the
+    /// Reads configuration, policies and documents. With a mistake in any document no tool is added or changed, policies are
+    /// put in force, and callers, approvals and limits as far as they are tighter. A mistake in those leaves them as they were. Of the
     /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
     ///
     /// Nothing waits for test runs here, so that what is tighter is in force at once; shipped tools that have no pass under
@@ -63,8 +63,10 @@ impl Toolgate {
 
     fn take_over(&self, overrides: &Overrides, beside: &mut impl Beside) -> Result<Reloaded, Vec<Problem>> {
         let (config, awaits_restart) = loop {
-            let read =
-                self.read_config(overrides).inspect_err(|_| self.drop_withdrawn(&self.config().exposure))?;
+            let read = self.read_config(overrides).inspect_err(|_| {
+                let config = self.config();
+                self.drop_changed(&config, &self.workshop());
+            })?;
             // The file itself may have been edited while the watch began. One that stands still names the same again.
             if beside.watch(&read.0) == Watched::Already {
                 break read;
@@ -73,16 +75,19 @@ impl Toolgate {
         // What the configuration names anew is guarded anew.
         let own = own_variables(config.own_variables());
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
-        let exposure = config.exposure.clone();
         let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
-            self.drop_withdrawn(&exposure);
+            self.drop_changed(&config, &self.workshop());
             broken(error)
         })?;
         let mut loaded = Loaded { awaits_restart, ..load::load(&config, &workshop) };
-        loaded.problems.extend(beside.prepare(&config).err());
-        if !loaded.problems.is_empty() {
-            self.drop_withdrawn(&exposure);
+        let about_callers = beside.prepare(&config).err();
+        if loaded.policies.is_err() || about_callers.is_some() {
+            loaded.problems.extend(about_callers);
+            self.gate.retain(|tool| self.stays(tool, &loaded, &config, &workshop));
             return Err(loaded.problems);
+        }
+        if !loaded.problems.is_empty() {
+            return Err(self.take_over_narrowed(loaded, config, workshop, beside));
         }
         // INVARIANT: tools and policies before callers. Whoever is let in anew meets the new policies, never the old ones.
         let (loaded, record) = self.swap(loaded, &config);
@@ -103,18 +108,72 @@ impl Toolgate {
         problems
     }
 
-    /// What was taken back, or is not exposed any more, is not served: for whoever cannot reload just now.
-    pub fn drop_taken_back(&self) {
-        self.drop_withdrawn(&self.config().exposure);
+    /// The mistakes are in tool documents alone: policies are put in force, callers, approvals and limits as far as they are
+    /// tighter, and the set of tools only shrinks.
+    fn take_over_narrowed(
+        &self,
+        mut loaded: Loaded,
+        config: Config,
+        workshop: Workshop,
+        beside: &mut impl Beside,
+    ) -> Vec<Problem> {
+        let policies = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
+        let config = narrowed(&self.config(), config);
+        let are_callers_ready = beside.prepare(&config).is_ok();
+        let stays = |tool: &LiveTool| self.stays(tool, &loaded, &config, &workshop);
+        let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
+        // INVARIANT: as without mistakes, tools and policies before callers.
+        self.gate.narrow(stays, policies, approvals, arguments);
+        self.config.store(Arc::new(config));
+        self.workshop.store(Arc::new(workshop));
+        if are_callers_ready {
+            beside.put_in_force();
+        }
+        loaded.problems
     }
 
-    /// A tool that was taken back goes at once, also where a mistake elsewhere keeps the rest as it was; and so does one that
-    /// the configuration, as it is written now, does not expose.
-    fn drop_withdrawn(&self, exposure: &Exposure) {
-        let stays = |tool: &LiveTool| {
-            let pass = toolgate_gate::PassStore::latest(self.state.as_ref(), tool.spec().id.as_str());
-            matches!(pass, Ok(Some(pass)) if pass.is_published) && is_exposed(exposure, tool.spec())
-        };
+    /// May a live tool stay although not everything that was read can be put in force?
+    fn stays(&self, tool: &LiveTool, loaded: &Loaded, config: &Config, workshop: &Workshop) -> bool {
+        if !self.is_published(tool) || !is_exposed(&config.exposure, tool.spec()) {
+            return false;
+        }
+        let has_mistake = |problem: &String| loaded.problems.iter().any(|known| known.what == *problem);
+        let found = loaded.tools.iter().find(|found| found.name == tool.spec().name);
+        match found.map(|found| &found.candidate) {
+            Some(Ok(candidate)) => candidate.lifecycle.state.is_exposed() && candidate.tool.is_same_as(tool),
+            // The last good version of a broken document.
+            Some(Err(problem)) => has_mistake(problem) && workshop.is_under_current_policy(tool),
+            None => self.is_in_unread_file(tool, loaded) && workshop.is_under_current_policy(tool),
+        }
+    }
+
+    /// Was the tool read from a file that cannot be read now?
+    fn is_in_unread_file(&self, tool: &LiveTool, loaded: &Loaded) -> bool {
+        let known = self.loaded();
+        let known = known.tools.iter().find(|known| known.name == tool.spec().name);
+        match known.map(|known| &known.origin) {
+            Some(Origin::File(file)) => loaded.unread.iter().any(|unread| file.starts_with(&unread.place)),
+            Some(Origin::Shipped) | None => false,
+        }
+    }
+
+    /// Is the very document of the tool still published?
+    fn is_published(&self, tool: &LiveTool) -> bool {
+        let pass = toolgate_gate::PassStore::latest(self.state.as_ref(), tool.spec().id.as_str());
+        matches!(pass, Ok(Some(pass)) if pass.is_published && pass.record.document_digest == tool.digest())
+    }
+
+    /// For a configuration or policies that cannot be used: what was removed or edited is not served any more, by the last good
+    /// policies.
+    fn drop_changed(&self, config: &Config, workshop: &Workshop) {
+        let loaded = load::load(config, workshop);
+        self.gate.retain(|tool| self.stays(tool, &loaded, config, workshop));
+    }
+
+    /// Stops serving tools that were unpublished or are not exposed any more, without a reload.
+    pub fn drop_taken_back(&self) {
+        let config = self.config();
+        let stays = |tool: &LiveTool| self.is_published(tool) && is_exposed(&config.exposure, tool.spec());
         if self.gate.all().iter().any(|tool| !stays(tool)) {
             self.gate.retain(stays);
         }

@@ -1,39 +1,84 @@
-//! On whose files does a tool take its test run? A document on those of the workspace, which it was written for; a shipped tool
-//! on files of our own, for nobody who lists, tests or publishes tools wants their notes rewritten.
+//! Runs the tests of tools, on files that they may change.
+//!
+//! A shipped tool gets the fixtures of the catalog. A document that writes gets a copy of the workspace. Anything else a test
+//! run could change needs a person's consent first.
 
-use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
+use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::SystemTime};
 
 use tempfile::TempDir;
-use toolgate_gate::{Candidate, Trial, Unfit, Workshop};
-use toolgate_handlers::Places;
+use toolgate_gate::{Candidate, TestEffects, Trial, Workshop};
+use toolgate_handlers::{CopyLimits, Places, ToolHandlers, copy_workspace};
 
 use super::{OpenError, Toolgate};
 use crate::{
     catalog,
-    journals::Writes,
     load::{self, Loaded, Origin, ToTry},
 };
 
-impl Toolgate {
-    /// The test run of a tool that was found, in the sandbox that it will be served in. What came of it is remembered; a pass does
-    /// not publish by itself.
-    pub async fn local_pass(&self, candidate: &Candidate, origin: &Origin) -> Result<Trial, String> {
-        let (workshop, now) = (self.workshop(), SystemTime::now());
-        match origin {
-            Origin::File(_) => workshop.local_pass(&self.gate, candidate, now).await,
-            Origin::Shipped => {
-                // One for each run: what a tool did to its files is nothing for the next one.
-                let bench = self.workbench(&workshop)?;
-                let candidate = bench.candidate(&candidate.tool.spec().name)?;
-                bench.workshop.local_pass(&self.gate, &candidate, now).await
+/// The effects that test runs may have.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum TestRuns {
+    /// None on the operator's files and hosts: a tool that writes gets a copy of the workspace, and a tool that could change more
+    /// is not run.
+    #[default]
+    Contained,
+    /// All that the tool is granted, on the workspace itself. An operator agreed to that.
+    ForReal,
+}
+
+/// Why a tool was not tested.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum NotTested {
+    /// Its run could change something for real, and was not confirmed.
+    NeedsConsent(String),
+    Failed(String),
+}
+
+impl fmt::Display for NotTested {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeedsConsent(why) => {
+                write!(formatter, "its test run could change something for real: {why}")
             }
+            Self::Failed(why) => formatter.write_str(why),
         }
     }
+}
 
-    /// Publishes every tool that passes, for programs whose tools are their own. One that has passed as it is now is not run
-    /// again, unless its command line is made in code; one that somebody took back stays so until it is published by its name.
-    /// Returns the runs that there were. A document whose texts attack models or hold a secret is not run; the error names it, after the
-    /// others were published. A program cannot accept such findings; a person must read them.
+impl Toolgate {
+    /// The test run of a tool that was found, in the sandbox that it will be served in. The result is stored; a pass does
+    /// not publish by itself.
+    pub async fn local_pass(
+        &self,
+        candidate: &Candidate,
+        origin: &Origin,
+        runs: TestRuns,
+    ) -> Result<Trial, NotTested> {
+        let effects = TestEffects::of(&candidate.tool);
+        if let (TestEffects::Beyond(why), TestRuns::Contained) = (&effects, runs) {
+            return Err(NotTested::NeedsConsent(why.clone()));
+        }
+        // A new one for each run: no tool sees the changes of another.
+        let bench = match (origin, effects, runs) {
+            (Origin::Shipped, ..) => Some(self.bench_with_fixtures().map_err(NotTested::Failed)?),
+            (Origin::File(_), TestEffects::Workspace, TestRuns::Contained) => {
+                Some(self.bench_with_copy(candidate).await?)
+            }
+            (Origin::File(_), ..) => None,
+        };
+        let moved = bench.as_ref().map(|bench| candidate.run_by(&bench.handlers));
+        let moved = moved.transpose().map_err(NotTested::Failed)?;
+        let candidate = moved.as_ref().unwrap_or(candidate);
+        let passed = self.workshop().local_pass(&self.gate, candidate, SystemTime::now()).await;
+        passed.map_err(NotTested::Failed)
+    }
+
+    /// Publishes every tool that passes, for programs whose tools are their own: calling this is the program's yes, at whatever
+    /// level of risk. A tool whose run could change something for real is an error, unless the program asked for that
+    /// (`Builder::test_for_real`). One that has passed as it is now is not run again, unless its command line is made in code;
+    /// one that was unpublished stays so until it is published by its name. Returns the runs that there were.
+    /// A document whose texts attack models or hold a secret is not run; the error names it, after the others were published. A program
+    /// cannot accept such findings; a person must read them.
     pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
         let _alone = self.changing.lock().await;
         let (config, workshop) = (self.config(), self.workshop());
@@ -56,7 +101,12 @@ impl Toolgate {
                 self.publish_passed(&workshop, candidate).map_err(told)?;
                 continue;
             }
-            let trial = self.local_pass(candidate, &tool.origin).await.map_err(told)?;
+            if tool.origin == Origin::Shipped && candidate.tool.reaches_out() {
+                self.accept_release_pass(&workshop, candidate, "library").map_err(told)?;
+                continue;
+            }
+            let trial = self.local_pass(candidate, &tool.origin, self.test_runs).await;
+            let trial = trial.map_err(|not_tested| told(not_tested.to_string()))?;
             if trial.took_back {
                 self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
@@ -92,7 +142,8 @@ impl Toolgate {
     }
 
     /// Shipped tools that were chosen and have no pass, or `which` besides, take their test run here, and are published by passing:
-    /// they are live after the next load. Dropped, it leaves the rest untried.
+    /// they are live after the next load. Those that reach other hosts are not run; the pass of their release counts. Dropped, it
+    /// leaves the rest untried.
     pub async fn try_shipped(&self, which: ToTry) {
         self.try_untried(&self.loaded(), which).await;
     }
@@ -100,32 +151,33 @@ impl Toolgate {
     /// The ids of the shipped tools that `try_shipped` would try.
     pub fn untried(&self, which: ToTry) -> BTreeSet<String> {
         let loaded = self.loaded();
-        let untried = loaded.untried(which).filter(|candidate| self.may_try(candidate));
-        untried.map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
+        loaded.untried(which).map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
     }
 
     /// Was there anything to try?
     pub(super) async fn try_untried(&self, loaded: &Loaded, which: ToTry) -> bool {
         let workshop = self.workshop();
-        let untried: Vec<&str> = loaded
-            .untried(which)
-            .filter(|candidate| self.may_try(candidate))
-            .map(|candidate| candidate.tool.spec().name.as_str())
-            .collect();
+        let (released, untried): (Vec<&Candidate>, Vec<&Candidate>) =
+            loaded.untried(which).partition(|candidate| candidate.tool.reaches_out());
+        // No request is sent without an operator's or caller's wish. Without its record a tool is not live; the next start tries again.
+        let recorded = released
+            .into_iter()
+            .filter(|candidate| self.accept_release_pass(&workshop, candidate, "catalog").is_ok())
+            .count();
         if untried.is_empty() {
-            return false;
+            return recorded > 0;
         }
-        // Where there is no room for a scratch folder the tools stay untried, and are not live.
-        let Ok(bench) = self.workbench(&workshop) else { return false };
-        for name in untried {
-            let Ok(candidate) = bench.candidate(name) else { continue };
+        // Without room for a scratch folder the tools stay untested, and are not live.
+        let Ok(bench) = self.bench_with_fixtures() else { return recorded > 0 };
+        for candidate in untried {
+            let Ok(candidate) = candidate.run_by(&bench.handlers) else { continue };
             let note = || {
                 let noted = self.note_published(&candidate, "catalog");
                 noted.map_err(|error| error.to_string())
             };
             let now = SystemTime::now();
             // Without its record it is not live, and the next start tries again.
-            let tried = bench.workshop.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
+            let tried = workshop.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
             if tried.is_ok_and(|trial| trial.took_back) {
                 // It is over already; a journal that cannot be written is told of with the next record.
                 let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
@@ -134,43 +186,72 @@ impl Toolgate {
         true
     }
 
-    /// A command does not reach out for tools that somebody may want to serve.
-    fn may_try(&self, candidate: &Candidate) -> bool {
-        self.writes == Writes::Gateway || !candidate.tool.reaches_out()
+    /// A shipped tool that reaches other hosts was tested with stand-ins for them when it was released.
+    fn accept_release_pass(
+        &self,
+        workshop: &Workshop,
+        candidate: &Candidate,
+        by: &str,
+    ) -> Result<(), String> {
+        let note = || {
+            let noted = self.note_publication("tool.published", &candidate.tool, by);
+            noted.map_err(|error| error.to_string())
+        };
+        workshop.accept_release_pass(candidate, SystemTime::now(), &note).map(drop)
     }
 
-    fn workbench(&self, workshop: &Workshop) -> Result<Workbench, String> {
+    fn bench_with_fixtures(&self) -> Result<Bench, String> {
         let told = |error: std::io::Error| format!("no scratch folder for the test run: {error}");
-        let files = tempfile::tempdir().map_err(told)?;
-        let root = files.path().canonicalize().map_err(told)?;
+        let (files, root) = scratch().map_err(told)?;
         let (workspace, state) = (root.join("workspace"), root.join("state"));
         catalog::write_fixtures(&workspace).map_err(told)?;
-        let mut handlers = self.handlers.as_ref().clone();
         let places = Places { workspace, home: root.join("home"), state, guarded: Vec::new() };
+        Ok(self.bench(files, places))
+    }
+
+    async fn bench_with_copy(&self, candidate: &Candidate) -> Result<Bench, NotTested> {
+        let (tool, places) = (Arc::clone(&candidate.tool), self.handlers.js.places.clone());
+        let copied = tokio::task::spawn_blocking(move || {
+            let (files, workspace) = scratch().map_err(|error| error.to_string())?;
+            copy_workspace(tool.policy(), &places, &workspace, CopyLimits::default())?;
+            Ok::<_, String>((files, moved(places, workspace)))
+        });
+        let copied = copied.await.unwrap_or_else(|error| Err(error.to_string()));
+        let (files, places) = copied.map_err(|why| {
+            NotTested::NeedsConsent(format!(
+                "it writes files, and the workspace cannot be copied for it: {why}"
+            ))
+        })?;
+        Ok(self.bench(files, places))
+    }
+
+    fn bench(&self, files: TempDir, places: Places) -> Bench {
+        let mut handlers = self.handlers.as_ref().clone();
         handlers.cli.host.places = places.clone();
         handlers.js.places = places;
-        let workshop = Workshop { handlers: Arc::new(handlers), ..workshop.clone() };
-        Ok(Workbench { workshop, _files: files })
+        Bench { handlers, _files: files }
     }
 }
 
-/// Where shipped tools are tested: a workshop whose workspace is a copy of the catalog's fixtures.
-struct Workbench {
-    workshop: Workshop,
+/// The same places with a copy of the workspace, in which the names of the gateway's own files are blocked as well.
+fn moved(mut places: Places, copy: PathBuf) -> Places {
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    let own: Vec<PathBuf> = places.guarded.iter().flat_map(|path| [path.clone(), real(path)]).collect();
+    let below = own.iter().filter_map(|path| path.strip_prefix(&places.workspace).ok());
+    places.guarded.extend(below.map(|inside| copy.join(inside)));
+    Places { workspace: copy, ..places }
+}
+
+/// A private folder, and its real path.
+fn scratch() -> std::io::Result<(TempDir, PathBuf)> {
+    let files = tempfile::tempdir()?;
+    let root = files.path().canonicalize()?;
+    Ok((files, root))
+}
+
+/// Handlers with a workspace that is thrown away.
+struct Bench {
+    handlers: ToolHandlers,
     /// Removed with the bench.
     _files: TempDir,
-}
-
-impl Workbench {
-    /// The shipped tool as it is tested here.
-    fn candidate(&self, name: &str) -> Result<Candidate, String> {
-        let shipped = catalog::shipped_tools().iter().find(|tool| tool.name == name);
-        let shipped = shipped.ok_or_else(|| format!("`{name}` is no shipped tool"))?;
-        self.workshop.assess(&shipped.check).map_err(|unfit| match unfit {
-            Unfit::Findings(findings) => {
-                findings.into_iter().next().map_or_else(|| "it has errors".to_owned(), |one| one.message)
-            }
-            Unfit::NotOffered(what) | Unfit::Unreadable(what) => what,
-        })
-    }
 }

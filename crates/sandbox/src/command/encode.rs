@@ -10,8 +10,8 @@ use std::{
 };
 
 use super::{
-    Access, Attempt, Bind, CommandJail, CommandLimits, CommandStrength, CommandUsage, Ending, Network,
-    Refused, Source, SpawnError, Trace, notices::Listed, passing::Parcel, walls::Asked,
+    Access, Attempt, Bind, Children, CommandJail, CommandLimits, CommandStrength, CommandUsage, Ending,
+    Network, Refused, Source, SpawnError, Trace, notices::Listed, passing::Parcel, walls::Asked,
 };
 use crate::{
     Namespaces,
@@ -35,6 +35,7 @@ pub(crate) struct Order {
     pub(crate) asked: Asked,
     pub(crate) namespaces: Namespaces,
     pub(crate) trace: Trace,
+    pub(crate) children: Children,
     /// Standard input, output and error.
     pub(crate) stdio: [OwnedFd; 3],
 }
@@ -101,6 +102,7 @@ pub(crate) fn order(jail: &CommandJail) -> Result<(Vec<u8>, Vec<BorrowedFd<'_>>)
     writer.u32(Asked::from(&jail.required).to_bits());
     writer.u8(u8::from(jail.required.namespaces == Namespaces::Enter));
     writer.u8(u8::from(jail.trace == Trace::Refusals));
+    writer.u8(u8::from(jail.children == Children::Allowed));
     let frame = writer.finish().map_err(|error| SpawnError::Invalid(error.to_string()))?;
     Ok((frame, opened))
 }
@@ -155,6 +157,7 @@ fn read_order(
     let asked = Asked::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))?;
     let namespaces = if reader.u8()? == 1 { Namespaces::Enter } else { Namespaces::DangerouslySkip };
     let trace = if reader.u8()? == 1 { Trace::Refusals } else { Trace::Off };
+    let children = if reader.u8()? == 1 { Children::Allowed } else { Children::Denied };
     reader.end()?;
     let order = Order {
         program,
@@ -170,6 +173,7 @@ fn read_order(
         asked,
         namespaces,
         trace,
+        children,
         stdio,
     };
     Ok(order)

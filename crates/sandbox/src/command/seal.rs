@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{
-    CommandLimits, Network, Trace,
+    Children, CommandLimits, Network, Trace,
     encode::Order,
     host_tree,
     init::{Trouble, at},
@@ -54,8 +54,10 @@ impl Filters {
             let looks = notices::looks(sockets);
             for processes in [Processes::Namespace, Processes::Group] {
                 for paths in [Paths::Watched, Paths::Unwatched] {
-                    let variant = Variant { sockets, processes, paths };
-                    each.push((variant, profile.compile(&calls, variant, &looks)?));
+                    for children in [Children::Allowed, Children::Denied] {
+                        let variant = Variant { sockets, processes, paths, children };
+                        each.push((variant, profile.compile(&calls, variant, &looks)?));
+                    }
                 }
             }
         }
@@ -76,6 +78,7 @@ impl Filters {
                 Trace::Refusals => Paths::Watched,
                 Trace::Off => Paths::Unwatched,
             },
+            children: order.children,
         };
         let found = self.each.iter().find(|(variant, _)| *variant == wanted);
         found.map(|(_, filter)| filter).ok_or_else(|| io::Error::other("no filter was made for such a jail"))

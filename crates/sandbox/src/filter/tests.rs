@@ -47,8 +47,12 @@ fn low_half(argument: u64) -> u32 {
 
 const X86_64: u32 = 0xc000_003e;
 
-const PLAIN: Variant =
-    Variant { sockets: Sockets::None, processes: Processes::Namespace, paths: Paths::Unwatched };
+const PLAIN: Variant = Variant {
+    sockets: Sockets::None,
+    processes: Processes::Namespace,
+    paths: Paths::Unwatched,
+    children: Children::Allowed,
+};
 
 struct Shipped {
     calls: Calls,
@@ -192,6 +196,30 @@ fn sockets_depend_on_the_network() {
     }
     none.check("connect", 0, 0, 0, Asked);
     proxied.check("connect", 0, 0, 0, Allowed);
+}
+
+#[test]
+fn command_without_children_starts_threads_and_no_process() {
+    use Fate::{Allowed, Asked};
+    let (parent, alone) =
+        (Shipped::new(PLAIN), Shipped::new(Variant { children: Children::Denied, ..PLAIN }));
+    // As glibc asks for a thread, for `fork`, for `posix_spawn`, and for a process that shares its memory.
+    let thread = 0x3d_0f00;
+    let (fork, spawn, shared) = (0x0120_0011, 0x4111, 0x0111);
+    for flags in [thread, fork, spawn, shared] {
+        parent.check("clone", flags, 0, 0, Allowed);
+    }
+    alone.check("clone", thread, 0, 0, Allowed);
+    for flags in [fork, spawn, shared] {
+        alone.check("clone", flags, 0, 0, Asked);
+    }
+    // A thread in a new user namespace.
+    alone.check("clone", thread | 0x2000_0000, 0, 0, Asked);
+    for call in ["fork", "vfork"] {
+        parent.check(call, 0, 0, 0, Allowed);
+        alone.check(call, 0, 0, 0, Asked);
+    }
+    alone.check("execve", 0, 0, 0, Allowed);
 }
 
 #[test]

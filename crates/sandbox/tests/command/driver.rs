@@ -13,8 +13,8 @@ use std::{
 };
 
 use toolgate_sandbox::{
-    Access, Bind, CommandJail, CommandLimits, CommandReport, CommandRequired, Jailer, Namespaces, Network,
-    OutputCaps, Running, Source, SpawnError, Trace, View,
+    Access, Bind, Children, CommandJail, CommandLimits, CommandReport, CommandRequired, Jailer, Namespaces,
+    Network, OutputCaps, Running, Source, SpawnError, Trace, View,
 };
 
 /// One test.
@@ -87,6 +87,7 @@ pub fn jail(tier: Tier, program: impl Into<PathBuf>, argv: &[&str]) -> CommandJa
         },
         network: Network::None,
         limits: LIMITS,
+        children: Children::Allowed,
         required: required(tier),
         trace: Trace::Refusals,
     }

@@ -51,6 +51,7 @@ impl Reader<'_> {
             cwd: text(declared, "cwd").map(str::to_owned),
             env: self.named(declared, "env"),
             timeout_ms: timeout(declared),
+            child_processes: super::flag(declared, "childProcesses").unwrap_or(true),
             output: match declared.get("output") {
                 Some(Value::String(kind)) if kind == "json" => CommandOutput::Json,
                 Some(Value::String(kind)) if kind == "jsonl" => CommandOutput::JsonLines,

@@ -32,8 +32,13 @@ pub struct CliHandler {
     pub cwd: Option<String>,
     pub env: Vec<NamedTemplate>,
     pub timeout_ms: Option<u64>,
+    /// May it start other processes?
+    pub child_processes: bool,
     pub output: CommandOutput,
 }
+
+/// The list of `each` that the gateway fills in: its own files below `cwd`, relative to it. Tools cannot read these.
+pub const GATEWAY_FILES: &str = "$GATEWAY_FILES";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentGroup {

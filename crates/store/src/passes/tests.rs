@@ -83,3 +83,21 @@ fn a_record_is_revised_as_it_stands_by_then() {
     assert!(here.revise("b", &|_| Err(String::new())).is_err());
     assert_eq!(here.latest("b"), Ok(None), "and nothing is made of nothing");
 }
+
+#[test]
+fn publishing_a_name_under_another_id_unpublishes_the_earlier_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = State::open(&folder.path().join("state.db"), limits).unwrap();
+    let published =
+        |digest| StoredPass { is_published: true, ..pass(digest, PassOutcome::Passed, json!({})) };
+    let other = StoredPass { name: Some("other".to_owned()), ..published("0") };
+    put(&state, "other", &other);
+    put(&state, "first", &published("1"));
+    put(&state, "second", &pass("3", PassOutcome::Passed, json!({})));
+    let is_published = |id| state.latest(id).unwrap().unwrap().is_published;
+    assert!(is_published("first"), "a pass alone changes nothing");
+    put(&state, "second", &published("3"));
+    assert!(is_published("second") && is_published("other") && !is_published("first"));
+    assert!(!state.latest("first").unwrap().unwrap().is_withdrawn, "nobody unpublished it by name");
+}

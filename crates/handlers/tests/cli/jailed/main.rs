@@ -13,7 +13,6 @@
 
 mod cases;
 #[path = "../catalog.rs"]
-#[expect(dead_code, reason = "some of it is for the other binary")]
 mod catalog;
 mod client;
 mod contained;
@@ -22,6 +21,7 @@ mod contained;
 mod driver;
 #[path = "../../../../sandbox/tests/container/engines.rs"]
 mod engines;
+mod hostile_repositories;
 mod reach;
 mod refusals;
 #[path = "../world.rs"]
@@ -49,7 +49,8 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|role| role == cases::MOUNTER) {
         return cases::be_a_mounter();
     }
-    let mut all: Vec<(&str, fn())> = [&cases::ALL[..], &refusals::ALL, &reach::ALL, &contained::ALL].concat();
+    let mut all: Vec<(&str, fn())> =
+        [&cases::ALL[..], &hostile_repositories::ALL, &refusals::ALL, &reach::ALL, &contained::ALL].concat();
     if arguments.iter().any(|word| word == "--list") {
         for (name, _) in all {
             println!("{name}: test");

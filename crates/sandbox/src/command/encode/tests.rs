@@ -27,6 +27,7 @@ fn jail() -> CommandJail {
         },
         network: Network::Proxied { http_port: 3128 },
         limits: CommandLimits { memory_bytes: 1, cpu_seconds: 2, processes: 3, open_files: 4, file_bytes: 5 },
+        children: Children::Denied,
         required: CommandRequired::HARDENED,
         trace: Trace::Refusals,
     }
@@ -53,6 +54,7 @@ fn an_order_survives_its_journey() {
     assert_eq!((order.binds[0].access, order.binds[1].access), (Access::Write, Access::Execute));
     assert!(matches!(&order.binds[1].source, Source::Opened(opened) if opened.as_raw_fd() > 2));
     assert_eq!((order.network, order.trace), (jail.network, jail.trace));
+    assert_eq!(order.children, Children::Denied);
     assert_eq!(order.limits.file_bytes, 5);
     assert_eq!(order.asked, Asked::from(&CommandRequired::HARDENED));
 }

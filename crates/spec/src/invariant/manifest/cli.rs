@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Pointer,
     arg_template::ArgPart,
-    model::{Argument, ArgumentGroup, CliHandler},
+    model::{Argument, ArgumentGroup, CliHandler, GATEWAY_FILES},
     path_pattern::PathPattern,
 };
 
@@ -159,8 +159,10 @@ fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, re
             }
         }
         ArgumentGroup::Each { param, args } => {
-            used.add(param);
-            each(param, &at.key("each"), scope, report);
+            if param != GATEWAY_FILES {
+                used.add(param);
+                each(param, &at.key("each"), scope, report);
+            }
             let absent = Absent::Refused { guarded: None };
             for (index, one) in args.iter().enumerate() {
                 argument(one, &at.key("args").index(index), absent, Some(param), scope, used, report);

@@ -11,3 +11,8 @@ ALTER TABLE approvals ADD COLUMN remembers_until INTEGER;
 ALTER TABLE approvals ADD COLUMN declined_in TEXT;
 -- One caller's answered questions are counted and pruned apart from all others.
 CREATE INDEX approvals_answered ON approvals (caller, state, expires);
+-- Until when this file was compared with the journal. A restored older file carries an older time.
+CREATE TABLE compared (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    at INTEGER NOT NULL
+) STRICT;

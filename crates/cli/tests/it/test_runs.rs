@@ -1,0 +1,114 @@
+//! A test run changes nothing of the operator's before the operator said yes.
+
+use std::fs::{self, File};
+
+use serde_json::json;
+
+use crate::place::Place;
+
+/// A workspace with a file, and a command that empties it.
+fn place_with_eraser(more: &str) -> Place {
+    let place = Place::new();
+    fs::write(place.path().join(NOTES), TEXT).unwrap();
+    let manifest = format!(
+        "name: erase\ndescription: Empties the notes of the workspace. Returns nothing.\nclassification: destructive\n\
+         input: {{type: object, properties: {{}}}}\ntestInput: {{}}\n\
+         handler: {{cli: {{command: truncate, args: [\"--size=0\", {NOTES}], cwd: $WORKSPACE}}}}\n\
+         sandboxOverrides: {{fileRead: true, fileWrite: true}}\n\
+         capability: {{execution: {{allowedPaths: [$WORKSPACE]}}{more}}}\n"
+    );
+    fs::write(place.path().join("tools/erase.yaml"), manifest).unwrap();
+    place
+}
+
+fn notes(place: &Place) -> String {
+    fs::read_to_string(place.path().join(NOTES)).unwrap()
+}
+
+fn runs(place: &Place) -> usize {
+    let entries = place.journal_so_far("journal-commands");
+    entries.iter().filter(|entry| entry["kind"] == "call.opened").count()
+}
+
+#[test]
+fn tool_above_l3_is_not_run_before_publishing_is_confirmed() {
+    let place = place_with_eraser("");
+    let said = place.fails(&["publish", "erase"], 1);
+    assert!(said.contains("was not confirmed; nothing was run"), "{said}");
+    assert!(said.contains("add --yes to test and publish it"), "{said}");
+    assert_eq!((notes(&place).as_str(), runs(&place)), (TEXT, 0));
+}
+
+#[test]
+fn writing_test_run_changes_a_copy_of_the_workspace() {
+    let place = place_with_eraser("");
+    for arguments in [&["publish", "erase", "--yes"][..], &["test"], &["test", "tools/erase.yaml"]] {
+        place.ok(arguments);
+        assert_eq!(notes(&place), TEXT, "{arguments:?}");
+    }
+    place.write_tool(
+        "scribble",
+        &json!({
+            "code": "safety.fs.writeText('notes.txt', text); return safety.fs.readText('notes.txt')",
+            "sandboxOverrides": { "fileRead": true, "fileWrite": true },
+        }),
+    );
+    place.ok(&["publish", "scribble", "--yes"]);
+    assert_eq!(notes(&place), TEXT);
+}
+
+#[test]
+fn test_run_for_real_changes_the_workspace() {
+    let place = place_with_eraser("");
+    place.ok(&["publish", "erase", "--yes", "--for-real"]);
+    assert_eq!(notes(&place), "");
+    fs::write(place.path().join(NOTES), TEXT).unwrap();
+    place.ok(&["test", "tools/erase.yaml", "--for-real"]);
+    assert_eq!(notes(&place), "");
+}
+
+/// Nothing but a person's yes helps where there is no copy.
+#[test]
+fn writing_test_run_needs_consent_where_the_workspace_is_too_large_to_copy() {
+    let place = place_with_eraser("");
+    File::create(place.path().join("large")).unwrap().set_len(65 * 1024 * 1024).unwrap();
+    for arguments in [&["publish", "erase", "--yes"][..], &["test", "tools/erase.yaml"]] {
+        let said = place.fails(arguments, 1);
+        assert!(said.contains("the workspace has more than 64 MiB or 20000 entries"), "{said}");
+        assert!(said.contains("nothing was run; add --for-real to run it"), "{said}");
+    }
+    assert_eq!((notes(&place).as_str(), runs(&place)), (TEXT, 0));
+    place.ok(&["publish", "erase", "--yes", "--for-real"]);
+}
+
+/// A copy does not protect a host.
+#[test]
+fn test_run_that_acts_on_other_hosts_needs_consent() {
+    let place = place_with_eraser(", network: {access: limited, allowedHosts: [a.example]}");
+    for arguments in [&["publish", "erase", "--yes"][..], &["test", "tools/erase.yaml"]] {
+        let said = place.fails(arguments, 1);
+        assert!(said.contains("it is classified `destructive`, and it reaches other hosts"), "{said}");
+    }
+    assert_eq!((notes(&place).as_str(), runs(&place)), (TEXT, 0));
+}
+
+#[test]
+fn test_run_that_writes_outside_of_the_workspace_needs_consent() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    place.write_tool(
+        "scribble",
+        &json!({
+            "code": "return safety.fs.writeText('notes.txt', text)",
+            "sandboxOverrides": { "fileRead": true, "fileWrite": true, "fsBasePath": outside.path() },
+        }),
+    );
+    let said = place.fails(&["publish", "scribble", "--yes"], 1);
+    assert!(said.contains("not below `$WORKSPACE`"), "{said}");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    place.ok(&["publish", "scribble", "--yes", "--for-real"]);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+const NOTES: &str = "notes.txt";
+const TEXT: &str = "worth keeping";

@@ -1,0 +1,183 @@
+//! Compares the state with the journals, and takes back what a restored older `state.db` revived.
+//!
+//! The journal says which tools were unpublished and which tokens were revoked. A state that says otherwise is older. The
+//! comparison begins where the last one ended, which the state itself remembers, so an ordinary start reads little.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Value, json};
+use toolgate_audit::{Span, read};
+use toolgate_gate::{PassStore as _, StoredPass};
+use toolgate_spec::project::{WireTarget, wire_name};
+use toolgate_store::{State, StateError, Token};
+
+use crate::journals::Writes;
+
+/// What the state says is in force, and the journal says was withdrawn.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Revived {
+    /// Published tools, by name.
+    pub tools: Vec<String>,
+    /// Tokens, by name.
+    pub tokens: Vec<String>,
+}
+
+impl Revived {
+    pub const fn is_empty(&self) -> bool {
+        self.tools.is_empty() && self.tokens.is_empty()
+    }
+
+    /// For a person.
+    pub fn describe(&self) -> String {
+        let list = |what: &str, names: &[String]| {
+            (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
+        };
+        let parts = [list("unpublished tools:", &self.tools), list("revoked tokens:", &self.tokens)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    pub(crate) fn record(&self) -> Value {
+        json!({ "kind": "state.older", "tools": self.tools, "tokens": self.tokens })
+    }
+}
+
+/// Finds what is revived and changes nothing.
+pub fn find_revived(folder: &Path, state: &State) -> Result<Revived, StateError> {
+    Ok(compare(folder, state)?.told())
+}
+
+/// Unpublishes and revokes again what is revived, and drops all approvals then: a used one may be open again.
+pub fn withdraw_revived(folder: &Path, state: &State, now: SystemTime) -> Result<Revived, StateError> {
+    let found = compare(folder, state)?;
+    for (id, _) in &found.tools {
+        let withdrawn = state.revise(id, &|latest| {
+            let latest = latest.ok_or_else(|| "the tool is not known any more".to_owned())?;
+            Ok(StoredPass { is_published: false, is_withdrawn: true, ..latest })
+        });
+        withdrawn.map_err(StateError::Invalid)?;
+    }
+    for token in &found.tokens {
+        state.revoke_token(&token.id, now)?;
+    }
+    let told = found.told();
+    if !told.is_empty() {
+        state.drop_approvals()?;
+    }
+    Ok(told)
+}
+
+/// Remembers that everything up to now was compared. Called by a running gateway too, so the next start reads little.
+pub fn remember_compared(state: &State, now: SystemTime) -> Result<(), StateError> {
+    let is_recent = state
+        .compared_until()?
+        .is_some_and(|last| now.duration_since(last).is_ok_and(|passed| passed < OFTEN_ENOUGH));
+    if is_recent { Ok(()) } else { state.set_compared_until(now) }
+}
+
+struct Found {
+    /// Ids and names.
+    tools: Vec<(String, String)>,
+    tokens: Vec<Token>,
+}
+
+impl Found {
+    fn told(&self) -> Revived {
+        Revived {
+            tools: self.tools.iter().map(|(_, name)| name.clone()).collect(),
+            tokens: self.tokens.iter().map(|token| token.name.clone()).collect(),
+        }
+    }
+}
+
+fn compare(folder: &Path, state: &State) -> Result<Found, StateError> {
+    // The clock of a record and the one of a commit are read one after the other.
+    let since = state.compared_until()?.and_then(|at| at.checked_sub(OVERLAP));
+    let said = said_by_journals(folder, since);
+    let mut tools = Vec::new();
+    for (id, pass) in state.all_passes()? {
+        let Some(name) = pass.name.as_ref().filter(|_| pass.is_published) else { continue };
+        let wire = wire_name(name, WireTarget::Mcp);
+        let last = said.tools.get(name.as_str()).or_else(|| said.tools.get(wire.as_ref()));
+        let is_revived = match last {
+            None => false,
+            Some(Publication::Unpublished) => true,
+            Some(Publication::Published(digest)) => *digest != pass.record.document_digest,
+        };
+        if is_revived {
+            tools.push((id, name.clone()));
+        }
+    }
+    let is_revived = |token: &Token| {
+        let revoked = said.revoked.get(&token.name);
+        token.revoked.is_none() && revoked.is_some_and(|at| token.created < *at)
+    };
+    let tokens = state.list_tokens()?.into_iter().filter(is_revived).collect();
+    Ok(Found { tools, tokens })
+}
+
+enum Publication {
+    Published(String),
+    Unpublished,
+}
+
+/// The latest that all journals together say.
+#[derive(Default)]
+struct Said {
+    /// By the names in the records.
+    tools: BTreeMap<String, Publication>,
+    /// By name, when the last token of it was revoked.
+    revoked: BTreeMap<String, SystemTime>,
+}
+
+/// What cannot be read says nothing here; `toolgate audit verify` reports it.
+fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
+    let mut records = Vec::new();
+    for journal in journals(folder) {
+        let Ok(entries) = read(&journal, Span { since, until: None }) else { continue };
+        let concerns = |entry: &Value| {
+            matches!(
+                entry.get("kind").and_then(Value::as_str),
+                Some("tool.published" | "tool.unpublished" | "token.revoked")
+            )
+        };
+        records.extend(entries.flatten().filter(|record| concerns(&record.entry)));
+    }
+    records.sort_by(|one, other| one.time.cmp(&other.time));
+    let mut said = Said::default();
+    for record in records {
+        let text = |pointer: &str| record.entry.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        match text("/kind").as_deref() {
+            Some("tool.published") => {
+                if let (Some(name), Some(digest)) = (text("/tool/name"), text("/tool/digest")) {
+                    said.tools.insert(name, Publication::Published(digest));
+                }
+            }
+            Some("tool.unpublished") => {
+                if let Some(name) = text("/tool/name") {
+                    said.tools.insert(name, Publication::Unpublished);
+                }
+            }
+            Some("token.revoked") => {
+                if let (Some(name), Some(at)) = (text("/token"), record.at()) {
+                    said.revoked.insert(name, at);
+                }
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+fn journals(folder: &Path) -> Vec<PathBuf> {
+    let below = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_journal = |name: &str| name.starts_with(Writes::Gateway.folder());
+    below.filter(|entry| is_journal(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
+}
+
+const OVERLAP: Duration = Duration::from_secs(60);
+const OFTEN_ENOUGH: Duration = Duration::from_mins(10);
