@@ -129,7 +129,7 @@ impl LiveTool {
     /// Would this policy be enforced just as the tool's own?
     pub(crate) fn enforces(&self, policy: &EffectivePolicy) -> bool {
         let safety = safety_of(&self.spec, policy);
-        enforced_digest(policy, &safety, self.spec.approval.mode) == self.policy_digest
+        enforced_digest(policy, &safety) == self.policy_digest
     }
 
     /// The same tool with another runner, for a test run away from the workspace.

@@ -276,6 +276,7 @@ impl Workshop {
                 },
                 at: now,
                 observed: Observed::default().to_json(),
+                accepted: Vec::new(),
             })
         })
     }
