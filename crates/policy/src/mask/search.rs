@@ -23,8 +23,8 @@ impl Search {
         let finder =
             AhoCorasick::builder().match_kind(MatchKind::Standard).kind(kind).build(patterns).ok()?;
         let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
-        let line_breaks = |pattern: &Vec<u8>| pattern.iter().filter(|byte| **byte == b'\n').count();
-        let line_breaks = patterns.iter().map(line_breaks).max().unwrap_or_default();
+        let lines = |pattern: &Vec<u8>| pattern.split(|byte| *byte == b'\n').count();
+        let line_breaks = patterns.iter().map(lines).max().unwrap_or_default().saturating_sub(1);
         Some(Self { finder, longest, line_breaks })
     }
 
