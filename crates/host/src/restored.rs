@@ -179,5 +179,5 @@ fn journals(folder: &Path) -> Vec<PathBuf> {
     below.filter(|entry| is_journal(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
 }
 
-const OVERLAP: Duration = Duration::from_secs(60);
+const OVERLAP: Duration = Duration::from_mins(1);
 const OFTEN_ENOUGH: Duration = Duration::from_mins(10);

@@ -61,8 +61,7 @@ pub fn observed(world: &Path, check: impl FnOnce(&[(&str, String)], &AtomicUsize
         ("LOKI_TOKEN", token()),
     ];
     check(&environment, &requests);
-    let seen = seen.lock().unwrap().clone();
-    seen
+    seen.lock().unwrap().clone()
 }
 
 /// A name server to which every name exists without the address that is asked for: what the hosts file does not say, such as an

@@ -175,3 +175,54 @@ fn attributes_that_no_option_turns_off_are_kept_out_of_sight() {
     let order = hostile.world.order(&manifest("git_diff"), &json!({}));
     assert!(order.hidden.contains(&hostile.world.at(".git/info/attributes").into()), "{:?}", order.hidden);
 }
+
+#[test]
+fn other_repository_is_not_used_even_without_a_jail() {
+    for way in ["commondir", "git file"] {
+        let hostile = Hostile::new();
+        let at = hostile.world.at("");
+        hostile.world.write("workspace/evil/info/attributes", "* filter=evil\n");
+        for name in ["HEAD", "config", "index"] {
+            fs::copy(Path::new(&at).join(".git").join(name), Path::new(&at).join("evil").join(name)).unwrap();
+        }
+        if way == "commondir" {
+            hostile.world.write("workspace/.git/commondir", "../evil\n");
+        } else {
+            fs::remove_dir_all(hostile.world.at(".git")).unwrap();
+            hostile.world.write("workspace/.git", "gitdir: evil\n");
+        }
+        for (name, arguments) in [
+            ("git_diff", json!({})),
+            ("git_diff_branches", json!({ "base": "feature/x", "head": "main" })),
+            ("git_log", json!({ "count": 5 })),
+            ("git_show_file", json!({ "revision": "main", "path": "docs/readme.md" })),
+        ] {
+            let shown = hostile.check(name, &arguments);
+            // References still follow `commondir`, and name no program.
+            let is_expected = match (way, name) {
+                ("commondir", "git_diff") => shown.is_ok(),
+                ("commondir", _) => true,
+                _ => shown.is_err(),
+            };
+            assert!(is_expected, "{way} {name}: {shown:?}");
+        }
+    }
+}
+
+#[test]
+fn git_tools_start_no_process_and_are_not_loaded_for_a_container() {
+    let world = World::new();
+    repository(&world);
+    for name in ["git_diff", "git_diff_branches", "git_log", "git_show_file"] {
+        let text = manifest(name);
+        assert!(text.contains("childProcesses: false"), "{name}");
+        let extends = if name == "git_diff" { "  extends: read\n  execution:\n" } else { "{extends: read}" };
+        let contained = if name == "git_diff" {
+            "  extends: read\n  execution:\n    sandbox: container\n"
+        } else {
+            "{extends: read, execution: {sandbox: container}}"
+        };
+        let why = world.loading_error(&text.replace(extends, contained)).unwrap();
+        assert!(why.contains("`childProcesses: false` is not enforced in containers"), "{name}: {why}");
+    }
+}

@@ -9,7 +9,7 @@ use toolgate_config::{
 pub fn narrowed(in_force: &Config, new: Config) -> Config {
     let mut config = new;
     config.auth = callers(&in_force.auth, &config.auth);
-    config.approvals = approvals(&in_force.approvals, config.approvals);
+    config.approvals = approvals(&in_force.approvals, &config.approvals);
     config.limits.arguments = config.limits.arguments.min(in_force.limits.arguments);
     config.limits.depth = config.limits.depth.min(in_force.limits.depth);
     config
@@ -32,7 +32,7 @@ fn callers(in_force: &Auth, new: &Auth) -> Auth {
     }
 }
 
-fn approvals(in_force: &Approvals, new: Approvals) -> Approvals {
+fn approvals(in_force: &Approvals, new: &Approvals) -> Approvals {
     use ApprovalDefault::{Always, ByRisk, Never};
     let (default, ask_from) = match (in_force.default, new.default) {
         (Always, _) | (_, Always) => (Always, new.ask_from),
@@ -46,7 +46,7 @@ fn approvals(in_force: &Approvals, new: Approvals) -> Approvals {
         ask_from,
         expires: new.expires.min(in_force.expires),
         trust: new.trust.min(in_force.trust),
-        ..new
+        ..new.clone()
     }
 }
 

@@ -17,8 +17,11 @@ pub const ALL: [(&str, fn()); 3] = [
     ("git_tools_show_no_blocked_file", git_tools_show_no_blocked_file),
 ];
 
+/// Prepares a workspace.
+type Prepare = fn(&Path);
+
 /// How a repository leads git to its configuration and attributes.
-const WAYS: [(&str, fn(&Path)); 8] = [
+const WAYS: [(&str, Prepare); 8] = [
     ("own configuration", own_configuration),
     (".git/commondir", commondir),
     (".git file", git_file),
@@ -208,7 +211,7 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-/// Says that it ran, and shows what other tools block.
-const PROGRAM: &str = "echo program-ran; cat .env secrets/key #";
+/// Says that it ran, in words that are not in the command itself, and shows what other tools block.
+const PROGRAM: &str = "printf 'program%sran ' -; cat .env secrets/key #";
 const RAN: &str = "program-ran";
 const SECRET: &str = "only-in-blocked-files";
