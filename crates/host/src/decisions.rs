@@ -148,19 +148,19 @@ impl ApprovalQueue for RecordedQueue {
         };
         match asked.check_decision(verdict, by, now) {
             Ok(()) => {
-                let mut entry = entry("approval.decided", &asked, by);
-                entry["state"] = verdict.name().into();
-                entry["note"] = json!(note);
-                if let (ApprovalState::Approved, Some(remembers)) = (verdict, &asked.question.remembers) {
-                    let until = remembers.until_text();
-                    entry["remembered"] = json!({ "conversation": remembers.conversation, "until": until });
-                }
+                let remembers = asked.question.remembers.as_ref();
+                let remembers = remembers.filter(|_| verdict == ApprovalState::Approved).map(|remembers| {
+                    let remembered =
+                        json!({ "conversation": remembers.conversation, "until": remembers.until_text() });
+                    ("remembered", remembered)
+                });
+                let more = [("state", verdict.name().into()), ("note", json!(note))];
+                let entry = entry("approval.decided", &asked, by, more.into_iter().chain(remembers));
                 // Before it is done: a decision that cannot be recorded is not made.
                 (self.note)(&entry).map_err(unavailable)?;
             }
             Err(refusal @ (ApprovalError::OwnCall | ApprovalError::Unrevealed(_))) => {
-                let mut entry = entry("approval.refused", &asked, by);
-                entry["why"] = refusal.to_string().into();
+                let entry = entry("approval.refused", &asked, by, [("why", refusal.to_string().into())]);
                 (self.note)(&entry).map_err(unavailable)?;
                 return Err(refusal);
             }
@@ -174,7 +174,7 @@ impl ApprovalQueue for RecordedQueue {
         let _one_at_a_time = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.queue.get(id, now)?;
         asked.check_open(by, now)?;
-        (self.note)(&entry("approval.revealed", &asked, by)).map_err(unavailable)?;
+        (self.note)(&entry("approval.revealed", &asked, by, [])).map_err(unavailable)?;
         self.queue.reveal(id, by, now)
     }
 
@@ -183,11 +183,22 @@ impl ApprovalQueue for RecordedQueue {
     }
 }
 
-fn entry(kind: &str, asked: &Approval, by: &Decider<'_>) -> Value {
+fn entry(
+    kind: &str,
+    asked: &Approval,
+    by: &Decider<'_>,
+    more: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Value {
     let binding = &asked.question.binding;
-    json!({
-        "kind": kind, "approval": asked.id.as_str(), "by": by.name(), "caller": binding.caller, "tool": binding.tool,
-    })
+    let common = [
+        ("kind", kind),
+        ("approval", asked.id.as_str()),
+        ("by", by.name()),
+        ("caller", binding.caller.as_str()),
+        ("tool", binding.tool.as_str()),
+    ];
+    let common = common.into_iter().map(|(name, value)| (name, Value::from(value)));
+    common.chain(more).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "handed to `map_err`")]

@@ -38,12 +38,9 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             let operator = gateway::operator();
             let whole = reveal.then(|| queue.reveal(&id, &Decider::Operator(&operator), now));
             let whole = whole.transpose().map_err(|problem| told(&problem))?;
-            let approval = queue.get(&id, now).map_err(|problem| told(&problem))?;
-            let mut shown = to_json(&approval);
-            if let Some(whole) = whole {
-                shown["arguments"] = whole.into();
-            }
-            writeln!(terminal, "{}", json_pretty(&shown))?;
+            let mut approval = queue.get(&id, now).map_err(|problem| told(&problem))?;
+            approval.question.arguments = whole.or(approval.question.arguments);
+            writeln!(terminal, "{}", json_pretty(&to_json(&approval)))?;
             Ok(Ending::Clean)
         }
         ApprovalsCommand::Approve { id, note } => {

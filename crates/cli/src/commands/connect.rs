@@ -207,8 +207,9 @@ fn reached(config: &Config, args: &ConnectArgs, attendance: Attendance) -> Resul
     };
     let mut servers = snippet(&format!("{base}/mcp"), &token);
     let mut server = servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default();
-    if attendance == Attendance::Unattended {
-        server["headers"][UNATTENDED_HEADER] = "true".into();
+    let headers = server.get_mut("headers").and_then(Value::as_object_mut);
+    if let (Attendance::Unattended, Some(headers)) = (attendance, headers) {
+        headers.insert(UNATTENDED_HEADER.to_owned(), "true".into());
     }
     Ok(server)
 }

@@ -67,10 +67,9 @@ pub async fn reveal(
         let whole = queue.reveal(&id, &by, SystemTime::now())?;
         Ok((whole, queue.get(&id, SystemTime::now())?))
     };
-    let (whole, found) = on_queue(&admin, reveal).await?;
-    let mut shown = shown(&found);
-    shown["arguments"] = whole.into();
-    Ok(Json(shown))
+    let (whole, mut found) = on_queue(&admin, reveal).await?;
+    found.question.arguments = Some(whole);
+    Ok(Json(shown(&found)))
 }
 
 pub async fn approve(

@@ -56,12 +56,11 @@ pub async fn ask(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Resul
         (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
         _ => given_earlier(gate, checked, &binding).await?,
     };
-    let (mut spent, place) = match earlier {
-        Some(earlier) => earlier,
-        None => {
-            let question = question::question(gate, checked, opinions, (&binding, trust.as_ref()), now);
-            open_and_wait(gate, checked, question, now).await?
-        }
+    let (mut spent, place) = if let Some(earlier) = earlier {
+        earlier
+    } else {
+        let question = question::question(gate, checked, opinions, (&binding, trust.as_ref()), now);
+        open_and_wait(gate, checked, question, now).await?
     };
     spent.remembers =
         take_effect(gate, checked, trust, &spent).await.map_err(|stop| stop.with_answer(&spent))?;

@@ -338,7 +338,7 @@ fn without_key_body(key: &str, mark: &str) -> (String, usize) {
             hidden += run.len();
             is_in_body = true;
         } else {
-            is_in_body &= run.iter().all(|byte| is_line_end(byte));
+            is_in_body &= run.iter().all(is_line_end);
             kept.push_str(&String::from_utf8_lossy(run));
         }
     }
