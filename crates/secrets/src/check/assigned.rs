@@ -99,7 +99,9 @@ fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     let length =
         if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| !ends(**byte)).count() };
     let span = start..start + length;
-    if is_about(name) {
+    // A long run without digits is text. Judging it closely at every name would be slow.
+    let is_text = !is_quoted && length > LONG_TEXT && !rest.get(..length).is_some_and(has_digit);
+    if is_text || is_about(name) {
         return None;
     }
     // Within quotes a mark is a literal like everything else; without them its brackets would look like code.
@@ -388,6 +390,8 @@ const BEFORE_VARIABLES: &[&[u8]] = &[
 /// `-beta.1`, `-rc.2+build`.
 const MAX_TAIL: usize = 12;
 const MAX_NAME: usize = 80;
+/// Longer than a password without digits.
+const LONG_TEXT: usize = 64;
 /// Signs that no name has.
 const MIN_SIGNS: usize = 3;
 /// As random as a part of a token at least is.

@@ -10,6 +10,7 @@ pub(super) fn is_key(value: &[u8]) -> bool {
     (MIN_KEY..=MAX_KEY).contains(&value.len())
         && (value.len() >= MIN_LETTERS || value.iter().any(u8::is_ascii_digit))
         && value.iter().all(|byte| byte.is_ascii_graphic() && !b"\"'`<>\\()[]{}".contains(byte))
+        && !is_pair(value)
         && entropy(value) >= MIN_ENTROPY
         && !is_other(value)
         && !is_placeholder(value)
@@ -32,20 +33,20 @@ fn is_other(value: &[u8]) -> bool {
     let is_digest = DIGESTS.iter().any(|prefix| lower.starts_with(prefix));
     let is_email = memchr::memchr(b'@', value)
         .is_some_and(|at| value.get(at..).is_some_and(|host| host.contains(&b'.')));
-    // `name=value` within the value: another name applies to the secret.
-    let is_pair = value
-        .iter()
-        .position(|byte| *byte == b'=')
-        .is_some_and(|at| value.get(at..).is_some_and(|rest| rest.iter().any(|byte| *byte != b'=')));
     has(b"://")
         || has(b"::")
-        || is_pair
         || has(b"->")
         || is_path
         || is_digest
         || is_email
         || is_alphabet(value)
         || PUBLIC_KEYS.iter().any(|head| value.starts_with(head))
+}
+
+/// `name=value` within the value: another name applies to the secret.
+fn is_pair(value: &[u8]) -> bool {
+    let tail = value.iter().rev().take_while(|byte| **byte == b'=').count();
+    value.get(..value.len() - tail).is_some_and(|value| value.contains(&b'='))
 }
 
 /// `ABCDEFGHIJ`, `0123456789`: the alphabet itself, as encoders have it.
