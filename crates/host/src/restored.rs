@@ -1,4 +1,4 @@
-//! Compares the state with the journals, and takes back what a restored older `state.db` revived.
+//! Compares the state with the journals, and withdraws tools and tokens that a restored older `state.db` revived.
 //!
 //! The journal says which tools were unpublished and which tokens were revoked. A state that says otherwise is older. The
 //! comparison begins where the last one ended, which the state itself remembers, so an ordinary start reads little.
@@ -18,7 +18,7 @@ use toolgate_store::{State, StateError, Token};
 
 use crate::journals::Writes;
 
-/// What the state says is in force, and the journal says was withdrawn.
+/// Tools and tokens that count in the state and were withdrawn by the journal.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Revived {
     /// Published tools, by name.
@@ -134,7 +134,7 @@ struct Said {
     revoked: BTreeMap<String, SystemTime>,
 }
 
-/// What cannot be read says nothing here; `toolgate audit verify` reports it.
+/// Unreadable records are passed over; `toolgate audit verify` reports it.
 fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
     let mut records = Vec::new();
     for journal in journals(folder) {

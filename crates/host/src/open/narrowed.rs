@@ -1,4 +1,4 @@
-//! Combines two configurations so that the result allows no more than either of them.
+//! Combines two configurations into one that allows no more than either of them.
 
 use toolgate_config::{
     Config,
