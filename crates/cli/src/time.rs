@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(day("2026-11-31"), None);
         assert_eq!(day("yesterday"), None);
         assert_eq!(rounded(Duration::from_secs(3 * 86_400 + 5)), "3 days");
-        assert_eq!(rounded(Duration::from_secs(3_600)), "1 hour");
+        assert_eq!(rounded(Duration::from_hours(1)), "1 hour");
         assert_eq!(rounded(Duration::ZERO), "0 seconds");
         assert_eq!(span("12h"), Some(Duration::from_hours(12)));
         for bad in ["", "d", "0d", "-1h", "1w", "1.5h", "99999999999d", "é"] {

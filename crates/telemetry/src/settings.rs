@@ -66,6 +66,7 @@ impl fmt::Debug for Settings {
             .field("traces", &self.traces)
             .field("metrics", &self.metrics)
             .field("callers", &self.callers)
+            .field("isolation", &self.isolation)
             .finish()
     }
 }

@@ -113,11 +113,8 @@ fn real_time_is_recorded_while_the_clock_is_behind() {
 
     let records: Vec<Record> =
         read(&place.folder(), Span::default()).unwrap().map(|record| record.unwrap()).collect();
-    let real: Vec<&str> = records
-        .iter()
-        .filter(|record| record.entry["kind"] == "test")
-        .map(|record| record.real_time())
-        .collect();
+    let real: Vec<&str> =
+        records.iter().filter(|record| record.entry["kind"] == "test").map(Record::real_time).collect();
     let expected = [
         "2026-11-18T03:59:32.000000Z",
         "2026-11-16T03:59:32.000000Z",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use toolgate_gate::{End, Gate};
+use toolgate_gate::{End, Gate, Metrics};
 
 use crate::http::Refusals;
 
@@ -22,15 +22,7 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
     family("toolgate_tools", "gauge", "Live tools.", &plain(gate.live_count().to_string()));
     let running = metrics.running().to_string();
     family("toolgate_calls_running", "gauge", "Calls whose tool runs just now.", &plain(running));
-    let mut ends = vec![("{end=\"released\",code=\"\"}".to_owned(), metrics.released().to_string())];
-    ends.extend(metrics.ends().map(|(reason, count)| {
-        let end = match reason.end() {
-            End::Refused => "refused",
-            End::Failed => "failed",
-            End::Broken => "broken",
-        };
-        (format!("{{end=\"{end}\",code=\"{}\"}}", reason.code()), count.to_string())
-    }));
+    let ends = ends(metrics);
     family("toolgate_calls_total", "counter", "Calls since the start, by how they ended.", &ends);
     for (name, help, total) in [
         ("toolgate_alerts_total", "Alarming texts seen in calls since the start.", metrics.alerts()),
@@ -57,11 +49,7 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
         "Requests and connections that the door refused since the start.",
         &refused,
     );
-    let layers: Vec<(String, String)> = metrics
-        .isolation()
-        .iter()
-        .map(|layer| (format!("{{layer=\"{}\"}}", layer.name), layer.in_force.to_string()))
-        .collect();
+    let layers = layers(metrics);
     if !layers.is_empty() {
         family(
             "toolgate_isolation_layer",
@@ -79,4 +67,23 @@ pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
         &secrets,
     );
     text
+}
+
+/// A label set and a value for each end of a call.
+fn ends(metrics: &Metrics) -> Vec<(String, String)> {
+    let mut ends = vec![("{end=\"released\",code=\"\"}".to_owned(), metrics.released().to_string())];
+    ends.extend(metrics.ends().map(|(reason, count)| {
+        let end = match reason.end() {
+            End::Refused => "refused",
+            End::Failed => "failed",
+            End::Broken => "broken",
+        };
+        (format!("{{end=\"{end}\",code=\"{}\"}}", reason.code()), count.to_string())
+    }));
+    ends
+}
+
+fn layers(metrics: &Metrics) -> Vec<(String, String)> {
+    let layers = metrics.isolation().iter();
+    layers.map(|layer| (format!("{{layer=\"{}\"}}", layer.name), layer.in_force.to_string())).collect()
 }
