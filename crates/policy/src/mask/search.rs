@@ -101,7 +101,7 @@ mod tests {
     fn beginning_of_a_secret_is_never_hidden() {
         let search = search(&["abcdefgh"]);
         assert!(search.hidden("abcdefg abcdefg… abcdefg").is_empty());
-        assert_eq!(search.hidden("abcdefgh…"), [0..8]);
+        assert_eq!(search.hidden("abcdefgh…"), vec![Range { start: 0, end: 8 }]);
     }
 
     #[test]
