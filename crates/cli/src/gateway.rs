@@ -114,6 +114,7 @@ fn unlisted_journals(toolgate: &Toolgate) -> Vec<String> {
 
 /// Runs a command that waits for something. A signal drops the job: a running call gets its closing record,
 /// and the journal is closed. A second signal ends the process at once.
+#[expect(clippy::exit, reason = "after a second signal nothing else may run")]
 pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = runtime()?;
     let outcome = runtime.block_on(async {

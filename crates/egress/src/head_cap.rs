@@ -155,7 +155,7 @@ impl HeadsTooLarge {
     pub fn caused(error: &(dyn Error + 'static)) -> bool {
         std::iter::successors(Some(error), |error| (**error).source()).any(|cause| {
             let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            inner.is_some_and(|inner| inner.is::<Self>())
+            inner.and_then(|inner| inner.downcast_ref::<Self>()).is_some()
         })
     }
 }

@@ -136,7 +136,7 @@ fn announce(toolgate: &Toolgate, layers: &HostLayers, log: Log) {
     warn_of_anonymous(&config, log);
     let documents = loaded.tools.iter().filter_map(|tool| match &tool.origin {
         Origin::File(file) => Writable::check(file),
-        _ => None,
+        Origin::Shipped => None,
     });
     for open in config.writable_by_others().into_iter().chain(documents) {
         log.warn(&open.to_string());

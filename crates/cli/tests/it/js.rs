@@ -78,7 +78,7 @@ fn guess_of_a_secret_gets_the_same_answer_as_any_other_text() {
     for (before, after) in forms {
         let [right, wrong] =
             ["abcd1234", "abcd1243"].map(|guess| answer(&format!("{before}{guess}{after}"), guess));
-        assert_eq!(right, wrong, "{:.12} {}{after}", before, before.len());
+        assert_eq!(right, wrong, "{before:.12} {}{after}", before.len());
         assert!(right.contains("GUESS") || before.len() > 70, "{right:.300}");
     }
 }

@@ -272,7 +272,7 @@ mod tests {
             assert_eq!(shown(&value), value.to_string());
         }
         let text = shown(&json!({ "text": format!("{}s3cr3t-value and more", "x".repeat(9_000)) }));
-        assert!(text.contains("x… ") && !text.contains("s3c"), "{:.40}", text);
+        assert!(text.contains("x… ") && !text.contains("s3c"), "{text:.40}");
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn guess_of_a_secret_in_output_gets_the_same_answer_as_any_other_text() {
             for after in ["", "…", "… and more", "\n"] {
                 let [right, wrong] = ["s3cr3t", "s3cr4t"]
                     .map(|guess| answer(&ending, &format!("{before}{guess}{after}"), guess));
-                assert_eq!(right, wrong, "{ending:?} {:.20} {after}", before);
+                assert_eq!(right, wrong, "{ending:?} {before:.20} {after}");
             }
         }
     }

@@ -45,7 +45,7 @@ impl Search {
         })
     }
 
-    /// Where a text that was cut off stops being complete: behind this position a secret may have begun and lack its end.
+    /// The position up to which a cut text is complete. Behind it a secret may have begun and lack its end.
     ///
     /// The position depends on the length of the secrets and on the text's own length and lines. It never depends on the
     /// characters of a secret.
@@ -101,7 +101,7 @@ mod tests {
     fn beginning_of_a_secret_is_never_hidden() {
         let search = search(&["abcdefgh"]);
         assert!(search.hidden("abcdefg abcdefg… abcdefg").is_empty());
-        assert_eq!(search.hidden("abcdefgh…"), [0..8]);
+        assert_eq!(search.hidden("abcdefgh…"), vec![Range { start: 0, end: 8 }]);
     }
 
     #[test]

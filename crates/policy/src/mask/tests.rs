@@ -292,11 +292,11 @@ proptest! {
         for (length, by, around, from_end) in pieces {
             let length = length.index(secret.len());
             let part = if from_end { &secret[secret.len() - length..] } else { &secret[..length] };
-            text += &format!("{}{}⟧", written(part, by), AROUND[around]);
+            text.extend([written(part, by).as_str(), AROUND[around], "⟧"]);
         }
         text += &"-".repeat(padding);
         text += &secret[..secret.len() - 1];
-        let (mask, others) = (Mask::new(&[secret]), Mask::new(&[other.clone()]));
+        let (mask, others) = (Mask::new(&[secret]), Mask::new(&[other]));
         prop_assume!(others.text(&text) == text);
         prop_assert_eq!(mask.text(&text), text.clone());
         prop_assert_eq!(mask.value(json!({ &text: [&text] })), json!({ &text: [&text] }));
