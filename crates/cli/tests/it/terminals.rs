@@ -89,8 +89,8 @@ fn nothing_that_reaches_far_is_published_before_somebody_says_yes() {
     place.write_tool("writes", &json!({ "sandboxOverrides": { "fileWrite": true } }));
     for no in ["n\n", "\n", "maybe\n", "\u{4}"] {
         let (printed, shown) = on_a_terminal(&place, &["publish", "writes"], no);
-        assert!(shown.contains("`writes` is rated L4. Publish it? [y/N]"), "{no:?}: {shown}");
-        assert!(printed.contains("nobody confirmed it"), "{no:?}: {printed}");
+        assert!(shown.contains("`writes` is rated L4. Test and publish it? [y/N]"), "{no:?}: {shown}");
+        assert!(printed.contains("was not confirmed; nothing was run"), "{no:?}: {printed}");
         assert!(!place.ok(&["list"]).contains("ACTIVE"), "{no:?}");
     }
     let (printed, shown) = on_a_terminal(&place, &["publish", "writes"], "y\n");

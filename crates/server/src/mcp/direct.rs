@@ -23,7 +23,7 @@ use self::message::{Arguments, Message, Meta, Params};
 use super::{
     SESSION_HEADER, ask,
     call::plain,
-    envelope::{self, Rejection},
+    envelope::{self, MethodSet, Rejection},
     in_flight::IdReservation,
     negotiation::{EVENTS, JSON, normalise_accept, normalise_json, only},
     session::Known,
@@ -84,7 +84,9 @@ pub async fn kind_of(
             Taken::ForTheSdk => {}
         }
     }
-    match envelope::read(&body) {
+    let is_stateless = only(&parts.headers, &VERSION) == Some(ProtocolVersion::V_2026_07_28.as_str().as_bytes());
+    let methods = if is_stateless { MethodSet::Stateless } else { MethodSet::All };
+    match envelope::read(&body, methods) {
         Ok(_) => Kind::Other(Box::new(Request::from_parts(parts, Body::from(body)))),
         Err(rejection) => rejected(rejection),
     }

@@ -92,8 +92,22 @@ impl Rejection {
     }
 }
 
+/// The methods that exist for a client.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MethodSet {
+    All,
+    /// Of protocol 2026-07-28 and later, which has no `initialize` and no `logging/setLevel`. The SDK answers those as unknown.
+    Stateless,
+}
+
+impl MethodSet {
+    fn has(self, method: &str) -> bool {
+        self == Self::All || ![InitializeResultMethod::VALUE, SET_LEVEL].contains(&method)
+    }
+}
+
 /// Reads a whole message. It accepts only what the SDK reads as the same message.
-pub fn read(message: &[u8]) -> Result<ClientJsonRpcMessage, Rejection> {
+pub fn read(message: &[u8], methods: MethodSet) -> Result<ClientJsonRpcMessage, Rejection> {
     let Unambiguous(value) = serde_json::from_slice(message).map_err(|error| {
         if error.is_data() {
             // Readers of JSON disagree on which of the two counts.
@@ -113,7 +127,9 @@ pub fn read(message: &[u8]) -> Result<ClientJsonRpcMessage, Rejection> {
     let kind = kind_of(members, id.as_ref()).map_err(|rejection| rejection.with_id(id.clone()))?;
     let method = match kind {
         MessageKind::Call { method, params } => {
-            check_params(method, params).map_err(about)?;
+            if methods.has(method) {
+                check_params(method, params).map_err(about)?;
+            }
             Some(method.to_owned())
         }
         MessageKind::Answer => None,
@@ -126,7 +142,7 @@ pub fn read(message: &[u8]) -> Result<ClientJsonRpcMessage, Rejection> {
     };
     let read: ClientJsonRpcMessage = serde_json::from_value(value).map_err(unread)?;
     match &method {
-        Some(method) if is_custom(&read) && is_known(method) => {
+        Some(method) if is_custom(&read) && is_known(method) && methods.has(method) => {
             Err(about(Rejection::invalid_params(format!("the params of `{method}` are wrong"))))
         }
         _ => Ok(read),

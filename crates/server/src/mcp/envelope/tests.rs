@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn rejected(message: &Value) -> Rejection {
-    read(message.to_string().as_bytes()).expect_err(&message.to_string())
+    read(message.to_string().as_bytes(), MethodSet::All).expect_err(&message.to_string())
 }
 
 /// The whole table is in the crate's tests; here are the parts that they cannot see.
@@ -41,8 +41,17 @@ fn accepted_messages_are_read_by_the_sdk_from_their_bytes() {
         r#"{"jsonrpc":"2.0","error":{"code":1,"message":"x"},"id":null}"#,
         r#"{"jsonrpc":"2.0","method":"$/other","params":null}"#,
     ] {
-        let ours = read(message.as_bytes()).expect(message);
+        let ours = read(message.as_bytes(), MethodSet::All).expect(message);
         let theirs: ClientJsonRpcMessage = serde_json::from_str(message).expect(message);
         assert_eq!(serde_json::to_value(ours).unwrap(), serde_json::to_value(theirs).unwrap());
+    }
+}
+
+#[test]
+fn methods_of_sessions_are_unknown_to_stateless_clients() {
+    for method in ["initialize", "logging/setLevel"] {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method }).to_string();
+        assert!(read(message.as_bytes(), MethodSet::All).is_err(), "{method} without params");
+        assert!(read(message.as_bytes(), MethodSet::Stateless).is_ok(), "{method} is for the SDK to refuse");
     }
 }

@@ -17,7 +17,7 @@ use super::CallerNow;
 use crate::{
     http::DoorEvents,
     mcp::{
-        envelope::{self, Rejection},
+        envelope::{self, MethodSet, Rejection},
         in_flight::{IdReservation, InFlight},
     },
 };
@@ -98,7 +98,7 @@ where
         if line.is_empty() {
             return None;
         }
-        Some(envelope::read(line).and_then(|message| self.admit(message)))
+        Some(envelope::read(line, MethodSet::All).and_then(|message| self.admit(message)))
     }
 
     fn admit(&mut self, mut message: ClientJsonRpcMessage) -> Result<ClientJsonRpcMessage, Rejection> {
