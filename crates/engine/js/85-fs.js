@@ -44,7 +44,7 @@ const FILE_READS = {
   stat: fileFunction("stat", 1, 1),
   grep: fileFunction("grep", 2, 2, true),
   lineCount: fileFunction("lineCount", 1, 1),
-  slice: fileFunction("slice", 3, 3),
+  slice: fileFunction("slice", 1, 3),
   cut: function (path, given) {
     need("cut", [path], 1);
     const { fields } = options("cut", given);
@@ -53,13 +53,16 @@ const FILE_READS = {
     return fileCall("cut", [path], given);
   },
   sort: fileFunction("sort", 1, 1, true),
-  find: fileFunction("find", 1, 2, true),
-  searchInFiles: fileFunction("searchInFiles", 3, 3, true),
+  find: fileFunction("find", 0, 2, true),
+  searchInFiles: function (dir, glob, pattern, given) {
+    if (pattern === undefined || pattern === null) throw invalidInput("safety.fs.searchInFiles", "missing-args", "safety.fs.searchInFiles needs a pattern");
+    return fileCall("searchInFiles", [dir, glob, pattern], options("searchInFiles", given));
+  },
 };
 
 const FILE_WRITES = {
-  writeText: fileFunction("writeText", 2, 2),
-  appendText: fileFunction("appendText", 2, 2),
+  writeText: fileFunction("writeText", 1, 2),
+  appendText: fileFunction("appendText", 1, 2),
   editText: function (path, old, replacement, all) {
     need("editText", [path, old, replacement], 3);
     return fileCall("editText", [path, old, replacement], { replaceAll: all === true || (typeof all === "object" && all?.replaceAll === true) });

@@ -30,19 +30,22 @@ fn answer(files: &Files, call: &FileCall) -> Result<String, FileError> {
         }
         "grep" => json!(files.grep(asked.text(0)?, asked.text(1)?, asked.grep()?)?),
         "lineCount" => json!(files.line_count(asked.text(0)?)?),
-        "slice" => json!(files.slice(asked.text(0)?, asked.number(1)?, asked.number(2)?)?),
+        "slice" => {
+            json!(files.slice(asked.text(0)?, asked.number_or(1, 0)?, asked.number_or(2, i64::MAX)?)?)
+        }
         "cut" => json!(files.cut(asked.text(0)?, &asked.cut()?)?),
         "sort" => json!(files.sort(asked.text(0)?, asked.sort())?),
-        "find" => json!(files.find(asked.text(0)?, asked.text_or(1, "*"), asked.find()?)?),
+        "find" => json!(files.find(asked.text_or(0, "."), asked.text_or(1, "*"), asked.find()?)?),
         "searchInFiles" => {
             let options = asked.search()?;
-            let hits = files.search_in_files(asked.text(0)?, asked.text(1)?, asked.text(2)?, options)?;
+            let (dir, glob) = (asked.text_or(0, "."), asked.text_or(1, "*"));
+            let hits = files.search_in_files(dir, glob, asked.text(2)?, options)?;
             let hits =
                 hits.into_iter().map(|hit| json!({ "file": hit.file, "line": hit.line, "text": hit.text }));
             Value::Array(hits.collect())
         }
-        "writeText" => json!(files.write_text(asked.text(0)?, asked.text(1)?)?),
-        "appendText" => json!(files.append_text(asked.text(0)?, asked.text(1)?)?),
+        "writeText" => json!(files.write_text(asked.text(0)?, asked.text_or(1, ""))?),
+        "appendText" => json!(files.append_text(asked.text(0)?, asked.text_or(1, ""))?),
         "editText" => {
             let all = if asked.flag("replaceAll") { Occurrences::All } else { Occurrences::Only };
             let edited = files.edit_text(asked.text(0)?, asked.text(1)?, asked.text(2)?, all)?;
@@ -76,8 +79,11 @@ impl<'a> Asked<'a> {
             .ok_or_else(|| invalid("missing-args", "the function needs more arguments"))
     }
 
-    fn number(&self, index: usize) -> Result<i64, FileError> {
-        whole(self.text(index)?)
+    fn number_or(&self, index: usize, default: i64) -> Result<i64, FileError> {
+        match self.text_or(index, "") {
+            "" => Ok(default),
+            text => whole(text),
+        }
     }
 
     fn option(&self, name: &str) -> Option<&'a str> {

@@ -37,6 +37,8 @@ pub fn tool_safety<H: AsRef<str>>(
             network_hosts: policy.network.hosts.values().map(ToString::to_string).collect(),
             file_read: Some(policy.files.read.value),
             file_write: Some(policy.files.write.value),
+            // Left out unless true: older readers of the block do not know the field.
+            destructive: policy.destructive.value.then_some(true),
         }),
     }
 }
@@ -87,6 +89,7 @@ pub fn safety_mismatch(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Finding
     let flags = [
         ("capabilities/fileRead", capabilities.file_read, policy.files.read.value),
         ("capabilities/fileWrite", capabilities.file_write, policy.files.write.value),
+        ("capabilities/destructive", capabilities.destructive, policy.destructive.value),
     ];
     for (at, claims, resolved) in flags {
         if let Some(claims) = claims
@@ -138,6 +141,7 @@ fn capabilities_to_json(capabilities: &SafetyCapabilities) -> Value {
     put(&mut block, "network", Some(Value::Object(network)));
     put(&mut block, "fileRead", capabilities.file_read.map(Value::Bool));
     put(&mut block, "fileWrite", capabilities.file_write.map(Value::Bool));
+    put(&mut block, "destructive", capabilities.destructive.map(Value::Bool));
     Value::Object(block)
 }
 

@@ -3,7 +3,7 @@
 
 mod text;
 
-use std::{collections::HashSet, error::Error, fmt};
+use std::{collections::HashSet, error::Error, fmt, ops::Range};
 
 use serde_json::{Map, Value};
 
@@ -51,10 +51,10 @@ impl fmt::Display for BundleError {
 
 impl Error for BundleError {}
 
-/// The tools of a JSON bundle, each in its own words.
+/// The tools of a JSON bundle or of a JSON array of tools, each as written.
 pub fn split_bundle(text: &str) -> Result<Vec<BundleEntry<'_>>, BundleError> {
-    let bundle = object(text, Format::Json).map_err(BundleError::NotABundle)?;
-    let Some(Value::Array(specs)) = bundle.get("toolSpecs") else {
+    let tree = read::read(text, Format::Json).map_err(|finding| BundleError::NotABundle(finding.message))?;
+    let Some(specs) = tools_in(&tree.value) else {
         return Err(BundleError::NotABundle("`toolSpecs` is not a list".into()));
     };
     let raws = raw_tools(text).filter(|raws| raws.len() == specs.len());
@@ -115,9 +115,23 @@ fn framed(texts: &[String], values: Vec<Value>, frame: &str) -> Result<String, B
     }
 }
 
-fn raw_tools(text: &str) -> Option<Vec<&str>> {
+/// The list of tools in a bundle, or the document itself if it is an array.
+pub(crate) fn tools_in(document: &Value) -> Option<&Vec<Value>> {
+    document.as_array().or_else(|| document.get("toolSpecs")?.as_array())
+}
+
+/// The place of that list in the JSON text.
+pub(crate) fn tool_list(text: &str) -> Option<Range<usize>> {
+    let start = text.len() - text.trim_start().len();
+    if text.get(start..)?.starts_with('[') {
+        return Some(start..text.trim_end().len());
+    }
     let members = read::json_members(text)?;
-    let list = text.get(members.iter().find(|member| member.name == "toolSpecs")?.value.range())?;
+    Some(members.iter().find(|member| member.name == "toolSpecs")?.value.range())
+}
+
+fn raw_tools(text: &str) -> Option<Vec<&str>> {
+    let list = text.get(tool_list(text)?)?;
     read::json_elements(list)?.into_iter().map(|span| list.get(span.range())).collect()
 }
 

@@ -40,6 +40,10 @@ fn looks_like_a_tool(document: &Map<String, Value>) -> bool {
     ["name", "code", "codeType"].iter().filter(|field| document.contains_key(**field)).count() >= 2
 }
 
+fn is_tool_like(value: &Value) -> bool {
+    value.as_object().is_some_and(|document| looks_like_a_tool(document) || document.contains_key("handler"))
+}
+
 fn mentions(bytes: &[u8], word: &str) -> bool {
     bytes.windows(word.len()).any(|window| window == word.as_bytes())
 }
@@ -74,8 +78,9 @@ pub fn check(bytes: &[u8], format: Format) -> FileCheck {
 
 /// As `check`, for text that is known to be text.
 pub fn check_text(text: &str, format: Format) -> FileCheck {
-    // Spares reading what cannot be a bundle; what only mentions the word is found out below.
-    if text.len() > MAX_DOCUMENT_BYTES && !text.contains("toolSpecs") {
+    // Rejects large text early unless it may hold several tools. The match below decides for certain.
+    let may_be_bundle = text.contains("toolSpecs") || text.trim_start().starts_with(['[', '-']);
+    if text.len() > MAX_DOCUMENT_BYTES && !may_be_bundle {
         return unreadable(too_large(text.len()));
     }
     let tree = match read::read(text, format) {
@@ -85,6 +90,9 @@ pub fn check_text(text: &str, format: Format) -> FileCheck {
     let wide_numbers = tree.has_wide_numbers;
     match tree.value {
         Value::Object(document) if document.contains_key("toolSpecs") => check_bundle(document, wide_numbers),
+        Value::Array(specs) if specs.iter().any(is_tool_like) => {
+            check_tools(specs, &Pointer::root(), Vec::new(), wide_numbers)
+        }
         Value::Object(_) if text.len() > MAX_DOCUMENT_BYTES => unreadable(too_large(text.len())),
         Value::Object(document) => {
             let kind = kind_of(&document);
@@ -95,7 +103,7 @@ pub fn check_text(text: &str, format: Format) -> FileCheck {
             Code::SpecParse,
             Pointer::root(),
             "a tool document is an object",
-            "write `{\"name\": …}`; several tools go into a bundle: {\"toolSpecs\": [...]}",
+            "write `{\"name\": …}`; several tools go into an array or a bundle: {\"toolSpecs\": [...]}",
         )),
     }
 }
@@ -110,9 +118,13 @@ fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck
         Some(Value::Array(specs)) => std::mem::take(specs),
         _ => Vec::new(),
     };
-    let mut findings = Schema::ToolBundle.violations(&Value::Object(bundle)).findings;
+    let findings = Schema::ToolBundle.violations(&Value::Object(bundle)).findings;
+    check_tools(specs, &Pointer::new("/toolSpecs"), findings, wide_numbers)
+}
+
+/// Checks the tools of one file. `at` is the place of their list, `findings` concern the file itself.
+fn check_tools(specs: Vec<Value>, at: &Pointer, mut findings: Vec<Finding>, wide_numbers: bool) -> FileCheck {
     let count = specs.len();
-    let at = Pointer::new("/toolSpecs");
     let mut tools = Vec::new();
     let mut found = 0;
     for (index, spec) in specs.into_iter().enumerate() {

@@ -110,6 +110,7 @@ fn safety(declared: &Map<String, Value>) -> ToolSafety {
                 network_hosts: network.map(|network| texts(network, "hosts")).unwrap_or_default(),
                 file_read: flag(capabilities, "fileRead"),
                 file_write: flag(capabilities, "fileWrite"),
+                destructive: flag(capabilities, "destructive"),
             }
         }),
     }

@@ -10,7 +10,7 @@ use std::{error::Error, fmt};
 
 use serde_json::{Map, Value};
 
-use crate::{Format, read};
+use crate::{Format, bundle, read};
 
 /// A top-level field and its new value; `None` removes the field.
 pub type Change<'key> = (&'key str, Option<Value>);
@@ -52,25 +52,31 @@ pub fn edit(text: &str, format: Format, changes: &[Change<'_>]) -> Result<String
     Ok(edited)
 }
 
-/// As `edit`, for one tool of a JSON bundle; `index` counts from zero.
+/// As `edit`, for one tool of a JSON bundle or array of tools; `index` counts from zero.
 pub fn edit_in_bundle(text: &str, index: usize, changes: &[Change<'_>]) -> Result<String, EditError> {
-    let mut after = object(text, Format::Json)?;
-    let specs = after.get_mut("toolSpecs").and_then(Value::as_array_mut);
-    let tool = specs.and_then(|specs| specs.get_mut(index)).ok_or(EditError::NoSuchTool(index))?;
-    let Value::Object(before) = tool else {
+    let whole_value = |text: &str| {
+        let tree = read::read(text, Format::Json);
+        tree.map(|tree| tree.value).map_err(|finding| EditError::NotADocument(finding.message))
+    };
+    let document = whole_value(text)?;
+    let specs = bundle::tools_in(&document).ok_or(EditError::NoSuchTool(index))?;
+    let Value::Object(before) = specs.get(index).ok_or(EditError::NoSuchTool(index))? else {
         return Err(EditError::NotADocument("the tool is not an object".into()));
     };
-    let members = read::json_members(text).ok_or(DAMAGED)?;
-    let list = members.iter().find(|member| member.name == "toolSpecs").ok_or(DAMAGED)?.value;
-    let elements = read::json_elements(text.get(list.range()).ok_or(DAMAGED)?).ok_or(DAMAGED)?;
+    let list = bundle::tool_list(text).ok_or(DAMAGED)?;
+    let elements = read::json_elements(text.get(list.clone()).ok_or(DAMAGED)?).ok_or(DAMAGED)?;
     let place = elements.get(index).ok_or(DAMAGED)?.shifted(list.start).range();
     let edited = json::edit(text.get(place.clone()).ok_or(DAMAGED)?, before, changes)?;
-    *before = with_changes(before, changes);
 
     let mut whole = text.to_owned();
     whole.replace_range(place, &edited);
-    verify(&whole, Format::Json, &after)?;
-    Ok(whole)
+    let mut wanted = document.clone();
+    let tools = if wanted.is_array() { Some(&mut wanted) } else { wanted.get_mut("toolSpecs") };
+    if let Some(tool) = tools.and_then(|tools| tools.get_mut(index)) {
+        *tool = Value::Object(with_changes(before, changes));
+    }
+    // Compared as text, because the order of the members counts, too.
+    if whole_value(&whole)?.to_string() == wanted.to_string() { Ok(whole) } else { Err(DAMAGED) }
 }
 
 /// The changes that saving a document makes to its timestamps: created once, updated always.

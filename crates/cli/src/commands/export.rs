@@ -59,14 +59,10 @@ fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {
     let texts: Vec<(&str, Format)> = tools.iter().map(|tool| (tool.text.as_str(), tool.format)).collect();
     // A bundle that is exported by itself keeps its own settings: JSON as written, YAML by value.
     let frame = match files {
-        [only] if only.kind == FileKind::Bundle => match only.format {
-            Format::Json => only.text.to_string(),
-            Format::Yaml => value_from_text(&only.text, only.format)
-                .map(|value| to_json_text(&value))
-                .map_err(|finding| Failure::new(visible(&finding.message)))?,
-        },
-        _ => to_json_text(&settings(&tools)),
+        [only] if only.kind == FileKind::Bundle => frame_of(only)?,
+        _ => None,
     };
+    let frame = frame.unwrap_or_else(|| to_json_text(&settings(&tools)));
     let text =
         build_bundle(&texts, Some(&frame)).map_err(|error| Failure::new(visible(&error.to_string())))?;
     match format {
@@ -98,6 +94,17 @@ fn harmless_yaml(value: &Value) -> Result<String, Failure> {
             "a text has characters that YAML cannot write as escapes; export it as JSON".to_owned(),
         )),
     }
+}
+
+/// The bundle's own frame as JSON; `None` for an array of tools, which has none.
+fn frame_of(file: &Loaded) -> Result<Option<String>, Failure> {
+    let value = value_from_text(&file.text, file.format)
+        .map_err(|finding| Failure::new(visible(&finding.message)))?;
+    Ok(match file.format {
+        _ if value.is_array() => None,
+        Format::Json => Some(file.text.to_string()),
+        Format::Yaml => Some(to_json_text(&value)),
+    })
 }
 
 /// Drafts travel, but are not exposed where the bundle arrives.

@@ -24,6 +24,18 @@ fn every_tool_becomes_a_draft_and_keeps_the_rest() {
 }
 
 #[test]
+fn array_of_tools_is_taken_like_a_bundle() {
+    let bench = Bench::with("many.json", format!("[{}, {}]\n", tool("add"), tool("sum")));
+    bench.run(&["check", "many.json"]).expect(0);
+    let listed = bench.run(&["resolve", "many.json#sum"]).expect(0);
+    assert!(listed.out.contains("sum"), "{}", listed.out);
+    bench.run(&["import", "many.json", "--into", "tools"]).expect(0);
+    assert_eq!(bench.json("tools/add.json")["name"], "add");
+    bench.run(&["export", "many.json", "-o", "bundle.json"]).expect(0);
+    assert_eq!(bench.json("bundle.json")["toolSpecs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn yaml_stays_yaml_with_its_comments() {
     let bench = Bench::new();
     bench.run(&["new", "count", "--kind", "cli", "--dir", "from"]).expect(0);

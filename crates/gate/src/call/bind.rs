@@ -64,7 +64,7 @@ struct Declared<'t> {
 
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Source {
-    /// `params`: null and blank text count as absent.
+    /// `params`: null counts as absent, and so does blank text that is not required.
     Params,
     /// A schema of its own, which says itself what null and blank mean.
     OwnSchema,
@@ -87,7 +87,7 @@ fn fit(
     let mut arguments = Map::with_capacity(given.len());
     for (name, value) in given {
         let value = coerce(&name, value, wanted_type(declared.schema, &name), &mut coercions);
-        if is_absent(&value) && declared.source == Source::Params {
+        if declared.source == Source::Params && counts_as_absent(&value, declared.schema, &name) {
             coercions.push(format!("{name}: {} → absent", if value.is_null() { "null" } else { "blank" }));
         } else {
             arguments.insert(name, value);
@@ -221,11 +221,17 @@ fn coerce(name: &str, value: Value, wanted: Option<&str>, coercions: &mut Vec<St
     }
 }
 
-/// Null and blank text count as absent, as tools have always been told.
-fn is_absent(value: &Value) -> bool {
+/// Null counts as absent, and so does blank text, except for a required text: there it is a value, such as the replacement
+/// that deletes a word.
+fn counts_as_absent(value: &Value, schema: &Value, name: &str) -> bool {
+    let is_required_text = || {
+        let required = schema.get("required").and_then(Value::as_array);
+        wanted_type(schema, name) == Some("string")
+            && required.is_some_and(|names| names.iter().any(|required| required == name))
+    };
     match value {
         Value::Null => true,
-        Value::String(text) => text.trim().is_empty(),
+        Value::String(text) => text.trim().is_empty() && !is_required_text(),
         _ => false,
     }
 }

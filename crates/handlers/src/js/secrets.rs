@@ -49,7 +49,7 @@ pub struct Bound {
     pub sent: Vec<String>,
 }
 
-/// Nulls and blank texts count as absent. Static variables win over arguments of the same name; arguments are never
+/// Nulls count as absent, and so do blank texts that are not required. Static variables win over arguments of the same name; arguments are never
 /// searched for placeholders, or a model could read the environment.
 pub fn bind(
     spec: &ToolSpec,
@@ -60,7 +60,7 @@ pub fn bind(
     for param in &spec.params {
         match arguments.get(&param.name) {
             None | Some(Value::Null) => {}
-            Some(Value::String(text)) if text.trim().is_empty() => {}
+            Some(Value::String(text)) if text.trim().is_empty() && !param.required => {}
             Some(value) => {
                 values.insert(param.name.clone(), value.clone());
             }

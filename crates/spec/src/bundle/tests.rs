@@ -25,6 +25,8 @@ fn a_bundle_is_taken_apart_in_the_tools_own_words() {
     let entries = split_bundle(&text).unwrap();
     assert_eq!(entries.iter().map(|entry| entry.raw).collect::<Vec<_>>(), [one, two]);
     assert_eq!(entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let array = format!("\n[ {one} ,\n{two}] ");
+    assert_eq!(split_bundle(&array).unwrap(), entries);
     assert!(split_bundle("{\"toolSpecs\": {}}").is_err());
     assert!(split_bundle("{}").is_err());
     assert!(split_bundle("{\"toolSpecs\": [], \"toolSpecs\": []}").is_err());

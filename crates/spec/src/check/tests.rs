@@ -221,6 +221,25 @@ fn bundles_point_into_their_tools() {
 }
 
 #[test]
+fn array_of_tools_is_checked_like_a_bundle() {
+    let broken = with(&json!({ "name": "b", "draft": 1 }));
+    let array = json!([sound(), broken, 7]);
+    assert_eq!(errors(&array), ["SPEC_PARSE /1/draft", "SPEC_PARSE /2"]);
+    assert_eq!(check_text(&array.to_string(), Format::Json).kind, FileKind::Bundle);
+    let yaml = "- name: t\n  code: '1'\n  codeType: Javascript\n";
+    assert_eq!(check_text(yaml, Format::Yaml).tools.len(), 1);
+    for data in [json!([]), json!([1, 2]), json!([{ "name": "x" }])] {
+        assert_eq!(check_text(&data.to_string(), Format::Json).kind, FileKind::Unreadable, "{data}");
+    }
+    let many: Vec<Value> = (0..3)
+        .map(|index| {
+            with(&json!({ "name": format!("t{index}"), "x-pad": "a".repeat(MAX_DOCUMENT_BYTES / 2) }))
+        })
+        .collect();
+    assert_eq!(check_text(&json!(many).to_string(), Format::Json).tools.len(), 3);
+}
+
+#[test]
 fn a_flood_of_findings_is_cut_and_said() {
     let params: Vec<Value> = (0..5_000).map(|_| json!({ "nme": 1 })).collect();
     let file = check_text(&with(&json!({ "params": params })).to_string(), Format::Json);

@@ -111,6 +111,11 @@ fn one_tool_of_a_bundle_changes() {
     assert_eq!(run(2, &[]), "error: the bundle has no tool 3");
     assert!(edit_in_bundle("{\"toolSpecs\": [1]}", 0, &[]).is_err());
     assert!(edit_in_bundle("{}", 0, &[]).is_err());
+    let array = " [ {\"name\": \"a\"},\n{ \"name\": \"b\", \"n\":1.10 } ]\n";
+    let edited = edit_in_bundle(array, 1, &[("draft", Some(json!(true)))]).unwrap();
+    assert!(edited.starts_with(" [ {\"name\": \"a\"},\n{ \"name\": \"b\", \"n\":1.10"), "{edited}");
+    assert!(edited.contains("\"draft\"") && edited.ends_with(" ]\n"), "{edited}");
+    assert!(edit_in_bundle("[1]", 0, &[]).is_err() && edit_in_bundle("[]", 0, &[]).is_err());
 }
 
 #[test]

@@ -32,4 +32,5 @@ pub struct SafetyCapabilities {
     pub network_hosts: Vec<String>,
     pub file_read: Option<bool>,
     pub file_write: Option<bool>,
+    pub destructive: Option<bool>,
 }
