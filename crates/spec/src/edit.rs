@@ -75,8 +75,9 @@ pub fn edit_in_bundle(text: &str, index: usize, changes: &[Change<'_>]) -> Resul
     if let Some(tool) = tools.and_then(|tools| tools.get_mut(index)) {
         *tool = Value::Object(with_changes(before, changes));
     }
-    // Compared as text, because the order of the members counts, too.
-    if whole_value(&whole)?.to_string() == wanted.to_string() { Ok(whole) } else { Err(DAMAGED) }
+    // As text, because the order of the members counts, too.
+    let (found, wanted) = (whole_value(&whole)?.to_string(), wanted.to_string());
+    if found == wanted { Ok(whole) } else { Err(DAMAGED) }
 }
 
 /// The changes that saving a document makes to its timestamps: created once, updated always.

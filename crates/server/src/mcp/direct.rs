@@ -84,7 +84,8 @@ pub async fn kind_of(
             Taken::ForTheSdk => {}
         }
     }
-    let is_stateless = only(&parts.headers, &VERSION) == Some(ProtocolVersion::V_2026_07_28.as_str().as_bytes());
+    let is_stateless =
+        only(&parts.headers, &VERSION) == Some(ProtocolVersion::V_2026_07_28.as_str().as_bytes());
     let methods = if is_stateless { MethodSet::Stateless } else { MethodSet::All };
     match envelope::read(&body, methods) {
         Ok(_) => Kind::Other(Box::new(Request::from_parts(parts, Body::from(body)))),
