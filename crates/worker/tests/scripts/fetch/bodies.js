@@ -13,7 +13,7 @@ const cases = [
   [sent(null).body, null],
   [text(new URLSearchParams({ a: "1 2", b: "ü" })), "a=1+2&b=%C3%BC"],
   [sent(new URLSearchParams("a=1")).headers, [["content-type", FORM]]],
-  [sent(new URLSearchParams("a=1"), { "Content-Type": "text/plain" }).headers, [["content-type", "text/plain"]]],
+  [sent(new URLSearchParams("a=1"), { "Content-Type": "text/plain" }).headers, [["Content-Type", "text/plain"]]],
   [sent("a=1").headers, []],
   [sent(bytes).body, [9, 1, 255, 0, 9]],
   [sent(bytes.subarray(1, 4)).body, [1, 255, 0]],

@@ -20,7 +20,7 @@ const same = (value, expected) => JSON.stringify(value) === JSON.stringify(expec
 const told = [
   same(plain, { body: null, headers: [], maxLength: 0, method: "GET", redirect: "Follow", startIndex: 0, timeoutMs: 0, url: "https://example.com/a?b=c" }),
   same(full, {
-    body: [116, 101, 120, 116], headers: [["x-one", "1"], ["two", "2"]], maxLength: 5, method: "PATCH", redirect: "Manual", startIndex: 3,
+    body: [116, 101, 120, 116], headers: [["X-One", "1"], ["Two", "2"]], maxLength: 5, method: "PATCH", redirect: "Manual", startIndex: 3,
     timeoutMs: 0, url: "https://example.com/x",
   }),
   same(asked("https://example.com/", { method: "Purge", redirect: "error" }).method, "Purge"),
