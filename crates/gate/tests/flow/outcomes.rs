@@ -94,7 +94,7 @@ async fn no_other_coercion_is_made() {
             json!({ "text": "hi", "extra": r#"{"a":1,"a":2}"# }),
             r#"`/extra`: expected an object, came "{"a":1,"a":2}""#,
         ),
-        (json!({ "text": "  " }), "`the arguments`: expected `text`, came nothing"),
+        (json!({ "text": null }), "`the arguments`: expected `text`, came nothing"),
         (json!({}), "`the arguments`: expected `text`, came nothing"),
         (
             json!({ "text": "hi", "other": 1 }),
