@@ -112,7 +112,7 @@ fn refused(part: &str, why: &str) -> EgressError {
     EgressError::new(Reason::ContentRefused, format!("{part} must not leave: {why}"))
 }
 
-const MOST_INLINE_BYTES: usize = 64 * 1024;
+const MOST_INLINE_BYTES: usize = 4 * 1024;
 
 #[cfg(test)]
 pub mod tests;

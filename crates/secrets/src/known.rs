@@ -2,13 +2,18 @@
 //!
 //! `DB_PASSWORD=x` tells what `x` is; `connecting with x` does not. Short and common values are left alone, because they occur
 //! for other reasons.
+//!
+//! Callers can have a text of theirs echoed beside a secret. A value of theirs must therefore never match a part of a secret together
+//! with the text around it: it would show by what disappears whether that part was guessed. So a value has no character that usually
+//! separates words, it must not touch letters or digits, and `Carry::repeated` drops it where it overlaps a finding of a rule.
 
 use std::{collections::HashSet, fmt, ops::Range};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::{
     check::{decoded_percent, noise},
     finding::{Encoding, Tier},
-    literals::{Literals, Meaning, Needle},
     look::Candidate,
     rule::End,
 };
@@ -18,8 +23,12 @@ use crate::{
 pub struct KnownValues {
     values: Vec<Value>,
     texts: HashSet<Box<[u8]>>,
+    /// Their lengths together.
+    bytes: usize,
+    /// Were there more than are kept? Then repeats of the others would be missed.
+    is_full: bool,
     /// Built when there are many; a search for each of a few is cheaper.
-    search: Option<Literals>,
+    search: Option<AhoCorasick>,
 }
 
 struct Value {
@@ -55,21 +64,21 @@ impl KnownValues {
     }
 
     fn add(&mut self, text: &[u8], found: &Candidate) {
-        if self.values.len() < MOST_VALUES && is_unusual(text) && self.texts.insert(text.into()) {
-            self.values.push(Value { text: text.into(), rule: found.rule, tier: found.tier });
+        if !is_unusual(text) || self.texts.contains(text) {
+            return;
         }
+        if self.bytes + text.len() > MOST_BYTES {
+            self.is_full = true;
+            return;
+        }
+        self.bytes += text.len();
+        self.texts.insert(text.into());
+        self.values.push(Value { text: text.into(), rule: found.rule, tier: found.tier });
     }
 
-    /// Every place within `scope` where one of the values stands.
-    pub(crate) fn find(&mut self, hay: &[u8], scope: &Range<usize>, mut each: impl FnMut(Candidate)) {
-        if self.values.len() > FEW && self.search.is_none() {
-            let needles = self.values.iter().enumerate().map(|(index, value)| Needle {
-                text: value.text.clone(),
-                folds_case: false,
-                meaning: Meaning::Rule(index),
-            });
-            self.search = Some(Literals::new(needles.collect()));
-        }
+    /// Every place within `scope` where one of the values stands alone. `false` if there are too many values or places to find all.
+    #[must_use]
+    pub(crate) fn find(&mut self, hay: &[u8], scope: &Range<usize>, mut each: impl FnMut(Candidate)) -> bool {
         let mut found = |at: usize, value: &Value| {
             let span = at..at + value.text.len();
             if scope.contains(&at) && stands_alone(hay, &span) {
@@ -82,19 +91,38 @@ impl KnownValues {
                 });
             }
         };
-        if let Some(search) = &self.search {
-            search.each(hay, |at, needle| {
-                if let Meaning::Rule(index) = needle.meaning
-                    && let Some(value) = self.values.get(index)
-                {
-                    found(at, value);
-                }
-            });
-            return;
+        if self.is_full {
+            return false;
         }
-        for value in &self.values {
-            memchr::memmem::find_iter(hay, &*value.text).for_each(|at| found(at, value));
+        if self.values.len() <= FEW {
+            for value in &self.values {
+                memchr::memmem::find_iter(hay, &*value.text).for_each(|at| found(at, value));
+            }
+            return true;
         }
+        let search = match self.search.take() {
+            Some(search) => search,
+            None => {
+                let kind = Some(AhoCorasickKind::ContiguousNFA);
+                let texts = self.values.iter().map(|value| &*value.text);
+                let Ok(search) = AhoCorasick::builder().kind(kind).build(texts) else { return false };
+                search
+            }
+        };
+        // Overlapping ones, too: the first of two must not keep the second from being found.
+        let most = MOST_PLACES + hay.len() / PLACES_SHARE;
+        let mut places = 0;
+        for place in search.find_overlapping_iter(hay) {
+            places += 1;
+            if places > most {
+                return false;
+            }
+            if let Some(value) = self.values.get(place.pattern().as_usize()) {
+                found(place.start(), value);
+            }
+        }
+        self.search = Some(search);
+        true
     }
 }
 
@@ -108,7 +136,7 @@ impl fmt::Debug for KnownValues {
 /// Whether a text would hardly occur but as this secret. Names such as `access-1` would.
 fn is_unusual(text: &[u8]) -> bool {
     let has = |kind: fn(&u8) -> bool| text.iter().any(kind);
-    let is_line = text.iter().all(|byte| *byte >= b' ' && *byte != 0x7f);
+    let is_word = text.iter().all(|byte| *byte > b' ' && *byte != 0x7f && !SEPARATORS.contains(byte));
     let has_case = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
     let is_one = text.iter().all(u8::is_ascii_alphanumeric);
     let has_sign = has(|byte| byte.is_ascii_punctuation() && !b"-_./:".contains(byte));
@@ -120,29 +148,33 @@ fn is_unusual(text: &[u8]) -> bool {
     };
     let kinds = text.iter().collect::<HashSet<_>>().len();
     let is_random = is_mixed || noise(text) > 0 || is_one;
-    is_line
+    is_word
         && is_random
         && (least..=MAX_LENGTH).contains(&text.len())
         && kinds >= MIN_KINDS
         && !text.starts_with(b"[REDACTED")
 }
 
-/// A short value inside a longer word is another word.
+/// A value inside a longer word is another word.
 fn stands_alone(hay: &[u8], span: &Range<usize>) -> bool {
     let touches = |at: Option<usize>| at.and_then(|at| hay.get(at)).is_some_and(u8::is_ascii_alphanumeric);
-    span.len() >= LONG || !touches(span.start.checked_sub(1)) && !touches(Some(span.end))
+    !touches(span.start.checked_sub(1)) && !touches(Some(span.end))
 }
 
 /// Characters that belong to no word and no number.
 const MIN_NOISE: usize = 4;
-const MIN_RANDOM: usize = 6;
-const MIN_MIXED: usize = 8;
+const MIN_RANDOM: usize = 8;
+const MIN_MIXED: usize = 10;
 /// Of letters or of digits alone.
 const MIN_LETTERS: usize = 16;
 const MIN_KINDS: usize = 4;
-const LONG: usize = 16;
 const MAX_LENGTH: usize = 400;
-const MOST_VALUES: usize = 1000;
+/// They stand between a secret and the text around it.
+const SEPARATORS: &[u8] = b"\"'`,;:&?()<>[]{}|\\";
+const MOST_BYTES: usize = 256 * 1024;
+/// Values may overlap; so many places are looked at, and one more for every so many bytes of text.
+const MOST_PLACES: usize = 10_000;
+const PLACES_SHARE: usize = 4;
 const FEW: usize = 8;
 
 #[cfg(test)]

@@ -181,16 +181,17 @@ impl Carry {
         for _ in 0..MOST_ROUNDS {
             self.known.learn(hay, decided.iter().filter(|one| one.span.end > scope.start));
             let mut more = Vec::new();
-            self.known.find(hay, scope, |one| {
-                let before = decided.partition_point(|other| other.span.start <= one.span.start);
-                let is_covered = before
-                    .checked_sub(1)
-                    .and_then(|at| decided.get(at))
-                    .is_some_and(|other| one.span.end <= other.span.end);
-                if one.tier >= at_least && !is_covered {
+            let is_complete = self.known.find(hay, scope, |one| {
+                // One that overlaps a finding would show, by what disappears beside it, that it matches a part of it.
+                let behind = decided.partition_point(|other| other.span.end <= one.span.start);
+                let overlaps = decided.get(behind).is_some_and(|other| other.span.start < one.span.end);
+                if one.tier >= at_least && !overlaps {
                     more.push(one);
                 }
             });
+            if !is_complete {
+                break;
+            }
             if more.is_empty() {
                 return decided;
             }

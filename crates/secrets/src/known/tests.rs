@@ -50,6 +50,8 @@ fn short_and_common_values_are_left_elsewhere() {
         ("administrator", "ask the administrator"),
         ("hunter22", "hunter220 and xhunter22"),
         ("aaaa11", "aaaa11 again"),
+        ("Ed25519", "use Ed25519 here"),
+        ("Version2", "const Version2 = 1;"),
     ] {
         let text = format!("DB_PASSWORD={value}\n{rest}\n");
         assert!(detector.redact(&text, Tier::Probable).text.ends_with(&format!("\n{rest}\n")), "{value}");
@@ -89,4 +91,39 @@ fn values_pass_from_one_text_to_the_next() {
         "connecting with [REDACTED:password:generic]"
     );
     assert_eq!((known.len(), format!("{known:?}").contains(PASSWORD)), (1, false));
+}
+
+/// A caller's text is echoed beside a secret. It declares a guessed end of the secret and the text behind it as a password.
+#[test]
+fn guess_of_a_part_of_a_secret_gets_the_same_answer_whether_it_is_right() {
+    let detector = Detector::shipped().unwrap();
+    let secret = "s3cr3tPw9kQ";
+    let hosts = "@db1.internal.example:5432/shop";
+    let texts = [
+        format!("connecting to postgres://app:{secret}{hosts}\n"),
+        format!("DB_PASSWORD={secret}\nlogin as {secret} to db1 now\n"),
+        format!("DB_PASSWORD={secret}\nlogin as {secret}.db1.internal.example\n"),
+    ];
+    for text in &texts {
+        for behind in [hosts, " to db1 now", ".db1.internal.example"] {
+            for from in 1..secret.len() {
+                let right = format!("{}{behind}", &secret[from..]);
+                let wrong = format!("{}{behind}", "x".repeat(secret.len() - from));
+                let answer = |guess: &str| {
+                    let echoed = format!("{text}IDENTIFIED BY '{guess}'");
+                    let redacted = detector.redact(&echoed, Tier::Probable);
+                    redacted.text.lines().take(text.lines().count()).collect::<Vec<_>>().join("\n")
+                };
+                assert_eq!(answer(&right), answer(&wrong), "{text}{right}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_values_than_can_be_kept_hide_the_rest() {
+    let detector = Detector::shipped().unwrap();
+    let flood: Vec<String> = (0..30_000).map(|at| format!("DB_PASSWORD=q7Zk2mVx9T{at:05}")).collect();
+    let text = format!("{}\nDB_PASSWORD={PASSWORD}\nconnecting with {PASSWORD}\n", flood.join("\n"));
+    assert!(!detector.redact(&text, Tier::Probable).text.contains(PASSWORD));
 }
