@@ -72,18 +72,31 @@ fn find(text: &str, language: Language) -> Found {
         return found;
     }
     let _ = DETECTOR.needles.each(text, |needle, start| {
+        // Suspicions beyond the limit are not reported. A known format still is, because it blocks publishing.
+        let is_full = found.hits.len() >= MOST_HITS;
         let rules = DETECTOR.rules_of.get(needle).map_or(&[][..], Vec::as_slice);
         let hit = rules.iter().find_map(|number| {
-            let rule = RULES.get(*number)?;
+            let rule = RULES.get(*number).filter(|rule| !is_full || has_known_format(rule))?;
             Some((rule, apply(rule, *number, text, start, language)?))
         });
         if let Some((rule, name)) = hit {
-            found.has_known_format |= matches!(rule.test, Test::Shape | Test::Mixed);
-            found.hits.push(name);
+            // In front, because a message names only the first few.
+            let at = if is_full { 0 } else { found.hits.len() };
+            found.hits.insert(at, name);
+            found.has_known_format |= has_known_format(rule);
         }
-        if found.hits.len() < MOST_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if found.has_known_format && found.hits.len() >= MOST_HITS {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     found
+}
+
+/// Whether the rule recognises a credential by its format alone.
+const fn has_known_format(rule: &Rule) -> bool {
+    matches!(rule.test, Test::Shape | Test::Mixed)
 }
 
 fn apply(rule: &Rule, number: usize, text: &str, start: usize, language: Language) -> Option<String> {
@@ -184,7 +197,7 @@ const RANDOM_RUN: usize = 32;
 const SHORTEST: usize = 12;
 /// No rule looks further than this from where it begins.
 const LONGEST: usize = 4096;
-/// A text that has this many secrets needs no more findings.
+/// A text that has this many secrets needs no more findings, except for the first of a known format.
 const MOST_HITS: usize = 8;
 
 #[cfg(test)]
@@ -302,6 +315,18 @@ mod tests {
             serde_json::json!({ "code": "const password = 'hunter2horse9'" }),
         ] {
             assert!(!is_blocked(&document), "{document}");
+        }
+    }
+
+    #[test]
+    fn suspicions_do_not_hide_a_known_format() {
+        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+        for count in [0, MOST_HITS - 1, MOST_HITS, MOST_HITS + 1, 50] {
+            let code =
+                format!("{}const key = '{github}'", "f({password: 'hunter0horse9zq'});\n".repeat(count));
+            let found = find(&code, Language::Code);
+            assert!(found.has_known_format, "{count}");
+            assert!(found.hits.iter().any(|hit| hit.starts_with("a GitHub token")), "{count}");
         }
     }
 
