@@ -51,7 +51,7 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
             args.tools.iter().map(|tool| records(&toolgate, &loaded, tool)).collect::<Result<_, _>>()?;
         for (tool, records) in args.tools.iter().zip(chosen) {
             for Record { id, name, digest } in records {
-                let withdrawn = toolgate.workshop().unpublish(&id, SystemTime::now());
+                let withdrawn = toolgate.workshop().unpublish(&id, &name, SystemTime::now());
                 withdrawn.map_err(|problem| Failure::new(visible(&problem)))?;
                 note(&toolgate, "tool.unpublished", &name, &digest)?;
             }
