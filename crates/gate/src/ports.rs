@@ -360,6 +360,9 @@ pub trait PassStore: Send + Sync {
     /// The latest record of this tool.
     fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String>;
 
+    /// Whether a tool of this name was unpublished under an id other than `tool_id`.
+    fn is_name_withdrawn(&self, name: &str, tool_id: &str) -> Result<bool, String>;
+
     /// Puts what `change` makes of the latest record in its place, and returns it. Nobody, in whichever process, comes between.
     /// Where `change` fails, everything stays as it was. It must not use the store itself, which is busy with it.
     fn revise(

@@ -48,7 +48,7 @@ pub struct Candidate {
     pub lifecycle: Lifecycle,
     /// The latest test run of exactly this document under exactly this policy.
     pub pass: Option<StoredPass>,
-    /// Somebody took the tool back, whatever it said then.
+    /// The tool was unpublished, in whatever version, under this id or this name.
     pub is_withdrawn: bool,
     /// The warnings of `check` about this document and its policy.
     pub findings: Arc<[Finding]>,
@@ -136,8 +136,8 @@ impl Workshop {
         let tool = LiveTool::new(spec, digest, policy, (risk, wording(check)), runnable)
             .map_err(Unfit::NotOffered)?;
         let pass = self.passes.latest(tool.spec.id.as_str()).map_err(Unfit::Unreadable)?;
-        let lifecycle = self.lifecycle(&tool, pass.as_ref(), &findings);
-        let is_withdrawn = pass.as_ref().is_some_and(|pass| pass.is_withdrawn);
+        let is_withdrawn = self.withdrawal(&tool).map_err(Unfit::Unreadable)?.holds(pass.as_ref());
+        let lifecycle = self.lifecycle(&tool, pass.as_ref(), is_withdrawn, &findings);
         let pass = pass.filter(|pass| speaks_for(pass, &tool));
         let accepted = pass.as_ref().map(|pass| pass.accepted.clone()).unwrap_or_default();
         Ok(Candidate { lifecycle, pass, is_withdrawn, findings, accepted, tool: Arc::new(tool) })
@@ -149,7 +149,19 @@ impl Workshop {
             .is_ok_and(|policy| tool.enforces(&policy))
     }
 
-    fn lifecycle(&self, tool: &LiveTool, pass: Option<&StoredPass>, findings: &[Finding]) -> Lifecycle {
+    fn withdrawal<'t>(&self, tool: &'t LiveTool) -> Result<Withdrawal<'t>, String> {
+        let name = tool.spec.name.as_str();
+        let under_other_id = self.passes.is_name_withdrawn(name, tool.spec.id.as_str())?;
+        Ok(Withdrawal { name, under_other_id })
+    }
+
+    fn lifecycle(
+        &self,
+        tool: &LiveTool,
+        pass: Option<&StoredPass>,
+        is_withdrawn: bool,
+        findings: &[Finding],
+    ) -> Lifecycle {
         let current = Digests { document: &tool.digest, policy: &tool.policy_digest };
         let lifecycle = state(&tool.spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
         let because = match pass {
@@ -158,7 +170,7 @@ impl Workshop {
                 "its text has findings that an operator must accept; run `toolgate publish` to see them"
             }
             Some(pass) if pass.is_published => return lifecycle,
-            Some(pass) if pass.is_withdrawn => "somebody took it back; publish it by its name",
+            _ if is_withdrawn => "somebody took it back; publish it by its name",
             _ => "it has passed its test run, and nobody has published it yet",
         };
         match lifecycle.state {
@@ -200,6 +212,7 @@ impl Workshop {
     ) -> Result<Trial, String> {
         let tool = &candidate.tool;
         let before = self.passes.latest(tool.spec.id.as_str())?;
+        let withdrawal = self.withdrawal(tool)?;
         let call = Call {
             tool: tool.wire_name.clone(),
             arguments: test_arguments(&tool.spec)?,
@@ -234,9 +247,10 @@ impl Workshop {
             // By what is known now: somebody may have taken the tool back while it ran.
             let revised = self.passes.revise(tool.spec.id.as_str(), &|latest| {
                 was_withdrawn.set(is_taken_back(before.as_ref(), latest.as_ref()));
-                let is_published = has_passed && is_acceptable && publication.after(latest.as_ref(), tool);
+                let is_withdrawn = withdrawal.holds(latest.as_ref());
+                let may_publish = publication.after(latest.as_ref(), tool, is_withdrawn);
+                let is_published = has_passed && is_acceptable && may_publish;
                 let was_published = latest.as_ref().is_some_and(|pass| pass.is_published);
-                let is_withdrawn = latest.as_ref().is_some_and(|pass| pass.is_withdrawn);
                 let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
                 took_back.set(was_published && !is_published);
                 if is_published && !was_this {
@@ -259,8 +273,9 @@ impl Workshop {
         note: Note<'_>,
     ) -> Result<StoredPass, String> {
         let tool = &candidate.tool;
+        let withdrawal = self.withdrawal(tool)?;
         self.passes.revise(tool.spec.id.as_str(), &|latest| {
-            let is_withdrawn = latest.as_ref().is_some_and(|pass| pass.is_withdrawn);
+            let is_withdrawn = withdrawal.holds(latest.as_ref());
             let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
             if !is_withdrawn && !was_this {
                 note()?;
@@ -305,13 +320,16 @@ impl Workshop {
         published.map(drop)
     }
 
-    /// Takes the publication back; the pass stays known.
-    pub fn unpublish(&self, id: &str, now: SystemTime) -> Result<(), String> {
+    /// Unpublishes a tool; its pass stays known. The name is kept, so a new id does not undo this.
+    pub fn unpublish(&self, id: &str, name: &str, now: SystemTime) -> Result<(), String> {
         // Whatever document and policy the record is for: the tool is not to come back when an edit is undone.
         let taken_back = self.passes.revise(id, &|latest| {
             Ok(match latest {
-                Some(pass) => StoredPass { is_published: false, is_withdrawn: true, ..pass },
-                None => never_tested(now),
+                Some(pass) => {
+                    let name = pass.name.or_else(|| Some(name.to_owned()));
+                    StoredPass { is_published: false, is_withdrawn: true, name, ..pass }
+                }
+                None => never_tested(name, now),
             })
         });
         taken_back.map(drop)
@@ -319,10 +337,10 @@ impl Workshop {
 }
 
 impl Publication<'_> {
-    fn after(self, latest: Option<&StoredPass>, tool: &LiveTool) -> bool {
+    fn after(self, latest: Option<&StoredPass>, tool: &LiveTool, is_withdrawn: bool) -> bool {
         match self {
             Self::Kept => latest.is_some_and(|pass| pass.is_published && speaks_for(pass, tool)),
-            Self::Earned(_) => latest.is_none_or(|pass| !pass.is_withdrawn),
+            Self::Earned(_) => !is_withdrawn,
         }
     }
 
@@ -330,6 +348,23 @@ impl Publication<'_> {
         match self {
             Self::Kept => Ok(()),
             Self::Earned(note) => note(),
+        }
+    }
+}
+
+/// What other records say about the unpublishing of a tool.
+struct Withdrawal<'t> {
+    name: &'t str,
+    /// A tool of this name was unpublished under another id.
+    under_other_id: bool,
+}
+
+impl Withdrawal<'_> {
+    /// A record of this id and this name decides. Without one, the other ids of the name count too: an author can change the id.
+    fn holds(&self, latest: Option<&StoredPass>) -> bool {
+        match latest {
+            Some(pass) if pass.name.as_deref() == Some(self.name) => pass.is_withdrawn,
+            other => self.under_other_id || other.is_some_and(|pass| pass.is_withdrawn),
         }
     }
 }
@@ -346,9 +381,9 @@ fn speaks_for(pass: &StoredPass, tool: &LiveTool) -> bool {
 }
 
 /// Keeps in mind that a tool was taken back before its first test run had ended. It is a pass of no document.
-fn never_tested(now: SystemTime) -> StoredPass {
+fn never_tested(name: &str, now: SystemTime) -> StoredPass {
     StoredPass {
-        name: None,
+        name: Some(name.to_owned()),
         record: PassRecord {
             document_digest: String::new(),
             policy_digest: String::new(),

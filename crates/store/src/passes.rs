@@ -26,6 +26,17 @@ impl PassStore for State {
         self.shared.read(|connection| find(connection, tool_id)).map_err(|error| error.to_string())
     }
 
+    fn is_name_withdrawn(&self, name: &str, tool_id: &str) -> Result<bool, String> {
+        let found = self.shared.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT 1 FROM passes WHERE name = ?1 AND tool_id <> ?2 AND withdrawn LIMIT 1",
+                )?
+                .exists([name, tool_id])
+        });
+        found.map_err(|error| error.to_string())
+    }
+
     fn revise(
         &self,
         tool_id: &str,

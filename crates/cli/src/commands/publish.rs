@@ -51,7 +51,7 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
             args.tools.iter().map(|tool| records(&toolgate, &loaded, tool)).collect::<Result<_, _>>()?;
         for (tool, records) in args.tools.iter().zip(chosen) {
             for Record { id, name, digest } in records {
-                let withdrawn = toolgate.workshop().unpublish(&id, SystemTime::now());
+                let withdrawn = toolgate.workshop().unpublish(&id, &name, SystemTime::now());
                 withdrawn.map_err(|problem| Failure::new(visible(&problem)))?;
                 note(&toolgate, "tool.unpublished", &name, &digest)?;
             }
@@ -168,6 +168,11 @@ async fn publish(
     {
         return publish_released(toolgate, candidate, terminal);
     }
+    // Before the run: it gets their values.
+    if let Some(taken) = taken_in(candidate) {
+        writeln!(terminal, "takes      {name}: {taken} from the gateway's environment")?;
+        terminal.flush()?;
+    }
     let Some(trial) = tested(toolgate, tool, candidate, args, terminal).await? else {
         return Ok(Ending::Findings);
     };
@@ -190,9 +195,6 @@ async fn publish(
     };
     toolgate.workshop().publish(&passed, &record).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
-    if let Some(taken) = taken_in(candidate) {
-        writeln!(terminal, "  takes    {taken} from the gateway's environment")?;
-    }
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)
 }

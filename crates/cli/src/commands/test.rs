@@ -1,7 +1,7 @@
 //! Do these tools pass? Each one is called once with its test values, through all stages, in the sandbox it would be
 //! served in.
 
-use std::io::Write;
+use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt as _};
 
 use serde_json::{Map, Value, json};
 use toolgate::{Config, Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate, Writes};
@@ -29,8 +29,9 @@ pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             return test_all(&toolgate, args, terminal).await;
         }
         // Nothing is remembered of documents that belong to no workspace.
-        let scratch =
-            tempfile::tempdir().map_err(|error| Failure::new(format!("no scratch folder: {error}")))?;
+        let private = Permissions::from_mode(0o700);
+        let scratch = tempfile::Builder::new().permissions(private).tempdir();
+        let scratch = scratch.map_err(|error| Failure::new(format!("no scratch folder: {error}")))?;
         let config = config_for(args, scratch.path())?;
         let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
         test_all(&toolgate, args, terminal).await

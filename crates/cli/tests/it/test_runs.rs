@@ -93,6 +93,24 @@ fn test_run_that_acts_on_other_hosts_needs_consent() {
 }
 
 #[test]
+fn test_run_of_an_online_tool_needs_consent_where_its_calls_need_an_approval() {
+    let place = Place::new();
+    place.write_tool(
+        "remove",
+        &json!({
+            "code": "return (await fetch('https://a.example/', { method: 'DELETE' })).status",
+            "sandboxOverrides": { "networkMode": "allowlist", "hostsAllow": ["a.example"] },
+            "x-toolgate-capability": { "approval": { "level": "always" } },
+        }),
+    );
+    for arguments in [&["publish", "remove", "--yes"][..], &["test"], &["test", "tools/remove.json"]] {
+        let said = place.fails(arguments, 1);
+        assert!(said.contains("its calls need an approval (`always`), and it reaches other hosts"), "{said}");
+    }
+    assert_eq!(runs(&place), 0);
+}
+
+#[test]
 fn test_run_that_writes_outside_of_the_workspace_needs_consent() {
     let place = Place::new();
     let outside = tempfile::tempdir().unwrap();

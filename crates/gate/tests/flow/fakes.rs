@@ -507,6 +507,14 @@ impl PassStore for MemoryPasses {
         Ok(self.0.lock().unwrap().get(tool_id).cloned())
     }
 
+    fn is_name_withdrawn(&self, name: &str, tool_id: &str) -> Result<bool, String> {
+        let passes = self.0.lock().unwrap();
+        let is_other = |id: &str, pass: &StoredPass| {
+            id != tool_id && pass.name.as_deref() == Some(name) && pass.is_withdrawn
+        };
+        Ok(passes.iter().any(|(id, pass)| is_other(id, pass)))
+    }
+
     fn revise(
         &self,
         tool_id: &str,

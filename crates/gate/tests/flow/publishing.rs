@@ -108,7 +108,7 @@ async fn taken_back_during<T>(world: &World, document: &Value, trial: impl Futur
     let id = world.tool(document).spec().id.clone();
     let person = async {
         world.journal.is_held().await;
-        world.workshop.unpublish(id.as_str(), world.clock.now()).unwrap();
+        world.workshop.unpublish(id.as_str(), "say", world.clock.now()).unwrap();
         world.journal.let_go();
     };
     let (ended, ()) = tokio::join!(trial, person);
@@ -148,7 +148,7 @@ async fn what_is_taken_back_while_somebody_publishes_it_stays_so() {
     }
     // Behind the test run, while a person is asked.
     let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
-    world.workshop.unpublish(id, world.clock.now()).unwrap();
+    world.workshop.unpublish(id, "say", world.clock.now()).unwrap();
     assert_eq!(world.workshop.publish(&passed, &never).unwrap_err(), TAKEN_BACK);
     assert_eq!(state(&world, &document), State::Draft);
 }
@@ -254,7 +254,7 @@ async fn a_failed_run_of_a_tool_that_publishes_itself_is_made_good_by_the_next_a
     }
     let id = working.tool(&document).spec().id.clone();
     assert!(!pass_and_publish(&failing, &document).await);
-    working.workshop.unpublish(id.as_str(), working.clock.now()).unwrap();
+    working.workshop.unpublish(id.as_str(), "say", working.clock.now()).unwrap();
     assert!(!pass_and_publish(&failing, &document).await);
     assert!(pass_and_publish(&working, &document).await);
     assert_eq!(state(&working, &document), State::Draft, "it was taken back, whatever runs said meanwhile");
@@ -461,11 +461,18 @@ async fn effects_of_a_test_run_are_known_before_it() {
         assert_eq!(effects(change.clone()), TestEffects::None, "{change}");
     }
     assert_eq!(effects(json!({ "sandboxOverrides": writing })), TestEffects::Workspace);
+    let mut download = online.clone();
+    download["fileWrite"] = json!(true);
+    assert_eq!(effects(json!({ "sandboxOverrides": download })), TestEffects::Workspace);
     for change in [
         json!({ "sandboxOverrides": { "fileRead": true, "fileWrite": true, "fsBasePath": "/srv" } }),
         json!({ "sandboxOverrides": online, "humanInTheLoop": { "mode": "REQUIRED" } }),
         json!({ "sandboxOverrides": online, "x-toolgate-classification": "destructive" }),
         json!({ "sandboxOverrides": online, "x-toolgate-classification": "write" }),
+        // The policy requires the approval, not `humanInTheLoop`.
+        json!({ "sandboxOverrides": online, "x-toolgate-capability": { "approval": { "level": "always" } } }),
+        json!({ "sandboxOverrides": online, "x-toolgate-capability": { "approval": { "level": "ask" } } }),
+        json!({ "sandboxOverrides": online, "x-toolgate-capability": { "extends": "send_message" } }),
     ] {
         assert!(matches!(effects(change.clone()), TestEffects::Beyond(_)), "{change}");
     }
@@ -480,10 +487,35 @@ async fn release_pass_publishes_without_a_run_unless_the_tool_was_unpublished() 
     accept().unwrap();
     assert_eq!(state(&world, &document), State::Active);
     assert!(world.journal.records().is_empty(), "nothing ran");
-    world.workshop.unpublish(candidate().tool.spec().id.as_str(), world.clock.now()).unwrap();
+    world.workshop.unpublish(candidate().tool.spec().id.as_str(), "say", world.clock.now()).unwrap();
     accept().unwrap();
     assert_eq!(state(&world, &document), State::Draft);
     let refused =
         world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Err("full".to_owned()));
     assert!(refused.is_ok(), "nothing is published, so nothing is written down");
+}
+
+#[tokio::test]
+async fn new_id_does_not_undo_unpublishing() {
+    for is_tested_before in [true, false] {
+        let world = World::new(Does::EchoesArguments, &[]);
+        let first = document("say", &json!({}));
+        let other = document("say", &json!({ "toolId": "my-new-id" }));
+        if is_tested_before {
+            assert!(pass_and_publish(&world, &first).await);
+        }
+        let id = world.tool(&first).spec().id.clone();
+        world.workshop.unpublish(id.as_str(), "say", world.clock.now()).unwrap();
+        let candidate = || world.workshop.assess(&checked(&other)).unwrap();
+        assert!(candidate().is_withdrawn);
+        assert!(pass_and_publish(&world, &other).await);
+        assert_eq!(state(&world, &other), State::Draft);
+        assert!(candidate().is_withdrawn);
+        publish(&world, &other).unwrap();
+        assert_eq!(state(&world, &other), State::Active, "an operator can publish it by its name");
+        assert!(!candidate().is_withdrawn);
+        assert!(world.workshop.assess(&checked(&first)).unwrap().is_withdrawn);
+        let unrelated = document("sing", &json!({ "toolId": "another-id" }));
+        assert!(!world.workshop.assess(&checked(&unrelated)).unwrap().is_withdrawn);
+    }
 }

@@ -4,11 +4,11 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File, Permissions},
+    fs::{DirBuilder, File, Permissions},
     io::{self, Read as _},
     os::unix::{
         ffi::OsStrExt as _,
-        fs::{PermissionsExt as _, symlink},
+        fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
     },
     path::{Path, PathBuf},
 };
@@ -88,7 +88,8 @@ impl Copy<'_> {
         let failed = |error: io::Error| Fault::io(&shown, &error);
         let to = self.target(entry);
         if entry.kind.is_dir() {
-            fs::create_dir(to).map_err(failed)
+            // Other users get no access, whatever the mode of the original and the umask are.
+            DirBuilder::new().mode(0o700).create(to).map_err(failed)
         } else if entry.kind.is_symlink() {
             // As it is: an absolute one leads out of the copy, and is followed by no tool.
             let target = rustix::fs::readlinkat(entry.folder, entry.name, Vec::new());

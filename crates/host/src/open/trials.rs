@@ -3,7 +3,10 @@
 //! A shipped tool gets the fixtures of the catalog. A document that writes gets a copy of the workspace. Anything else a test
 //! run could change needs a person's consent first.
 
-use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{
+    collections::BTreeSet, fmt, fs::Permissions, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc,
+    time::SystemTime,
+};
 
 use tempfile::TempDir;
 use toolgate_gate::{Candidate, TestEffects, Trial, Workshop};
@@ -244,9 +247,11 @@ fn moved(mut places: Places, copy: PathBuf) -> Places {
     Places { workspace: copy, ..places }
 }
 
-/// A private folder, and its real path.
+/// A directory that only this user can open, and its real path.
 fn scratch() -> std::io::Result<(TempDir, PathBuf)> {
-    let files = tempfile::tempdir()?;
+    // Without explicit permissions `tempfile` follows the umask, and other users could read a copied workspace.
+    let private = Permissions::from_mode(0o700);
+    let files = tempfile::Builder::new().permissions(private).tempdir()?;
     let root = files.path().canonicalize()?;
     Ok((files, root))
 }
@@ -256,4 +261,15 @@ struct Bench {
     handlers: ToolHandlers,
     /// Removed with the bench.
     _files: TempDir,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_directory_is_private() {
+        let (_files, root) = scratch().unwrap();
+        assert_eq!(root.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
 }

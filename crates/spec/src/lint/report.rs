@@ -3,9 +3,18 @@
 use crate::{Code, Finding, Pointer};
 
 /// Gathers findings, at most [`MOST_OF_A_CODE`] of each code; the rest are counted.
+///
+/// The first blocking finding of a code is always kept. Harmless findings before it cannot hide it.
 pub(super) struct Report<'f> {
     findings: &'f mut Vec<Finding>,
-    counts: Vec<(Code, usize)>,
+    counts: Vec<Count>,
+}
+
+struct Count {
+    code: Code,
+    kept: usize,
+    dropped: usize,
+    has_blocking: bool,
 }
 
 impl<'f> Report<'f> {
@@ -47,12 +56,12 @@ impl<'f> Report<'f> {
 
     /// Says how many findings were left out.
     pub(super) fn close(self) {
-        for (code, count) in self.counts {
-            if count > MOST_OF_A_CODE {
+        for Count { code, dropped, .. } in self.counts {
+            if dropped > 0 {
                 self.findings.push(Finding::new(
                     code,
                     Pointer::root(),
-                    format!("{} more places with this finding", count - MOST_OF_A_CODE),
+                    format!("{dropped} more places with this finding"),
                     "repair the ones that are listed and check again",
                 ));
             }
@@ -60,15 +69,19 @@ impl<'f> Report<'f> {
     }
 
     fn push(&mut self, finding: Finding) {
-        let known =
-            self.counts.iter().position(|(code, _)| *code == finding.code).unwrap_or(self.counts.len());
+        let code = finding.code;
+        let known = self.counts.iter().position(|count| count.code == code).unwrap_or(self.counts.len());
         if known == self.counts.len() {
-            self.counts.push((finding.code, 0));
+            self.counts.push(Count { code, kept: 0, dropped: 0, has_blocking: false });
         }
-        let Some((_, count)) = self.counts.get_mut(known) else { return };
-        *count += 1;
-        if *count <= MOST_OF_A_CODE {
+        let Some(count) = self.counts.get_mut(known) else { return };
+        let is_first_blocking = finding.blocks_publishing && !count.has_blocking;
+        if count.kept < MOST_OF_A_CODE || is_first_blocking {
+            count.kept += 1;
+            count.has_blocking |= finding.blocks_publishing;
             self.findings.push(finding);
+        } else {
+            count.dropped += 1;
         }
     }
 }
@@ -91,5 +104,21 @@ mod tests {
         report.close();
         assert_eq!(findings.len(), MOST_OF_A_CODE + 2);
         assert_eq!(findings.last().unwrap().message, "484 more places with this finding");
+    }
+
+    #[test]
+    fn flood_of_warnings_does_not_hide_a_blocking_finding() {
+        let mut findings = Vec::new();
+        let mut report = Report::new(&mut findings);
+        for index in 0..MOST_OF_A_CODE + 4 {
+            report.add(Code::LintSecretText, Pointer::new("/tags").index(index), "a", "b");
+        }
+        for index in 0..10 {
+            report.add_blocking(Code::LintSecretText, Pointer::new("/params").index(index), "c", "d");
+        }
+        report.close();
+        assert_eq!(findings.iter().filter(|finding| finding.blocks_publishing).count(), 1);
+        assert_eq!(findings.len(), MOST_OF_A_CODE + 2);
+        assert_eq!(findings.last().unwrap().message, "13 more places with this finding");
     }
 }

@@ -14,32 +14,43 @@ use std::{
 
 use regex::Regex;
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::{
     needles::Needles,
     report::Report,
     show::listed,
-    trail::{Trail, strings},
+    trail::{Trail, strings_and_keys},
 };
 use crate::Code;
 use rules::{Before, RULES, Rule, Test};
 
 pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
-    for (key, value) in document.iter().filter(|(key, _)| *key != "toolId") {
+    let root = Trail::Root;
+    let is_uuid = |value: &Value| value.as_str().is_some_and(|id| Uuid::try_parse(id).is_ok());
+    for (key, value) in document.iter().filter(|(key, value)| *key != "toolId" || !is_uuid(value)) {
         let language = if key == "code" { Language::Code } else { Language::Prose };
-        strings(value, &Trail::Root.key(key), &mut |text, trail| {
+        let mut visit = |text: &str, trail: &Trail<'_>| {
             let Found { mut hits, has_known_format } = find(text, language);
-            hits.extend(trail.name().and_then(|name| keyed::find(name, text, key)));
+            let is_key = trail.is_key(text);
+            if !is_key {
+                hits.extend(trail.name().and_then(|name| keyed::find(name, text, key)));
+            }
             if hits.is_empty() {
                 return;
             }
-            let (at, message) = (trail.pointer(), format!("this looks like {}", listed(&hits)));
+            // The pointer to a key would repeat the secret.
+            let at = if is_key { trail.parent_pointer() } else { trail.pointer() };
+            let message = format!("this looks like {}", listed(&hits));
             if has_known_format || is_shown_to_models(key, trail) {
                 report.add_blocking(Code::LintSecretText, at, message, REMEDY);
             } else {
                 report.add(Code::LintSecretText, at, message, REMEDY);
             }
-        });
+        };
+        let trail = root.key(key);
+        visit(key, &trail);
+        strings_and_keys(value, &trail, &mut visit);
     }
 }
 
@@ -72,18 +83,31 @@ fn find(text: &str, language: Language) -> Found {
         return found;
     }
     let _ = DETECTOR.needles.each(text, |needle, start| {
+        // Suspicions beyond the limit are not reported. A known format still is, because it blocks publishing.
+        let is_full = found.hits.len() >= MOST_HITS;
         let rules = DETECTOR.rules_of.get(needle).map_or(&[][..], Vec::as_slice);
         let hit = rules.iter().find_map(|number| {
-            let rule = RULES.get(*number)?;
+            let rule = RULES.get(*number).filter(|rule| !is_full || has_known_format(rule))?;
             Some((rule, apply(rule, *number, text, start, language)?))
         });
         if let Some((rule, name)) = hit {
-            found.has_known_format |= matches!(rule.test, Test::Shape | Test::Mixed);
-            found.hits.push(name);
+            // In front, because a message names only the first few.
+            let at = if is_full { 0 } else { found.hits.len() };
+            found.hits.insert(at, name);
+            found.has_known_format |= has_known_format(rule);
         }
-        if found.hits.len() < MOST_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if found.has_known_format && found.hits.len() >= MOST_HITS {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     found
+}
+
+/// Whether the rule recognises a credential by its format alone.
+const fn has_known_format(rule: &Rule) -> bool {
+    matches!(rule.test, Test::Shape | Test::Mixed)
 }
 
 fn apply(rule: &Rule, number: usize, text: &str, start: usize, language: Language) -> Option<String> {
@@ -184,7 +208,7 @@ const RANDOM_RUN: usize = 32;
 const SHORTEST: usize = 12;
 /// No rule looks further than this from where it begins.
 const LONGEST: usize = 4096;
-/// A text that has this many secrets needs no more findings.
+/// A text that has this many secrets needs no more findings, except for the first of a known format.
 const MOST_HITS: usize = 8;
 
 #[cfg(test)]
@@ -293,6 +317,10 @@ mod tests {
             serde_json::json!({ "code": format!("const key = '{github}'") }),
             serde_json::json!({ "staticVariables": [{ "key": github }] }),
             serde_json::json!({ "params": [{ "name": "q", "testValue": github }] }),
+            serde_json::json!({ "toolId": github }),
+            serde_json::json!({ github.as_str(): 1 }),
+            serde_json::json!({ "staticVariables": [{ github.as_str(): "a" }] }),
+            serde_json::json!({ "input": { "properties": { github.as_str(): {} } } }),
         ] {
             assert!(is_blocked(&document), "{document}");
         }
@@ -300,8 +328,31 @@ mod tests {
         for document in [
             serde_json::json!({ "params": [{ "name": "q", "testValue": jwt }] }),
             serde_json::json!({ "code": "const password = 'hunter2horse9'" }),
+            serde_json::json!({ "toolId": "0198c0de-0000-7000-8000-00000000abcd" }),
+            serde_json::json!({ "staticVariables": [{ "X-Api-Key-v2": "${KEY}" }] }),
         ] {
             assert!(!is_blocked(&document), "{document}");
+        }
+    }
+
+    #[test]
+    fn secret_in_a_key_is_not_repeated_by_the_pointer() {
+        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+        check(
+            &serde_json::json!({ "staticVariables": [{ github.as_str(): "a" }] }),
+            &[("/staticVariables/0", "this looks like a GitHub token (`ghp_…`)")],
+        );
+    }
+
+    #[test]
+    fn suspicions_do_not_hide_a_known_format() {
+        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+        for count in [0, MOST_HITS - 1, MOST_HITS, MOST_HITS + 1, 50] {
+            let code =
+                format!("{}const key = '{github}'", "f({password: 'hunter0horse9zq'});\n".repeat(count));
+            let found = find(&code, Language::Code);
+            assert!(found.has_known_format, "{count}");
+            assert!(found.hits.iter().any(|hit| hit.starts_with("a GitHub token")), "{count}");
         }
     }
 

@@ -101,3 +101,17 @@ fn publishing_a_name_under_another_id_unpublishes_the_earlier_one() {
     assert!(is_published("second") && is_published("other") && !is_published("first"));
     assert!(!state.latest("first").unwrap().unwrap().is_withdrawn, "nobody unpublished it by name");
 }
+
+#[test]
+fn unpublished_name_is_found_under_another_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = State::open(&folder.path().join("state.db"), limits).unwrap();
+    put(&state, "first", &pass("1", PassOutcome::Passed, json!({})));
+    assert_eq!(state.is_name_withdrawn("say it", "second"), Ok(false));
+    let withdrawn = StoredPass { is_withdrawn: true, ..pass("1", PassOutcome::Passed, json!({})) };
+    put(&state, "first", &withdrawn);
+    assert_eq!(state.is_name_withdrawn("say it", "second"), Ok(true));
+    assert_eq!(state.is_name_withdrawn("say it", "first"), Ok(false), "its own record is read by id");
+    assert_eq!(state.is_name_withdrawn("say", "second"), Ok(false));
+}

@@ -37,6 +37,22 @@ fn copy_holds_files_folders_modes_and_symlinks() {
 }
 
 #[test]
+fn copied_directories_are_private() {
+    let ground = Ground::new();
+    ground.put("ws/keys/inner/one", "text");
+    for (name, mode) in [("keys", 0o755), ("keys/inner", 0o777)] {
+        let folder = ground.path("ws").join(name);
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let to = TempDir::new().unwrap();
+    ground.files().replicate(to.path(), 1_000).unwrap();
+    for name in ["keys", "keys/inner"] {
+        let mode = to.path().join(name).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{name}");
+    }
+}
+
+#[test]
 fn copy_leaves_out_blocked_files_by_every_name() {
     let ground = Ground::new();
     ground.put("ws/.env", CANARY);
