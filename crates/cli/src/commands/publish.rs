@@ -168,6 +168,11 @@ async fn publish(
     {
         return publish_released(toolgate, candidate, terminal);
     }
+    // Before the run: it gets their values.
+    if let Some(taken) = taken_in(candidate) {
+        writeln!(terminal, "takes      {name}: {taken} from the gateway's environment")?;
+        terminal.flush()?;
+    }
     let Some(trial) = tested(toolgate, tool, candidate, args, terminal).await? else {
         return Ok(Ending::Findings);
     };
@@ -190,9 +195,6 @@ async fn publish(
     };
     toolgate.workshop().publish(&passed, &record).map_err(told)?;
     writeln!(terminal, "published  {name} ({})", level.name())?;
-    if let Some(taken) = taken_in(candidate) {
-        writeln!(terminal, "  takes    {taken} from the gateway's environment")?;
-    }
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::Place;
 
@@ -90,6 +90,27 @@ fn test_run_that_acts_on_other_hosts_needs_consent() {
         assert!(said.contains("it is classified `destructive`, and it reaches other hosts"), "{said}");
     }
     assert_eq!((notes(&place).as_str(), runs(&place)), (TEXT, 0));
+}
+
+#[test]
+fn test_run_of_an_online_tool_needs_consent_where_its_calls_need_an_approval() {
+    let place = Place::new();
+    place.write_tool(
+        "remove",
+        &json!({
+            "code": "return fetch('https://a.example/', { method: 'DELETE' }).text()",
+            "sandboxOverrides": { "networkMode": "allowlist", "hostsAllow": ["a.example"] },
+            "x-toolgate-capability": { "approval": { "level": "always" } },
+        }),
+    );
+    for arguments in [&["publish", "remove", "--yes"][..], &["test"], &["test", "tools/remove.json"]] {
+        let said = place.fails(arguments, 1);
+        assert!(said.contains("its calls need an approval (`always`), and it reaches other hosts"), "{said}");
+    }
+    // `test` also runs the other tools of the workspace.
+    let entries = place.journal_so_far("journal-commands");
+    let is_run = |entry: &Value| entry["kind"] == "call.opened" && entry["tool"]["name"] == "remove";
+    assert!(!entries.iter().any(is_run), "{entries:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Says what a test run could change for real, before anything runs.
 
-use toolgate_spec::model::{ApprovalMode, Classification};
+use toolgate_spec::model::{ApprovalLevel, Classification};
 
 use crate::live::LiveTool;
 
@@ -16,7 +16,7 @@ pub enum TestEffects {
 }
 
 impl TestEffects {
-    /// By what the policy grants and the document declares. Nothing is run.
+    /// Judges by the resolved policy. Nothing is run.
     pub fn of(tool: &LiveTool) -> Self {
         let files = &tool.policy.files;
         let base = files.base_path.value.to_string();
@@ -34,19 +34,22 @@ impl TestEffects {
     }
 }
 
-/// Why the tool is taken to act on what it reaches, if it is.
+/// Why a call of the tool may change something on a host it reaches, judged by the resolved policy.
 fn acts(tool: &LiveTool) -> Option<String> {
-    let spec = &tool.spec;
-    if spec.overrides.destructive {
-        return Some("it is destructive".to_owned());
+    let policy = &tool.policy;
+    let class = policy.classification.value;
+    // The right to write files raises the class to `write` too. A copy of the workspace protects those files.
+    let is_raised_by_files =
+        policy.files.write.value && tool.spec.governance.classification.is_none_or(|said| said < class);
+    match class {
+        Classification::Destructive => return Some("it is classified `destructive`".to_owned()),
+        Classification::Write if !is_raised_by_files => {
+            return Some("it is classified `write`".to_owned());
+        }
+        Classification::Write | Classification::Read => {}
     }
-    match spec.governance.classification {
-        Some(class @ (Classification::Write | Classification::Destructive)) => {
-            Some(format!("it is classified `{}`", class.name()))
-        }
-        _ if spec.approval.mode == ApprovalMode::Required => {
-            Some("its author requires an approval for every call".to_owned())
-        }
-        _ => None,
+    match policy.approval.level.value {
+        ApprovalLevel::Auto => None,
+        level => Some(format!("its calls need an approval (`{}`)", level.name())),
     }
 }

@@ -461,11 +461,18 @@ async fn effects_of_a_test_run_are_known_before_it() {
         assert_eq!(effects(change.clone()), TestEffects::None, "{change}");
     }
     assert_eq!(effects(json!({ "sandboxOverrides": writing })), TestEffects::Workspace);
+    let mut download = online.clone();
+    download["fileWrite"] = json!(true);
+    assert_eq!(effects(json!({ "sandboxOverrides": download })), TestEffects::Workspace);
     for change in [
         json!({ "sandboxOverrides": { "fileRead": true, "fileWrite": true, "fsBasePath": "/srv" } }),
         json!({ "sandboxOverrides": online, "humanInTheLoop": { "mode": "REQUIRED" } }),
         json!({ "sandboxOverrides": online, "x-toolgate-classification": "destructive" }),
         json!({ "sandboxOverrides": online, "x-toolgate-classification": "write" }),
+        // The policy requires the approval, not `humanInTheLoop`.
+        json!({ "sandboxOverrides": online, "x-toolgate-capability": { "approval": { "level": "always" } } }),
+        json!({ "sandboxOverrides": online, "x-toolgate-capability": { "approval": { "level": "ask" } } }),
+        json!({ "sandboxOverrides": online, "x-toolgate-capability": { "extends": "send_message" } }),
     ] {
         assert!(matches!(effects(change.clone()), TestEffects::Beyond(_)), "{change}");
     }
