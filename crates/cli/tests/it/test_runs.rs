@@ -1,8 +1,11 @@
 //! A test run changes nothing of the operator's before the operator said yes.
 
-use std::fs::{self, File};
+use std::{
+    fs::{self, File},
+    os::unix::fs::symlink,
+};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::Place;
 
@@ -98,7 +101,7 @@ fn test_run_of_an_online_tool_needs_consent_where_its_calls_need_an_approval() {
     place.write_tool(
         "remove",
         &json!({
-            "code": "return (await fetch('https://a.example/', { method: 'DELETE' })).status",
+            "code": "return fetch('https://a.example/', { method: 'DELETE' }).text()",
             "sandboxOverrides": { "networkMode": "allowlist", "hostsAllow": ["a.example"] },
             "x-toolgate-capability": { "approval": { "level": "always" } },
         }),
@@ -107,7 +110,10 @@ fn test_run_of_an_online_tool_needs_consent_where_its_calls_need_an_approval() {
         let said = place.fails(arguments, 1);
         assert!(said.contains("its calls need an approval (`always`), and it reaches other hosts"), "{said}");
     }
-    assert_eq!(runs(&place), 0);
+    // `test` also runs the other tools of the workspace.
+    let entries = place.journal_so_far("journal-commands");
+    let is_run = |entry: &Value| entry["kind"] == "call.opened" && entry["tool"]["name"] == "remove";
+    assert!(!entries.iter().any(is_run), "{entries:?}");
 }
 
 #[test]
@@ -126,6 +132,53 @@ fn test_run_that_writes_outside_of_the_workspace_needs_consent() {
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     place.ok(&["publish", "scribble", "--yes", "--for-real"]);
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+/// The copy of the workspace holds the symlink too.
+#[test]
+fn test_run_does_not_follow_a_base_folder_that_is_a_symlink_out() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    let victim = outside.path().join(NOTES);
+    fs::write(&victim, TEXT).unwrap();
+    fs::create_dir(place.path().join("sub")).unwrap();
+    fs::write(place.path().join("sub").join(NOTES), TEXT).unwrap();
+    symlink(outside.path(), place.path().join("out")).unwrap();
+    symlink(place.path().join("sub"), place.path().join("self")).unwrap();
+    for base in ["out", "self"] {
+        place.write_tool(
+            "scribble",
+            &json!({
+                "code": "return safety.fs.writeText('notes.txt', text)",
+                "sandboxOverrides": { "fileRead": true, "fileWrite": true, "fsBasePath": format!("$WORKSPACE/{base}") },
+            }),
+        );
+        for arguments in [&["publish", "scribble", "--yes"][..], &["test"], &["test", "tools/scribble.json"]]
+        {
+            let said = place.fails(arguments, 1);
+            assert!(said.contains("leads out of the workspace"), "{arguments:?}: {said}");
+        }
+    }
+    let said = place.ok(&["publish", "scribble", "--yes", "--for-real"]);
+    assert!(said.contains("published"), "`self` stays inside the real workspace: {said}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), TEXT);
+}
+
+/// The rating would take the grant for a part of the workspace.
+#[test]
+fn command_is_not_shown_a_folder_behind_a_symlink_out_of_the_workspace() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join(NOTES), TEXT).unwrap();
+    symlink(outside.path(), place.path().join("rt")).unwrap();
+    let manifest = "name: show\ndescription: Lists the files of a folder. Returns their names.\nclassification: read\n\
+         input: {type: object, properties: {}}\ntestInput: {}\n\
+         handler: {cli: {command: ls, args: [/]}}\n\
+         sandboxOverrides: {fileRead: true}\n\
+         capability: {execution: {allowedPaths: [$WORKSPACE/rt]}}\n";
+    fs::write(place.path().join("tools/show.yaml"), manifest).unwrap();
+    let said = place.fails(&["publish", "show", "--yes"], 1);
+    assert!(said.contains("leads out of the workspace"), "{said}");
 }
 
 const NOTES: &str = "notes.txt";

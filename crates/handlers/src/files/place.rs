@@ -5,7 +5,7 @@
 
 use std::{
     fs::{self, File},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::{
@@ -41,7 +41,8 @@ pub(super) struct Place<'r> {
 
 impl Roots {
     pub fn open(grants: &FileGrants) -> Result<Self, Fault> {
-        let workspace = Root::open(&grants.workspace)?.ok_or_else(|| {
+        let whole = Whole::of(&grants.pattern_workspace);
+        let workspace = Root::open(&grants.workspace, &whole)?.ok_or_else(|| {
             Fault::new(Reason::GrantUnusable, "the workspace does not exist; create the folder")
         })?;
         if workspace.is_file() {
@@ -50,7 +51,7 @@ impl Roots {
         }
         let mut others: Vec<Root> = Vec::new();
         for path in &grants.read_roots {
-            let Some(root) = Root::open(path)? else { continue };
+            let Some(root) = Root::open(path, &whole)? else { continue };
             if root.real != workspace.real && others.iter().all(|other| other.real != root.real) {
                 others.push(root);
             }
@@ -117,9 +118,38 @@ impl Roots {
     }
 }
 
+/// The gateway's whole workspace, by the configured name and by the real one.
+struct Whole<'g> {
+    granted: &'g Path,
+    real: Option<PathBuf>,
+}
+
+impl<'g> Whole<'g> {
+    fn of(granted: &'g Path) -> Self {
+        Self { granted, real: fs::canonicalize(granted).ok() }
+    }
+
+    /// Refuses a grant that names a part of the workspace and lies elsewhere. A tool can plant a symlink in the workspace, and
+    /// the risk rating and the copies for test runs rely on the written path.
+    fn check(&self, path: &Path, real: &str) -> Result<(), Fault> {
+        let is_part =
+            path.starts_with(self.granted) || self.real.as_ref().is_some_and(|whole| path.starts_with(whole));
+        let is_inside = self.real.as_ref().is_some_and(|whole| Path::new(real).starts_with(whole));
+        if !is_part || is_inside {
+            return Ok(());
+        }
+        let inside = path.strip_prefix(self.granted).unwrap_or(path).to_string_lossy();
+        let message = format!(
+            "the granted folder {} leads out of the workspace; name the folder itself",
+            quoted(&inside)
+        );
+        Err(Fault::new(Reason::GrantUnusable, message))
+    }
+}
+
 impl Root {
-    /// The operator's own path: links in it are followed.
-    fn open(path: &Path) -> Result<Option<Self>, Fault> {
+    /// Follows symlinks, but not out of the workspace.
+    fn open(path: &Path, whole: &Whole<'_>) -> Result<Option<Self>, Fault> {
         let unusable = |why: &str| Fault::new(Reason::GrantUnusable, format!("a granted folder {why}"));
         let granted = path.to_str().ok_or_else(|| unusable("has a name that is not UTF-8; rename it"))?;
         if !granted.starts_with('/') {
@@ -136,6 +166,7 @@ impl Root {
         };
         let Some(around) = kernel::real_path(&dir, granted)? else { return Ok(None) };
         let real = if itself == ITSELF { around } else { join(&around, &itself) };
+        whole.check(path, &real)?;
         // `..` means something else once links are followed, so such a name is not used for comparing.
         let is_plain = !granted.split('/').any(|part| part == "..");
         let granted = if is_plain { normal(granted) } else { real.clone() };

@@ -227,3 +227,32 @@ fn a_message_shows_no_path_but_the_one_that_was_asked_for() {
     let long = files.read_text(&"ab/".repeat(1000)).unwrap_err().message;
     assert!(long.len() < 400, "{long}");
 }
+
+#[test]
+fn symlink_in_place_of_a_granted_folder_does_not_lead_out_of_the_workspace() {
+    let ground = Ground::new();
+    ground.put("ws/real/a", "text");
+    ground.link("ws/out", ground.path("out"));
+    ground.link("ws/up", "../out");
+    ground.link("ws/file", "../out/secret");
+    ground.link("ws/inside", "real");
+    ground.link("entry", "ws");
+    for name in ["out", "out/deep", "up", "file", "../out"] {
+        for whole in ["ws", "entry"] {
+            let mut base = ground.grants();
+            base.pattern_workspace = ground.path(whole);
+            let mut root = base.clone();
+            base.workspace = ground.path(whole).join(name);
+            root.read_roots = vec![ground.path(whole).join(name)];
+            for grants in [base, root] {
+                let error = Files::open(&grants, || false).unwrap_err();
+                assert!(error.message.contains("leads out of the workspace"), "{name}: {error}");
+            }
+        }
+    }
+    let inside = ground.files_with(|grants| grants.workspace = ground.path("ws/inside"));
+    assert_eq!(inside.read_text("a").unwrap(), "text");
+    let named_itself = ground.files_with(|grants| grants.read_roots = vec![ground.path("out")]);
+    assert_eq!(named_itself.read_text(&ground.text_path("out/secret")).unwrap(), CANARY);
+    assert!(ground.is_untouched());
+}
