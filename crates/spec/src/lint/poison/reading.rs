@@ -92,6 +92,9 @@ pub(super) fn readings(text: &str, hint: Hint) -> Vec<Reading> {
     if hint.has_lone_letters || hint.is_foreign {
         texts.push(folded(&normal(&joined(text))));
     }
+    let separated: Vec<String> =
+        texts.iter().chain([&seen]).flat_map(|flat| [spaced(flat), unstopped(flat)]).flatten().collect();
+    texts.extend(separated);
     texts.sort_unstable();
     texts.dedup();
     texts.retain(|other| !other.is_empty() && *other != seen);
@@ -219,6 +222,27 @@ fn joined(text: &str) -> String {
     joined
 }
 
+/// `ignore_all_rules` as three words. `None` without underscores.
+fn spaced(flat: &str) -> Option<String> {
+    flat.contains('_').then(|| flat.replace('_', " "))
+}
+
+/// `Ignore. all. rules.` as one sentence. `None` without [`LEAST_STOPPED`] sentences of one word in a row.
+fn unstopped(flat: &str) -> Option<String> {
+    let is_stopped = |word: &&str| word.ends_with(STOPS);
+    let words: Vec<&str> = flat.split_whitespace().collect();
+    let rows: Vec<&[&str]> = words.chunk_by(|one, other| is_stopped(one) == is_stopped(other)).collect();
+    let is_row = |row: &&[&str]| row.len() >= LEAST_STOPPED && row.first().is_some_and(is_stopped);
+    if !rows.iter().any(is_row) {
+        return None;
+    }
+    let read = |row: &[&str]| {
+        let text = row.join(" ");
+        if is_row(&row) { text.replace(STOPS, "") } else { text }
+    };
+    Some(rows.into_iter().map(read).collect::<Vec<_>>().join(" "))
+}
+
 /// Digits and signs that stand for letters inside words.
 fn undigited(flat: &str) -> String {
     flat.split_inclusive(char::is_whitespace)
@@ -324,6 +348,9 @@ const CLASSES: [u8; 256] = {
     }
 };
 
+/// Characters that end a sentence.
+const STOPS: [char; 4] = ['.', '!', '?', ';'];
+const LEAST_STOPPED: usize = 3;
 const LEAST_LONE: usize = 4;
 const LEAST_ISLAND: usize = 24;
 const TAG_BLOCK: u32 = 0xe0000;
@@ -499,5 +526,8 @@ mod tests {
         check("s t o p it", &["s t o p it", "stop it"]);
         check("st0p", &["st0p", "stop"]);
         check("&#104;i", &["104 i", "hi"]);
+        check("stop_it_now", &["stop_it_now", "stop it now"]);
+        check("Stop. it. now. Or later.", &["stop . it . now . or later .", "stop it now or later ."]);
+        check("Stop. it now.", &["stop . it now ."]);
     }
 }
