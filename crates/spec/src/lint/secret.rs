@@ -14,32 +14,43 @@ use std::{
 
 use regex::Regex;
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::{
     needles::Needles,
     report::Report,
     show::listed,
-    trail::{Trail, strings},
+    trail::{Trail, strings_and_keys},
 };
 use crate::Code;
 use rules::{Before, RULES, Rule, Test};
 
 pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
-    for (key, value) in document.iter().filter(|(key, _)| *key != "toolId") {
+    let root = Trail::Root;
+    let is_uuid = |value: &Value| value.as_str().is_some_and(|id| Uuid::try_parse(id).is_ok());
+    for (key, value) in document.iter().filter(|(key, value)| *key != "toolId" || !is_uuid(value)) {
         let language = if key == "code" { Language::Code } else { Language::Prose };
-        strings(value, &Trail::Root.key(key), &mut |text, trail| {
+        let mut visit = |text: &str, trail: &Trail<'_>| {
             let Found { mut hits, has_known_format } = find(text, language);
-            hits.extend(trail.name().and_then(|name| keyed::find(name, text, key)));
+            let is_key = trail.is_key(text);
+            if !is_key {
+                hits.extend(trail.name().and_then(|name| keyed::find(name, text, key)));
+            }
             if hits.is_empty() {
                 return;
             }
-            let (at, message) = (trail.pointer(), format!("this looks like {}", listed(&hits)));
+            // The pointer to a key would repeat the secret.
+            let at = if is_key { trail.parent_pointer() } else { trail.pointer() };
+            let message = format!("this looks like {}", listed(&hits));
             if has_known_format || is_shown_to_models(key, trail) {
                 report.add_blocking(Code::LintSecretText, at, message, REMEDY);
             } else {
                 report.add(Code::LintSecretText, at, message, REMEDY);
             }
-        });
+        };
+        let trail = root.key(key);
+        visit(key, &trail);
+        strings_and_keys(value, &trail, &mut visit);
     }
 }
 
@@ -306,6 +317,10 @@ mod tests {
             serde_json::json!({ "code": format!("const key = '{github}'") }),
             serde_json::json!({ "staticVariables": [{ "key": github }] }),
             serde_json::json!({ "params": [{ "name": "q", "testValue": github }] }),
+            serde_json::json!({ "toolId": github }),
+            serde_json::json!({ github.as_str(): 1 }),
+            serde_json::json!({ "staticVariables": [{ github.as_str(): "a" }] }),
+            serde_json::json!({ "input": { "properties": { github.as_str(): {} } } }),
         ] {
             assert!(is_blocked(&document), "{document}");
         }
@@ -313,9 +328,20 @@ mod tests {
         for document in [
             serde_json::json!({ "params": [{ "name": "q", "testValue": jwt }] }),
             serde_json::json!({ "code": "const password = 'hunter2horse9'" }),
+            serde_json::json!({ "toolId": "0198c0de-0000-7000-8000-00000000abcd" }),
+            serde_json::json!({ "staticVariables": [{ "X-Api-Key-v2": "${KEY}" }] }),
         ] {
             assert!(!is_blocked(&document), "{document}");
         }
+    }
+
+    #[test]
+    fn secret_in_a_key_is_not_repeated_by_the_pointer() {
+        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+        check(
+            &serde_json::json!({ "staticVariables": [{ github.as_str(): "a" }] }),
+            &[("/staticVariables/0", "this looks like a GitHub token (`ghp_…`)")],
+        );
     }
 
     #[test]

@@ -29,6 +29,19 @@ impl<'t> Trail<'t> {
         }
     }
 
+    /// The place of the member that holds this value or key.
+    pub(super) fn parent_pointer(&self) -> Pointer {
+        match self {
+            Self::Root => Pointer::root(),
+            Self::Key(parent, _) | Self::Index(parent, _) => parent.pointer(),
+        }
+    }
+
+    /// Whether `text` is the key itself, as `strings_and_keys` visits it.
+    pub(super) fn is_key(&self, text: &str) -> bool {
+        matches!(self, Self::Key(_, key) if *key == text)
+    }
+
     /// The key that this value stands under, looking through arrays.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
@@ -39,25 +52,7 @@ impl<'t> Trail<'t> {
     }
 }
 
-/// Every string value below `value`, with its place. The reader bounds how deep documents nest.
-pub(super) fn strings(value: &Value, trail: &Trail<'_>, visit: &mut impl FnMut(&str, &Trail<'_>)) {
-    match value {
-        Value::String(text) => visit(text, trail),
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                strings(item, &trail.index(index), visit);
-            }
-        }
-        Value::Object(members) => {
-            for (key, member) in members {
-                strings(member, &trail.key(key), visit);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// As `strings`, and the keys as well.
+/// Every string value and every key below `value`, with its place. The reader bounds how deep documents nest.
 pub(super) fn strings_and_keys(value: &Value, trail: &Trail<'_>, visit: &mut impl FnMut(&str, &Trail<'_>)) {
     match value {
         Value::String(text) => visit(text, trail),
