@@ -25,7 +25,9 @@ pub fn choose<'t>(
 
 /// Is a live tool exposed? What is excluded never is.
 pub fn is_exposed(exposure: &Exposure, spec: &ToolSpec) -> bool {
-    let is_excluded = exposure.excluded.iter().any(|entry| *entry == spec.name || entry == spec.id.as_str());
+    // Wider than `names`: an exclusion counts by name and by id, and ids are compared without letter case.
+    let excludes = |entry: &String| *entry == spec.name || spec.id.as_str().eq_ignore_ascii_case(entry);
+    let is_excluded = exposure.excluded.iter().any(excludes);
     !is_excluded && (exposure.auto_add || exposure.exposed.iter().any(|entry| names(entry, spec)))
 }
 

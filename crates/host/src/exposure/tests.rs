@@ -51,6 +51,7 @@ fn what_is_excluded_is_never_exposed() {
     assert!(!is_exposed(&exposure(false, &[], &[]), &spec));
     assert!(is_exposed(&exposure(false, &["a"], &[]), &spec));
     assert!(!is_exposed(&exposure(true, &["a"], &["id-a"]), &spec));
+    assert!(!is_exposed(&exposure(true, &["a"], &["ID-A"]), &spec), "ids have no letter case");
 }
 
 #[test]
