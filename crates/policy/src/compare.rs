@@ -4,7 +4,10 @@ mod reach;
 
 use std::fmt;
 
-use toolgate_spec::model::ToolSpec;
+use toolgate_spec::{
+    ArgTemplate,
+    model::{Argument, ArgumentGroup, Body, CliHandler, Handler, ToolSpec},
+};
 
 use crate::{EffectivePolicy, Risk, SettingView};
 use reach::Reach;
@@ -24,6 +27,7 @@ pub fn compare(before: Version<'_>, after: Version<'_>) -> Vec<Change> {
         let (old, new) = (before.risk.level.name(), after.risk.level.name());
         changes.push(Change::new("risk", direction, old, new));
     }
+    changes.extend(command_changes(before.spec, after.spec));
     changes.extend(document_changes(before.spec, after.spec));
     changes
 }
@@ -38,7 +42,7 @@ pub struct Version<'v> {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Change {
-    /// A name out of `EffectivePolicy::settings`, or `risk`, `name`, `description`, `params`, `permissions`, `code`…
+    /// A name out of `EffectivePolicy::settings`, or `risk`, `childProcesses`, `allowOption`, `name`, `description`, `params`, `permissions`, `code`…
     pub setting: &'static str,
     pub direction: Direction,
     pub before: String,
@@ -107,6 +111,42 @@ fn shown(setting: &SettingView) -> String {
         serde_json::Value::Null => "(none)".into(),
         other => other.to_string(),
     }
+}
+
+/// Limits of a command that its handler sets, and no setting of the policy.
+fn command_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<Change> {
+    let (Some(old), Some(new)) = (command(before), command(after)) else { return Vec::new() };
+    let mut changes = Vec::new();
+    if old.child_processes != new.child_processes {
+        let direction = if new.child_processes { Direction::Widened } else { Direction::Narrowed };
+        let (was, is) = (old.child_processes.to_string(), new.child_processes.to_string());
+        changes.push(Change::new("childProcesses", direction, was, is));
+    }
+    let (were, are) = (option_arguments(old), option_arguments(new));
+    let is_added = are.iter().any(|template| !were.contains(template));
+    let is_removed = were.iter().any(|template| !are.contains(template));
+    if is_added || is_removed {
+        let direction = if is_added { Direction::Widened } else { Direction::Narrowed };
+        changes.push(Change::new("allowOption", direction, were.len().to_string(), are.len().to_string()));
+    }
+    changes
+}
+
+const fn command(spec: &ToolSpec) -> Option<&CliHandler> {
+    match &spec.body {
+        Body::Handler(Handler::Cli(command)) => Some(command),
+        _ => None,
+    }
+}
+
+/// The arguments that may begin with `-`.
+fn option_arguments(command: &CliHandler) -> Vec<&ArgTemplate> {
+    let arguments = command.args.iter().flat_map(|group| match group {
+        ArgumentGroup::One(argument) => std::slice::from_ref(argument),
+        ArgumentGroup::When { args, .. } | ArgumentGroup::Each { args, .. } => args.as_slice(),
+    });
+    let may_be_option = |argument: &&Argument| argument.may_be_option;
+    arguments.filter(may_be_option).map(|argument| &argument.template).collect()
 }
 
 /// What the model sees and what runs. Texts are not repeated here; they may be long, or meant to be read by a model.

@@ -207,3 +207,23 @@ fn every_setting_with_a_direction_has_one() {
         .collect();
     assert_eq!(without, ["profile", "javaInterop", "files.basePath", "data.sensitivity", "audit.logOutput"]);
 }
+
+#[test]
+fn lost_limit_of_a_command_is_wider() {
+    let command = |more: &str, args: &str| {
+        let handler = format!("cli: {{command: ls, args: [{args}]{more}}}");
+        testing::manifest(
+            &handler,
+            "input: {type: object, required: [x], properties: {x: {type: string}}}, testInput: {x: a}",
+        )
+    };
+    let (plain, option) = ("'{x}'", "{value: '{x}', allowOption: true}");
+    let alone = command(", childProcesses: false", plain);
+    let code = "code changed:  -> code changed";
+    check(&alone, &command("", plain), &["childProcesses widened: false -> true", code]);
+    check(&command("", plain), &alone, &["childProcesses narrowed: true -> false", code]);
+    let (without, with) = (command("", plain), command("", option));
+    check(&without, &with, &["allowOption widened: 0 -> 1", code]);
+    check(&with, &without, &["allowOption narrowed: 1 -> 0", code]);
+    check(&with, &with, &[]);
+}
