@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{lint::name_looks, similar};
+use serde_json::{Map, Value};
+
+use crate::{Schema, lint::name_looks, similar};
 
 /// Each block, and how many levels of it use null for "not said". In a JSON Schema null is a value like any other.
 pub(crate) const BLOCKS: [(&str, usize); 11] = [
@@ -39,10 +41,13 @@ pub(crate) fn remedy_for_void_guard(key: &str) -> Option<String> {
     if prefixed_keys().any(|known| known == key) || GUARDS.contains(&key) {
         return None;
     }
-    let looks: BTreeSet<String> = name_looks(key).iter().map(|look| letters_of(look)).collect();
+    let looks = looks_of(key);
     let is_named = |name: &str| looks.contains(&letters_of(name));
     if let Some(guard) = GUARDS.into_iter().find(|guard| is_named(guard)) {
         return Some(format!("write `{guard}`"));
+    }
+    if let Some((_, meant)) = OTHER_NAMES.into_iter().find(|(name, _)| is_named(name)) {
+        return Some(format!("write `{meant}`"));
     }
     for (block, _) in BLOCKS {
         if is_named(block) || PREFIXES.iter().any(|prefix| is_named(&format!("{prefix}{block}"))) {
@@ -59,13 +64,60 @@ pub(crate) fn remedy_for_void_guard(key: &str) -> Option<String> {
     if let Some(close) = similar::closest(key, known.iter().map(String::as_str).chain(GUARDS)) {
         return Some(format!("did you mean `{close}`?"));
     }
-    let is_ours = looks.iter().any(|look| look.starts_with(&letters_of(PREFIX)));
+    let blocks = BLOCKS.into_iter().filter(|(block, _)| !COMMON_WORDS.contains(block));
+    let bare =
+        if key.starts_with("x-") { None } else { similar::closest(key, blocks.map(|(block, _)| block)) };
+    if let Some(known) = bare.and_then(|block| key_of_block(block, false)) {
+        return Some(format!("did you mean `{known}`?"));
+    }
+    let is_ours =
+        PREFIXES.iter().any(|prefix| looks.iter().any(|look| look.starts_with(&letters_of(prefix))));
     is_ours.then(|| format!("known: {}", known.join(", ")))
+}
+
+/// Explains where a setting belongs that a Safe Tool Spec has at its top level, where it has no effect.
+pub(crate) fn remedy_for_misplaced_setting(key: &str, value: &Value) -> Option<String> {
+    let looks = looks_of(key);
+    let is_named = |name: &str| looks.contains(&letters_of(name));
+    if properties("/$defs/sandboxOverrides").any(|(name, _)| is_named(name)) {
+        return Some("write it inside `sandboxOverrides`".to_owned());
+    }
+    for (section, schema) in properties("/$defs/capability") {
+        let settings = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let settings: Vec<&String> = settings.collect();
+        // A setting of one word, such as `timeout`, may be a vendor's field.
+        if settings.iter().any(|name| name.contains(char::is_uppercase) && is_named(name)) {
+            return Some(format!("write it inside `{PREFIX}capability: {{{section}: …}}`"));
+        }
+        let has_setting =
+            || value.as_object().is_some_and(|held| settings.iter().any(|name| held.contains_key(*name)));
+        if is_named(section) && (section == "approval" || has_setting()) {
+            return Some(format!("write it inside `{PREFIX}capability`"));
+        }
+    }
+    None
+}
+
+/// Whether a key reads like a guard of a tool, spelled correctly or not.
+pub(crate) fn reads_like_guard(key: &str, value: &Value) -> bool {
+    prefixed_keys().any(|known| known == key)
+        || GUARDS.contains(&key)
+        || remedy_for_void_guard(key).is_some()
+        || remedy_for_misplaced_setting(key, value).is_some()
+}
+
+fn properties(definition: &str) -> impl Iterator<Item = (&'static String, &'static Value)> {
+    let definition = Schema::SafeToolSpec.document().pointer(definition);
+    definition.and_then(|one| one.get("properties")).and_then(Value::as_object).into_iter().flatten()
 }
 
 /// Is the key in our namespace, however it is spelled?
 pub(crate) fn is_prefixed(key: &str) -> bool {
     name_looks(key).iter().any(|look| letters_of(look).starts_with(&letters_of(PREFIX)))
+}
+
+fn looks_of(key: &str) -> BTreeSet<String> {
+    name_looks(key).iter().map(|look| letters_of(look)).collect()
 }
 
 /// The letters and digits of a name, in lower case.
@@ -77,6 +129,16 @@ const PREFIX: &str = "x-toolgate-";
 
 /// Beginnings that an author may have meant as [`PREFIX`].
 const PREFIXES: [&str; 2] = [PREFIX, "toolgate-"];
+
+/// Names that authors give to a guard, and its real name.
+const OTHER_NAMES: [(&str, &str); 3] = [
+    ("capabilities", "x-toolgate-capability"),
+    ("humanInLoop", "humanInTheLoop"),
+    ("requiresApproval", "x-toolgate-capability: {approval: {level: always}}"),
+];
+
+/// Blocks whose names are too common to refuse what only resembles them.
+const COMMON_WORDS: [&str; 5] = ["input", "testInput", "output", "policy", "profile"];
 
 const ONLY_IN_MANIFESTS: [&str; 3] = ["input", "testInput", "policy"];
 
@@ -122,11 +184,41 @@ mod tests {
             ("x-toolgat-permissions", "did you mean `x-toolgate-permissions`?"),
             ("x-toolgate-permisions", "did you mean `x-toolgate-permissions`?"),
             ("policy", "write `x-toolgate-capability: {approval: {level: …}}`"),
+            ("permission", "did you mean `x-toolgate-permissions`?"),
+            ("touch", "did you mean `x-toolgate-touches`?"),
+            ("piifield", "did you mean `x-toolgate-piiFields`?"),
+            ("classificaton", "did you mean `x-toolgate-classification`?"),
+            ("capabilities", "write `x-toolgate-capability`"),
+            ("human_in_loop", "write `humanInTheLoop`"),
+            ("requiresApproval", "write `x-toolgate-capability: {approval: {level: always}}`"),
             ("testInput", "declare the arguments in `params`, each with its `testValue`"),
         ] {
             assert_eq!(remedy_for_void_guard(key).as_deref(), Some(expect), "{key}");
         }
-        assert!(remedy_for_void_guard("x-toolgate-else").is_some_and(|remedy| remedy.starts_with("known: ")));
+        for key in ["x-toolgate-else", "toolgate", "toolgate-approval"] {
+            let remedy = remedy_for_void_guard(key);
+            assert!(remedy.is_some_and(|remedy| remedy.starts_with("known: ")), "{key}");
+        }
+    }
+
+    #[test]
+    fn settings_outside_their_block_have_a_remedy() {
+        let (nothing, network) = (Value::Null, serde_json::json!({ "blockedHosts": [] }));
+        for (key, value, expect) in [
+            ("destructive", &nothing, "write it inside `sandboxOverrides`"),
+            ("networkMode", &nothing, "write it inside `sandboxOverrides`"),
+            ("network_mode", &nothing, "write it inside `sandboxOverrides`"),
+            ("approval", &nothing, "write it inside `x-toolgate-capability`"),
+            ("network", &network, "write it inside `x-toolgate-capability`"),
+            ("dangerPatterns", &nothing, "write it inside `x-toolgate-capability: {approval: …}`"),
+            ("blockedPaths", &nothing, "write it inside `x-toolgate-capability: {execution: …}`"),
+        ] {
+            assert_eq!(remedy_for_misplaced_setting(key, value).as_deref(), Some(expect), "{key}");
+        }
+        let vendor = serde_json::json!({ "app": "shop" });
+        for key in ["labels", "data", "audit", "network", "timeout", "level", "extends", "x-networkMode"] {
+            assert_eq!(remedy_for_misplaced_setting(key, &vendor), None, "{key}");
+        }
     }
 
     #[test]

@@ -118,7 +118,8 @@ fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck
         Some(Value::Array(specs)) => std::mem::take(specs),
         _ => Vec::new(),
     };
-    let findings = Schema::ToolBundle.violations(&Value::Object(bundle)).findings;
+    let mut findings = invariant::guards_of_bundle(&bundle);
+    findings.extend(Schema::ToolBundle.violations(&Value::Object(bundle)).findings);
     check_tools(specs, &Pointer::new("/toolSpecs"), findings, wide_numbers)
 }
 

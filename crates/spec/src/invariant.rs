@@ -39,13 +39,13 @@ fn void_guards(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
     let is_manifest = document.contains_key("handler");
     let known = Schema::SafeToolSpec.document().get("properties").and_then(Value::as_object);
     let is_known = |key: &str| !is_manifest && known.is_some_and(|known| known.contains_key(key));
-    for key in document.keys().filter(|key| !is_known(key)) {
+    for (key, value) in document.iter().filter(|(key, _)| !is_known(key)) {
         let remedy = if is_manifest {
             // The schema of a manifest is closed except for `x-`.
             let is_ours = key.starts_with("x-") && block::is_prefixed(key);
             is_ours.then(|| "a manifest has these blocks under their own names, without `x-toolgate-`".into())
         } else {
-            block::remedy_for_void_guard(key)
+            block::remedy_for_void_guard(key).or_else(|| block::remedy_for_misplaced_setting(key, value))
         };
         if let Some(remedy) = remedy {
             let message = format!("`{}` has no effect under this name", shown(key));
@@ -53,6 +53,19 @@ fn void_guards(document: &Map<String, Value>, findings: &mut Vec<Finding>) {
             findings.push(finding.at_key());
         }
     }
+}
+
+/// Refuses guards beside `toolSpecs`: a bundle has none, and the tools in it would be without them.
+pub(crate) fn guards_of_bundle(bundle: &Map<String, Value>) -> Vec<Finding> {
+    let known = Schema::ToolBundle.document().get("properties").and_then(Value::as_object);
+    let is_known = |key: &str| known.is_some_and(|known| known.contains_key(key));
+    let is_void = |(key, value): &(&String, &Value)| !is_known(key) && block::reads_like_guard(key, value);
+    let refuse = |(key, _): (&String, &Value)| {
+        let message = format!("`{}` has no effect beside `toolSpecs`", shown(key));
+        let remedy = "write it inside each tool that it is meant for";
+        Finding::new(Code::SpecInvariant, Pointer::root().key(key), message, remedy).at_key()
+    };
+    bundle.iter().filter(is_void).map(refuse).collect()
 }
 
 fn broken(at: &str, message: impl Into<String>, remedy: impl Into<String>) -> Finding {

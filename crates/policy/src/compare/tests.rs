@@ -214,7 +214,7 @@ fn lost_limit_of_a_command_is_wider() {
         let handler = format!("cli: {{command: ls, args: [{args}]{more}}}");
         testing::manifest(
             &handler,
-            "input: {type: object, properties: {x: {type: string}}}, testInput: {x: a}",
+            "input: {type: object, required: [x], properties: {x: {type: string}}}, testInput: {x: a}",
         )
     };
     let (plain, option) = ("'{x}'", "{value: '{x}', allowOption: true}");

