@@ -100,15 +100,11 @@ impl KnownValues {
             }
             return true;
         }
-        let search = match self.search.take() {
-            Some(search) => search,
-            None => {
-                let kind = Some(AhoCorasickKind::ContiguousNFA);
-                let texts = self.values.iter().map(|value| &*value.text);
-                let Ok(search) = AhoCorasick::builder().kind(kind).build(texts) else { return false };
-                search
-            }
-        };
+        if self.search.is_none() {
+            let texts = self.values.iter().map(|value| &*value.text);
+            self.search = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(texts).ok();
+        }
+        let Some(search) = &self.search else { return false };
         // Overlapping ones, too: the first of two must not keep the second from being found.
         let most = MOST_PLACES + hay.len() / PLACES_SHARE;
         let mut places = 0;
@@ -121,7 +117,6 @@ impl KnownValues {
                 found(place.start(), value);
             }
         }
-        self.search = Some(search);
         true
     }
 }
