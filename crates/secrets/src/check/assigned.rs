@@ -38,8 +38,20 @@ pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<R
     let value = pattern.end.checked_sub(1)?;
     let name = hay.get(name_around(hay, pattern.start))?;
     generated(hay, value, marks).filter(|span| {
-        names::is_of_key(name) && !names::is_name(name, hay.get(span.clone()).unwrap_or_default())
+        let value = hay.get(span.clone()).unwrap_or_default();
+        let is_evident = !names::is_bare_key(name) || is_random_word(value);
+        names::is_of_key(name) && is_evident && !names::is_name(name, value)
     })
+}
+
+/// Long, with both cases and digits, and without separators: not a UUID, a hexadecimal id, a path or a file name.
+fn is_random_word(value: &[u8]) -> bool {
+    let has = |kind: fn(&u8) -> bool| value.iter().any(kind);
+    value.len() >= MIN_RANDOM_WORD
+        && value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
 }
 
 fn is_beside(link: Link) -> bool {
@@ -390,6 +402,7 @@ const BEFORE_VARIABLES: &[&[u8]] = &[
 /// `-beta.1`, `-rc.2+build`.
 const MAX_TAIL: usize = 12;
 const MAX_NAME: usize = 80;
+const MIN_RANDOM_WORD: usize = 20;
 /// Longer than a password without digits.
 const LONG_TEXT: usize = 64;
 /// Signs that no name has.

@@ -63,6 +63,11 @@ pub(super) fn is_of_key(name: &[u8]) -> bool {
     KEY_WORDS.iter().any(ends) && !NOT_KEYS.iter().any(ends) && !is_open
 }
 
+/// A bare `key` names an entry of a map, an object or a message far more often than a secret.
+pub(super) fn is_bare_key(name: &[u8]) -> bool {
+    matches!(words(name).as_slice(), [one] if matches!(one.as_slice(), b"key" | b"keys"))
+}
+
 fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
