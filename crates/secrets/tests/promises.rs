@@ -63,8 +63,9 @@ proptest! {
     ) {
         let text = parts.join(&format!("{} ", "lorem ipsum ".repeat(fill / 12)));
         let text = text.repeat(2 + 600_000 / text.len().max(1));
-        let whole = DETECTOR.redact(&text, Tier::Probable).text.into_owned();
-        prop_assert!(streamed(text.as_bytes(), &sizes, Tier::Probable) == whole.as_bytes());
+        // Not compared with `redact`, which also redacts repeats before the window in which a value was found.
+        let at_once = streamed(text.as_bytes(), &[text.len()], Tier::Probable);
+        prop_assert!(streamed(text.as_bytes(), &sizes, Tier::Probable) == at_once);
     }
 }
 
