@@ -164,7 +164,7 @@ const MIN_MIXED: usize = 10;
 const MIN_LETTERS: usize = 16;
 const MIN_KINDS: usize = 4;
 const MAX_LENGTH: usize = 400;
-/// They stand between a secret and the text around it.
+/// Characters that separate a secret from the text around it.
 const SEPARATORS: &[u8] = b"\"'`,;:&?()<>[]{}|\\";
 const MOST_BYTES: usize = 256 * 1024;
 /// Values may overlap; so many places are looked at, and one more for every so many bytes of text.

@@ -91,7 +91,7 @@ codes! {
         "The text tells the model when or how to use other tools (\"before any other tool\", \"instead of the mail \
          tool\"). That is how one tool shadows another. Describe this tool only.";
     LintTestValue "LINT_TEST_VALUE" Warning "test value that tests nothing"
-        "The test value is a filler such as `test`, `foo`, `xxx` or `TODO`. The Local Pass runs the tool with exactly \
+        "The test value is a filler such as `test`, `xxx` or `TODO`. The Local Pass runs the tool with exactly \
          these values; garbage in means that only garbage was ever tried. Write a value that a real call would have.";
     LintWildcardHost "LINT_WILDCARD_HOST" Warning "hosts wider than they need to be"
         "`*` allows every public host and raises the risk to L4; `*.com` and its like are hardly narrower; `open` \

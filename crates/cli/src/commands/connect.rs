@@ -127,7 +127,7 @@ enum Attendance {
 }
 
 impl Attendance {
-    /// From the flags, or asked on the terminal. Without both, there may be no person, and the queue is the safe choice.
+    /// From the flags, or asked on the terminal. Without both, a person may be missing, and the queue is the safe choice.
     fn of(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Self, Failure> {
         match (args.attended, args.unattended) {
             (true, _) => return Ok(Self::Attended),

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::place::{Place, Serving};
 
-/// A server that answers nobody until it may.
+/// A server that holds back every answer until it is released.
 struct SlowServer {
     address: SocketAddr,
     /// One message for each request that has come.

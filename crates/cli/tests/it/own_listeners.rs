@@ -112,7 +112,7 @@ fn other_processes_of_the_workspace_do_not_reach_the_listeners_of_a_running_gate
         assert!(shown.contains(REFUSED), "{listen}: {shown}");
         let port = mcp;
         serving.stop();
-        // The gateway has ended, and its port belongs to nobody.
+        // The gateway has ended, and its port is free.
         let shown = place.ok(&["call", "reach", &format!("url=http://127.0.0.1:{port}/")]);
         assert!(!shown.contains(REFUSED), "{listen}: {shown}");
     }

@@ -4,7 +4,7 @@ use toolgate_spec::model::{ApprovalLevel, Classification};
 
 use crate::live::LiveTool;
 
-/// What a test run of a tool could change.
+/// The changes that a test run of a tool could make.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TestEffects {
     /// It can change nothing.

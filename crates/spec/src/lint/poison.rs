@@ -51,7 +51,7 @@ pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
 
 fn scan(text: &str, trail: &Trail<'_>, report: &mut Report<'_>) {
     let is_short = text.len() < LONGEST_NAME;
-    // One word of plain letters is no phrase, and many names are that.
+    // One word of plain letters cannot be a phrase, and many names are one word.
     if is_short && text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return;
     }
