@@ -90,7 +90,8 @@ fn place_of(word: &str) -> Option<String> {
     if first == word {
         return has_ending("js").then(|| format!("tests/attacks/js/{word}"));
     }
-    if first.is_empty() {
+    // `.git` is a folder in a clone and a file in a worktree; no row means ours.
+    if first.is_empty() || first == ".git" {
         return None;
     }
     if root().join("crates").join(first).is_dir() {
