@@ -7,7 +7,7 @@ help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
 run: setup ## build, and start the gateway on a demo workspace
-	$(CARGO) build --release --locked --package toolgate
+	$(CARGO) build --release --locked --package toolgate-cli
 	@scripts/demo target/release/toolgate
 
 # Without a network: TOOLGATE_TESTS_OFFLINE=1 make test leaves out the clients that others wrote, and says so.

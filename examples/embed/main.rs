@@ -1,6 +1,6 @@
 //! A program of its own that calls tools through all stages, with a policy and a command in code.
 //!
-//! `cargo run --package toolgate-host --example embed -- FOLDER`, where FOLDER is to keep the state.
+//! `cargo run --package toolgate --example embed -- FOLDER`, where FOLDER is to keep the state.
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
 use serde_json::{Map, Value, json};
