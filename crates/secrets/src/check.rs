@@ -26,6 +26,7 @@ mod shape;
 
 pub(crate) use keylike::noise;
 pub(crate) use pem::{body_end, covered_until};
+pub(crate) use placeholder::is_sample;
 
 /// What a rule may ask for by name.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -62,6 +63,8 @@ pub(crate) enum Check {
     Mixed,
     /// A JSON Web Token: header and payload are JSON objects, or as random as those.
     Jwt,
+    /// Like `Key`, behind a name that ends with a word for a key: `acme-api-key-…`.
+    JoinedKey,
     /// A member of a JSON Web Key.
     Jwk,
     /// As random as a generated key: no name, path, version or placeholder.
@@ -74,6 +77,8 @@ pub(crate) enum Check {
     Pem,
     /// A macaroon for PyPI.
     PypiMacaroon,
+    /// Letters and digits as a password has them: no placeholder, name, call or path.
+    Password,
     /// Capital letters, small letters and digits, and no name made of words and numbers.
     Random,
     /// An application's number and a digest in base64, and fifty characters.
@@ -82,6 +87,8 @@ pub(crate) enum Check {
     Unfilled,
     /// Kinds of characters as a random key has them, and not one over and over.
     Varied,
+    /// A password in a place where only passwords are written: anything but a variable or a mask.
+    Entered,
     /// A value in an address: anything but a placeholder.
     Written,
 }
@@ -97,6 +104,21 @@ pub(crate) enum Judged {
 }
 
 impl Check {
+    /// Whether the matched text alone can show that it is a sample from documentation. The excluded checks match only the
+    /// beginning of a secret or a block, or judge the text more closely.
+    pub(crate) fn has_samples(self) -> bool {
+        !matches!(
+            self,
+            Self::Assigned
+                | Self::AssignedKey
+                | Self::AwsKeyId
+                | Self::Jwt
+                | Self::KeyBody
+                | Self::Loose
+                | Self::Pem
+        )
+    }
+
     pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>, marks: &Marks) -> Judged {
         let secret = hay.get(span.clone()).unwrap_or_default();
         let is_sound = match self {
@@ -114,6 +136,9 @@ impl Check {
             Self::Written => {
                 return if assigned::is_written(secret) { Judged::Sound } else { Judged::Refuted };
             }
+            Self::Entered => {
+                return if placeholder::is_template(secret) { Judged::Refuted } else { Judged::Sound };
+            }
             Self::Apart => shape::is_apart(hay, span),
             Self::AwsKeyId => return judge_aws_key_id(hay, span),
             Self::Base58 => base58::is_sound(secret),
@@ -125,10 +150,12 @@ impl Check {
             Self::Discord => is_discord(secret),
             Self::Given => is_mixed(secret) && given::is_given(hay, span.start, marks),
             Self::Mixed => is_mixed(secret),
+            Self::JoinedKey => assigned::is_joined(hay, span),
             Self::Jwk => jwk::is_member(hay, span),
             Self::Jwt => is_jwt(secret),
             Self::Key => keylike::is_key(secret),
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
+            Self::Password => assigned::is_password(secret),
             Self::PypiMacaroon => is_pypi(secret),
             Self::Random => shape::is_random(secret),
             Self::TwitterBearer => shape::is_twitter_bearer(secret),

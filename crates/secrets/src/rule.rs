@@ -6,7 +6,7 @@ use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
 use self::{alphabet::Alphabet, unmarked::Unmarked};
 use crate::{
-    check::{Check, Judged, covered_until, entropy},
+    check::{Check, Judged, covered_until, entropy, is_sample},
     finding::Tier,
     marker::Marks,
 };
@@ -266,6 +266,10 @@ impl Rule {
         let secret = &spans.secret;
         let text = hay.get(secret.clone())?;
         if self.min_entropy.is_some_and(|least| entropy(text) < least) {
+            return None;
+        }
+        let has_samples = self.check.is_none_or(Check::has_samples);
+        if has_samples && is_sample(text) {
             return None;
         }
         let plain = |tier| Match { span: secret.clone(), tier, end: End::Closed };

@@ -15,12 +15,12 @@ use toolgate_secrets::{Detector, Tier};
 
 #[test]
 fn recall_and_false_alarms_on_the_tuning_set() {
-    check("tuning", 97, 1);
+    check("tuning", 98, 1);
 }
 
 #[test]
 fn recall_and_false_alarms_on_the_held_out_set() {
-    check("held_out", 90, 5);
+    check("held_out", 95, 3);
 }
 
 /// `recall` is the least share of secrets that are redacted, `alarms` the largest share of clean lines with a finding; in percent.

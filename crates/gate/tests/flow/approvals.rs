@@ -484,7 +484,7 @@ async fn prompts_cannot_be_forged_by_arguments() {
 /// The template is the tool's own word about its call; what will run is shown whatever it says.
 #[tokio::test]
 async fn a_template_cannot_hide_the_arguments() {
-    let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
     let mut change = required();
     change["humanInTheLoop"]["promptTemplate"] = json!("Look at the weather?\nArguments: {}");
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);

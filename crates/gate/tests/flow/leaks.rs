@@ -11,7 +11,7 @@ use crate::fakes::{Does, Settings, World, call, document, shown};
 
 /// Well formed, and nobody's.
 fn token() -> String {
-    format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8))
+    format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc")
 }
 
 fn capability(block: &Value) -> Value {

@@ -10,7 +10,7 @@ use self::{
 };
 use super::{
     given::name_before,
-    keylike::{is_key, noise},
+    keylike::{has_token_alphabet, is_key, is_pair, noise},
     placeholder::{is_common_word, is_placeholder, is_template},
 };
 use crate::marker::Marks;
@@ -40,7 +40,7 @@ pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<R
     generated(hay, value, marks).filter(|span| {
         let value = hay.get(span.clone()).unwrap_or_default();
         let is_evident = !names::is_bare_key(name) || is_random_word(value);
-        names::is_of_key(name) && is_evident && !names::is_name(name, value)
+        names::is_of_key(name) && is_evident && has_token_alphabet(value) && !names::is_name(name, value)
     })
 }
 
@@ -54,24 +54,48 @@ fn is_random_word(value: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
+/// Whether a value behind a weak name such as `pw` is a password: mixed, and not code.
+pub(super) fn is_password(value: &[u8]) -> bool {
+    let is_code = value.iter().any(|byte| b"()[]{}".contains(byte)) || is_member_access(value);
+    apart::is_literal(value) && !is_code && !names::is_identifier(value)
+}
+
+/// Whether the value at `span` is generated, and the name that is joined to it by a sign is that of a key.
+pub(super) fn is_joined(hay: &[u8], span: &Range<usize>) -> bool {
+    let Some(end) = span.start.checked_sub(1) else { return false };
+    let name = name_around(hay, end).start..end;
+    let is_of_key = |name: &[u8]| {
+        names::is_of_key(name) || words(name).last().is_some_and(|last| last.ends_with(b"secret"))
+    };
+    // `cache/key-…` is a file.
+    let is_file = name.start.checked_sub(1).and_then(|at| hay.get(at)) == Some(&b'/');
+    !is_file && hay.get(name).is_some_and(is_of_key) && hay.get(span.clone()).is_some_and(is_key)
+}
+
 fn is_beside(link: Link) -> bool {
-    matches!(link, Link::Argument | Link::Flag | Link::Column | Link::Element | Link::Member)
+    matches!(link, Link::Argument | Link::Call | Link::Flag | Link::Column | Link::Element | Link::Member)
 }
 
 /// The value at `start`, if it looks generated.
 fn generated(hay: &[u8], start: usize, marks: &Marks) -> Option<Range<usize>> {
-    let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
-    let length = if is_quoted(hay, start) {
-        quoted_length(rest)?
+    let is_quoted = is_quoted(hay, start);
+    let most = if is_quoted { MAX_TOKEN } else { MAX_VALUE };
+    let rest = hay.get(start..hay.len().min(start + most))?;
+    if is_pair(rest) {
+        return None;
+    }
+    let length = if is_quoted {
+        quoted_length(hay.get(..start)?, rest)?
     } else {
         let ends = |byte: &u8| !is_bare(*byte) || matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'|');
         rest.iter().position(ends).unwrap_or(rest.len())
     };
     // A full stop or a colon behind a value belongs to the sentence.
-    let kept = rest.get(..length)?.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
+    let written = rest.get(..length)?;
+    let kept = written.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
     let span = start..start + kept;
     let value = marks.without(hay, &span);
-    let is_code = !is_quoted(hay, start) && (is_names(&value) || calls(hay, span.end));
+    let is_code = !is_quoted && (is_names(&value) || calls(hay, span.end));
     (is_key(&value) && !is_code).then_some(span)
 }
 
@@ -80,10 +104,11 @@ fn is_names(value: &[u8]) -> bool {
     is_member_access(value) && value.split(|byte| *byte == b'.').all(|part| noise(part) < MIN_PART)
 }
 
-/// Whether arguments follow, perhaps behind blanks.
+/// Whether arguments follow on the same line, perhaps behind blanks.
 fn calls(hay: &[u8], end: usize) -> bool {
     let behind = hay.get(end..hay.len().min(end + MAX_NAME)).unwrap_or_default();
-    matches!(behind.trim_ascii_start(), [b'(' | b'[', ..]) || behind.starts_with(b"::")
+    let blanks = behind.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    matches!(behind.get(blanks), Some(b'(' | b'[')) || behind.starts_with(b"::")
 }
 
 /// `bypass`, `compass`: `pass` and `pwd` tell a password only as words of a name.
@@ -101,15 +126,19 @@ fn is_part_of_word(hay: &[u8], word: usize, name: &[u8]) -> bool {
 
 fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     let is_quoted = is_quoted(hay, start);
-    let rest = hay.get(start..hay.len().min(start + MAX_VALUE))?;
+    let most = if is_quoted { MAX_TOKEN } else { MAX_VALUE };
+    let rest = hay.get(start..hay.len().min(start + most))?;
     let name = name_before(hay.get(start.saturating_sub(MAX_NAME)..start)?);
     if !is_quoted && let Some(length) = number_length(name, rest) {
         return Some(start + length);
     }
     let is_setting = !is_quoted && is_in_connection(hay, start);
     let ends = |byte: u8| !is_bare(byte) || is_setting && byte == b';';
-    let length =
-        if is_quoted { quoted_length(rest)? } else { rest.iter().take_while(|byte| !ends(**byte)).count() };
+    let length = if is_quoted {
+        quoted_length(hay.get(..start)?, rest)?
+    } else {
+        rest.iter().take_while(|byte| !ends(**byte)).count()
+    };
     let span = start..start + length;
     // A long run without digits is text. Judging it closely at every name would be slow.
     let is_text = !is_quoted && length > LONG_TEXT && !rest.get(..length).is_some_and(has_digit);
@@ -132,8 +161,10 @@ fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
     // A token is generated; behind its name a word is a test's or a form's.
     let signs = value.iter().filter(|byte| byte.is_ascii_punctuation() && !b"-_./:".contains(byte)).count();
     let is_random = noise(&value) > 0 || signs >= MIN_SIGNS || value.iter().all(u8::is_ascii_digit);
-    let is_likely = is_random || !names::is_of_key(name) || is_environment_line(hay, start);
-    (is_literal && is_likely).then_some(span.end)
+    let is_of_key = names::is_of_key(name);
+    let is_likely = is_random || !is_of_key || is_environment_line(hay, start);
+    let is_token = value.len() < MIN_TOKEN || signs >= MIN_SIGNS || has_token_alphabet(&value);
+    (is_literal && is_likely && (is_token || !is_of_key)).then_some(span.end)
 }
 
 fn is_quoted(hay: &[u8], value: usize) -> bool {
@@ -144,11 +175,31 @@ fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
 }
 
-/// Up to the quote that ends it, or the backslash before that.
-fn quoted_length(rest: &[u8]) -> Option<usize> {
+/// The length of the value at the beginning of `rest`, without the closing quote. `before` ends with the opening quote.
+///
+/// JSON in a JSON string escapes its quotes. The closing quote has as many backslashes as the opening one, and other quotes
+/// belong to the value. Without a closing quote on the line, the value ends at the first quote or backslash.
+fn quoted_length(before: &[u8], rest: &[u8]) -> Option<usize> {
+    let (quote, before) = before.split_last()?;
+    let depth = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let mut escapes = 0;
+    for (at, byte) in rest.iter().enumerate() {
+        match byte {
+            b'\r' | b'\n' => break,
+            b'\\' => escapes += 1,
+            _ if byte == quote && is_closing(escapes, depth) => return Some(at - escapes.min(depth)),
+            _ => escapes = 0,
+        }
+    }
     let ends = |byte: &u8| is_quote(*byte) || matches!(byte, b'\\' | b'\r' | b'\n');
     let length = rest.iter().position(ends)?;
     rest.get(length).is_some_and(|byte| !byte.is_ascii_whitespace()).then_some(length)
+}
+
+/// Whether a quote behind this many backslashes closes a string whose opening quote has `depth` of them. An even number of
+/// backslashes at depth 0 is escaped backslashes.
+const fn is_closing(escapes: usize, depth: usize) -> bool {
+    if depth == 0 { escapes.is_multiple_of(2) } else { escapes <= depth }
 }
 
 fn is_bare(byte: u8) -> bool {
@@ -226,13 +277,19 @@ fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
     {
         return false;
     }
-    if is_reference(value) || names::is_of_secret(value) {
+    let is_line = is_environment_line(hay, span.start) || is_config_line(hay, span);
+    let is_of_secret = names::is_of_secret(value) && !(is_line && ends_with_number(value));
+    if is_reference(value) || is_of_secret {
         return false;
     }
-    is_environment_line(hay, span.start)
-        || is_config_line(hay, span)
+    is_line
         || is_key(value)
         || (has_digit(value) && has_letter(value) && !is_member_access(value) && !names::is_identifier(value))
+}
+
+/// `AdminPassword123`: a password rather than a name.
+fn ends_with_number(value: &[u8]) -> bool {
+    value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count() >= 2
 }
 
 /// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file, or as a command and a list are given variables.
@@ -416,3 +473,7 @@ const MIN_SETTING: usize = 4;
 const MIN_WORD: usize = 8;
 /// What is longer is no password; without quotes its beginning is taken for one all the same.
 const MAX_VALUE: usize = 400;
+/// A value of this length behind the name of a key is a token.
+const MIN_TOKEN: usize = 16;
+/// A token in quotes may be longer.
+const MAX_TOKEN: usize = 2000;

@@ -43,10 +43,23 @@ fn is_other(value: &[u8]) -> bool {
         || PUBLIC_KEYS.iter().any(|head| value.starts_with(head))
 }
 
-/// `name=value` within the value: another name applies to the secret.
-fn is_pair(value: &[u8]) -> bool {
-    let tail = value.iter().rev().take_while(|byte| **byte == b'=').count();
-    value.get(..value.len() - tail).is_some_and(|value| value.contains(&b'='))
+/// `name=value` within the value: another name applies to the secret. Reads only the beginning of the value.
+pub(super) fn is_pair(value: &[u8]) -> bool {
+    let head = value.get(..value.len().min(MAX_PAIR_NAME)).unwrap_or(value);
+    let Some(at) = memchr::memchr(b'=', head) else { return false };
+    let (name, behind) = value.split_at(at);
+    let is_name = noise(name) == 0 || name.to_ascii_lowercase().ends_with(b"key");
+    is_name && behind.iter().any(|byte| *byte != b'=')
+}
+
+/// Whether all characters are of an alphabet that generators of tokens use. A sign such as `?` or `#` belongs to a password,
+/// a mask or code.
+pub(super) fn has_token_alphabet(value: &[u8]) -> bool {
+    let is_encoded =
+        |at: usize| value.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+    value.iter().enumerate().all(|(at, byte)| {
+        byte.is_ascii_alphanumeric() || b"-_.=+/~:|".contains(byte) || *byte == b'%' && is_encoded(at)
+    })
 }
 
 /// `ABCDEFGHIJ`, `0123456789`: the alphabet itself, as encoders have it.
@@ -76,6 +89,12 @@ fn noise_of_part(part: &[u8]) -> usize {
     if digits == 0 {
         // Letters alone count as noise unless they can be pronounced.
         return if part.len() < LONG_WORD || words * 3 >= part.len() { 0 } else { part.len() - words };
+    }
+    // Words have no digits inside; a part that changes often between letters and digits is random.
+    let changes = part.array_windows().filter(|[a, b]| a.is_ascii_digit() != b.is_ascii_digit()).count();
+    let is_random = changes >= MIN_CHANGES || changes + 1 == MIN_CHANGES && words == 0;
+    if is_random && part.len() >= MIN_CHANGING {
+        return part.len();
     }
     let letters_first = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let digits_first = part.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -118,10 +137,15 @@ fn word_length(word: &[u8]) -> usize {
     if is_word { word.len() } else { 0 }
 }
 
-const MIN_KEY: usize = 14;
+const MIN_KEY: usize = 11;
 /// A key of letters alone is longer than a word.
 const MIN_LETTERS: usize = 20;
-const MAX_KEY: usize = 400;
+const MAX_KEY: usize = 2000;
+/// The longest name in `name=value`.
+const MAX_PAIR_NAME: usize = 25;
+/// Changes between letters and digits within one part.
+const MIN_CHANGES: usize = 4;
+const MIN_CHANGING: usize = 11;
 const MIN_ENTROPY: f64 = 2.7;
 const MIN_NOISE: usize = 8;
 /// Shorter ones are times and ids.
@@ -178,6 +202,9 @@ mod tests {
                 "live_q7Zk2mVx9TbLw4Rs8NyPd3Hc",
                 "0tZn+7QQCxphpHwTm7/dC3LpP5JGIbYl3PK8Sy81R+P2",
                 "AbCd1234EfGh5678IjKl9012",
+                "yzmil2yrmu5qfd09",
+                "z9y8x7w6v5u",
+                "q7Zk2mVx=9TbLw4Rs8NyPd3Hc",
             ],
             true,
         );
@@ -200,7 +227,8 @@ mod tests {
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
                 "ann7f3k9x2q@mail.internal",
                 "std::collections::HashMap2b3c",
-                "short1a2b3c",
+                "shorter2026",
+                "token=4f9c1e7ab2d863f05c9e7ab2d8",
                 "2026-01-02T03:04:05.678Z",
                 "xxxxxxxxxxxxxxxxxxxxxxxx",
                 "YOUR_API_KEY_HERE_1234",

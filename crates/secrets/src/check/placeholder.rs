@@ -12,6 +12,16 @@ pub(super) fn is_template(value: &[u8]) -> bool {
     is_variable(value) || is_masked(value) || is_filler(value)
 }
 
+/// Whether a token of a known format is a filler such as `GR1348941123123123123`: a prefix, then a pattern of up to four
+/// characters over and over. A real token that was padded has more other characters than a prefix.
+pub(crate) fn is_sample(token: &[u8]) -> bool {
+    let plain: Vec<u8> = token.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+    (1..=LONGEST_PERIOD).any(|period| {
+        let same = plain.iter().zip(plain.iter().skip(period)).filter(|(a, b)| a == b).count();
+        same >= SHORTEST_SAMPLE && plain.len() - same <= LONGEST_PREFIX
+    })
+}
+
 /// `secret`, `string`, `none`: words that follow a secret's name in code and forms.
 pub(super) fn is_common_word(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
@@ -108,7 +118,6 @@ const WHOLE: &[&[u8]] = &[
     b"password",
     b"passwd",
     b"passphrase",
-    b"passw0rd",
     b"pass",
     b"pwd",
     b"pw",
@@ -125,12 +134,10 @@ const WHOLE: &[&[u8]] = &[
     b"user_password",
     b"newpassword",
     b"oldpassword",
-    b"pass123",
-    b"password1",
-    b"password123",
     b"testpassword",
     b"test_password",
     b"test-password",
+    b"test",
     b"blah",
     b"foobar",
 ];
@@ -140,6 +147,9 @@ const COMMON: &[&[u8]] = &[
     b"secrets",
     b"tokens",
     b"admin",
+    b"postgres",
+    b"mysql",
+    b"guest",
     b"root",
     b"guest",
     b"testing",
@@ -213,8 +223,11 @@ const ANYWHERE: &[&[u8]] = &[
 /// A part between signs; the other parts have to be words too.
 const PARTS: &[&[u8]] = &[
     b"your", b"here", b"fake", b"sample", b"mock", b"todo", b"fixme", b"xxx", b"xxxx", b"some", b"insert",
-    b"replace", b"enter",
+    b"replace", b"enter", b"development",
 ];
+const SHORTEST_SAMPLE: usize = 10;
+const LONGEST_PREFIX: usize = 16;
+const LONGEST_PERIOD: usize = 4;
 const OTHERS: usize = 4;
 const LONGEST_TEXT: usize = 64;
 

@@ -84,8 +84,10 @@ fn between_name_and_value() -> String {
         r"(?:{quote})?[\])]?(?:{kind}|{sign})[ \t]{{0,40}}(?:{list}|{item}|{next_line}|{block}|(?:[rbfu@$]{{0,2}}{quote})?)"
     );
     let next_value = format!("[\"']?{blank}\\r?\\n[ \\t]{{0,40}}value:{blank}[\"']?");
+    let attributes = "(?:[ \\t]{1,4}[a-z:_-]{1,20}=[\"'][^\"'<>\\r\\n]{0,60}[\"']){0,3}";
     let beside = format!(
-        "(?:[ \\t]{{1,40}}(?:\\|[ \\t]{{1,40}})?(?:{quote})?|>(?:[ \\t]{{0,4}}\\r?\\n[ \\t]{{0,40}})?|[\"'][ \\t]{{1,4}}value=[\"'])"
+        "(?:[ \\t]{{1,4}}-[ \\t]{{1,4}}{quote}|\\([ \\t]{{0,2}}[rbfu@]{{0,2}}{quote}|{attributes}>(?:[ \\t]{{0,4}}\\r?\\n[ \\t]{{0,40}})?\
+         |[ \\t]{{1,40}}(?:\\|[ \\t]{{1,40}})?(?:{quote})?|[\"'][ \\t]{{1,4}}value=[\"'])"
     );
     format!("(?:{member}|{argument}|{assigned}|{next_value}|{beside})[^\\s\"'`\\\\]")
 }

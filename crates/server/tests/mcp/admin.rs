@@ -101,7 +101,7 @@ async fn hidden_arguments_are_revealed_before_they_are_approved() {
     let world = World::new();
     world.add("pay", ASKS, Does::Echo);
     let server = world.serve().await;
-    let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
     let reply = Client::modern(server, "ann").asked().call("pay", json!({"text": token})).await;
     let denial = &reply.result()["_meta"]["dev.toolgate/denial"];
     assert_eq!(denial["code"], "decide.approval_pending", "the client is not asked: {}", reply.text);

@@ -155,7 +155,7 @@ fn what_is_not_text_is_passed_over_at_once() {
 #[test]
 fn a_text_that_turns_out_to_be_none_is_veiled_up_to_there() {
     let (ground, body) = (Ground::new(), body(6, 70));
-    let token = format!("xox{}-{}-{}-{}", 'b', "1".repeat(12), "2".repeat(12), "Ab3".repeat(8));
+    let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
     let text = with_a_key(&body);
     let cut = text.find(&body[4]).unwrap() + 30;
     ground.put("ws/whole", [text.as_bytes(), token.as_bytes(), b"\x80 more\n"].concat());

@@ -19,7 +19,9 @@ pub(super) enum Link {
     Member,
     /// `get("DB_PASSWORD", "…")`
     Argument,
-    /// `--password …`
+    /// `setPassword("…")`
+    Call,
+    /// `--password …`, `-Password …`
     Flag,
     /// A column of a table, with or without a line between.
     Column,
@@ -39,6 +41,12 @@ impl Link {
         }
         if [b',', b'{', b'\n'].into_iter().any(has) || memchr::memmem::find(text, b" value=").is_some() {
             return Some(Self::Member);
+        }
+        if has(b'(') {
+            return Some(Self::Call);
+        }
+        if has(b'"') && text.ends_with(b">") && !text.ends_with(b"=>") {
+            return Some(Self::Element);
         }
         let compares = [&b"=="[..], b"!="].into_iter().any(|sign| memchr::memmem::find(text, sign).is_some());
         let is_quoted = text.last().is_some_and(|byte| is_quote(*byte));
@@ -72,7 +80,8 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     let fits = match link {
         Link::List | Link::Member => true,
         Link::Argument => names::ends_with_secret(own) && !names::is_identifier(hay.get(value..end)?),
-        Link::Flag => own.starts_with(b"--"),
+        Link::Call => !names::reads(own),
+        Link::Flag => own.starts_with(b"-"),
         Link::Column => is_row(before, behind),
         Link::Element => before.ends_with(b"<") && behind.starts_with(b"</"),
     };
@@ -102,7 +111,7 @@ pub(super) fn name_around(hay: &[u8], word: usize) -> Range<usize> {
 fn length(hay: &[u8], value: usize) -> Option<usize> {
     let rest = hay.get(value..hay.len().min(value + super::MAX_VALUE))?;
     if is_quoted(hay, value) {
-        quoted_length(rest)
+        quoted_length(hay.get(..value)?, rest)
     } else {
         Some(rest.iter().take_while(|byte| is_bare(**byte)).count())
     }
@@ -134,7 +143,7 @@ fn is_between(byte: u8) -> bool {
 }
 
 /// Letters and digits, and neither a name, a rule of a form nor an address.
-fn is_literal(text: &[u8]) -> bool {
+pub(super) fn is_literal(text: &[u8]) -> bool {
     let is_name = text.iter().all(|byte| is_environment(*byte)) && text.contains(&b'_');
     let word = text.iter().take_while(|byte| byte.is_ascii_lowercase() || **byte == b'_').count();
     let is_rule = word > 1 && text.get(word) == Some(&b':');

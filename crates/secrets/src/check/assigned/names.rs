@@ -36,6 +36,11 @@ pub(super) fn is_identifier(value: &[u8]) -> bool {
     is_name && begins && value.contains(&b'_') && noise(value) == 0
 }
 
+/// `getPassword`, `findToken`: the name of a function that takes the name of a secret and not the secret.
+pub(super) fn reads(name: &[u8]) -> bool {
+    words(name).first().is_some_and(|first| READERS.contains(&first.as_slice()))
+}
+
 /// Whether the last word of a name is one for a secret.
 pub(super) fn ends_with_secret(name: &[u8]) -> bool {
     words(name).last().is_some_and(|last| {
@@ -159,6 +164,25 @@ const KEY_WORDS: &[&[u8]] = &[
     b"private",
     b"access",
 ];
+/// The first words of functions that look something up.
+const READERS: &[&[u8]] = &[
+    b"get",
+    b"find",
+    b"load",
+    b"read",
+    b"fetch",
+    b"has",
+    b"is",
+    b"lookup",
+    b"resolve",
+    b"by",
+    b"env",
+    b"delete",
+    b"remove",
+    b"create",
+    b"generate",
+    b"new",
+];
 /// Words that end like one of those.
 const NOT_KEYS: &[&[u8]] =
     &[b"monkey", b"turkey", b"hockey", b"whiskey", b"jockey", b"donkey", b"hotkey", b"oauth", b"exploit"];
@@ -269,6 +293,13 @@ const OPEN_KEYS: &[&[u8]] = &[
     b"tree",
     b"wrapped",
     b"websocket",
+    b"authenticity",
+    b"antiforgery",
+    b"file",
+    b"place",
+    b"start",
+    b"end",
+    b"last",
 ];
 /// Longer ones before those that they begin with.
 const ALGORITHMS: &[&[u8]] = &[
