@@ -91,7 +91,11 @@ pub fn judge(label: &str, bytes: &[u8], format: Format, file: &FileCheck, rules:
         file.findings.iter().map(|finding| (None, finding.clone())).collect();
     for tool in &file.tools {
         let about_policy = tool.spec.as_ref().map(|spec| policy_findings(spec, &tool.at, rules));
-        let about_policy = about_policy.unwrap_or_default();
+        let mut about_policy = about_policy.unwrap_or_default();
+        about_policy.extend(toolgate::reserved_name(tool).map(|mut finding| {
+            finding.at = finding.at.within(&tool.at);
+            finding
+        }));
         if !about_policy.iter().any(Finding::is_error) {
             checked.tools.extend(identity(tool));
         }

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::{Candidate, Observed, Outcome, Refused, RunReport, Trial, Wider, wider_than_used};
+use toolgate_spec::Code;
 
 use self::grant::grants;
 use crate::{
@@ -22,7 +23,7 @@ pub fn print_failure(candidate: &Candidate, trial: &Trial, terminal: &mut Termin
         Outcome::Pending(end) => ("decide.approval_pending", end.to_caller.clone()),
         Outcome::Released(_) => return Ok(()),
     };
-    writeln!(terminal, "  failed   {stage}: {}", visible(&text))?;
+    writeln!(terminal, "  failed   {} {stage}: {}", Code::LocalPassFailed.name(), visible(&text))?;
     if let Some(report) = &trial.report {
         print_report(report, terminal)?;
     }
@@ -32,6 +33,9 @@ pub fn print_failure(candidate: &Candidate, trial: &Trial, terminal: &mut Termin
     for grant in grants(candidate, trial) {
         writeln!(terminal, "  grant    {}", visible(&grant))?;
     }
+    let capabilities =
+        candidate.tool.safety().get("capabilities").map(ToString::to_string).unwrap_or_default();
+    writeln!(terminal, "  safety   {}", visible(&capabilities))?;
     Ok(())
 }
 
@@ -97,7 +101,11 @@ pub fn to_json(candidate: &Candidate, trial: &Trial) -> Value {
             "stack": trial.report.as_ref().and_then(|report| report.outcome.as_ref().err()).map(|failure| &failure.stack),
         }),
     };
+    if !trial.has_passed() {
+        report.insert("code".into(), Code::LocalPassFailed.name().into());
+    }
     report.insert("outcome".into(), outcome);
+    report.insert("toolSafety".into(), candidate.tool.safety().clone());
     report.insert("callId".into(), trial.outcome.call_id().into());
     report.insert("observed".into(), trial.pass.observed.clone());
     report.insert("grant".into(), grants(candidate, trial).into());

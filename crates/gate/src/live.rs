@@ -11,7 +11,7 @@ use toolgate_policy::{
 use toolgate_secrets::Detector;
 use toolgate_spec::{
     CompiledSchema, DeniedHelpers, Digest, helpers_of,
-    model::{Body, Classification, NetworkMode, ToolSpec},
+    model::{Body, Classification, Handler, NetworkMode, ToolSpec},
     project::{self, WireTarget, wire_name},
 };
 
@@ -119,6 +119,11 @@ impl LiveTool {
     /// The settings that are enforced for it.
     pub const fn policy(&self) -> &EffectivePolicy {
         &self.policy
+    }
+
+    /// The `toolSafety` block: the posture in force, as the journal records it.
+    pub fn safety(&self) -> &Value {
+        &self.recorded.safety
     }
 
     /// Is it the same document under the same policy?
@@ -315,22 +320,34 @@ fn enforced_digest(policy: &EffectivePolicy, safety: &Value) -> String {
     format!("sha256:{}", crate::digest::hex(&digest))
 }
 
-/// Annotations come from the posture, never from what the author would like clients to believe.
+/// The entry of `tools/list`. Annotations state only facts that Toolgate enforces, never an author's claims.
 fn listing(spec: &ToolSpec, policy: &EffectivePolicy) -> Result<Value, String> {
     let mut entry = match project::mcp(spec).map_err(|error| error.to_string())? {
         Value::Object(entry) => entry,
         other => return Ok(other),
     };
-    let class = policy.classification.value;
-    let mut annotations = Map::new();
-    annotations.insert("readOnlyHint".into(), (class == Classification::Read).into());
-    if class != Classification::Read {
-        annotations.insert("destructiveHint".into(), policy.destructive.value.into());
-    }
-    if class == Classification::Read {
-        annotations.insert("idempotentHint".into(), true.into());
-    }
-    annotations.insert("openWorldHint".into(), (policy.network.mode.value != NetworkMode::Blocked).into());
-    entry.insert("annotations".into(), Value::Object(annotations));
+    entry.insert("annotations".into(), Value::Object(annotations(spec, policy)));
     Ok(Value::Object(entry))
+}
+
+/// Leaves out what is unknown: clients then assume the worst.
+fn annotations(spec: &ToolSpec, policy: &EffectivePolicy) -> Map<String, Value> {
+    let network = &policy.network;
+    let is_local = network.mode.value == NetworkMode::Blocked && !network.proxy_on_approval.value;
+    let only_gets = match &spec.body {
+        Body::Handler(Handler::Http(http)) => matches!(http.method.as_str(), "GET" | "HEAD"),
+        Body::Handler(_) | Body::JavaScript { .. } => false,
+    };
+    let changes = policy.files.write.value || policy.classification.value != Classification::Read;
+    let mut annotations = Map::new();
+    // The sandbox keeps a local tool from changes. A request to another host may change something there.
+    if changes || is_local || only_gets {
+        annotations.insert("readOnlyHint".into(), (!changes).into());
+    }
+    // A tool that writes files can overwrite them.
+    if policy.destructive.value || policy.files.write.value {
+        annotations.insert("destructiveHint".into(), true.into());
+    }
+    annotations.insert("openWorldHint".into(), (!is_local).into());
+    annotations
 }

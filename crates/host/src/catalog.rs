@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use toolgate_spec::{Digest, Format, ToolCheck, check_text, digest, name_looks};
+use toolgate_spec::{Code, Digest, Finding, Format, Pointer, ToolCheck, check_text, digest, name_looks};
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
@@ -55,6 +55,24 @@ pub fn digest_of(name: &str) -> Option<Digest> {
     shipped_tools().iter().find(|tool| tool.name == name).map(|tool| tool.digest)
 }
 
+/// Why a document may not have its name: the name belongs to a shipped tool, and this is another tool.
+pub fn reserved_name(check: &ToolCheck) -> Option<Finding> {
+    let shipped = reserved_by(&check.name)?;
+    let own = check.spec.as_ref().map(|spec| digest(spec, &check.document));
+    if own.is_some() && own == digest_of(&check.name) {
+        return None;
+    }
+    let message = if check.name == shipped {
+        format!("`{shipped}` is the name of a shipped tool")
+    } else {
+        format!("`{}` can be mistaken for the shipped tool `{shipped}`", check.name)
+    };
+    let remedy = format!(
+        "rename this tool; to use the shipped one, add `{shipped}` to `catalog.include.names` in toolgate.yaml"
+    );
+    Some(Finding::new(Code::ReservedName, Pointer::new("/name"), message, remedy))
+}
+
 /// Writes the little workspace that shipped tools are tested on, which nobody else's files are in.
 pub fn write_fixtures(folder: &Path) -> io::Result<()> {
     for (name, bytes) in FIXTURES {
@@ -77,8 +95,9 @@ pub fn altered() -> Vec<&'static str> {
 }
 
 fn read(text: &'static str) -> Option<Shipped> {
-    let check = check_text(text, format_of(text)).tools.into_iter().next()?;
-    let spec = check.spec.as_ref()?;
+    let mut check = check_text(text, format_of(text)).tools.into_iter().next()?;
+    let spec = check.spec.as_mut()?;
+    spec.is_builtin = true;
     let name = TOOLS.iter().find(|(name, _)| *name == spec.name).map(|(name, _)| *name)?;
     let digest = digest(spec, &check.document);
     // What is not in the ledger as it stands here was changed by somebody who did not mean to ship it.

@@ -25,26 +25,15 @@ pub fn choose<'t>(
 
 /// Is a live tool exposed? What is excluded never is.
 pub fn is_exposed(exposure: &Exposure, spec: &ToolSpec) -> bool {
-    // Wider than `names`: an exclusion counts by name and by id, and ids are compared without letter case.
+    // Wider than `is_named_by`: an exclusion counts by name and by id, and ids are compared without letter case.
     let excludes = |entry: &String| *entry == spec.name || spec.id.as_str().eq_ignore_ascii_case(entry);
     let is_excluded = exposure.excluded.iter().any(excludes);
-    !is_excluded && (exposure.auto_add || exposure.exposed.iter().any(|entry| names(entry, spec)))
-}
-
-/// An author chooses both the name and the id of a tool. So an entry is either an id, which is a UUID, or a name: no tool passes
-/// for another one by an id that is the other one's name, or by a name that is the other one's id.
-fn names(entry: &str, spec: &ToolSpec) -> bool {
-    if is_uuid(entry) { spec.id.as_str().eq_ignore_ascii_case(entry) } else { spec.name == entry }
-}
-
-fn is_uuid(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let is_hex = |part: &&str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]) && parts.iter().all(is_hex)
+    let is_added = exposure.auto_add && spec.governance.exposed != Some(false);
+    !is_excluded && (is_added || exposure.exposed.iter().any(|entry| spec.is_named_by(entry)))
 }
 
 fn by_name(selection: &Selection, tool: &ToolSpec) -> bool {
-    selection.names.contains(&tool.name)
+    selection.names.iter().any(|entry| tool.is_named_by(entry))
 }
 
 fn tags(selection: &Selection, tool: &ToolSpec) -> bool {

@@ -22,7 +22,7 @@ mod policies;
 mod restored;
 
 pub use builder::Builder;
-pub use catalog::{Shipped, preset_names, shipped_tools};
+pub use catalog::{Shipped, preset_names, reserved_name, shipped_tools};
 pub use commands::{Commands, Container};
 pub use decisions::{RecordedQueue, open_queue};
 pub use documents::{Document, Unread};

@@ -241,8 +241,12 @@ impl Loaded {
         let place = config.policy.overrides.as_ref().map(|file| file.display().to_string());
         let place = place.unwrap_or_default();
         let names = workshop.overrides.iter().flat_map(|overrides| overrides.tool_names());
+        let is_meant = |tool: &Surveyed, entry: &str| {
+            tool.name == entry
+                || tool.candidate.as_ref().is_ok_and(|candidate| candidate.tool.spec().is_named_by(entry))
+        };
         let unknown =
-            names.filter(|name| !is_shipped(name) && self.tools.iter().all(|tool| tool.name != *name));
+            names.filter(|name| !is_shipped(name) && !self.tools.iter().any(|tool| is_meant(tool, name)));
         let what = |name: &str| {
             format!(
                 "no tool is called `{name}`, and what is said of it has no effect; correct the name, or take it out"

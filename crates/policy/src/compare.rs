@@ -164,6 +164,7 @@ fn document_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<Change> {
         ("output", governance.0.output != governance.1.output),
         ("outputPolicy", governance.0.output_policy != governance.1.output_policy),
         ("piiFields", governance.0.pii_fields != governance.1.pii_fields),
+        ("exposed", governance.0.exposed != governance.1.exposed),
         ("touches", governance.0.touches != governance.1.touches),
     ];
     parts

@@ -42,11 +42,11 @@ pub fn resolve(
             set.builtin()
         }),
     };
-    let layers = Layers {
-        defaults,
-        tool: &spec.governance.capability,
-        user: user.and_then(|overrides| overrides.for_tool(&spec.name)),
-    };
+    let user = user.map_or(Ok(None), |overrides| overrides.for_tool(spec)).unwrap_or_else(|entries| {
+        findings.push(two_overrides(spec, entries));
+        None
+    });
+    let layers = Layers { defaults, tool: &spec.governance.capability, user };
     let classes = classes::merge(spec, ground, &mut findings);
     let network = network::resolve(spec, ground, &layers, &mut findings);
     let files = files::resolve(spec, ground, &layers, &mut findings);
@@ -111,6 +111,15 @@ fn unknown_defaults(spec: &ToolSpec, set: &PolicySet, name: &str) -> Finding {
         block(spec, "capability").key("extends"),
         format!("there are no capability defaults `{name}`"),
         format!("known: {}", known.join(", ")),
+    )
+}
+
+/// Neither override is applied: they may contradict each other.
+fn two_overrides(spec: &ToolSpec, [name, id]: [&str; 2]) -> Finding {
+    reject(
+        Pointer::root(),
+        format!("`{}` has two overrides, under `{name}` and under `{id}`", spec.name),
+        "merge them into one entry of the overrides file".to_owned(),
     )
 }
 

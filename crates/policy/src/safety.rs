@@ -29,7 +29,7 @@ pub fn tool_safety<H: AsRef<str>>(
             console: Some(has_console),
         }),
         category: Some(SafetyCategory {
-            source: Some("user".to_owned()),
+            source: Some(if spec.is_builtin { "builtin" } else { "user" }.to_owned()),
             id: Some(spec.category.clone().unwrap_or_else(|| UNCATEGORIZED.to_owned())),
         }),
         capabilities: Some(SafetyCapabilities {

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use toolgate_spec::{Format, capability_from_value, model::CapabilityPatch, value_from_text};
+use toolgate_spec::{
+    Format, capability_from_value,
+    model::{CapabilityPatch, ToolId, ToolSpec},
+    value_from_text,
+};
 
 use crate::PolicyError;
 
-/// Overrides by tool name, held to the same schema as a document's capability block.
+/// Overrides by tool name or id, held to the same schema as a document's capability block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserOverrides {
     tools: BTreeMap<String, CapabilityPatch>,
@@ -25,17 +29,23 @@ impl UserOverrides {
             if let Some(capability) = only_member(entry, "capability", &at, &mut errors)
                 && let Some(patch) = patch(capability, &format!("{at}/capability"), &mut errors)
             {
-                tools.insert(name.clone(), patch);
+                let entry = if ToolId::is_uuid(name) { name.to_ascii_lowercase() } else { name.clone() };
+                tools.insert(entry, patch);
             }
         }
         if errors.is_empty() { Ok(Self { tools }) } else { Err(errors) }
     }
 
-    pub fn for_tool(&self, name: &str) -> Option<&CapabilityPatch> {
-        self.tools.get(name)
+    /// The override of a tool, by its name or its id. `Err` with both entries if there are two.
+    pub fn for_tool(&self, spec: &ToolSpec) -> Result<Option<&CapabilityPatch>, [&str; 2]> {
+        let of = |entry: &str| self.tools.get_key_value(entry).filter(|(entry, _)| spec.is_named_by(entry));
+        match (of(&spec.name), of(&spec.id.as_str().to_ascii_lowercase())) {
+            (Some((name, _)), Some((id, _))) if name != id => Err([name, id]),
+            (by_name, by_id) => Ok(by_name.or(by_id).map(|(_, patch)| patch)),
+        }
     }
 
-    /// The tools that are spoken of; a name that no tool has is probably a typing error, and worth a warning.
+    /// The entries. One that means no tool is probably a typing error, and worth a warning.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }
@@ -109,6 +119,23 @@ mod tests {
             Err(errors) => errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "),
         };
         assert_eq!(shown, expect);
+    }
+
+    #[test]
+    fn tool_is_found_by_name_and_by_id() {
+        let id = "0F9C2BA4-e88f-4f6a-9c3d-2b1a7c7f0d11";
+        let spec = crate::testing::spec(&crate::testing::js(&format!("{{toolId: {}}}", id.to_ascii_lowercase())));
+        let named = |entries: &[&str]| {
+            let tools: Vec<String> =
+                entries.iter().map(|entry| format!("'{entry}': {{capability: {{}}}}")).collect();
+            let overrides =
+                UserOverrides::parse(&format!("tools: {{{}}}", tools.join(", ")), Format::Yaml).unwrap();
+            overrides.for_tool(&spec).map(|patch| patch.is_some()).map_err(|entries| entries.join(" "))
+        };
+        assert_eq!(named(&[&spec.name]), Ok(true));
+        assert_eq!(named(&[id]), Ok(true));
+        assert_eq!(named(&["other"]), Ok(false));
+        assert_eq!(named(&[&spec.name, id]), Err(format!("{} {}", spec.name, id.to_ascii_lowercase())));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use crate::{Schema, lint::name_looks, similar};
 
 /// Each block, and how many levels of it use null for "not said". In a JSON Schema null is a value like any other.
-pub(crate) const BLOCKS: [(&str, usize); 11] = [
+pub(crate) const BLOCKS: [(&str, usize); 12] = [
     ("classification", 0),
+    ("exposed", 0),
     ("profile", 0),
     ("permissions", 1),
     ("input", 0),

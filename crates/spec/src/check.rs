@@ -1,5 +1,7 @@
 //! The whole judgement of a file: read → schema → decode → invariants → lints. Gathers everything it finds.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::{
@@ -119,8 +121,44 @@ fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck
         _ => Vec::new(),
     };
     let mut findings = invariant::guards_of_bundle(&bundle);
+    let setting = ServerSetting::of(&bundle);
     findings.extend(Schema::ToolBundle.violations(&Value::Object(bundle)).findings);
-    check_tools(specs, &Pointer::new("/toolSpecs"), findings, wide_numbers)
+    let mut file = check_tools(specs, &Pointer::new("/toolSpecs"), findings, wide_numbers);
+    for spec in file.tools.iter_mut().filter_map(|tool| tool.spec.as_mut()) {
+        // The tool's own statement wins over that of its bundle.
+        if spec.governance.exposed.is_none() && setting.as_ref().is_some_and(|setting| !setting.exposes(spec))
+        {
+            spec.governance.exposed = Some(false);
+        }
+    }
+    file
+}
+
+/// A bundle's `toolMcpServerSetting`: which of its tools are exposed.
+struct ServerSetting {
+    auto_add: bool,
+    exposed: Vec<String>,
+    excluded: Vec<String>,
+}
+
+impl ServerSetting {
+    fn of(bundle: &Map<String, Value>) -> Option<Self> {
+        let setting = bundle.get("toolMcpServerSetting")?.as_object()?;
+        let ids = |key: &str| {
+            let entries = setting.get(key).and_then(Value::as_array).into_iter().flatten();
+            entries.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Some(Self {
+            auto_add: setting.get("autoAdd").and_then(Value::as_bool).unwrap_or(true),
+            exposed: ids("exposedToolIds"),
+            excluded: ids("excludedToolIds"),
+        })
+    }
+
+    fn exposes(&self, spec: &ToolSpec) -> bool {
+        let has = |ids: &[String]| ids.iter().any(|id| spec.id.as_str().eq_ignore_ascii_case(id));
+        !has(&self.excluded) && (self.auto_add || has(&self.exposed))
+    }
 }
 
 /// Checks the tools of one file. `at` is the place of their list, `findings` concern the file itself.
@@ -188,6 +226,7 @@ fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool) -> 
         }
         lint::lint(&document, &spec, &mut findings);
     }
+    without_repeats(&mut findings);
     limit(&mut findings);
     for finding in &mut findings {
         finding.at = finding.at.within(&at);
@@ -222,6 +261,12 @@ fn unreadable(finding: Finding) -> FileCheck {
 }
 
 /// A hostile document does not get to print a flood. Errors stay before warnings, and one more says what was left out.
+/// Two checks may report the same fault of the same place.
+fn without_repeats(findings: &mut Vec<Finding>) {
+    let mut seen = HashSet::new();
+    findings.retain(|finding| seen.insert((finding.code, finding.at.clone(), finding.message.clone())));
+}
+
 fn limit(findings: &mut Vec<Finding>) {
     if findings.len() <= MAX_FINDINGS {
         return;

@@ -53,6 +53,10 @@ codes! {
     LocalPassFailed "LOCAL_PASS_FAILED" Error "the test run failed"
         "The tool was run with its test values, in the sandbox it would be served in, and did not succeed. It stays \
          unpublished. The finding carries the stage that stopped it and the policy that was in force.";
+    ReservedName "RESERVED_NAME" Error "the name belongs to a shipped tool"
+        "A shipped tool has this name, or one that looks the same, and the document is another tool. Callers could not \
+         tell them apart. Rename the tool. To use the shipped tool, add its name to `catalog.include.names` in \
+         `toolgate.yaml`.";
     LintSecretText "LINT_SECRET_TEXT" Warning "text that looks like a secret"
         "A description, static literal, test value, argument or header looks like a credential. Documents are shared, \
          logged and shown to models. Keep the value in the environment and refer to it from a static variable: \

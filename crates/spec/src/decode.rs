@@ -39,6 +39,7 @@ pub(crate) fn tool(document: &Map<String, Value>, findings: &mut Vec<Finding>) -
         created_ms: document.get("createTimestamp").and_then(Value::as_i64),
         updated_ms: document.get("updateTimestamp").and_then(Value::as_i64),
         governance: governance::governance(document, findings),
+        is_builtin: false,
         name,
     }
 }
@@ -49,7 +50,11 @@ fn param(declared: &Map<String, Value>) -> Param {
         description: text(declared, "description").unwrap_or_default().to_owned(),
         required: flag(declared, "required").unwrap_or(true),
         kind: text(declared, "type").and_then(ParamType::from_spec_name).unwrap_or(ParamType::String),
-        test_value: text(declared, "testValue").map(str::to_owned),
+        test_value: match declared.get("testValue") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(value) => Some(value.to_string()),
+        },
     }
 }
 

@@ -192,7 +192,7 @@ const OF_NO_REACH: [&str; 7] = ["name", "toolId", "description", "params", "code
 const DERIVED: &str = "labels.acceptsUntrusted";
 
 /// Parts whose texts are not repeated; `compare` leaves them out.
-const OF_THE_DOCUMENT: [&str; 12] = [
+const OF_THE_DOCUMENT: [&str; 13] = [
     "name",
     "toolId",
     "description",
@@ -204,5 +204,6 @@ const OF_THE_DOCUMENT: [&str; 12] = [
     "output",
     "outputPolicy",
     "piiFields",
+    "exposed",
     "touches",
 ];

@@ -121,6 +121,13 @@ fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failur
 fn as_draft(document: &Document) -> Result<String, Failure> {
     let mut changes = stamp(&document.check.document, super::new::now_ms());
     changes.push(("draft", Some(Value::Bool(true))));
+    // One file a tool has no bundle. The tool says itself that its bundle does not expose it.
+    let is_hidden = document.check.spec.as_ref().is_some_and(|spec| spec.governance.exposed == Some(false));
+    if is_hidden {
+        let is_manifest = document.check.document.contains_key("handler");
+        let key = if is_manifest { "exposed" } else { "x-toolgate-exposed" };
+        changes.push((key, Some(Value::Bool(false))));
+    }
     edit(&document.text, document.format, &changes).map_err(|error| {
         Failure::at(Path::new(&document.file), format!("`{}`: {error}", document.check.name))
     })

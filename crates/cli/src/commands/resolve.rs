@@ -28,11 +28,12 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     let rules = args.policy.rules()?;
     let (path, loaded, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
     let resolved = Resolved::new(&document, &rules, terminal)?;
-    if let Some(close) = misspelt_override(&rules, &loaded, &document.check.name) {
+    if let Some(close) = misspelt_override(&rules, &loaded, resolved.spec) {
         let (close, name) = (visible(close), visible(&document.check.name));
         Terminal::note(&format!("the overrides speak of `{close}`, and not of `{name}`"));
     }
-    let said = rules.overrides.as_ref().and_then(|overrides| overrides.for_tool(&document.check.name));
+    let said =
+        rules.overrides.as_ref().and_then(|overrides| overrides.for_tool(resolved.spec).ok().flatten());
     for note in said.into_iter().flat_map(|said| without_effect(said, &resolved.policy)) {
         Terminal::note(&note);
     }
@@ -48,10 +49,10 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
 }
 
 /// A name in the overrides that was probably meant for this tool: a guard that is not up, and looks as if it were.
-fn misspelt_override<'r>(rules: &'r Rules, loaded: &Loaded, name: &str) -> Option<&'r str> {
-    let overrides = rules.overrides.as_ref().filter(|overrides| overrides.for_tool(name).is_none())?;
+fn misspelt_override<'r>(rules: &'r Rules, loaded: &Loaded, spec: &ToolSpec) -> Option<&'r str> {
+    let overrides = rules.overrides.as_ref().filter(|overrides| overrides.for_tool(spec) == Ok(None))?;
     let is_other = |named: &&str| loaded.tools.iter().any(|tool| tool.check.name == *named);
-    similar::closest(name, overrides.tool_names().filter(|named| !is_other(named)))
+    similar::closest(&spec.name, overrides.tool_names().filter(|named| !is_other(named)))
 }
 
 /// What the overrides say of this tool and nothing comes of; in a document it would be an error.

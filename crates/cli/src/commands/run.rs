@@ -19,6 +19,10 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let rules = args.policy.rules()?;
     let (_, _, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
     let resolved = Resolved::new(&document, &rules, terminal)?;
+    if let Some(finding) = toolgate::reserved_name(&document.check) {
+        let (message, remedy) = (visible(&finding.message), visible(&finding.remedy));
+        Terminal::note(&format!("this tool cannot be published: {message}; {remedy}"));
+    }
     let spec = Arc::new(resolved.spec.clone());
     let arguments = if args.arguments.is_empty() {
         toolgate_gate::test_arguments(&spec).map_err(|problem| Failure::new(visible(&problem)))?

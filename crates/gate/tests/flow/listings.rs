@@ -144,19 +144,22 @@ async fn a_policy_in_code_that_changes_its_mind_is_asked_again() {
     assert_eq!(names(&world, &ann), ["say", "rule"]);
 }
 
-/// Clients decide by these whether to ask their person: they follow from what the tool may do, whatever its author says.
+/// Clients decide by these whether to ask their user. They state only facts that Toolgate enforces.
 #[tokio::test]
-async fn annotations_follow_from_the_posture() {
+async fn annotations_state_only_enforced_facts() {
     let world = World::new(Does::EchoesArguments, &[]);
-    let network = json!({ "networkMode": "strict" });
-    let (read, write, worst) = (json!({}), json!({ "fileWrite": true }), json!({ "destructive": true }));
+    let open = json!({ "openWorldHint": true });
     let rows = [
-        ("reads", read, json!({ "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false })),
-        ("fetches", network, json!({ "readOnlyHint": true, "idempotentHint": true, "openWorldHint": true })),
-        ("writes", write, json!({ "readOnlyHint": false, "destructiveHint": false, "openWorldHint": false })),
+        ("reads", json!({}), json!({ "readOnlyHint": true, "openWorldHint": false })),
+        ("fetches", json!({ "networkMode": "strict" }), open.clone()),
+        (
+            "writes",
+            json!({ "fileWrite": true }),
+            json!({ "readOnlyHint": false, "destructiveHint": true, "openWorldHint": false }),
+        ),
         (
             "destroys",
-            worst,
+            json!({ "destructive": true }),
             json!({ "readOnlyHint": false, "destructiveHint": true, "openWorldHint": false }),
         ),
         (
@@ -166,9 +169,16 @@ async fn annotations_follow_from_the_posture() {
         ),
     ];
     for (name, overrides, expect) in rows {
-        // What a document claims is not what clients are told.
+        // A document's own claims are ignored.
         let claims = json!({ "readOnlyHint": true, "destructiveHint": false, "openWorldHint": false });
         let change = json!({ "sandboxOverrides": overrides, "annotations": claims });
         assert_eq!(world.tool(&document(name, &change)).listing()["annotations"], expect, "{name}");
+    }
+    let network = json!({ "networkMode": "strict" });
+    for (class, expect) in
+        [("read", open), ("write", json!({ "readOnlyHint": false, "openWorldHint": true }))]
+    {
+        let change = json!({ "sandboxOverrides": network, "x-toolgate-classification": class });
+        assert_eq!(world.tool(&document("posts", &change)).listing()["annotations"], expect, "{class}");
     }
 }

@@ -124,3 +124,24 @@ fn the_documents_table_is_the_catalog() {
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
+
+/// The reference's schema wants text here. Ours also accepts null and values of the type.
+#[test]
+fn test_values_of_shipped_tools_are_text() {
+    for tool in shipped_tools() {
+        for param in
+            tool.check.document.get("params").and_then(serde_json::Value::as_array).into_iter().flatten()
+        {
+            assert!(
+                param.get("testValue").is_none_or(serde_json::Value::is_string),
+                "{}: {param}",
+                tool.name
+            );
+        }
+    }
+}
+
+#[test]
+fn shipped_tools_say_that_they_are_built_in() {
+    assert!(shipped_tools().iter().all(|tool| tool.check.spec.as_ref().is_some_and(|spec| spec.is_builtin)));
+}

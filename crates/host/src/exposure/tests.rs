@@ -68,3 +68,29 @@ fn no_tool_is_exposed_by_the_name_or_id_of_another() {
     assert!(!is_exposed(&exposing("mail"), &with_id("evil", "mail")), "an id that is a name");
     assert!(!is_exposed(&exposing(uuid), &with_id(uuid, "mail")), "a name that is an id");
 }
+
+#[test]
+fn hidden_tool_is_exposed_only_by_the_operator() {
+    let mut spec = tool("a", "text", "x");
+    spec.governance.exposed = Some(false);
+    let exposing = |exposed: &[&str]| Exposure {
+        auto_add: true,
+        exposed: exposed.iter().map(|&entry| entry.to_owned()).collect(),
+        excluded: Vec::new(),
+    };
+    assert!(!is_exposed(&exposing(&[]), &spec));
+    assert!(is_exposed(&exposing(&["a"]), &spec));
+}
+
+#[test]
+fn catalog_takes_ids() {
+    let uuid = "0f9c2ba4-e88f-4f6a-9c3d-2b1a7c7f0d11";
+    let mut tools = [tool("a", "text", "x"), tool("b", "text", "y")];
+    tools[1].id = toolgate_spec::model::ToolId::given(uuid).unwrap();
+    let choose = |include, exclude| {
+        let catalog = Catalog { preset: Preset::None, include, exclude };
+        choose(&catalog, &["a"], &tools.iter()).iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(choose(of(&[uuid], &[], &[]), of(&[], &[], &[])), ["a", "b"]);
+    assert_eq!(choose(of(&["b"], &[], &[]), of(&[uuid], &[], &[])), ["a"]);
+}

@@ -222,8 +222,20 @@ const ANYWHERE: &[&[u8]] = &[
 ];
 /// A part between signs; the other parts have to be words too.
 const PARTS: &[&[u8]] = &[
-    b"your", b"here", b"fake", b"sample", b"mock", b"todo", b"fixme", b"xxx", b"xxxx", b"some", b"insert",
-    b"replace", b"enter", b"development",
+    b"your",
+    b"here",
+    b"fake",
+    b"sample",
+    b"mock",
+    b"todo",
+    b"fixme",
+    b"xxx",
+    b"xxxx",
+    b"some",
+    b"insert",
+    b"replace",
+    b"enter",
+    b"development",
 ];
 const SHORTEST_SAMPLE: usize = 10;
 const LONGEST_PREFIX: usize = 16;

@@ -223,7 +223,7 @@ async fn the_state_and_the_tools_are_shown() {
     });
     assert_eq!(state, expect);
     let (_, first) = ask(server, Some("olga"), "GET", "/admin/v1/tools?limit=1", "").await;
-    let annotations = json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false});
+    let annotations = json!({"readOnlyHint": true, "openWorldHint": false});
     let expect = json!({
         "tools": [{"name": "echo", "description": "Does echo.", "level": "L0", "annotations": annotations}],
         "next": "echo",

@@ -325,3 +325,65 @@ fn a_document_beyond_its_limits_is_refused_for_that() {
     });
     assert_eq!(errors(&manifest), ["SPEC_PARSE /handler/cli/args", "SPEC_PARSE /params"]);
 }
+
+#[test]
+fn bundle_says_which_of_its_tools_are_exposed() {
+    let id = |n: u8| format!("00000000-0000-4000-8000-00000000000{n}");
+    let tools = [1, 2, 3].map(|n| {
+        let mut tool = sound();
+        tool["name"] = json!(format!("tool{n}"));
+        tool["toolId"] = json!(id(n));
+        tool
+    });
+    for (setting, expect) in [
+        (json!(null), [None, None, None]),
+        (json!({ "autoAdd": true, "excludedToolIds": [id(2).to_uppercase()] }), [None, Some(false), None]),
+        (
+            json!({ "autoAdd": false, "exposedToolIds": [id(1), id(3)], "excludedToolIds": [id(3)] }),
+            [None, Some(false), Some(false)],
+        ),
+    ] {
+        let bundle = json!({ "toolSpecs": tools, "toolMcpServerSetting": setting });
+        let file = check_text(&bundle.to_string(), Format::Json);
+        let exposed: Vec<_> =
+            file.tools.iter().map(|tool| tool.spec.as_ref().unwrap().governance.exposed).collect();
+        assert_eq!(exposed, expect, "{setting}");
+    }
+    let mut own = sound();
+    own["x-toolgate-exposed"] = json!(true);
+    let bundle = json!({ "toolSpecs": [own], "toolMcpServerSetting": { "autoAdd": false } });
+    let file = check_text(&bundle.to_string(), Format::Json);
+    assert_eq!(file.tools[0].spec.as_ref().unwrap().governance.exposed, Some(true));
+}
+
+#[test]
+fn unknown_version_of_tool_safety_is_refused() {
+    for (version, is_known) in [("1.0", true), ("1.3", true), ("2.0", false), ("10", false), ("", false)] {
+        let mut tool = sound();
+        tool["toolSafety"] = json!({ "version": version });
+        let file = check_text(&tool.to_string(), Format::Json);
+        assert_eq!(file.tools[0].spec.is_some(), is_known, "{version}: {:?}", file.tools[0].findings);
+    }
+}
+
+#[test]
+fn test_values_may_be_values_of_the_type() {
+    for (kind, value, is_sound) in [
+        ("NUMBER", json!(10), true),
+        ("NUMBER", json!("10"), true),
+        ("INTEGER", json!(10), true),
+        ("INTEGER", json!(1.5), false),
+        ("BOOLEAN", json!(true), true),
+        ("ARRAY", json!([1, 2]), true),
+        ("OBJECT", json!({ "a": 1 }), true),
+        ("OBJECT", json!(7), false),
+        ("STRING", json!(10), false),
+        ("NUMBER", json!(null), false),
+    ] {
+        let mut tool = sound();
+        tool["params"] =
+            json!([{ "name": "x", "type": kind, "required": true, "description": "d", "testValue": value }]);
+        let file = check_text(&tool.to_string(), Format::Json);
+        assert_eq!(file.tools[0].spec.is_some(), is_sound, "{kind} {value}: {:?}", file.tools[0].findings);
+    }
+}

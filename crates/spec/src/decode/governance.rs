@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{capability, list, object, objects, text, texts};
+use super::{capability, flag, list, object, objects, text, texts};
 use crate::{
     Code, Finding, Pointer,
     field_path::FieldPattern,
@@ -19,6 +19,7 @@ pub(super) fn governance(document: &Map<String, Value>, findings: &mut Vec<Findi
     let names = Names { is_manifest: document.contains_key("handler") };
     Governance {
         classification: text(document, &names.of("classification")).and_then(Classification::from_name),
+        exposed: flag(document, &names.of("exposed")),
         profile: text(document, &names.of("profile")).map(str::to_owned),
         permissions: object(document, &names.of("permissions")).map(permissions).unwrap_or_default(),
         input: given(document, "input").filter(|_| names.is_manifest).map(closed),

@@ -1,7 +1,7 @@
 //! Hosts, paths and helpers: well-formed, or refused.
 
 use super::broken;
-use crate::{Finding, HostPattern, helper, model::ToolSpec, path_pattern::PathPattern};
+use crate::{Finding, HostPattern, helper, lint::shown, model::ToolSpec, path_pattern::PathPattern};
 
 pub(super) fn check(spec: &ToolSpec, findings: &mut Vec<Finding>) {
     for (index, host) in spec.overrides.hosts_allow.iter().enumerate() {
@@ -26,6 +26,17 @@ pub(super) fn check(spec: &ToolSpec, findings: &mut Vec<Finding>) {
                 "write an absolute path, or one below `$WORKSPACE` or `$HOME`",
             ));
         }
+    }
+    let version = spec.claimed_safety.as_ref().and_then(|safety| safety.version.as_deref());
+    if let Some(version) = version.filter(|version| *version != "1" && !version.starts_with("1.")) {
+        findings.push(broken(
+            "/toolSafety/version",
+            format!(
+                "version `{}` of `toolSafety` is unknown; this gateway reads versions 1.x",
+                shown(version)
+            ),
+            "leave `toolSafety` out; Toolgate computes it",
+        ));
     }
     let runtime = spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
     for (index, name) in runtime.into_iter().flat_map(|runtime| &runtime.helpers).enumerate() {

@@ -123,6 +123,7 @@ mod tests {
         check("Adds two numbers.", &[Code::LintReturnShape]);
         check("Adds two numbers. Returns {sum}.", &[]);
         check("Adds two numbers -> sum", &[]);
+        check("Hashes a text with SHA-256. Returns lowercase hex.", &[]);
         check(&format!("Returns {}", "x".repeat(2000)), &[Code::LintDescription]);
     }
 

@@ -131,6 +131,12 @@ fn apply(rule: &Rule, number: usize, text: &str, start: usize, language: Languag
         Test::JsonWebToken => super::poison::decode::base64(value)
             .is_some_and(|header| header.windows(5).any(|piece| piece == b"\"alg\"")),
     };
+    // The sample keys in AWS's own documentation. A word near a key excuses nothing; these end with it.
+    let is_sample = ["EXAMPLE", "EXAMPLEKEY"].iter().any(|end| {
+        let whole = found.get(0).map_or("", |all| all.as_str()).trim_end_matches(['"', '\'', '`']);
+        whole.ends_with(end) || value.ends_with(end)
+    });
+    let holds = holds && !is_sample;
     // Only a public prefix is shown; of a password even four characters would be too many.
     let prefix: String = found.get(0).map_or("", |all| all.as_str()).chars().take(4).collect();
     holds.then(|| match rule.before {
@@ -280,6 +286,15 @@ mod tests {
             "return { token: 'https://oauth2.googleapis.com/token' }",
         ] {
             assert_eq!(hits(innocent, Language::Code), [""; 0], "{innocent}");
+        }
+    }
+
+    #[test]
+    fn documented_sample_keys_are_accepted() {
+        for sample in
+            ["AKIA~IOSFODNN7EXAMPLE", "aws_secret_access_key = 'wJal~rXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'"]
+        {
+            assert_eq!(hits(&unbroken(sample), Language::Prose), [""; 0], "{sample}");
         }
     }
 

@@ -8,6 +8,8 @@ use crate::field_path::FieldPattern;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Governance {
     pub classification: Option<Classification>,
+    /// `Some(false)`: not served unless the operator exposes the tool by name or id. A bundle can say it for its tools.
+    pub exposed: Option<bool>,
     /// A named profile between baseline and overrides.
     pub profile: Option<String>,
     pub permissions: Permissions,

@@ -26,9 +26,18 @@ pub struct ToolSpec {
     pub created_ms: Option<i64>,
     pub updated_ms: Option<i64>,
     pub governance: Governance,
+    /// Set by the shipped catalog. A document cannot claim it.
+    pub is_builtin: bool,
 }
 
 impl ToolSpec {
+    /// Whether an entry of a list of tools means this tool. An entry that is a UUID is an id, any other entry is a name.
+    ///
+    /// An author chooses both. Without this rule a tool could use another tool's name as its id, or the reverse.
+    pub fn is_named_by(&self, entry: &str) -> bool {
+        if ToolId::is_uuid(entry) { self.id.as_str().eq_ignore_ascii_case(entry) } else { self.name == entry }
+    }
+
     /// The static variables as the tool sees them: one value a name, the later of two.
     pub fn effective_statics(&self) -> Vec<&StaticVariable> {
         let last_of_name = |(at, variable): &(usize, &StaticVariable)| {
@@ -69,6 +78,10 @@ impl ToolId {
     /// UUIDv5 of the name under [`TOOL_NAMESPACE`].
     pub fn of_name(name: &str) -> Self {
         Self(Uuid::new_v5(&TOOL_NAMESPACE, name.as_bytes()).to_string())
+    }
+
+    pub fn is_uuid(text: &str) -> bool {
+        text.len() == 36 && Uuid::try_parse(text).is_ok()
     }
 
     pub fn as_str(&self) -> &str {
