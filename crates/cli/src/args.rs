@@ -237,6 +237,10 @@ pub struct NewArgs {
     #[arg(long, value_name = "KIND", default_value = "js")]
     pub kind: ToolKind,
 
+    /// What the document is written in; only JavaScript tools can be JSON
+    #[arg(long, value_name = "FORMAT", default_value = "yaml")]
+    pub format: DocumentFormat,
+
     /// Where to write it
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
@@ -382,11 +386,14 @@ pub enum ToolKind {
     Js,
     /// A fixed command with typed arguments
     Cli,
-    /// One HTTP call
+    /// One HTTP call; does not run yet
+    #[value(hide = true)]
     Http,
-    /// One unary gRPC call
+    /// One unary gRPC call; does not run yet
+    #[value(hide = true)]
     Grpc,
-    /// A tool of another MCP server
+    /// A tool of another MCP server; does not run yet
+    #[value(hide = true)]
     Mcp,
 }
 
