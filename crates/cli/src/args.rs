@@ -311,11 +311,11 @@ pub struct SchemaArgs {
     pub list: bool,
 }
 
-/// Say what a finding's code means and what to do about it
+/// Say what the code of a finding, a call or a refused request means, and what to do about it
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::EXPLAIN)]
 pub struct ExplainArgs {
-    /// A code such as `SPEC_PARSE`; lists all codes when absent
+    /// A code such as `SPEC_PARSE` or `decide.policy_forbids`; lists all codes when absent
     pub code: Option<String>,
 }
 

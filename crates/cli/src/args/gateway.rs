@@ -258,8 +258,8 @@ pub enum AuditCommand {
         #[arg(long, value_name = "SEQ:HASH")]
         expect: Option<String>,
 
-        /// The public key that must have signed, instead of the one beside the journal
-        #[arg(long, value_name = "KEY")]
+        /// The public key that must have signed, or its file, instead of the one beside the journal
+        #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
         key: Option<String>,
 
         /// Fail also where records at the end are not signed yet: a gateway is running, or was killed
@@ -334,8 +334,8 @@ pub enum AuditCommand {
         #[arg(long)]
         check: bool,
 
-        /// With --check: the public key that must have signed
-        #[arg(long, value_name = "KEY", requires = "check")]
+        /// With --check: the public key that must have signed, or its file
+        #[arg(long, value_name = "KEY", requires = "check", value_hint = ValueHint::FilePath)]
         key: Option<String>,
     },
 }

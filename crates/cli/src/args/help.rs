@@ -126,7 +126,8 @@ Examples:
 pub const EXPLAIN: &str = "\
 Examples:
   toolgate explain
-  toolgate explain LINT_WILDCARD_HOST";
+  toolgate explain LINT_WILDCARD_HOST
+  toolgate explain check.path_outside_roots";
 
 pub const COMPLETIONS: &str = "\
 Examples:
