@@ -6,8 +6,8 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum, ValueHi
 
 pub use self::gateway::{
     ApprovalsArgs, ApprovalsCommand, AuditArgs, AuditCommand, CallArgs, ClientKind, ConfigArgs,
-    ConfigCommand, ConfigCommandArgs, ConnectArgs, DoctorArgs, InitArgs, ListArgs, PublishArgs, ServeArgs,
-    TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
+    ConfigCommand, ConfigCommandArgs, ConnectArgs, DisconnectArgs, DoctorArgs, InitArgs, ListArgs,
+    PublishArgs, ScopeKind, ServeArgs, TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
 };
 
 /// The guarded door between AI agents and tools
@@ -37,6 +37,7 @@ pub enum Command {
     Token(TokenArgs),
     Audit(AuditArgs),
     Connect(ConnectArgs),
+    Disconnect(DisconnectArgs),
     Config(ConfigCommandArgs),
     Doctor(DoctorArgs),
     Check(CheckArgs),

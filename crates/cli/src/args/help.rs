@@ -269,8 +269,20 @@ Exit codes:
 
 Examples:
   toolgate connect claude
-  toolgate connect cursor --transport http
+  toolgate connect claude-desktop
+  toolgate connect cursor --scope user --transport http
   toolgate connect vscode --print";
+
+pub const DISCONNECT: &str = "\
+Only our entry is removed; every other byte of the file stays. The file is copied into the state folder first.
+
+Exit codes:
+  0  removed, or it was not there
+  2  something could not be read or written
+
+Examples:
+  toolgate disconnect claude
+  toolgate disconnect cursor --scope user";
 
 pub const DOCTOR: &str = "\
 Exit codes:
