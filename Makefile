@@ -1,7 +1,7 @@
-# Two commands do everything on a fresh Debian or Ubuntu with a Rust toolchain: `make run` and `make test`.
+# On a fresh Debian or Ubuntu with a Rust toolchain: `make install`, `make run` and `make test`.
 CARGO ?= cargo
 
-.PHONY: run test bench lint fmt fuzz setup bless help
+.PHONY: install run test bench lint fmt fuzz setup bless help
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -9,6 +9,11 @@ help: ## what can be made
 run: setup ## build, and start the gateway on a demo workspace
 	$(CARGO) build --release --locked --package toolgate-cli
 	@scripts/demo target/release/toolgate
+
+# PREFIX and DESTDIR choose another place than ~/.local/bin (root: /usr/local/bin).
+install: setup ## build, and put toolgate on the PATH
+	$(CARGO) build --release --locked --package toolgate-cli
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install "$(or $(CARGO_TARGET_DIR),target)/release/toolgate"
 
 # Without a network: TOOLGATE_TESTS_OFFLINE=1 make test leaves out the clients that others wrote, and says so.
 # On a machine that runs no containers: TOOLGATE_TESTS_NO_CONTAINERS=1 make test leaves out the tests of containers, and says so.

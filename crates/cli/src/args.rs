@@ -6,8 +6,8 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum, ValueHi
 
 pub use self::gateway::{
     ApprovalsArgs, ApprovalsCommand, AuditArgs, AuditCommand, CallArgs, ClientKind, ConfigArgs,
-    ConfigCommand, ConfigCommandArgs, ConnectArgs, DoctorArgs, InitArgs, ListArgs, PublishArgs, ServeArgs,
-    TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
+    ConfigCommand, ConfigCommandArgs, ConnectArgs, DisconnectArgs, DoctorArgs, InitArgs, ListArgs,
+    PublishArgs, ScopeKind, ServeArgs, TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
 };
 
 /// The guarded door between AI agents and tools
@@ -37,6 +37,7 @@ pub enum Command {
     Token(TokenArgs),
     Audit(AuditArgs),
     Connect(ConnectArgs),
+    Disconnect(DisconnectArgs),
     Config(ConfigCommandArgs),
     Doctor(DoctorArgs),
     Check(CheckArgs),
@@ -237,6 +238,10 @@ pub struct NewArgs {
     #[arg(long, value_name = "KIND", default_value = "js")]
     pub kind: ToolKind,
 
+    /// What the document is written in; only JavaScript tools can be JSON
+    #[arg(long, value_name = "FORMAT", default_value = "yaml")]
+    pub format: DocumentFormat,
+
     /// Where to write it
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
@@ -307,11 +312,11 @@ pub struct SchemaArgs {
     pub list: bool,
 }
 
-/// Say what a finding's code means and what to do about it
+/// Say what the code of a finding, a call or a refused request means, and what to do about it
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::EXPLAIN)]
 pub struct ExplainArgs {
-    /// A code such as `SPEC_PARSE`; lists all codes when absent
+    /// A code such as `SPEC_PARSE` or `decide.policy_forbids`; lists all codes when absent
     pub code: Option<String>,
 }
 
@@ -382,11 +387,14 @@ pub enum ToolKind {
     Js,
     /// A fixed command with typed arguments
     Cli,
-    /// One HTTP call
+    /// One HTTP call; does not run yet
+    #[value(hide = true)]
     Http,
-    /// One unary gRPC call
+    /// One unary gRPC call; does not run yet
+    #[value(hide = true)]
     Grpc,
-    /// A tool of another MCP server
+    /// A tool of another MCP server; does not run yet
+    #[value(hide = true)]
     Mcp,
 }
 

@@ -86,6 +86,7 @@ fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure
         Command::Token(args) => commands::token::run(&args, terminal),
         Command::Audit(args) => commands::audit::run(&args, terminal),
         Command::Connect(args) => commands::connect::run(&args, terminal),
+        Command::Disconnect(args) => commands::connect::disconnect(&args, terminal),
         Command::Config(args) => commands::config::run(&args, terminal),
         Command::Doctor(args) => commands::doctor::run(&args, terminal),
         Command::Check(args) => commands::check::run(&args, terminal),

@@ -97,8 +97,14 @@ fn client_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Where clients look for the gateways of a folder.
-const CLIENT_FILES: [&str; 5] =
-    [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml", ".gemini/settings.json"];
+const CLIENT_FILES: [&str; 6] = [
+    ".mcp.json",
+    ".cursor/mcp.json",
+    ".vscode/mcp.json",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".zed/settings.json",
+];
 
 /// Where the state is unless the configuration says otherwise.
 const STATE_FOLDER: &str = ".toolgate";

@@ -1,5 +1,7 @@
 //! Why did a call not end in a result? One closed table for journal, metrics, MCP and people.
 
+mod remedy;
+
 use std::fmt;
 
 /// A stage of the call, in call order, which is the alphabet's.
@@ -186,6 +188,16 @@ mod tests {
         for reason in Reason::ALL {
             assert_eq!(Reason::from_code(reason.code()), Some(*reason));
             assert!(reason.stage().is_some() || *reason == Reason::JournalFailed, "{reason}");
+        }
+    }
+
+    #[test]
+    fn every_reason_has_a_cause_and_a_remedy() {
+        let mut remedies = BTreeSet::new();
+        for reason in Reason::ALL {
+            assert!(reason.meaning().len() > 10, "{reason}");
+            assert!(reason.remedy().len() > 20 && reason.remedy().ends_with('.'), "{reason}");
+            assert!(remedies.insert(reason.remedy()), "{reason} has the remedy of another reason");
         }
     }
 

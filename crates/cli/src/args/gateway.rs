@@ -258,8 +258,8 @@ pub enum AuditCommand {
         #[arg(long, value_name = "SEQ:HASH")]
         expect: Option<String>,
 
-        /// The public key that must have signed, instead of the one beside the journal
-        #[arg(long, value_name = "KEY")]
+        /// The public key that must have signed, or its file, instead of the one beside the journal
+        #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
         key: Option<String>,
 
         /// Fail also where records at the end are not signed yet: a gateway is running, or was killed
@@ -334,8 +334,8 @@ pub enum AuditCommand {
         #[arg(long)]
         check: bool,
 
-        /// With --check: the public key that must have signed
-        #[arg(long, value_name = "KEY", requires = "check")]
+        /// With --check: the public key that must have signed, or its file
+        #[arg(long, value_name = "KEY", requires = "check", value_hint = ValueHint::FilePath)]
         key: Option<String>,
     },
 }
@@ -380,6 +380,10 @@ pub struct ConnectArgs {
     /// The client
     pub client: ClientKind,
 
+    /// Whose file: the user's or this project's; the project's by default, for claude-desktop, codex and windsurf the user's
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<ScopeKind>,
+
     /// How the client reaches the gateway
     #[arg(long, value_name = "KIND", default_value = "stdio")]
     pub transport: TransportKind,
@@ -400,18 +404,48 @@ pub struct ConnectArgs {
     pub config: ConfigArgs,
 }
 
+/// Remove this gateway from a client's configuration, with a backup, and revoke the client's token
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::DISCONNECT)]
+pub struct DisconnectArgs {
+    /// The client
+    pub client: ClientKind,
+
+    /// Whose file: the user's or this project's; the one that `connect` writes by default
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<ScopeKind>,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum ClientKind {
-    /// Claude Code: `.mcp.json` here
+    /// Claude Code: `.mcp.json` here, or `~/.claude.json`
     Claude,
-    /// Cursor: `.cursor/mcp.json` here
+    /// Claude Desktop: `claude_desktop_config.json` of the user
+    ClaudeDesktop,
+    /// Cursor: `.cursor/mcp.json` here, or of the user
     Cursor,
-    /// VS Code: `.vscode/mcp.json` here
+    /// VS Code: `.vscode/mcp.json` here, or `mcp.json` of the user's profile
     Vscode,
-    /// Codex: `config.toml` in its home
+    /// Codex: `config.toml` in its home, or `.codex/config.toml` here
     Codex,
-    /// Gemini CLI: `.gemini/settings.json` here
+    /// Gemini CLI: `.gemini/settings.json` here, or of the user
     Gemini,
+    /// Windsurf: `mcp_config.json` of the user
+    Windsurf,
+    /// Zed: `.zed/settings.json` here, or of the user
+    Zed,
+}
+
+/// Whose file of a client.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum ScopeKind {
+    /// The user's, for all folders
+    User,
+    /// The project's, in this folder; a team may share it
+    Project,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -33,9 +33,9 @@ Exit codes:
   2  it could not be read or written
 
 Examples:
-  toolgate resolve tools/word-count.json
+  toolgate resolve tools/word-count.yaml
   toolgate resolve bundle.json#word-count --format json
-  toolgate resolve tools/word-count.json --write-safety";
+  toolgate resolve tools/word-count.yaml --write-safety";
 
 pub const RUN: &str = "\
 The document must be sound. Its code runs jailed, under the effective policy, with the gateway's environment for the
@@ -47,7 +47,7 @@ Exit codes:
   2  it could not be read, or no sandbox could be made
 
 Examples:
-  toolgate run tools/word-count.json text=\"to be or not to be\"
+  toolgate run tools/word-count.yaml text=\"to be or not to be\"
   toolgate run tools/sum.json numbers:='[1, 2, 3]'
   toolgate run tools/read-note.json path=shopping.md --workspace ~/notes --format json";
 
@@ -64,7 +64,7 @@ Exit codes:
 Examples:
   toolgate test
   toolgate test tools/ --tighten
-  toolgate test tools/word-count.json --format json";
+  toolgate test tools/word-count.yaml --format json";
 
 pub const DIFF: &str = "\
 What reaches further comes first. Bundles are compared tool by tool, by name: an added tool reaches further, a
@@ -106,9 +106,9 @@ Examples:
   toolgate export tools/ --as mcp";
 
 pub const NEW: &str = "\
-JavaScript tools are written as JSON, the others as YAML. Each names its schema, so that an editor completes and
-checks while you type: the one in the nearest `schemas` folder upwards, or else a copy that is written to
-`.toolgate` beside it. An existing document is never overwritten.
+The document is YAML with comments; JavaScript stands in it as plain lines below `code: |`. `--format json` writes a
+JavaScript tool as JSON. Each document names its schema for editors: the one in the nearest `schemas` folder upwards,
+or a copy in `.toolgate` beside it. An existing document is never overwritten.
 
 Exit codes:
   0  written
@@ -126,7 +126,8 @@ Examples:
 pub const EXPLAIN: &str = "\
 Examples:
   toolgate explain
-  toolgate explain LINT_WILDCARD_HOST";
+  toolgate explain LINT_WILDCARD_HOST
+  toolgate explain check.path_outside_roots";
 
 pub const COMPLETIONS: &str = "\
 Examples:
@@ -268,8 +269,20 @@ Exit codes:
 
 Examples:
   toolgate connect claude
-  toolgate connect cursor --transport http
+  toolgate connect claude-desktop
+  toolgate connect cursor --scope user --transport http
   toolgate connect vscode --print";
+
+pub const DISCONNECT: &str = "\
+Only our entry is removed; every other byte of the file stays. The file is copied into the state folder first.
+
+Exit codes:
+  0  removed, or it was not there
+  2  something could not be read or written
+
+Examples:
+  toolgate disconnect claude
+  toolgate disconnect cursor --scope user";
 
 pub const DOCTOR: &str = "\
 Exit codes:

@@ -1,5 +1,7 @@
 //! What does the journal say, and is it what was written?
 
+mod line;
+
 use std::{
     collections::VecDeque,
     fs,
@@ -20,6 +22,7 @@ use toolgate_config::Overrides;
 use crate::{
     Ending, Failure,
     args::{AuditArgs, AuditCommand, OutputFormat},
+    report::counted,
     terminal::{self, Terminal, json_pretty, visible},
     time,
 };
@@ -38,7 +41,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     match &args.command {
         AuditCommand::Verify { expect, key, sealed, format } => {
             let key = match key {
-                Some(key) => Some(parsed::<PublicKey>(key)?),
+                Some(key) => Some(trusted_key(key)?),
                 None => own_key(&config.state)?,
             };
             let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
@@ -238,7 +241,7 @@ fn tail(folders: &[PathBuf], lines: usize, terminal: &mut Terminal) -> Result<En
     }
     newest.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (_, record) in newest.iter().skip(newest.len().saturating_sub(lines)) {
-        line(record, terminal)?;
+        line::print(record, terminal)?;
     }
     Ok(Ending::Clean)
 }
@@ -303,7 +306,7 @@ fn query(
                 OutputFormat::Json => {
                     writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record)?))?;
                 }
-                OutputFormat::Text => line(&record, terminal)?,
+                OutputFormat::Text => line::print(&record, terminal)?,
             }
         }
     }
@@ -346,35 +349,25 @@ fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Re
 
 fn check_receipt(path: &Path, key: Option<&str>, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let key = key.ok_or_else(|| {
-        Failure::new("say whose signature counts: --key ed25519:… (the file `journal.key.pub`)")
+        Failure::new("say whose signature counts: --key FILE or --key ed25519:… (FILE is the gateway's `keys/journal.key.pub`)")
     })?;
     let text = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
     let receipt: Receipt = serde_json::from_str(&text)
         .map_err(|error| Failure::at(path, format!("this is no receipt: {error}")))?;
-    let proven = verify_receipt(&receipt, parsed::<PublicKey>(key)?)
-        .map_err(|error| Failure::Findings(visible(&error.to_string()).into_owned()))?;
+    let key = trusted_key(key)?;
+    let proven = verify_receipt(&receipt, key).map_err(|error| {
+        Failure::Findings(format!("the receipt is not valid: {}", visible(&error.to_string())))
+    })?;
+    let good = terminal.palette.good;
+    writeln!(
+        terminal,
+        "{good}valid{good:#}    the journal of {key} has {}, unchanged since it was signed:",
+        counted(proven.len(), "record")
+    )?;
     for record in &proven {
-        line(record, terminal)?;
+        line::print(record, terminal)?;
     }
     Ok(Ending::Clean)
-}
-
-fn line(record: &Record, terminal: &mut Terminal) -> Result<(), Failure> {
-    let text = |pointer: &str| record.entry.pointer(pointer).and_then(Value::as_str).unwrap_or("-");
-    let (kind, seq) = (text("/kind"), record.position.seq);
-    let dim = terminal.palette.dim;
-    write!(terminal, "{dim}{}{dim:#}  {seq}  {}", record.real_time(), visible(kind))?;
-    if record.entry.get("callId").is_some() {
-        let what =
-            [text("/callId"), text("/caller/sub"), text("/tool/name")].map(|one| visible(one).into_owned());
-        write!(terminal, "  {}", what.join("  "))?;
-    }
-    if record.entry.get("outcome").is_some() {
-        let end = [text("/outcome"), text("/reason")].map(|one| visible(one).into_owned());
-        write!(terminal, "  {}", end.join("  "))?;
-    }
-    writeln!(terminal)?;
-    Ok(())
 }
 
 fn records(folder: &Path, span: Span) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
@@ -393,6 +386,24 @@ fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
         // The day that is named counts in whole.
         until: to.map(day).transpose()?.map(|midnight| midnight + time::DAY),
     })
+}
+
+/// A public key, or a file that holds one, such as `journal.key.pub`.
+fn trusted_key(named: &str) -> Result<PublicKey, Failure> {
+    let problem = match named.parse::<PublicKey>() {
+        Ok(key) => return Ok(key),
+        Err(problem) => problem.to_string(),
+    };
+    let path = Path::new(named);
+    if !path.is_file() {
+        return Err(Failure::new(format!(
+            "`{}` is neither a file nor a public key: {}",
+            visible(named),
+            visible(&problem)
+        )));
+    }
+    let text = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
+    text.trim().parse().map_err(|error| Failure::at(path, format!("{error}; a public key is `ed25519:…`")))
 }
 
 /// The key beside the journal: enough against everybody who cannot write there too. `None` where there is none, which is a

@@ -1,61 +1,287 @@
 //! How does a client find this gateway? Its configuration names it; what else stands there stays.
 
+mod client;
+mod edit;
+
 use std::{
     fs,
     io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use serde_json::{Map, Value, json};
-use toml_edit::DocumentMut;
 use toolgate_config::{Config, Overrides};
 use toolgate_server::UNATTENDED_HEADER;
 use toolgate_store::{NewToken, Role};
 
+use self::{
+    client::ClientFile,
+    edit::{ClientFormat, toml_table, with_entry, without_entry},
+};
 use crate::{
     Ending, Failure,
-    args::{ClientKind, ConnectArgs, TransportKind},
+    args::{ClientKind, ConnectArgs, DisconnectArgs, ScopeKind, TransportKind},
     commands::approvals,
     gateway,
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
     tokens::{self, Revoked},
     write::{self, PrivateFile},
 };
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let (path, key) = place(args.client);
-    let backup = Backup::of(&config, args.client);
-    let client = args.client;
+    let link = Link::new(&config, args.client, args.scope)?;
     let attendance = Attendance::of(args, terminal)?;
     if args.print {
-        return print(&path, key, &server(&config, args, attendance)?, client, terminal);
+        let entry = link.entry(args.transport, attendance, &|| Ok("TOKEN".to_owned()))?;
+        return link.print(&entry, terminal);
     }
-    check_links(client, &path)?;
+    link.check_links()?;
     if args.transport == TransportKind::Http {
-        check_token_place(&config, &path)?;
+        check_token_place(&config, &link.file.path)?;
     }
-    let before = read(&path)?;
+    let before = read(&link.file.path)?;
     // Everything that can be refused is refused now: a file that cannot be extended must not cost the client its token.
-    extended(client, &path, key, before.as_deref(), &started(&config, attendance)?)?;
-    make_ready(&path, &backup, terminal)?;
-    let file = PrivateFile::begin(&path)?;
-    let server = server(&config, args, attendance)?;
-    let written = extended(client, &path, key, before.as_deref(), &server)
-        .and_then(|after| file.finish(after.as_bytes()));
+    let trial = link.entry(args.transport, attendance, &|| Ok("TOKEN".to_owned()))?;
+    let after = link.edited(before.as_deref(), &trial)?;
+    if args.transport == TransportKind::Stdio && before.as_deref() == Some(after.as_str()) {
+        writeln!(terminal, "unchanged {}", visible(&link.file.path.to_string_lossy()))?;
+        return Ok(Ending::Clean);
+    }
+    link.make_ready(terminal)?;
+    let file = PrivateFile::begin(&link.file.path)?;
+    let entry = link.entry(args.transport, attendance, &|| link.new_token())?;
+    let written = link.edited(before.as_deref(), &entry).and_then(|after| file.finish(after.as_bytes()));
     written.map_err(|failure| match args.transport {
         TransportKind::Stdio => failure,
-        TransportKind::Http => unwritten(&config, client, &failure),
+        TransportKind::Http => link.unwritten(&failure),
     })?;
-    writeln!(terminal, "wrote    {}", visible(&path.to_string_lossy()))?;
-    if args.transport == TransportKind::Http && is_of_a_project(client) {
-        Terminal::note(&format!(
-            "`{}` holds a token now, and is a file that people commit: leave it out (`.gitignore`), and use `toolgate token revoke {}` if it got out",
-            visible(&path.to_string_lossy()),
-            token_name(client)
-        ));
+    writeln!(terminal, "wrote    {}", visible(&link.file.path.to_string_lossy()))?;
+    link.note(args.transport);
+    Ok(Ending::Clean)
+}
+
+/// Removes our entry from the client's file, and revokes its token. Everything else in the file stays.
+pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let config = args.config.load(&Overrides::default())?;
+    let link = Link::new(&config, args.client, args.scope)?;
+    link.check_links()?;
+    let path = visible(&link.file.path.to_string_lossy()).into_owned();
+    let before = read(&link.file.path)?.unwrap_or_default();
+    let after = without_entry(link.file.format, &before, link.file.key)
+        .map_err(|problem| Failure::at(&link.file.path, format!("{problem}; remove `{NAME}` by hand")))?;
+    match after {
+        None => writeln!(terminal, "unchanged {path}: it does not name {NAME}")?,
+        Some(after) => {
+            link.make_ready(terminal)?;
+            PrivateFile::begin(&link.file.path)?.finish(after.as_bytes())?;
+            writeln!(terminal, "removed  {NAME} from {path}")?;
+        }
+    }
+    // A token without a file helps only whoever finds a copy of it.
+    if link.revoke_token()? {
+        writeln!(terminal, "revoked  token {}", link.token_name())?;
     }
     Ok(Ending::Clean)
+}
+
+/// One client's file, as it is to name this gateway.
+struct Link<'a> {
+    config: &'a Config,
+    client: ClientKind,
+    scope: ScopeKind,
+    file: ClientFile,
+}
+
+impl<'a> Link<'a> {
+    fn new(config: &'a Config, client: ClientKind, scope: Option<ScopeKind>) -> Result<Self, Failure> {
+        let scope = scope.unwrap_or_else(|| client.usual_scope());
+        Ok(Self { config, client, scope, file: ClientFile::of(client, scope)? })
+    }
+
+    fn entry(
+        &self,
+        transport: TransportKind,
+        attendance: Attendance,
+        token: &dyn Fn() -> Result<String, Failure>,
+    ) -> Result<Map<String, Value>, Failure> {
+        let entry = match transport {
+            TransportKind::Stdio => self.started(attendance)?,
+            TransportKind::Http if self.client == ClientKind::ClaudeDesktop => {
+                return Err(Failure::new("Claude Desktop starts its servers; use --transport stdio"));
+            }
+            TransportKind::Http => self.reached(attendance, &token()?),
+        };
+        let Value::Object(entry) = entry else { return Err(Failure::new("an entry is an object")) };
+        Ok(self.client.in_its_words(entry))
+    }
+
+    /// A file of a project is shared: it names the program by its name and the configuration from the project's folder.
+    fn started(&self, attendance: Attendance) -> Result<Value, Failure> {
+        let (program, file) = match self.scope {
+            ScopeKind::User => {
+                let program = std::env::current_exe()
+                    .map_err(|error| Failure::new(format!("this program cannot be found: {error}")))?;
+                (program.to_string_lossy().into_owned(), self.config_file().to_string_lossy().into_owned())
+            }
+            ScopeKind::Project => (NAME.to_owned(), self.config_in_project()?),
+        };
+        let mut args = vec!["serve", "--stdio", "--config", &file];
+        if attendance == Attendance::Unattended {
+            args.push("--unattended");
+        }
+        Ok(json!({ "type": "stdio", "command": program, "args": args }))
+    }
+
+    fn config_file(&self) -> PathBuf {
+        let file = self.config.file.clone().unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
+        real_place(&file)
+    }
+
+    fn config_in_project(&self) -> Result<String, Failure> {
+        let file = self.config_file();
+        let relative = relative_to(&real_place(Path::new(".")), &file).ok_or_else(|| {
+            Failure::at(
+                &file,
+                "it is neither in this folder nor in one above, and a file that a team shares cannot name it; \
+                 run this in its folder, or use --scope user",
+            )
+        })?;
+        let relative = relative.to_string_lossy();
+        Ok(match self.client.project_variable() {
+            Some(variable) => format!("{variable}/{relative}"),
+            None => relative.into_owned(),
+        })
+    }
+
+    fn reached(&self, attendance: Attendance, token: &str) -> Value {
+        let server = &self.config.server;
+        let base = server.public_url.clone().unwrap_or_else(|| format!("http://{}", server.listen));
+        let mut servers = snippet(&format!("{base}/mcp"), token);
+        let mut entry = servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default();
+        let headers = entry.get_mut("headers").and_then(Value::as_object_mut);
+        if let (Attendance::Unattended, Some(headers)) = (attendance, headers) {
+            headers.insert(UNATTENDED_HEADER.to_owned(), "true".into());
+        }
+        entry
+    }
+
+    /// One for each client and scope, so that each can be revoked alone.
+    fn token_name(&self) -> String {
+        let client = self.client.name();
+        match self.scope {
+            scope if scope == self.client.usual_scope() => format!("client-{client}"),
+            ScopeKind::User => format!("client-{client}-user"),
+            ScopeKind::Project => format!("client-{client}-project"),
+        }
+    }
+
+    fn new_token(&self) -> Result<String, Failure> {
+        self.revoke_token()?;
+        let local = &self.config.auth.local;
+        let new = NewToken {
+            subject: local.subject.clone(),
+            permissions: local.permissions.clone(),
+            name: self.token_name(),
+            role: Role::Caller,
+            expires: None,
+        };
+        let state = approvals::state(self.config)?;
+        let token = tokens::create(&state, new, |entry| gateway::note(self.config, entry))?;
+        Ok(token.as_str().to_owned())
+    }
+
+    /// Says whether there was one.
+    fn revoke_token(&self) -> Result<bool, Failure> {
+        let state = approvals::state(self.config)?;
+        let revoked = tokens::revoke(&state, &self.token_name(), |entry| gateway::note(self.config, entry))?;
+        Ok(revoked.map(Revoked::recorded).transpose()?.is_some())
+    }
+
+    /// The token that was made for the file is in no file.
+    fn unwritten(&self, failure: &Failure) -> Failure {
+        let name = self.token_name();
+        Failure::new(match self.revoke_token() {
+            Ok(_) => format!("{failure}; the token `{name}`, which was made for it, is revoked again"),
+            Err(problem) => {
+                format!("{failure}; the token `{name}`, which was made for it, is still good: {problem}")
+            }
+        })
+    }
+
+    fn edited(&self, before: Option<&str>, entry: &Map<String, Value>) -> Result<String, Failure> {
+        with_entry(self.file.format, before.unwrap_or_default(), self.file.key, entry)
+            .map_err(|problem| Failure::at(&self.file.path, format!("{problem}; use --print")))
+    }
+
+    /// What the file would hold; where it cannot be extended, what is to be put into it.
+    fn print(&self, entry: &Map<String, Value>, terminal: &mut Terminal) -> Result<Ending, Failure> {
+        if self.file.format == ClientFormat::Toml {
+            write!(terminal, "{}", toml_table(self.file.key, entry))?;
+            return Ok(Ending::Clean);
+        }
+        let before = read(&self.file.path).ok().flatten();
+        let whole = self.edited(before.as_deref(), entry).or_else(|_| self.edited(None, entry))?;
+        for line in whole.lines() {
+            let shown: Vec<_> = line.split('\t').map(visible).collect();
+            writeln!(terminal, "{}", shown.join("\t"))?;
+        }
+        Ok(Ending::Clean)
+    }
+
+    /// Symlinks are not followed, nor one in the place of the client's folder in a project: the author of a project may not
+    /// choose another of the user's files.
+    fn check_links(&self) -> Result<(), Failure> {
+        let path = &self.file.path;
+        let folder =
+            path.parent().filter(|folder| self.scope == ScopeKind::Project && !folder.as_os_str().is_empty());
+        match folder.into_iter().chain([path.as_path()]).find(|place| place.is_symlink()) {
+            Some(link) => Err(Failure::at(link, "this is a link, and is not written through; use --print")),
+            None => Ok(()),
+        }
+    }
+
+    /// A copy of the file as it is, or the folder that it will be in. The copy may hold a token, so no tool can read its folder.
+    fn make_ready(&self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let path = &self.file.path;
+        if path.exists() {
+            let backup =
+                write::write_private_copy(path, &self.config.state.join("backups"), self.client.name())?;
+            writeln!(terminal, "backup   {}", visible(&backup.to_string_lossy()))?;
+        } else if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            write::create_folder(folder)?;
+        }
+        Ok(())
+    }
+
+    fn note(&self, transport: TransportKind) {
+        match (transport, self.scope) {
+            (TransportKind::Http, ScopeKind::Project) => Terminal::note(&format!(
+                "`{}` holds a token now, and is a file that people commit: leave it out (`.gitignore`), and use `toolgate token revoke {}` if it got out",
+                visible(&self.file.path.to_string_lossy()),
+                self.token_name()
+            )),
+            (TransportKind::Stdio, ScopeKind::Project) if !is_on_path() => Terminal::note(&format!(
+                "`{NAME}` is not on your PATH, where the client will look for it; `make install` puts it there"
+            )),
+            _ => {}
+        }
+    }
+}
+
+fn is_on_path() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(NAME).is_file())
+}
+
+/// `file` from `folder`, if one of the two folders is in the other. Both are absolute.
+fn relative_to(folder: &Path, file: &Path) -> Option<PathBuf> {
+    if let Ok(below) = file.strip_prefix(folder) {
+        return Some(below.to_owned());
+    }
+    let above = folder.strip_prefix(file.parent()?).ok()?;
+    let up = above.components().filter(|part| matches!(part, Component::Normal(_))).map(|_| "..");
+    Some(up.collect::<PathBuf>().join(file.file_name()?))
 }
 
 /// A token that opens nothing helps nobody; one that every tool can read is everybody's.
@@ -99,25 +325,6 @@ fn real_place(path: &Path) -> PathBuf {
     }
 }
 
-/// What the file would hold; where it cannot be extended, what is to be put into it.
-fn print(
-    path: &Path,
-    key: &str,
-    server: &Value,
-    client: ClientKind,
-    terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
-    if client == ClientKind::Codex {
-        write!(terminal, "{}", codex_table(server))?;
-        return Ok(Ending::Clean);
-    }
-    let before = read(path).ok().flatten();
-    let whole = with_server(path, key, before.as_deref(), server);
-    let shown = whole.or_else(|_| with_server(path, key, None, server))?;
-    writeln!(terminal, "{}", json_pretty(&shown))?;
-    Ok(Ending::Clean)
-}
-
 /// Does a person sit before the client and answer its questions?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Attendance {
@@ -151,105 +358,9 @@ impl Attendance {
     }
 }
 
-fn server(config: &Config, args: &ConnectArgs, attendance: Attendance) -> Result<Value, Failure> {
-    let server = match args.transport {
-        TransportKind::Stdio => started(config, attendance),
-        TransportKind::Http => reached(config, args, attendance),
-    }?;
-    Ok(if args.client == ClientKind::Gemini { for_gemini(server) } else { server })
-}
-
-/// Gemini CLI has no `type`; it knows a Streamable HTTP server by `httpUrl`.
-fn for_gemini(mut server: Value) -> Value {
-    if let Some(members) = server.as_object_mut() {
-        members.remove("type");
-        if let Some(url) = members.remove("url") {
-            members.insert("httpUrl".to_owned(), url);
-        }
-    }
-    server
-}
-
 /// The snippet that `serve` prints: what most clients take under `mcpServers`.
 pub fn snippet(url: &str, token: &str) -> Value {
     json!({ "mcpServers": { NAME: { "type": "http", "url": url, "headers": { "Authorization": format!("Bearer {token}") } } } })
-}
-
-fn started(config: &Config, attendance: Attendance) -> Result<Value, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(format!("this program cannot be found: {error}")))?;
-    let file = config.file.clone().unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
-    let mut args = vec![json!("serve"), json!("--stdio"), json!("--config"), json!(file)];
-    if attendance == Attendance::Unattended {
-        args.push(json!("--unattended"));
-    }
-    Ok(json!({ "type": "stdio", "command": program, "args": args }))
-}
-
-/// A token for this client alone, so that it can be taken back alone.
-fn reached(config: &Config, args: &ConnectArgs, attendance: Attendance) -> Result<Value, Failure> {
-    let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", config.server.listen));
-    let token = if args.print {
-        "TOKEN".to_owned()
-    } else {
-        let name = token_name(args.client);
-        let state = approvals::state(config)?;
-        let note = |entry: &Value| gateway::note(config, entry);
-        tokens::revoke(&state, &name, note)?.map(Revoked::recorded).transpose()?;
-        let new = NewToken {
-            subject: config.auth.local.subject.clone(),
-            permissions: config.auth.local.permissions.clone(),
-            name,
-            role: Role::Caller,
-            expires: None,
-        };
-        tokens::create(&state, new, note)?.as_str().to_owned()
-    };
-    let mut servers = snippet(&format!("{base}/mcp"), &token);
-    let mut server = servers.pointer_mut("/mcpServers/toolgate").map(Value::take).unwrap_or_default();
-    let headers = server.get_mut("headers").and_then(Value::as_object_mut);
-    if let (Attendance::Unattended, Some(headers)) = (attendance, headers) {
-        headers.insert(UNATTENDED_HEADER.to_owned(), "true".into());
-    }
-    Ok(server)
-}
-
-/// The token that was made for the file is in no file, and nobody knows it.
-fn unwritten(config: &Config, client: ClientKind, failure: &Failure) -> Failure {
-    let name = token_name(client);
-    let taken_back = approvals::state(config)
-        .and_then(|state| tokens::revoke(&state, &name, |entry| gateway::note(config, entry)));
-    Failure::new(match taken_back {
-        Ok(_) => format!("{failure}; the token `{name}`, which was made for it, is revoked again"),
-        Err(problem) => {
-            format!("{failure}; the token `{name}`, which was made for it, is still good: {problem}")
-        }
-    })
-}
-
-fn token_name(client: ClientKind) -> String {
-    format!("client-{}", client_name(client))
-}
-
-/// The client's file, and the member that holds its servers.
-fn place(client: ClientKind) -> (PathBuf, &'static str) {
-    match client {
-        ClientKind::Claude => (PathBuf::from(".mcp.json"), "mcpServers"),
-        ClientKind::Cursor => (PathBuf::from(".cursor/mcp.json"), "mcpServers"),
-        ClientKind::Vscode => (PathBuf::from(".vscode/mcp.json"), "servers"),
-        ClientKind::Codex => (codex_file(), "mcp_servers"),
-        ClientKind::Gemini => (PathBuf::from(".gemini/settings.json"), "mcpServers"),
-    }
-}
-
-const fn client_name(client: ClientKind) -> &'static str {
-    match client {
-        ClientKind::Claude => "claude",
-        ClientKind::Cursor => "cursor",
-        ClientKind::Vscode => "vscode",
-        ClientKind::Codex => "codex",
-        ClientKind::Gemini => "gemini",
-    }
 }
 
 /// `None`: there is no such file yet.
@@ -260,108 +371,23 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     fs::read_to_string(path).map(Some).map_err(|error| Failure::at(path, error))
 }
 
-/// The file with the server in it; refused where it cannot take one more.
-fn extended(
-    client: ClientKind,
-    path: &Path,
-    key: &str,
-    before: Option<&str>,
-    server: &Value,
-) -> Result<String, Failure> {
-    if client == ClientKind::Codex {
-        return with_table(path, key, before.unwrap_or_default(), server);
-    }
-    Ok(format!("{:#}\n", with_server(path, key, before, server)?))
-}
-
-fn with_server(path: &Path, key: &str, before: Option<&str>, server: &Value) -> Result<Value, Failure> {
-    let no_object = |what: &str| Failure::at(path, format!("{what} is no object; use --print"));
-    let whole = before.map_or_else(|| Ok(Value::Object(Map::new())), serde_json::from_str);
-    let whole = whole.map_err(|error| {
-        Failure::at(path, format!("it is no JSON that can be extended: {error}; use --print"))
-    })?;
-    let Value::Object(mut whole) = whole else { return Err(no_object("it")) };
-    let servers = whole.entry(key).or_insert_with(|| Value::Object(Map::new()));
-    let Value::Object(servers) = servers else { return Err(no_object(&format!("`{key}`"))) };
-    servers.insert(NAME.to_owned(), server.clone());
-    Ok(Value::Object(whole))
-}
-
-/// Codex writes TOML: its table is added at the end, where that changes nothing else. What comes of it is read again, for
-/// an inline table, say, cannot be extended from outside.
-fn with_table(path: &Path, key: &str, before: &str, server: &Value) -> Result<String, Failure> {
-    let parsed = |text: &str| {
-        text.parse::<DocumentMut>().map_err(|error| {
-            Failure::at(path, format!("it is no TOML that can be extended: {}; use --print", error.message()))
-        })
-    };
-    if parsed(before)?.get(key).is_some_and(|servers| servers.get(NAME).is_some()) {
-        return Err(Failure::at(path, "it names toolgate already; change it there, or use --print"));
-    }
-    let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-    let after = format!("{before}{gap}\n{}", codex_table(server));
-    parsed(&after)?;
-    Ok(after)
-}
-
-fn codex_table(server: &Value) -> String {
-    let text = |pointer: &str| server.pointer(pointer).map(Value::to_string).unwrap_or_default();
-    let table = if server.get("command").is_some() {
-        format!("command = {}\nargs = {}\n", text("/command"), text("/args"))
-    } else {
-        let headers = server.get("headers").and_then(Value::as_object).into_iter().flatten();
-        let headers: Vec<String> = headers.map(|(name, value)| format!("{name} = {value}")).collect();
-        format!("url = {}\nhttp_headers = {{ {} }}\n", text("/url"), headers.join(", "))
-    };
-    format!("[mcp_servers.toolgate]\n{table}")
-}
-
-fn codex_file() -> PathBuf {
-    let home = std::env::var_os("CODEX_HOME").map(PathBuf::from);
-    let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".codex")));
-    home.unwrap_or_else(|| PathBuf::from(".codex")).join("config.toml")
-}
-
-/// Where the file as it was is kept. An earlier token may stand in it, so that it lies where no tool can look.
-struct Backup {
-    folder: PathBuf,
-    name: &'static str,
-}
-
-impl Backup {
-    fn of(config: &Config, client: ClientKind) -> Self {
-        Self { folder: config.state.join("backups"), name: client_name(client) }
-    }
-}
-
-/// Links are not followed, nor one in the place of the client's folder: who wrote this project may not choose another of the
-/// user's files.
-fn check_links(client: ClientKind, path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| is_of_a_project(client) && !folder.as_os_str().is_empty());
-    match folder.into_iter().chain([path]).find(|place| place.is_symlink()) {
-        Some(link) => Err(Failure::at(link, "this is a link, and is not written through; use --print")),
-        None => Ok(()),
-    }
-}
-
-/// Is the client's file one of the folder that this is run in, and not of its user?
-const fn is_of_a_project(client: ClientKind) -> bool {
-    match client {
-        ClientKind::Claude | ClientKind::Cursor | ClientKind::Vscode | ClientKind::Gemini => true,
-        ClientKind::Codex => false,
-    }
-}
-
-/// A copy of the file as it is, or the folder that it will be in.
-fn make_ready(path: &Path, backup: &Backup, terminal: &mut Terminal) -> Result<(), Failure> {
-    if path.exists() {
-        let backup = write::write_private_copy(path, &backup.folder, backup.name)?;
-        writeln!(terminal, "backup   {}", visible(&backup.to_string_lossy()))?;
-    } else if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        write::create_folder(folder)?;
-    }
-    Ok(())
-}
-
 /// What clients know this gateway by.
 const NAME: &str = "toolgate";
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::relative_to;
+
+    #[test]
+    fn configuration_is_named_from_the_project() {
+        let check = |folder: &str, file: &str, expect: Option<&str>| {
+            assert_eq!(relative_to(Path::new(folder), Path::new(file)).as_deref(), expect.map(Path::new));
+        };
+        check("/p", "/p/toolgate.yaml", Some("toolgate.yaml"));
+        check("/p", "/p/gate/toolgate.yaml", Some("gate/toolgate.yaml"));
+        check("/p/packages/web", "/p/toolgate.yaml", Some("../../toolgate.yaml"));
+        check("/p", "/etc/toolgate/toolgate.yaml", None);
+    }
+}

@@ -1,7 +1,10 @@
-//! What does a code mean?
+//! Explains codes: findings of documents, reasons of calls, and refusals at the gateway's door.
 
 use std::io::Write;
 
+use anstyle::Style;
+use toolgate_gate::{End, Reason};
+use toolgate_server::DoorCode;
 use toolgate_spec::{Code, Severity};
 
 use crate::{
@@ -13,58 +16,152 @@ use crate::{
 
 pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     match &args.code {
-        Some(name) => explain(code(name)?, terminal),
+        Some(name) => explain(known(name)?, terminal),
         None => list(terminal),
     }
 }
 
-/// The code of that name, or a failure that suggests one.
-pub fn code(name: &str) -> Result<Code, Failure> {
-    Code::from_name(name).ok_or_else(|| {
-        let hint = match similar::closest(name, Code::ALL.iter().map(|code| code.name())) {
-            Some(close) => format!("did you mean `{close}`?"),
-            None => "`toolgate explain` lists all codes".into(),
-        };
-        Failure::new(format!("unknown code `{}`; {hint}", visible(name)))
-    })
+/// A code that a user can meet.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Finding(Code),
+    Call(Reason),
+    Door(DoorCode),
 }
 
-fn explain(code: Code, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let (bold, style) = (terminal.palette.bold, style_of(code, terminal));
-    let severity = severity_name(code.severity());
-    writeln!(terminal, "{style}{severity}{style:#} {bold}{}{bold:#}: {}\n", code.name(), code.title())?;
-    for paragraph in code.explanation().split("\n\n") {
-        writeln!(terminal, "{}\n", fill(paragraph, LINE))?;
+impl Known {
+    fn all() -> impl Iterator<Item = Self> {
+        let findings = Code::ALL.iter().copied().map(Self::Finding);
+        let calls = Reason::ALL.iter().copied().map(Self::Call);
+        findings.chain(calls).chain(DoorCode::ALL.iter().copied().map(Self::Door))
     }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Finding(code) => code.name(),
+            Self::Call(reason) => reason.code(),
+            Self::Door(code) => code.code(),
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Finding(code) => code.title(),
+            Self::Call(reason) => reason.meaning(),
+            Self::Door(code) => code.title(),
+        }
+    }
+
+    /// One word for how it ends.
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Finding(code) => severity_name(code.severity()),
+            Self::Call(reason) => match reason.end() {
+                End::Refused => "refused",
+                End::Failed => "failed",
+                End::Broken => "broken",
+            },
+            Self::Door(_) => "refused",
+        }
+    }
+
+    fn style(self, terminal: &Terminal) -> Style {
+        match self.kind() {
+            "error" | "broken" => terminal.palette.error,
+            _ => terminal.palette.warning,
+        }
+    }
+
+    /// Cause and remedy, a paragraph each.
+    fn paragraphs(self) -> Vec<String> {
+        match self {
+            Self::Finding(code) => {
+                let told = code.explanation().split("\n\n").map(str::to_owned);
+                told.chain([publishing(code)]).collect()
+            }
+            Self::Call(reason) => {
+                let stage = match reason.stage() {
+                    Some(stage) => format!("The call ended in the stage `{}`", stage.name()),
+                    None => "The call ended because of the journal".to_owned(),
+                };
+                let whose = match reason.end() {
+                    End::Refused => "the gateway refused it",
+                    End::Failed => "the tool ran and failed",
+                    End::Broken => "the gateway itself failed, so the caller sees only the call id",
+                };
+                let retry = match reason.retry() {
+                    toolgate_gate::Retry::Never => "Repeating the same call does not help.",
+                    toolgate_gate::Retry::ChangeArguments => "The call can succeed with other arguments.",
+                    toolgate_gate::Retry::Later => "The same call can succeed later.",
+                    toolgate_gate::Retry::AfterApproval => "The same call can succeed after an approval.",
+                };
+                vec![format!("{stage}: {whose}. {retry}"), format!("What to do: {}", reason.remedy())]
+            }
+            Self::Door(code) => vec![
+                format!(
+                    "The gateway answered with HTTP status {}; no call was made.",
+                    code.status().as_u16()
+                ),
+                format!("What to do: {}", code.remedy()),
+            ],
+        }
+    }
+}
+
+fn publishing(code: Code) -> String {
     let remark = match code.severity() {
-        Severity::Error => "A document with this finding is refused; it cannot be allowed.",
+        Severity::Error => {
+            return "A document with this finding is refused; it cannot be allowed.".to_owned();
+        }
         Severity::Warning if code.may_block_publishing() => {
             "`toolgate check` passes a document with this finding; `toolgate publish` may want `--accept` for it."
         }
         Severity::Warning => "A document with this finding is accepted.",
     };
-    writeln!(terminal, "{remark}")?;
-    if code.severity() == Severity::Warning {
-        writeln!(terminal, "`toolgate check --allow {}` leaves it out.", code.name())?;
+    format!("{remark} `toolgate check --allow {}` leaves it out.", code.name())
+}
+
+/// The finding's code of that name, or a failure that suggests one.
+pub fn code(name: &str) -> Result<Code, Failure> {
+    Code::from_name(name).ok_or_else(|| unknown(name, Code::ALL.iter().map(|code| code.name())))
+}
+
+fn known(name: &str) -> Result<Known, Failure> {
+    Known::all()
+        .find(|known| known.name() == name)
+        .ok_or_else(|| unknown(name, Known::all().map(Known::name)))
+}
+
+fn unknown(name: &str, codes: impl Iterator<Item = &'static str>) -> Failure {
+    let hint = match similar::closest(name, codes) {
+        Some(close) => format!("did you mean `{close}`?"),
+        None => "`toolgate explain` lists all codes".into(),
+    };
+    Failure::new(format!("unknown code `{}`; {hint}", visible(name)))
+}
+
+fn explain(known: Known, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let (bold, style) = (terminal.palette.bold, known.style(terminal));
+    writeln!(terminal, "{style}{}{style:#} {bold}{}{bold:#}: {}", known.kind(), known.name(), known.title())?;
+    for paragraph in known.paragraphs() {
+        writeln!(terminal, "\n{}", fill(&paragraph, LINE))?;
     }
     Ok(Ending::Clean)
 }
 
 fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let widest = Code::ALL.iter().map(|code| code.name().len()).max().unwrap_or_default();
-    for code in Code::ALL {
-        let style = style_of(*code, terminal);
-        let severity = severity_name(code.severity());
-        writeln!(terminal, "{style}{severity:<7}{style:#}  {:<widest$}  {}", code.name(), code.title())?;
+    let widest = Known::all().map(|known| known.name().len()).max().unwrap_or_default();
+    for known in Known::all() {
+        let style = known.style(terminal);
+        writeln!(
+            terminal,
+            "{style}{:<7}{style:#}  {:<widest$}  {}",
+            known.kind(),
+            known.name(),
+            known.title()
+        )?;
     }
     Ok(Ending::Clean)
-}
-
-fn style_of(code: Code, terminal: &Terminal) -> anstyle::Style {
-    match code.severity() {
-        Severity::Error => terminal.palette.error,
-        Severity::Warning => terminal.palette.warning,
-    }
 }
 
 pub const fn severity_name(severity: Severity) -> &'static str {

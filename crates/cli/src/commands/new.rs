@@ -10,18 +10,18 @@ use toolgate_spec::{Schema, model::ToolId, to_json_text};
 
 use crate::{
     Ending, Failure,
-    args::{NewArgs, ToolKind},
+    args::{DocumentFormat, NewArgs, ToolKind},
     terminal::{Terminal, visible},
     write::{self, Existing},
 };
 
 pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     refuse_bad_name(&args.name)?;
-    let path = args.dir.join(format!("{}.{}", args.name, extension(args.kind)));
-    let schema = if args.kind == ToolKind::Js { Schema::SafeToolSpec } else { Schema::ToolManifest };
+    let Start { template, schema, extension } = start(args.kind, args.format)?;
+    let path = args.dir.join(format!("{}.{extension}", args.name));
     let known = known_schema(schema, &args.dir);
     let reference = known.clone().unwrap_or_else(|| format!("{OWN_FOLDER}/{}", file_name(schema)));
-    let document = document(args.kind, &args.name, &reference);
+    let document = document(template, &args.name, &reference);
     write::create_folder(&args.dir)?;
     write::write(&path, document.as_bytes(), Existing::Keep)?;
     let shown = path.to_string_lossy();
@@ -31,7 +31,7 @@ pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
         let beside = write_schema(schema, &args.dir)?;
         writeln!(terminal, "wrote {}, for editors", visible(&beside.to_string_lossy()))?;
     }
-    writeln!(terminal, "\nnext: edit it, then `toolgate check {shown}`")?;
+    writeln!(terminal, "\nnext: edit it, then `toolgate check {shown}` and `toolgate test {shown}`")?;
     Ok(Ending::Clean)
 }
 
@@ -63,8 +63,43 @@ fn refuse_bad_name(name: &str) -> Result<(), Failure> {
     )))
 }
 
-fn document(kind: ToolKind, name: &str, schema: &str) -> String {
-    template(kind)
+/// A kind's template.
+struct Start {
+    template: &'static str,
+    schema: Schema,
+    extension: &'static str,
+}
+
+/// Refuses kinds that do not run: their documents could be neither tested nor published.
+fn start(kind: ToolKind, format: DocumentFormat) -> Result<Start, Failure> {
+    let (template, schema, extension) = match (kind, format) {
+        (ToolKind::Js, DocumentFormat::Yaml) => {
+            (include_str!("../../templates/js.yaml"), Schema::SafeToolSpec, "yaml")
+        }
+        (ToolKind::Js, DocumentFormat::Json) => {
+            (include_str!("../../templates/js.json"), Schema::SafeToolSpec, "json")
+        }
+        (ToolKind::Cli, DocumentFormat::Yaml) => {
+            (include_str!("../../templates/cli.yaml"), Schema::ToolManifest, "yaml")
+        }
+        (ToolKind::Cli, DocumentFormat::Json) => {
+            return Err(Failure::new("a command is written as YAML; leave out `--format json`"));
+        }
+        (ToolKind::Http, _) => return Err(not_yet("HTTP calls")),
+        (ToolKind::Grpc, _) => return Err(not_yet("gRPC calls")),
+        (ToolKind::Mcp, _) => return Err(not_yet("tools of other MCP servers")),
+    };
+    Ok(Start { template, schema, extension })
+}
+
+fn not_yet(tools: &str) -> Failure {
+    Failure::new(format!(
+        "this version does not run {tools}, so nothing was written; the kinds that run are `js` and `cli`"
+    ))
+}
+
+fn document(template: &str, name: &str, schema: &str) -> String {
+    template
         .replace("@SCHEMA@", schema)
         .replace("@ID@", ToolId::of_name(name).as_str())
         .replace("@NAME@", name)
@@ -97,23 +132,6 @@ fn write_schema(schema: Schema, dir: &Path) -> Result<PathBuf, Failure> {
 
 fn file_name(schema: Schema) -> String {
     format!("{}.schema.json", schema.name())
-}
-
-const fn template(kind: ToolKind) -> &'static str {
-    match kind {
-        ToolKind::Js => include_str!("../../templates/js.json"),
-        ToolKind::Cli => include_str!("../../templates/cli.yaml"),
-        ToolKind::Http => include_str!("../../templates/http.yaml"),
-        ToolKind::Grpc => include_str!("../../templates/grpc.yaml"),
-        ToolKind::Mcp => include_str!("../../templates/mcp.yaml"),
-    }
-}
-
-const fn extension(kind: ToolKind) -> &'static str {
-    match kind {
-        ToolKind::Js => "json",
-        ToolKind::Cli | ToolKind::Http | ToolKind::Grpc | ToolKind::Mcp => "yaml",
-    }
 }
 
 const LONGEST_NAME: usize = 64;

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
+    signal::unix::{SignalKind, signal},
     sync::watch,
     time::Interval,
 };
@@ -14,7 +14,11 @@ use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_gate::StoredPass;
 use toolgate_store::Watch;
 
-use super::{auth::Callers, log::Log};
+use super::{
+    auth::Callers,
+    log::Log,
+    stopping::{hung_up, in_terminal},
+};
 use crate::gateway::clock_is_behind;
 
 /// The files that are watched, which the configuration itself can change.
@@ -111,7 +115,7 @@ pub async fn keep_fresh(
     stop: CancellationToken,
 ) {
     let Followers { mut watching, mut callers, log } = followers;
-    let mut hangups = signal(SignalKind::hangup()).ok();
+    let mut hangups = if in_terminal() { None } else { signal(SignalKind::hangup()).ok() };
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
     // Nothing is known yet: what has changed since the start is seen at the first tick.
     let mut passes = None;
@@ -139,7 +143,7 @@ pub async fn keep_fresh(
                 }
                 true
             }
-            () = hangup(&mut hangups) => true,
+            () = hung_up(&mut hangups) => true,
             // What could not be tried now is not tried again before something changes.
             () = ended(&mut trials) => {
                 to_try = ToTry::Untried;
@@ -319,13 +323,6 @@ async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Override
 async fn ended(trials: &mut Option<Trials>) {
     match trials {
         Some(trials) => trials.running.as_mut().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn hangup(signals: &mut Option<Signal>) {
-    match signals {
-        Some(signals) => drop(signals.recv().await),
         None => std::future::pending().await,
     }
 }

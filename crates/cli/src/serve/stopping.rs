@@ -1,6 +1,10 @@
 //! How does a gateway stop? Calls finish within the grace, the rest is ended, and only then is the journal closed.
 
-use std::{io, time::Duration};
+use std::{
+    fs::File,
+    io::{self, IsTerminal},
+    time::Duration,
+};
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -13,11 +17,13 @@ use toolgate_server::Drained;
 
 use super::log::Log;
 
-/// SIGINT and SIGTERM, heard from when this is made: before anybody is told that we serve, so that no wish to stop kills.
+/// SIGINT and SIGTERM, and SIGHUP in a terminal, heard from when this is made: before anybody is told that we serve, so that no wish to stop kills.
 #[derive(Debug)]
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
+    /// Only in a terminal. Elsewhere SIGHUP reloads.
+    hangup: Option<Signal>,
     was_asked: bool,
 }
 
@@ -26,6 +32,7 @@ impl StopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: in_terminal().then(|| signal(SignalKind::hangup())).transpose()?,
             was_asked: false,
         })
     }
@@ -35,6 +42,8 @@ impl StopSignals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            // The kernel and the shell may both send it when a terminal closes, so only the first counts.
+            () = hung_up(&mut self.hangup) => self.hangup = None,
         }
         self.was_asked = true;
     }
@@ -47,6 +56,19 @@ impl StopSignals {
             gate.begin_shutdown();
         }
         self.asked().await;
+    }
+}
+
+/// Whether this process was started in a terminal and ends with it. A process in a session of its own has no `/dev/tty`.
+pub fn in_terminal() -> bool {
+    (io::stdin().is_terminal() || io::stderr().is_terminal()) && File::open("/dev/tty").is_ok()
+}
+
+/// Waits for SIGHUP; forever where it is not heard.
+pub async fn hung_up(signals: &mut Option<Signal>) {
+    match signals {
+        Some(signals) => drop(signals.recv().await),
+        None => std::future::pending().await,
     }
 }
 

@@ -126,13 +126,17 @@ fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
         elsewhere.fails(&["audit", "receipt", "--check", "receipt.json", "--key", key], code)
     };
     let shown = check(&receipt, key.trim(), 0);
+    assert!(shown.starts_with("valid ") && shown.contains("2 records"), "{shown}");
     assert!(shown.contains("call.opened") && shown.contains("call.closed"), "{shown}");
     assert!(shown.contains(&call) && shown.contains("released"), "{shown}");
 
     for (from, to) in [("ALLOWED", "DENIED"), ("word_count", "word_mount"), ("call.closed", "call.opened")] {
         assert!(receipt.contains(from), "{from}: {receipt}");
         let said = check(&receipt.replace(from, to), key.trim(), 1);
-        assert!(!said.contains("call.opened"), "nothing of it is shown as proven: {said}");
+        assert!(
+            said.contains("not valid") && !said.contains("call.opened"),
+            "nothing is shown as proven: {said}"
+        );
     }
     let other = toolgate_audit::Key::open_or_create(&elsewhere.path().join("keys/other.key")).unwrap();
     let said = check(&receipt, &other.public().to_string(), 1);
@@ -140,8 +144,36 @@ fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
 
     assert!(check("{}", key.trim(), 2).contains("this is no receipt"));
     check(&receipt, "ed25519:nonsense", 2);
+    // The file of the key is as good as its text.
+    fs::write(elsewhere.path().join("journal.key.pub"), &key).unwrap();
+    assert!(check(&receipt, "journal.key.pub", 0).starts_with("valid "));
+    let said = check(&receipt, "receipt.json", 2);
+    assert!(said.contains("`receipt.json`") && said.contains("a public key is `ed25519:"), "{said}");
+    assert!(check(&receipt, "absent.pub", 2).contains("neither a file nor a public key"));
+    place.ok(&["audit", "verify", "--key", ".toolgate/keys/journal.key.pub"]);
     fs::write(&file, &receipt).unwrap();
     let said = elsewhere.fails(&["audit", "receipt", "--check", "receipt.json"], 2);
     assert!(said.contains("say whose signature counts"), "{said}");
     elsewhere.fails(&["audit", "receipt", "--check", "absent.json", "--key", key.trim()], 2);
+}
+
+#[test]
+fn tail_names_the_tool_approval_or_token_of_each_event() {
+    let place = with_calls();
+    place.ok(&["token", "create", "ci", "--subject", "robot"]);
+    place.ok(&["token", "revoke", "ci"]);
+    let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
+    let text = waiting.to_string();
+    let id = text.split('"').find(|part| part.starts_with("apr_")).unwrap();
+    place.ok(&["approvals", "deny", id]);
+    let shown = place.ok(&["audit", "tail", "-n", "100"]);
+    let line = |kind: &str| {
+        shown.lines().find(|line| line.contains(kind)).unwrap_or_else(|| panic!("{kind}: {shown}"))
+    };
+    assert!(line("  tool.published  ").contains("tool="), "{shown}");
+    assert!(line("  token.created  ").contains("token=ci") && shown.contains("subject=robot"), "{shown}");
+    assert!(line("  token.revoked  ").contains("token=ci"), "{shown}");
+    let decided = line("  approval.decided  ");
+    assert!(decided.contains(&format!("approval={id}")) && decided.contains("tool=say"), "{decided}");
+    assert!(decided.contains("state=denied"), "{decided}");
 }

@@ -17,6 +17,8 @@ fn mistakes_are_answered_with_a_suggestion() {
     assert!(bench.run(&["chekc"]).expect(2).err.contains("'check'"));
     assert!(bench.run(&["check", "--deny-warning", "."]).expect(2).err.contains("--deny-warnings"));
     assert!(bench.run(&["explain", "SPEC_PRASE"]).expect(2).err.contains("did you mean `SPEC_PARSE`?"));
+    let run = bench.run(&["explain", "decide.policy_forbid"]).expect(2);
+    assert!(run.err.contains("did you mean `decide.policy_forbids`?"), "{}", run.err);
     assert!(bench.run(&["schema", "tool-manifst"]).expect(2).err.contains("did you mean `tool-manifest`?"));
     bench.run(&[]).expect(2);
 }
@@ -29,6 +31,13 @@ fn every_code_is_explained() {
     for code in toolgate_spec::Code::ALL {
         assert!(list.contains(code.name()), "{}", code.name());
         assert!(bench.run(&["explain", code.name()]).expect(0).out.contains(code.title()));
+    }
+    let calls = toolgate_gate::Reason::ALL.iter().map(|reason| (reason.code(), reason.meaning()));
+    let door = toolgate_server::DoorCode::ALL.iter().map(|code| (code.code(), code.title()));
+    for (code, meaning) in calls.chain(door) {
+        assert!(list.contains(code), "{code}");
+        let told = bench.run(&["explain", code]).expect(0).out;
+        assert!(told.contains(meaning) && told.contains("\nWhat to do: "), "{told}");
     }
 }
 

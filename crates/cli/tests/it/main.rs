@@ -34,6 +34,7 @@ mod generated;
 mod help;
 mod hook;
 mod import_export;
+mod install;
 mod journals;
 mod js;
 mod leavings;

@@ -1,13 +1,15 @@
 //! Starting documents pass every check, and nothing is ever overwritten.
 
-use crate::bench::Bench;
+use std::fs;
+
+use crate::{bench::Bench, place::Place};
 
 #[test]
 fn every_kind_passes_without_a_finding() {
     let bench = Bench::new();
-    for (kind, extension) in KINDS {
-        let name = format!("my-{kind}");
-        bench.run(&["new", &name, "--kind", kind, "--dir", "tools"]).expect(0);
+    for (kind, format, extension) in KINDS {
+        let name = format!("my-{kind}-{format}");
+        bench.run(&["new", &name, "--kind", kind, "--format", format, "--dir", "tools"]).expect(0);
         let run = bench.run(&["check", "--deny-warnings", &format!("tools/{name}.{extension}")]).expect(0);
         assert!(run.out.contains("nothing found"), "{}", run.out);
         bench.run(&["resolve", &format!("tools/{name}.{extension}")]).expect(0);
@@ -16,12 +18,55 @@ fn every_kind_passes_without_a_finding() {
 }
 
 #[test]
+fn new_tools_pass_their_test_in_a_fresh_workspace() {
+    let place = Place::new();
+    for (kind, format, _) in KINDS {
+        let name = format!("my-{kind}-{format}");
+        place.ok(&["new", &name, "--kind", kind, "--format", format, "--dir", "tools"]);
+    }
+    let tested = place.ok(&["test"]);
+    assert!(tested.contains("4 tools passed, 0 failed"), "{tested}");
+    place.ok(&["publish", "my-js-yaml"]);
+    let called = place.ok(&["call", "my-js-yaml", "text=one two"]);
+    assert!(called.contains("\"words\": 2"), "{called}");
+    let published = fs::read_to_string(place.path().join("tools/my-js-yaml.yaml")).unwrap();
+    assert!(published.contains("# The body of an async function.") && published.contains("code: |\n"));
+}
+
+#[test]
+fn javascript_is_written_as_yaml_with_plain_code() {
+    let bench = Bench::new();
+    // `true` and `null` are values in YAML unless they are quoted.
+    for name in ["word-count", "true", "null"] {
+        bench.run(&["new", name]).expect(0);
+        let text = bench.read(&format!("{name}.yaml"));
+        assert!(text.contains("\ncode: |\n  const words = text.split(/\\s+/u)"), "{text}");
+        assert!(
+            text.starts_with("# yaml-language-server: $schema=.toolgate/safe-tool-spec.schema.json\n"),
+            "{text}"
+        );
+        bench.run(&["check", "--deny-warnings", &format!("{name}.yaml")]).expect(0);
+    }
+}
+
+#[test]
+fn kinds_that_do_not_run_are_refused() {
+    let bench = Bench::new();
+    for kind in ["http", "grpc", "mcp"] {
+        let run = bench.run(&["new", "a", "--kind", kind]).expect(2);
+        assert!(run.err.contains("does not run") && run.err.contains("are `js` and `cli`"), "{}", run.err);
+    }
+    bench.run(&["new", "a", "--kind", "cli", "--format", "json"]).expect(2);
+    assert_eq!(fs::read_dir(bench.path(".")).unwrap().count(), 0);
+}
+
+#[test]
 fn nothing_is_overwritten() {
-    let bench = Bench::with("a.json", "mine");
+    let bench = Bench::with("a.yaml", "mine");
     let run = bench.run(&["new", "a"]).expect(2);
-    assert!(run.err.contains("`./a.json`") && run.err.contains("exists"), "{}", run.err);
-    assert_eq!(bench.read("a.json"), "mine");
-    std::os::unix::fs::symlink("nowhere", bench.path("b.json")).unwrap();
+    assert!(run.err.contains("`./a.yaml`") && run.err.contains("exists"), "{}", run.err);
+    assert_eq!(bench.read("a.yaml"), "mine");
+    std::os::unix::fs::symlink("nowhere", bench.path("b.yaml")).unwrap();
     bench.run(&["new", "b"]).expect(2);
     assert!(!bench.path("nowhere").exists());
 }
@@ -34,7 +79,7 @@ fn a_bad_name_is_refused() {
         assert!(run.err.contains("is no name for a tool"), "{name}: {}", run.err);
         assert!(!run.err.contains('\u{1b}'));
     }
-    assert_eq!(std::fs::read_dir(bench.path(".")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(bench.path(".")).unwrap().count(), 0);
 }
 
 #[test]
@@ -56,5 +101,5 @@ fn the_schema_is_found_upwards_or_written_beside() {
     );
 }
 
-const KINDS: [(&str, &str); 5] =
-    [("js", "json"), ("cli", "yaml"), ("http", "yaml"), ("grpc", "yaml"), ("mcp", "yaml")];
+const KINDS: [(&str, &str, &str); 3] =
+    [("js", "yaml", "yaml"), ("js", "json", "json"), ("cli", "yaml", "yaml")];

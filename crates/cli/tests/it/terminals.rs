@@ -4,13 +4,13 @@ use std::{
     fs::File,
     io::{Read, Write},
     os::fd::OwnedFd,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use serde_json::{Value, json};
 
-use crate::place::{Place, Serving};
+use crate::place::{Place, Serving, until};
 
 /// Our end of a terminal, and the other.
 fn terminal() -> (File, OwnedFd) {
@@ -81,6 +81,59 @@ fn a_gateway_shows_a_token_that_is_good_until_it_ends() {
     let next = Serving::start(&place);
     assert_eq!(next.ask(Some(token), "tools/list", json!({})).0, 401, "taken back when the process ended");
     next.stop();
+}
+
+/// A gateway in a session of its own. `--ctty` makes this its controlling terminal, as a terminal window does for its shell.
+fn serve_in_own_session(place: &Place, flags: &[&str], terminal: OwnedFd) -> Child {
+    Command::new("setsid")
+        .args(flags)
+        .args([env!("CARGO_BIN_EXE_toolgate"), "serve", "--listen", "127.0.0.1:0"])
+        .current_dir(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .stdin(terminal.try_clone().unwrap())
+        .stdout(Stdio::null())
+        .stderr(terminal)
+        .spawn()
+        .unwrap()
+}
+
+/// Reads until the text was shown.
+fn wait_for(terminal: &mut File, text: &str) {
+    let (mut shown, mut piece) = (String::new(), [0; 4096]);
+    while !shown.contains(text) {
+        let length = terminal.read(&mut piece).unwrap();
+        shown.push_str(&String::from_utf8_lossy(&piece[..length]));
+    }
+}
+
+#[test]
+fn closing_the_terminal_stops_the_gateway() {
+    let place = Place::new();
+    let (mut ours, theirs) = terminal();
+    let mut child = serve_in_own_session(&place, &["--ctty"], theirs);
+    wait_for(&mut ours, "good until this process ends");
+    drop(ours);
+    let mut status = None;
+    until("the gateway stops with its terminal", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert!(status.unwrap().success(), "{status:?}");
+    let kinds: Vec<Value> =
+        place.journal("journal").into_iter().map(|mut record| record["kind"].take()).collect();
+    assert!(kinds.contains(&json!("token.revoked")), "it stopped gracefully: {kinds:?}");
+}
+
+#[test]
+fn hangup_reloads_a_gateway_without_a_controlling_terminal() {
+    let place = Place::new();
+    let (ours, theirs) = terminal();
+    let serving = Serving::heard(serve_in_own_session(&place, &[], theirs), ours);
+    serving.wait_for("good until this process ends");
+    let pid = serving.child.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    serving.wait_for("reloaded:");
+    serving.stop();
 }
 
 #[test]

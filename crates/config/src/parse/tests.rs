@@ -271,9 +271,14 @@ fn every_path_is_resolved_and_guarded() {
 fn what_clients_are_told_is_guarded() {
     let config = parse("version: 1\nworkspace: w\n").unwrap();
     let draft = crate::guarded_in(Path::new("/srv/gate/w"), &no_env);
-    for file in
-        [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml", ".gemini/settings.json"]
-    {
+    for file in [
+        ".mcp.json",
+        ".cursor/mcp.json",
+        ".vscode/mcp.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".zed/settings.json",
+    ] {
         let file = Path::new("/srv/gate/w").join(file);
         assert!(config.guarded_paths().contains(&file), "{}", file.display());
         assert!(draft.contains(&file), "{}", file.display());

@@ -7,9 +7,9 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
-/// One row a code: variant, code, status, title.
+/// One row a code: variant, code, status, title, remedy.
 macro_rules! door_codes {
-    ($($variant:ident $code:literal $status:ident $title:literal;)*) => {
+    ($($variant:ident $code:literal $status:ident $title:literal $remedy:literal;)*) => {
         /// Stable: clients, dashboards and journal queries depend on the codes.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum DoorCode { $($variant,)* }
@@ -29,6 +29,11 @@ macro_rules! door_codes {
                 match self { $(Self::$variant => $title,)* }
             }
 
+            /// What the operator or the client can do; `toolgate explain` prints it.
+            pub const fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)* }
+            }
+
             /// Was it who calls that was in question, and not how the request came?
             pub fn is_about_the_caller(self) -> bool {
                 self.code().starts_with("auth.")
@@ -38,26 +43,46 @@ macro_rules! door_codes {
 }
 
 door_codes! {
-    Malformed "http.malformed" BAD_REQUEST "the request is not sound HTTP";
-    UnknownCoding "http.unknown_coding" NOT_IMPLEMENTED "this transfer coding is not supported";
-    HostNotAllowed "http.host_not_allowed" MISDIRECTED_REQUEST "this host is not served here";
-    OriginNotAllowed "http.origin_not_allowed" FORBIDDEN "this origin may not call";
-    MethodNotAllowed "http.method_not_allowed" METHOD_NOT_ALLOWED "this method is not served";
-    NotFound "http.not_found" NOT_FOUND "there is nothing here";
-    TooLarge "http.too_large" PAYLOAD_TOO_LARGE "the request body is too large";
-    Timeout "http.timeout" REQUEST_TIMEOUT "the request did not arrive in time";
-    NotReady "http.not_ready" SERVICE_UNAVAILABLE "not ready";
-    AcceptFailed "http.accept_failed" SERVICE_UNAVAILABLE "connections cannot be accepted";
-    TooManyConnections "http.too_many_connections" SERVICE_UNAVAILABLE "one address holds too many connections";
-    MessageNotJson "mcp.parse_error" BAD_REQUEST "the message is not JSON";
-    MessageInvalid "mcp.invalid_request" BAD_REQUEST "the message is not a JSON-RPC request";
-    ParamsInvalid "mcp.invalid_params" BAD_REQUEST "the parameters of the request are wrong";
-    TokenMissing "auth.token_missing" UNAUTHORIZED "a token is required";
-    TokenInvalid "auth.token_invalid" UNAUTHORIZED "the token is not valid";
-    TokenExpired "auth.token_expired" UNAUTHORIZED "the token has expired";
-    InsufficientScope "auth.insufficient_scope" FORBIDDEN "the token does not reach this far";
-    RateLimited "auth.rate_limited" TOO_MANY_REQUESTS "too many failed attempts";
-    Unavailable "auth.unavailable" SERVICE_UNAVAILABLE "tokens cannot be verified at the moment";
+    Malformed "http.malformed" BAD_REQUEST "the request is not sound HTTP"
+        "Correct the client, or the proxy between it and the gateway.";
+    UnknownCoding "http.unknown_coding" NOT_IMPLEMENTED "this transfer coding is not supported"
+        "Let the client send its body with `Content-Length` or with `Transfer-Encoding: chunked`.";
+    HostNotAllowed "http.host_not_allowed" MISDIRECTED_REQUEST "this host is not served here"
+        "Use the address that `toolgate serve` prints, or add the name to `server.allowed_hosts`.";
+    OriginNotAllowed "http.origin_not_allowed" FORBIDDEN "this origin may not call"
+        "Add the web page's origin to `server.allowed_origins` if it may call.";
+    MethodNotAllowed "http.method_not_allowed" METHOD_NOT_ALLOWED "this method is not served"
+        "Use POST for `/mcp`; the answer names the methods that the path takes.";
+    NotFound "http.not_found" NOT_FOUND "there is nothing here"
+        "Check the path: MCP clients use `/mcp`.";
+    TooLarge "http.too_large" PAYLOAD_TOO_LARGE "the request body is too large"
+        "Send less in one request, or raise `server.max_request`.";
+    Timeout "http.timeout" REQUEST_TIMEOUT "the request did not arrive in time"
+        "Send the request faster, or raise `server.header_timeout` or `server.request_timeout`.";
+    NotReady "http.not_ready" SERVICE_UNAVAILABLE "not ready"
+        "Wait until the gateway has started; if it stays so, read its log and run `toolgate doctor`.";
+    AcceptFailed "http.accept_failed" SERVICE_UNAVAILABLE "connections cannot be accepted"
+        "Raise the limit of open files for the gateway, and look for the cause in its log.";
+    TooManyConnections "http.too_many_connections" SERVICE_UNAVAILABLE "one address holds too many connections"
+        "Let the client reuse its connections, or raise `server.max_connections_per_address`.";
+    MessageNotJson "mcp.parse_error" BAD_REQUEST "the message is not JSON"
+        "Correct the client: each message is one JSON object.";
+    MessageInvalid "mcp.invalid_request" BAD_REQUEST "the message is not a JSON-RPC request"
+        "Correct the client: the message lacks `jsonrpc`, `method` or another required member.";
+    ParamsInvalid "mcp.invalid_params" BAD_REQUEST "the parameters of the request are wrong"
+        "Correct the client: the error message names the parameter.";
+    TokenMissing "auth.token_missing" UNAUTHORIZED "a token is required"
+        "Send `Authorization: Bearer TOKEN`; `toolgate connect` and `toolgate token create` make tokens.";
+    TokenInvalid "auth.token_invalid" UNAUTHORIZED "the token is not valid"
+        "Check that the token is complete and was not revoked (`toolgate token list`), or create a new one.";
+    TokenExpired "auth.token_expired" UNAUTHORIZED "the token has expired"
+        "Get a new token from its issuer.";
+    InsufficientScope "auth.insufficient_scope" FORBIDDEN "the token does not reach this far"
+        "Use a token with the role or scope that the answer names, such as one of `toolgate token create --admin`.";
+    RateLimited "auth.rate_limited" TOO_MANY_REQUESTS "too many failed attempts"
+        "Correct the token in the client, and try again after the time in `Retry-After`.";
+    Unavailable "auth.unavailable" SERVICE_UNAVAILABLE "tokens cannot be verified at the moment"
+        "Check that the gateway can read its state directory and reach the issuer's keys (`auth.jwt[].key`).";
 }
 
 /// Put by a handler into the extensions of its answer, for the journal and the metrics.
