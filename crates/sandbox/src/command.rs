@@ -3,12 +3,14 @@
 mod child;
 pub(crate) mod control_group;
 mod encode;
+mod groundwork;
 mod host_tree;
 mod init;
 mod jailer;
 mod memory;
 mod notices;
 mod passing;
+mod prepared;
 mod rules;
 mod running;
 mod seal;
@@ -115,7 +117,7 @@ pub enum Network {
     Proxied { http_port: u16 },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CommandLimits {
     /// Data of one process, and of all of them together.
     pub memory_bytes: u64,

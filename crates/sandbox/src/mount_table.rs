@@ -7,9 +7,30 @@
 use std::{
     ffi::OsString,
     fs, io,
+    os::fd::{AsFd, BorrowedFd},
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
 };
+
+use rustix::event::PollFlags;
+
+/// Notices every later change of this process's mount namespace: mounts, unmounts, and other attributes of a mount.
+#[derive(Debug)]
+pub(crate) struct MountWatch(fs::File);
+
+impl MountWatch {
+    pub(crate) fn begin() -> io::Result<Self> {
+        fs::File::open("/proc/self/mountinfo").map(Self)
+    }
+
+    /// To be polled for [`Self::EVENTS`]. The kernel reports the changes since the last poll, so one report is one change or more.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// The file is always readable, so readability means nothing.
+    pub(crate) const EVENTS: PollFlags = PollFlags::PRI;
+}
 
 /// What is mounted where, at one moment.
 #[derive(Debug)]

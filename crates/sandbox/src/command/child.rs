@@ -8,14 +8,35 @@ use super::{
     CommandStrength,
     encode::{Order, Word},
     init::{Trouble, at, offer_to_die_first, tell, wait_for_the_group},
+    passing,
     seal::{self, Filters, Ground},
+    view::{self, Base},
     walls::Wall,
 };
 use crate::{privileges, sys, sys::process};
 
-/// In a view and namespaces of its own.
-pub(crate) fn run(order: &Order, strength: CommandStrength, inner: &UnixStream, filters: &Filters) -> ! {
-    finish(order, strength, inner, filters, Ground::View)
+/// In namespaces of its own. Waits for the order, which may come much later, and adds to the view what the command sees.
+pub(crate) fn run(base: Base, mut strength: CommandStrength, inner: &UnixStream, filters: &Filters) -> ! {
+    let viewed = receive_order(inner).map_err(at("read the order")).and_then(|order| {
+        view::finish(base, &order)?;
+        Ok(order)
+    });
+    match viewed {
+        Ok(order) => {
+            strength.add(Wall::PrivateView);
+            finish(&order, strength, inner, filters, Ground::View)
+        }
+        Err(trouble) => {
+            tell(inner, &trouble.into(), &[]);
+            sys::leave(CANNOT_RUN)
+        }
+    }
+}
+
+fn receive_order(inner: &UnixStream) -> io::Result<Order> {
+    tell(inner, &Word::Ready, &[]);
+    let parcel = passing::receive(inner)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    Order::read(parcel)
 }
 
 /// In the host's own file tree, as the leader of a process group.
@@ -40,8 +61,7 @@ fn finish(
 ) -> ! {
     let word = match become_the_command(order, &mut strength, inner, filters, ground) {
         Err(Refusal::TooWeak(missing)) => Word::TooWeak(missing),
-        Err(Refusal::Trouble(Trouble::Step(step, error))) => Word::Failed(format!("cannot {step}: {error}")),
-        Err(Refusal::Trouble(Trouble::NoNamespaces)) => Word::TooWeak(Vec::new()),
+        Err(Refusal::Trouble(trouble)) => trouble.into(),
     };
     tell(inner, &word, &[]);
     sys::leave(CANNOT_RUN)
@@ -83,7 +103,7 @@ fn become_the_command(
     privileges::drop_capabilities().map_err(at("drop the capabilities"))?;
     privileges::forbid_new().map_err(at("forbid new privileges"))?;
     privileges::read_back(strength).map_err(at("read back the privileges"))?;
-    seal::limit(&order.limits, ground).map_err(at("set the limits"))?;
+    seal::limit(&order.groundwork.limits, ground).map_err(at("set the limits"))?;
     let abi = seal::confine(order, ground)?;
     strength.add(Wall::Limits);
     strength.set_landlock_abi(abi.unwrap_or(0));
@@ -105,8 +125,8 @@ fn become_the_command(
     let filter = filters.for_order(order, ground).map_err(at("choose a filter"))?;
     let listener = sys::filter::install(&filter.program).map_err(at("install the filter"))?;
     // The filter's own descriptor was the last to be made here; the filter lets everybody lower a limit.
-    seal::limit_descriptors(&order.limits).map_err(at("limit the descriptors"))?;
-    super::passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
+    seal::limit_descriptors(&order.groundwork.limits).map_err(at("limit the descriptors"))?;
+    passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
     drop(listener);
     // Nobody runs before somebody answers, at its sockets too, and counts what is held.
     inner.read_exact(&mut [0]).map_err(at("hear that it may run"))?;

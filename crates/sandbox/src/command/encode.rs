@@ -10,11 +10,10 @@ use std::{
 };
 
 use super::{
-    Access, Attempt, Bind, Children, CommandJail, CommandLimits, CommandStrength, CommandUsage, Ending,
-    Network, Refused, Source, SpawnError, Trace, notices::Listed, passing::Parcel, walls::Asked,
+    Access, Attempt, Bind, Children, CommandJail, CommandStrength, CommandUsage, Ending, Refused, Source,
+    SpawnError, Trace, groundwork::Groundwork, notices::Listed, passing::Parcel, walls::Asked,
 };
 use crate::{
-    Namespaces,
     sys::process::Ended,
     wire::{Reader, WireError, Writer},
 };
@@ -29,11 +28,9 @@ pub(crate) struct Order {
     pub(crate) binds: Vec<Bind>,
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) hidden_large: Vec<PathBuf>,
-    pub(crate) tmp_bytes: u64,
-    pub(crate) network: Network,
-    pub(crate) limits: CommandLimits,
+    /// Equal to what the jail was made for.
+    pub(crate) groundwork: Groundwork,
     pub(crate) asked: Asked,
-    pub(crate) namespaces: Namespaces,
     pub(crate) trace: Trace,
     pub(crate) children: Children,
     /// Standard input, output and error.
@@ -50,6 +47,10 @@ pub(crate) enum Word {
     /// Just now, and once more in the report: whoever is gone before the end knows it then.
     Refused(Refused),
     Report(Account),
+    /// The host changed since the jail was prepared. The command did not run, and another jail may run it.
+    Stale,
+    /// Of a jail: it waits for the order.
+    Ready,
     /// Of a jail: the sockets of its network.
     Sockets,
     /// Of a jail: a folder in which all of its processes are seen.
@@ -91,16 +92,8 @@ pub(crate) fn order(jail: &CommandJail) -> Result<(Vec<u8>, Vec<BorrowedFd<'_>>)
     for paths in [&jail.view.hidden, &jail.view.hidden_large] {
         list(&mut writer, paths.iter().map(|path| path.as_os_str()));
     }
-    writer.u64(jail.view.tmp_bytes);
-    match jail.network {
-        Network::None => writer.u32(0),
-        Network::Proxied { http_port } => writer.u32(u32::from(http_port)),
-    };
-    let limits = jail.limits;
-    writer.u64(limits.memory_bytes).u64(limits.cpu_seconds).u64(limits.processes);
-    writer.u64(limits.open_files).u64(limits.file_bytes);
+    Groundwork::of(jail).write(&mut writer);
     writer.u32(Asked::from(&jail.required).to_bits());
-    writer.u8(u8::from(jail.required.namespaces == Namespaces::Enter));
     writer.u8(u8::from(jail.trace == Trace::Refusals));
     writer.u8(u8::from(jail.children == Children::Allowed));
     let frame = writer.finish().map_err(|error| SpawnError::Invalid(error.to_string()))?;
@@ -141,21 +134,8 @@ fn read_order(
         binds.push(Bind { source, at, access });
     }
     let (hidden, hidden_large) = (paths(reader)?, paths(reader)?);
-    let tmp_bytes = reader.u64()?;
-    let network = match u16::try_from(reader.u32()?) {
-        Ok(0) => Network::None,
-        Ok(http_port) => Network::Proxied { http_port },
-        Err(_) => return Err(WireError::UnknownValue(u8::MAX)),
-    };
-    let limits = CommandLimits {
-        memory_bytes: reader.u64()?,
-        cpu_seconds: reader.u64()?,
-        processes: reader.u64()?,
-        open_files: reader.u64()?,
-        file_bytes: reader.u64()?,
-    };
+    let groundwork = Groundwork::read_from(reader)?;
     let asked = Asked::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))?;
-    let namespaces = if reader.u8()? == 1 { Namespaces::Enter } else { Namespaces::DangerouslySkip };
     let trace = if reader.u8()? == 1 { Trace::Refusals } else { Trace::Off };
     let children = if reader.u8()? == 1 { Children::Allowed } else { Children::Denied };
     reader.end()?;
@@ -167,11 +147,8 @@ fn read_order(
         binds,
         hidden,
         hidden_large,
-        tmp_bytes,
-        network,
-        limits,
+        groundwork,
         asked,
-        namespaces,
         trace,
         children,
         stdio,
@@ -188,7 +165,7 @@ impl Word {
             Self::Failed(why) => drop(writer.text(why)),
             Self::Refused(refused) => write_refused(&mut writer, refused),
             Self::Report(account) => write_account(&mut writer, account),
-            Self::Sockets | Self::Processes => {}
+            Self::Stale | Self::Ready | Self::Sockets | Self::Processes => {}
             Self::Exit(ended) => {
                 let cpu = u64::try_from(ended.cpu.as_nanos()).unwrap_or(u64::MAX);
                 writer.u32(ended.status.cast_unsigned()).u64(cpu).u64(ended.peak_memory);
@@ -206,6 +183,8 @@ impl Word {
             FAILED => reader.text(MOST_TEXT).map(|why| Self::Failed(why.to_owned())),
             REFUSED => read_refused(&mut reader).map(Self::Refused),
             REPORT => read_account(&mut reader).map(Self::Report),
+            STALE => Ok(Self::Stale),
+            READY => Ok(Self::Ready),
             SOCKETS => Ok(Self::Sockets),
             PROCESSES => Ok(Self::Processes),
             EXIT => exit(&mut reader).map(Self::Exit),
@@ -223,6 +202,8 @@ impl Word {
             Self::Failed(_) => FAILED,
             Self::Refused(_) => REFUSED,
             Self::Report(_) => REPORT,
+            Self::Stale => STALE,
+            Self::Ready => READY,
             Self::Sockets => SOCKETS,
             Self::Processes => PROCESSES,
             Self::Sealed(_) => SEALED,
@@ -360,6 +341,8 @@ const SEALED: u8 = 7;
 const EXIT: u8 = 8;
 const REFUSED: u8 = 9;
 const PROCESSES: u8 = 10;
+const READY: u8 = 11;
+const STALE: u8 = 12;
 
 const MOST_ITEMS: usize = 64 * 1024;
 const MOST_TEXT: usize = 2 << 20;

@@ -14,10 +14,11 @@ use rustix::{
 
 use super::{
     CommandStrength, Network, child,
-    encode::{Order, Word},
+    encode::Word,
+    groundwork::Groundwork,
     passing,
     seal::Filters,
-    view,
+    view::{self, Base},
     walls::Wall,
 };
 use crate::{
@@ -46,20 +47,17 @@ impl Identity {
     }
 }
 
-pub(crate) fn run(order: Order, identity: Identity, inner: &UnixStream, filters: &Filters) -> ! {
-    match prepare(&order, identity, inner) {
-        Ok(strength) => match process::fork() {
-            Ok(Split::Child) => child::run(&order, strength, inner, filters),
+pub(crate) fn run(groundwork: &Groundwork, identity: Identity, inner: &UnixStream, filters: &Filters) -> ! {
+    match prepare(groundwork, identity, inner) {
+        Ok((strength, base)) => match process::fork() {
+            Ok(Split::Child) => child::run(base, strength, inner, filters),
             Ok(Split::Parent(command)) => {
-                drop(order);
+                drop(base);
                 outlive(command, inner)
             }
             Err(error) => tell(inner, &Word::Failed(format!("cannot start a process: {error}")), &[]),
         },
-        Err(Trouble::NoNamespaces) => tell(inner, &Word::TooWeak(Vec::new()), &[]),
-        Err(Trouble::Step(step, error)) => {
-            tell(inner, &Word::Failed(format!("cannot {step}: {error}")), &[]);
-        }
+        Err(trouble) => tell(inner, &trouble.into(), &[]),
     }
     sys::leave(1)
 }
@@ -69,7 +67,19 @@ pub(crate) fn run(order: Order, identity: Identity, inner: &UnixStream, filters:
 pub(crate) enum Trouble {
     /// The host lets us enter namespaces and gives us no rights in them.
     NoNamespaces,
+    /// A path that every command sees leads elsewhere since it was mounted.
+    Stale,
     Step(String, io::Error),
+}
+
+impl From<Trouble> for Word {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::NoNamespaces => Self::TooWeak(Vec::new()),
+            Trouble::Stale => Self::Stale,
+            Trouble::Step(step, error) => Self::Failed(format!("cannot {step}: {error}")),
+        }
+    }
 }
 
 /// Names the step that failed.
@@ -77,7 +87,12 @@ pub(crate) fn at<E: Into<io::Error>>(step: impl Into<String>) -> impl FnOnce(E) 
     |error| Trouble::Step(step.into(), error.into())
 }
 
-fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<CommandStrength, Trouble> {
+/// Enters everything that the kernel keeps apart for this jail, and builds the part of the view that every command sees.
+fn prepare(
+    groundwork: &Groundwork,
+    identity: Identity,
+    inner: &UnixStream,
+) -> Result<(CommandStrength, Base), Trouble> {
     // A supervisor that has died before this is noticed by the first word, which nobody takes.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("ask to die with it"))?;
     let mut strength = CommandStrength::NONE;
@@ -94,21 +109,21 @@ fn prepare(order: &Order, identity: Identity, inner: &UnixStream) -> Result<Comm
     }
     strength.add(Wall::DiesTogether);
     offer_to_die_first();
-    let is_bounded = strength.has(Wall::ControlGroup) || bound_processes(order.limits.processes, identity);
+    let is_bounded =
+        strength.has(Wall::ControlGroup) || bound_processes(groundwork.limits.processes, identity);
     strength.add_if(Wall::ProcessLimit, is_bounded);
     if !strength.has(Wall::ControlGroup) {
         show_processes(inner);
     }
     rustix::system::sethostname(b"jail").map_err(at("set the host name"))?;
-    if let Network::Proxied { http_port } = order.network {
+    if let Network::Proxied { http_port } = groundwork.network {
         open_sockets(http_port, inner).map_err(at("open the sockets of its network"))?;
     }
-    let built = view::build(order)?;
-    strength.add(Wall::PrivateView);
-    strength.add_if(Wall::PrivateProc, built.has_proc);
+    let base = Base::build(groundwork)?;
+    strength.add_if(Wall::PrivateProc, base.has_proc);
     // Not to be looked into by the command, whose user it has.
     privileges::refuse_dumps().map_err(at("refuse dumps"))?;
-    Ok(strength)
+    Ok((strength, base))
 }
 
 /// Whether the supervisor has put us into a control group.

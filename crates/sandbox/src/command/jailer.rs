@@ -8,8 +8,12 @@ use std::{
     os::unix::{net::UnixStream, process::CommandExt},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::mpsc,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
+    time::Duration,
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -18,9 +22,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::unix::pipe;
 
 use super::{
-    CommandJail, SpawnError,
+    CommandJail, CommandStrength, SpawnError, Wall,
     encode::{self, Word},
-    passing, rules,
+    groundwork::Groundwork,
+    passing,
+    prepared::{PreparedJails, RunningMark},
+    rules,
     running::{Leash, Running},
 };
 
@@ -32,72 +39,141 @@ pub const JAILER_NAME: &str = "toolgate-jailer";
 /// The one helper process that makes jails. It is started again when it dies.
 #[derive(Clone, Debug)]
 pub struct Jailer {
-    orders: mpsc::Sender<Order>,
+    errands: mpsc::Sender<Errand>,
+    prepared: Arc<PreparedJails>,
 }
 
-/// The supervisor's end of a conversation, to be handed to the jailer.
-type Order = OwnedFd;
+/// Something for the thread that keeps the jailer.
+#[derive(Debug)]
+pub(crate) enum Errand {
+    /// The supervisor's end of a conversation, to be handed to the jailer.
+    Supervise(OwnedFd),
+    /// A command with this groundwork has ended, and another may follow.
+    Refill(Groundwork),
+}
 
 impl Jailer {
+    /// How many prepared jails wait at most, unless somebody chooses otherwise.
+    pub const PREPARED: usize = 4;
+
     /// Starts `program` again under the jailer's name; its `main` must call [`super::jailer_main`] first of all.
     /// Raises this process's limit of open files to what the host lets it have.
     pub fn start(program: &Path) -> io::Result<Self> {
+        Self::start_with(program, Self::PREPARED)
+    }
+
+    /// As [`Self::start`], with at most so many prepared jails. With 0 every jail is made when its command comes.
+    pub fn start_with(program: &Path, prepared: usize) -> io::Result<Self> {
         make_room_for_descriptors();
-        let (orders, inbox) = mpsc::channel();
+        let (errands, inbox) = mpsc::channel();
         let (told, outcome) = mpsc::sync_channel(1);
         let program = program.to_owned();
+        let prepared = Arc::new(PreparedJails::up_to(prepared));
+        let jails = Arc::clone(&prepared);
         thread::Builder::new().name("jailer-keeper".to_owned()).spawn(move || {
             match Zygote::start(&program) {
                 Ok(zygote) => {
                     let _ = told.send(Ok(()));
-                    keep(zygote, &program, &inbox);
+                    keep(zygote, &program, &inbox, &jails);
                 }
                 Err(error) => drop(told.send(Err(error))),
             }
         })?;
         outcome.recv().map_err(|_| gone())??;
-        Ok(Self { orders })
+        Ok(Self { errands, prepared })
     }
 
-    /// Makes the jail and starts the command in it.
+    /// Makes the jail, or takes one that was prepared, and starts the command in it.
     pub async fn spawn(&self, jail: CommandJail) -> Result<Running, SpawnError> {
         rules::check(&jail)?;
+        let mark = RunningMark::new(&self.prepared);
+        let groundwork = Groundwork::of(&jail);
         let (frame, opened) = encode::order(&jail)?;
         let (stdin, feed) = io::pipe().map_err(SpawnError::Jailer)?;
         let (out, stdout) = io::pipe().map_err(SpawnError::Jailer)?;
         let (err, stderr) = io::pipe().map_err(SpawnError::Jailer)?;
-        let control = self.call().map_err(SpawnError::Jailer)?;
-        let leash = Leash::new(control, self.orders.clone());
-
         let mut descriptors = vec![stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
         descriptors.extend(opened);
-        let sent = leash.send(&frame, &descriptors).await;
+        let (leash, strength, passed) = self.begin(groundwork, &frame, &descriptors).await?;
         // Ours would keep the pipes open after the command has closed its ends.
         drop((stdin, stdout, stderr, jail));
 
+        let mut passed = passed.into_iter();
+        // A host without namespaces has nothing that could be prepared.
+        let refill = strength.has(Wall::PrivateView).then_some(groundwork);
+        let leash = leash.of_command(passed.next(), refill, mark);
+        let sockets = ProxySockets::from(passed.next(), passed.next());
+        Ok(Running {
+            leash,
+            sockets,
+            strength,
+            stdin: pipe::Sender::from_owned_fd(feed.into()).map_err(SpawnError::Jailer)?,
+            stdout: pipe::Receiver::from_owned_fd(out.into()).map_err(SpawnError::Jailer)?,
+            stderr: pipe::Receiver::from_owned_fd(err.into()).map_err(SpawnError::Jailer)?,
+        })
+    }
+
+    /// Makes a jail ahead for a command like this one. Nothing of the command itself is used.
+    pub fn prepare(&self, jail: &CommandJail) -> io::Result<()> {
+        let theirs = self.prepared.prepare(Groundwork::of(jail))?;
+        self.errands.send(Errand::Supervise(theirs)).map_err(|_| gone())
+    }
+
+    /// How many prepared jails wait for a command.
+    pub fn prepared(&self) -> usize {
+        self.prepared.count()
+    }
+
+    /// Gives the order to a prepared jail, and to a new one where there is none or the host has changed since.
+    async fn begin(
+        &self,
+        groundwork: Groundwork,
+        frame: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Begun, SpawnError> {
+        if let Some(control) = self.prepared.take(&groundwork) {
+            let leash = self.leash(control).map_err(SpawnError::Jailer)?;
+            match self.order(leash, frame, descriptors).await {
+                // It died while it waited. A command runs only after its supervisor has said so, so this one did not.
+                Ok(None) | Err(SpawnError::Jailer(_)) => {}
+                Ok(Some(begun)) => return Ok(begun),
+                Err(error) => return Err(error),
+            }
+        }
+        let first = groundwork.to_frame().map_err(SpawnError::Jailer)?;
+        for _ in 0..TRIES {
+            let leash = self.call().map_err(SpawnError::Jailer)?;
+            // A jailer that cannot be reached says so when the order is sent.
+            let _ = leash.send(&first, &[]).await;
+            if let Some(begun) = self.order(leash, frame, descriptors).await? {
+                return Ok(begun);
+            }
+        }
+        Err(SpawnError::Failed(
+            "the host's mounts or system files changed while it was made; try again".to_owned(),
+        ))
+    }
+
+    /// `None`: the jail is stale, and the command did not run.
+    async fn order(
+        &self,
+        leash: Leash,
+        frame: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Option<Begun>, SpawnError> {
         // A supervisor that refuses an order says why before it goes, and sending then fails. Where sending fails for another
         // reason, it waits for the order, and would not say anything.
-        let unsent = match sent {
+        let unsent = match leash.send(frame, descriptors).await {
             Err(error) if !is_end(&error) => return Err(SpawnError::Jailer(error)),
             sent => sent,
         };
-        let mut parcel = leash.receive().await.map_err(SpawnError::Jailer)?;
+        let parcel = leash.receive().await.map_err(SpawnError::Jailer)?;
         match Word::read(parcel.kind, &parcel.body).map_err(SpawnError::Jailer)? {
             Word::Started(strength) => {
                 unsent.map_err(SpawnError::Jailer)?;
-                let mut descriptors = parcel.descriptors.drain(..);
-                let leash = leash.with_handle(descriptors.next());
-                let sockets = ProxySockets::from(descriptors.next(), descriptors.next());
-                drop(descriptors);
-                Ok(Running {
-                    leash,
-                    sockets,
-                    strength,
-                    stdin: pipe::Sender::from_owned_fd(feed.into()).map_err(SpawnError::Jailer)?,
-                    stdout: pipe::Receiver::from_owned_fd(out.into()).map_err(SpawnError::Jailer)?,
-                    stderr: pipe::Receiver::from_owned_fd(err.into()).map_err(SpawnError::Jailer)?,
-                })
+                Ok(Some((leash, strength, parcel.descriptors)))
             }
+            Word::Stale => Ok(None),
             Word::TooWeak(missing) => Err(SpawnError::TooWeak { missing }),
             Word::Failed(why) => Err(SpawnError::Failed(why)),
             _ => Err(SpawnError::Jailer(io::Error::other("the supervisor spoke out of turn"))),
@@ -105,13 +181,20 @@ impl Jailer {
     }
 
     /// A conversation with a new supervisor.
-    fn call(&self) -> io::Result<tokio::net::UnixStream> {
+    fn call(&self) -> io::Result<Leash> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        self.orders.send(theirs.into()).map_err(|_| gone())?;
-        tokio::net::UnixStream::from_std(ours)
+        self.errands.send(Errand::Supervise(theirs.into())).map_err(|_| gone())?;
+        self.leash(ours)
+    }
+
+    fn leash(&self, control: UnixStream) -> io::Result<Leash> {
+        Ok(Leash::new(tokio::net::UnixStream::from_std(control)?, self.errands.clone()))
     }
 }
+
+/// A command that runs: the conversation with its supervisor, what holds, and the descriptors that came with the word.
+type Begun = (Leash, CommandStrength, Vec<OwnedFd>);
 
 /// The jailer process and the socket on which it waits.
 struct Zygote {
@@ -169,27 +252,58 @@ impl Zygote {
     }
 }
 
-fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Order>) {
-    while let Ok(order) = inbox.recv() {
-        let Err(error) = zygote.hand_over(order.as_fd()) else { continue };
-        // With the jailer everything dies that it ever started: while it lives, this order fails and no other.
-        if !zygote.is_dead(&error) {
-            refuse(order, &error);
-            continue;
-        }
-        match Zygote::start(program) {
-            Ok(next) => std::mem::replace(&mut zygote, next).bury(),
-            Err(error) => {
-                refuse(order, &error);
+/// Runs errands until the last conversation is over. Jails are prepared when nothing else is to do.
+fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Errand>, prepared: &PreparedJails) {
+    let mut wanted: Vec<Groundwork> = Vec::new();
+    let mut has_prepared = false;
+    loop {
+        let patience = match (wanted.is_empty(), has_prepared) {
+            (false, _) => QUIET,
+            (true, true) => BETWEEN_EXPIRIES,
+            (true, false) => Duration::MAX,
+        };
+        let theirs = match inbox.recv_timeout(patience) {
+            Ok(Errand::Supervise(theirs)) => theirs,
+            Ok(Errand::Refill(groundwork)) => {
+                if !wanted.contains(&groundwork) {
+                    wanted.push(groundwork);
+                }
                 continue;
             }
-        }
-        if let Err(error) = zygote.hand_over(order.as_fd()) {
-            refuse(order, &error);
-        }
+            Err(RecvTimeoutError::Timeout) => {
+                wanted.retain(|groundwork| prepared.wants(groundwork));
+                match wanted.first().map(|groundwork| prepared.prepare(*groundwork)) {
+                    Some(Ok(theirs)) => theirs,
+                    Some(Err(_)) | None => {
+                        wanted.clear();
+                        has_prepared = prepared.expire();
+                        continue;
+                    }
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        has_prepared = true;
+        supervise(&mut zygote, theirs, program);
     }
     // The last conversation is over: without its socket the jailer ends by itself.
     zygote.bury();
+}
+
+/// Hands a conversation to the jailer, or to another one if that has died.
+fn supervise(zygote: &mut Zygote, order: OwnedFd, program: &Path) {
+    let Err(error) = zygote.hand_over(order.as_fd()) else { return };
+    // With the jailer everything dies that it ever started: while it lives, this order fails and no other.
+    if !zygote.is_dead(&error) {
+        return refuse(order, &error);
+    }
+    match Zygote::start(program) {
+        Ok(next) => std::mem::replace(zygote, next).bury(),
+        Err(error) => return refuse(order, &error),
+    }
+    if let Err(error) = zygote.hand_over(order.as_fd()) {
+        refuse(order, &error);
+    }
 }
 
 /// Whether something could not be sent because nobody is left to receive it.
@@ -199,7 +313,7 @@ fn is_end(error: &io::Error) -> bool {
 }
 
 /// Says in the supervisor's place why there is none. Whoever waits and does not hear it hears the end of the conversation.
-fn refuse(order: Order, error: &io::Error) {
+fn refuse(order: OwnedFd, error: &io::Error) {
     let why = format!("the jailer cannot be told of the command: {error}; try again");
     if let Ok(frame) = Word::Failed(why).to_frame() {
         let _ = passing::send(&UnixStream::from(order), &frame, &[]);
@@ -212,6 +326,13 @@ fn make_room_for_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
+
+/// How often a jail is made for one command while the host changes.
+const TRIES: u32 = 3;
+
+/// Nothing is prepared before no command has come for so long.
+const QUIET: Duration = Duration::from_millis(2);
+const BETWEEN_EXPIRIES: Duration = Duration::from_secs(30);
 
 /// Guards against a program that is something else and waits for its input.
 const PATIENCE: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
@@ -246,9 +367,11 @@ mod tests {
         let id = process.id();
         let (orders, inbox) = mpsc::channel();
         let program = impostor(folder.path());
-        let keeper = thread::spawn(move || keep(Zygote { process, socket: ours }, &program, &inbox));
+        let keeper = thread::spawn(move || {
+            keep(Zygote { process, socket: ours }, &program, &inbox, &PreparedJails::up_to(0));
+        });
         let (caller, order) = UnixStream::pair().unwrap();
-        orders.send(order.into()).unwrap();
+        orders.send(Errand::Supervise(order.into())).unwrap();
         let parcel = passing::receive(&caller).unwrap().expect("nobody says why");
         let Ok(Word::Failed(why)) = Word::read(parcel.kind, &parcel.body) else { panic!("{parcel:?}") };
         assert!(why.contains("try again"), "{why}");
@@ -258,7 +381,7 @@ mod tests {
         // At the end of its socket it is dead, and another takes its place.
         drop(theirs);
         let (caller, order) = UnixStream::pair().unwrap();
-        orders.send(order.into()).unwrap();
+        orders.send(Errand::Supervise(order.into())).unwrap();
         drop(orders);
         keeper.join().unwrap();
         assert!(!Path::new(&format!("/proc/{id}")).exists());

@@ -47,8 +47,8 @@ impl Notices {
         Self {
             watched: filter.watched.clone(),
             counted: filter.counted.clone(),
-            counts: Counts::of(&order.limits),
-            network: order.network,
+            counts: Counts::of(&order.groundwork.limits),
+            network: order.groundwork.network,
             granted: Granted::of(order, ground),
         }
     }

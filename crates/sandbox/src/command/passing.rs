@@ -31,6 +31,14 @@ pub(crate) fn send(socket: &UnixStream, frame: &[u8], descriptors: &[BorrowedFd<
     (&*socket).write_all(rest)
 }
 
+/// Sends a frame on as it arrived.
+pub(crate) fn forward(socket: &UnixStream, parcel: &Parcel) -> io::Result<()> {
+    let length = u32::try_from(parcel.body.len()).map_err(io::Error::other)?;
+    let frame = [length.to_le_bytes().as_slice(), &[parcel.kind], &parcel.body].concat();
+    let descriptors: Vec<BorrowedFd<'_>> = parcel.descriptors.iter().map(AsFd::as_fd).collect();
+    send(socket, &frame, &descriptors)
+}
+
 /// Sends as much as the socket takes at once, and with the first byte every descriptor.
 pub(crate) fn send_some(
     socket: BorrowedFd<'_>,

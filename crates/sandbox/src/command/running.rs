@@ -18,8 +18,11 @@ use tokio::{
 use super::{
     CommandReport, CommandStrength, CommandUsage, Ending, OutputCaps, Refused,
     encode::{Account, Word},
+    groundwork::Groundwork,
+    jailer::Errand,
     notices::Listed,
     passing::{self, Parcel},
+    prepared::RunningMark,
 };
 use crate::{
     ProxySockets,
@@ -107,16 +110,25 @@ pub(crate) struct Leash {
     /// As they were told. The account has them again, and is made of them where there is none.
     refused: Arc<Mutex<Vec<Refused>>>,
     /// The jailer must outlive its supervisors.
-    _jailer: mpsc::Sender<OwnedFd>,
+    jailer: mpsc::Sender<Errand>,
+    /// What is prepared for the next command when this one has ended.
+    refill: Option<Groundwork>,
+    running: Option<RunningMark>,
 }
 
 impl Leash {
-    pub(crate) fn new(control: UnixStream, jailer: mpsc::Sender<OwnedFd>) -> Self {
-        Self { control, handle: None, refused: Arc::default(), _jailer: jailer }
+    pub(crate) fn new(control: UnixStream, jailer: mpsc::Sender<Errand>) -> Self {
+        Self { control, handle: None, refused: Arc::default(), jailer, refill: None, running: None }
     }
 
-    pub(crate) fn with_handle(mut self, handle: Option<OwnedFd>) -> Self {
-        self.handle = handle;
+    /// Of a command that runs.
+    pub(crate) fn of_command(
+        mut self,
+        handle: Option<OwnedFd>,
+        refill: Option<Groundwork>,
+        running: RunningMark,
+    ) -> Self {
+        (self.handle, self.refill, self.running) = (handle, refill, Some(running));
         self
     }
 
@@ -202,6 +214,10 @@ impl Leash {
 impl Drop for Leash {
     fn drop(&mut self) {
         self.kill();
+        self.running = None;
+        if let Some(groundwork) = self.refill {
+            let _ = self.jailer.send(Errand::Refill(groundwork));
+        }
     }
 }
 

@@ -27,6 +27,7 @@ use super::{
 use crate::{
     filter::{Calls, CommandProfile, Filter, Paths, Processes, Sockets, Variant},
     profile::ProfileError,
+    sys::process,
 };
 
 /// Which file tree the command stands on.
@@ -66,7 +67,7 @@ impl Filters {
 
     pub(crate) fn for_order(&self, order: &Order, ground: Ground) -> io::Result<&Filter> {
         let wanted = Variant {
-            sockets: match order.network {
+            sockets: match order.groundwork.network {
                 Network::None => Sockets::None,
                 Network::Proxied { .. } => Sockets::Internet,
             },
@@ -96,7 +97,9 @@ pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     let most_stack = limits.memory_bytes.min(MOST_STACK);
     set(Resource::Stack, most_stack.min(USUAL_STACK), most_stack)?;
     // The soft limit sends a signal that says why; the hard one, a second later, kills without a word.
-    set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds.saturating_add(1))?;
+    // This process made the view, which may have meant a long search, and the time for that is not the command's.
+    let seconds = limits.cpu_seconds.saturating_add(process::own_cpu_time()?.as_secs());
+    set(Resource::Cpu, seconds, seconds.saturating_add(1))?;
     set(Resource::Fsize, limits.file_bytes, limits.file_bytes)?;
     set(Resource::Memlock, MOST_LOCKED, MOST_LOCKED)?;
     for none in [Resource::Core, Resource::Msgqueue] {
@@ -161,7 +164,7 @@ pub(crate) fn confine(order: &Order, ground: Ground) -> Result<Option<u8>, Troub
         let rule = PathBeneath::new(place, rights);
         rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant something"))?;
     }
-    if let Network::Proxied { http_port } = order.network {
+    if let Network::Proxied { http_port } = order.groundwork.network {
         let rule = NetPort::new(http_port, AccessNet::ConnectTcp);
         rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant the proxy's port"))?;
     }

@@ -1,6 +1,7 @@
 //! Outside the jail, one for each command: starts it, answers its filter, ends it, gives account.
 
 mod answerer;
+mod waiting;
 
 use std::{
     io,
@@ -12,7 +13,7 @@ use std::{
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, Timespec},
+    event::Timespec,
     process::{Pid, Signal},
 };
 
@@ -20,6 +21,7 @@ use super::{
     CommandLimits, CommandStrength, CommandUsage, Ending, Network, child,
     control_group::ControlGroup,
     encode::{Account, Order, Word},
+    groundwork::Groundwork,
     init::{self, Identity},
     memory::{Memory, Watch},
     passing::{self, Parcel},
@@ -28,35 +30,45 @@ use super::{
 };
 use crate::{
     Namespaces,
+    mount_table::MountWatch,
     sys::process::{self, Ended, Split},
 };
 use answerer::{Answerer, Refusals};
+use waiting::Ready;
 
-/// Serves one order from its reading to its report.
+/// Serves one order, from what it needs made ahead to its report. The order may come much later than the rest.
 pub(crate) fn run(control: &UnixStream, filters: &Arc<Filters>) {
-    if let Err(error) = read_order(control).and_then(|order| serve(control, order, filters)) {
+    if let Err(error) = read_groundwork(control).and_then(|groundwork| serve(control, groundwork, filters)) {
         say(control, &Word::Failed(error.to_string()), &[]);
     }
 }
 
-fn read_order(control: &UnixStream) -> io::Result<Order> {
+fn read_groundwork(control: &UnixStream) -> io::Result<Groundwork> {
     process::heed(libc::SIGCHLD)?;
     // Descriptor 0 is the jailer's socket; 1 leads nowhere.
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
     let parcel = passing::receive(control)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-    Order::read(parcel)
+    Groundwork::read(&parcel)
 }
 
-fn serve(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io::Result<()> {
-    let order = if order.namespaces == Namespaces::Enter {
-        match in_namespaces(control, order, filters)? {
-            None => return Ok(()),
-            Some(order) => order,
-        }
+/// An order for another kind of jail than was made is never carried out.
+fn read_order(parcel: Parcel, groundwork: Groundwork) -> io::Result<Order> {
+    let order = Order::read(parcel)?;
+    if order.groundwork == groundwork {
+        Ok(order)
     } else {
-        order
+        Err(io::Error::other("the order does not fit the prepared jail"))
+    }
+}
+
+fn serve(control: &UnixStream, groundwork: Groundwork, filters: &Arc<Filters>) -> io::Result<()> {
+    let order = if groundwork.namespaces == Namespaces::Enter {
+        in_namespaces(control, groundwork, filters)?
+    } else {
+        passing::receive(control)?.map(|parcel| read_order(parcel, groundwork)).transpose()?
     };
-    let is_proxied = order.network != Network::None;
+    let Some(order) = order else { return Ok(()) };
+    let is_proxied = order.groundwork.network != Network::None;
     let missing: Vec<String> = OF_NAMESPACES
         .into_iter()
         // Landlock knows ports, not hosts: without a network of its own there is none.
@@ -70,9 +82,15 @@ fn serve(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io::Resu
     in_a_group(control, order, filters)
 }
 
-/// Gives the order back if this host has no namespaces for us.
-fn in_namespaces(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io::Result<Option<Order>> {
+/// Gives the order back if this host has no namespaces for us. `None`: the order was served, or none will come.
+fn in_namespaces(
+    control: &UnixStream,
+    groundwork: Groundwork,
+    filters: &Arc<Filters>,
+) -> io::Result<Option<Order>> {
     die_with_the_jailer()?;
+    // From before the host's mounts are copied for the jail.
+    let mounts = MountWatch::begin()?;
     let (inner, theirs) = UnixStream::pair()?;
     let identity = Identity::now();
     // With the right to it no user namespace is needed. Mapped to itself, root would own the same files as before; mapped to
@@ -83,25 +101,33 @@ fn in_namespaces(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> 
     };
     match split {
         Ok((identity, (Split::Child, _))) => {
-            drop(inner);
-            init::run(order, identity, &theirs, filters)
+            drop((inner, mounts));
+            init::run(&groundwork, identity, &theirs, filters)
         }
         Ok((_, (Split::Parent(first), Some(handle)))) => {
             drop(theirs);
-            let answerer = Answerer::new(&order, Ground::View, filters, control)?;
-            let mut course = Course::new(first, handle, inner, answerer, Kind::Namespace);
-            course.bound(&order.limits);
-            course.follow(control)?;
+            let mut course = Course::new(first, handle, inner, Kind::Namespace);
+            course.bound(&groundwork.limits);
+            let Some(parcel) = course.wait_for_order(control, &mounts)? else {
+                course.kill();
+                course.bury();
+                return Ok(None);
+            };
+            drop(mounts);
             if course.has_no_namespaces() {
-                return Ok(Some(order));
+                return read_order(parcel, groundwork).map(Some);
             }
+            course.hand_over(&parcel);
+            let order = read_order(parcel, groundwork)?;
+            course.answer_with(Answerer::new(&order, Ground::View, filters, control)?);
             // The gateway hears the end of the output only when nobody holds it any more.
             drop(order);
+            course.follow(control)?;
             course.give_account(control);
             course.bury();
             Ok(None)
         }
-        _ => Ok(Some(order)),
+        _ => passing::receive(control)?.map(|parcel| read_order(parcel, groundwork)).transpose(),
     }
 }
 
@@ -116,9 +142,9 @@ fn in_a_group(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io:
         child::run_in_a_group(&order, &theirs, filters)
     };
     drop(theirs);
-    let answerer = Answerer::new(&order, Ground::Host, filters, control)?;
-    let mut course = Course::new(first, handle, inner, answerer, Kind::Group);
-    course.bound(&order.limits);
+    let mut course = Course::new(first, handle, inner, Kind::Group);
+    course.answer_with(Answerer::new(&order, Ground::Host, filters, control)?);
+    course.bound(&order.groundwork.limits);
     drop(order);
     course.follow(control)?;
     course.end_the_others();
@@ -144,9 +170,9 @@ struct Course {
     first: Pid,
     handle: OwnedFd,
     inner: Option<UnixStream>,
-    /// Until it is started.
+    /// From the order until it is started.
     answerer: Option<Answerer>,
-    refusals: Arc<Refusals>,
+    refusals: Option<Arc<Refusals>>,
     kind: Kind,
     sockets: Vec<OwnedFd>,
     /// Where those of its namespace are seen.
@@ -158,6 +184,8 @@ struct Course {
 }
 
 enum Stage {
+    /// Before the jail waits for an order.
+    Preparing,
     Making,
     Running,
     /// The first trouble that was told.
@@ -167,21 +195,29 @@ enum Stage {
 }
 
 impl Course {
-    fn new(first: Pid, handle: OwnedFd, inner: UnixStream, answerer: Answerer, kind: Kind) -> Self {
+    fn new(first: Pid, handle: OwnedFd, inner: UnixStream, kind: Kind) -> Self {
         Self {
             first,
             handle,
             inner: Some(inner),
-            refusals: answerer.refusals(),
-            answerer: Some(answerer),
+            refusals: None,
+            answerer: None,
             kind,
             sockets: Vec::new(),
             processes: None,
             memory: Memory::new(u64::MAX, None),
             started: Instant::now(),
-            stage: Stage::Making,
+            stage: match kind {
+                Kind::Namespace => Stage::Preparing,
+                Kind::Group => Stage::Making,
+            },
             ended: None,
         }
+    }
+
+    fn answer_with(&mut self, answerer: Answerer) {
+        self.refusals = Some(answerer.refusals());
+        self.answerer = Some(answerer);
     }
 
     /// Sees to it that all processes together keep to the limits, and lets the jail go on.
@@ -235,27 +271,7 @@ impl Course {
     }
 
     fn wait(&self, control: Option<&UnixStream>) -> io::Result<Ready> {
-        let sources: [Option<BorrowedFd<'_>>; 3] =
-            [control.map(AsFd::as_fd), self.inner.as_ref().map(AsFd::as_fd), Some(self.handle.as_fd())];
-        let mut polled: Vec<PollFd<'_>> =
-            sources.iter().flatten().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
-        loop {
-            match rustix::event::poll(&mut polled, Some(&LOOK)) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => break,
-            }
-        }
-        let mut states = polled.iter().map(PollFd::revents);
-        let mut next = |source: &Option<BorrowedFd<'_>>| {
-            source.as_ref().and_then(|_| states.next()).filter(|state| !state.is_empty())
-        };
-        let [control, inner, handle] = &sources;
-        Ok(Ready {
-            control: next(control).is_some(),
-            inner: next(inner).is_some(),
-            ended: next(handle).is_some(),
-        })
+        self.poll(control, None, Some(&LOOK))
     }
 
     /// Takes one word from the jail.
@@ -269,14 +285,17 @@ impl Course {
             return;
         };
         match (word, &self.stage) {
-            (Word::Sockets, Stage::Making) => self.sockets = descriptors,
-            (Word::Processes, Stage::Making) => self.processes = descriptors.into_iter().next(),
+            (Word::Sockets, Stage::Preparing) => self.sockets = descriptors,
+            (Word::Processes, Stage::Preparing) => self.processes = descriptors.into_iter().next(),
+            (Word::Ready, Stage::Preparing) => self.stage = Stage::Making,
             (Word::Sealed(strength), Stage::Making) => {
                 self.let_it_run(strength, descriptors.into_iter().next(), control);
             }
             // Nobody is left but its first process, whose end, with all the mounts, need not be waited for.
             (Word::Exit(ended), _) => self.ended = Some(ended),
-            (word @ (Word::Failed(_) | Word::TooWeak(_)), Stage::Making) => self.stage = Stage::Failed(word),
+            (word @ (Word::Failed(_) | Word::TooWeak(_) | Word::Stale), Stage::Preparing | Stage::Making) => {
+                self.stage = Stage::Failed(word);
+            }
             (Word::Failed(why), Stage::Running) => self.stage = Stage::Broken(why),
             _ => {}
         }
@@ -344,7 +363,7 @@ impl Course {
 
     fn give_account(&mut self, control: &UnixStream) {
         let ending = match &mut self.stage {
-            Stage::Making => {
+            Stage::Preparing | Stage::Making => {
                 return say(control, &Word::Failed("it ended before the command ran".to_owned()), &[]);
             }
             Stage::Failed(word) => return say(control, word, &[]),
@@ -359,15 +378,10 @@ impl Course {
             // Of those who were killed together nobody tells the kernel's own account.
             peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most()),
         };
-        self.refusals.close(|refused| Account { ending, usage, refused });
+        if let Some(refusals) = &self.refusals {
+            refusals.close(|refused| Account { ending, usage, refused });
+        }
     }
-}
-
-/// Where something can be read.
-struct Ready {
-    control: bool,
-    inner: bool,
-    ended: bool,
 }
 
 fn ending(ended: Option<Ended>) -> Ending {

@@ -2,6 +2,7 @@
 //!
 //! Everything works on descriptors: what was opened and looked at is what is mounted, and no name is resolved twice.
 
+mod base;
 pub(crate) mod hidden;
 mod kernels;
 mod made_up;
@@ -16,13 +17,14 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, ResolveFlags, Stat},
+    fs::{Mode, OFlags, ResolveFlags, Stat},
     mount::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
         UnmountFlags,
     },
 };
 
+pub(crate) use base::{Base, all_processes};
 use hidden::{Origin, Shown};
 use place::Tree;
 
@@ -36,42 +38,10 @@ use crate::{
     sys::mounts::{Reach, restrict_mount},
 };
 
-/// What could be had.
-pub(crate) struct Built {
-    pub(crate) has_proc: bool,
-}
-
-/// Nothing that is mounted from here on is seen outside, nor the other way round.
-pub(crate) fn make_private() -> io::Result<()> {
-    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
-    rustix::mount::mount_change("/", private)?;
-    Ok(())
-}
-
-/// Builds the tree and makes it the root.
-pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
-    // Opened before the new root covers a part of the old one.
-    let old_root = open(CWD, Path::new("/")).map_err(at("open the root"))?;
-    let proc = open(CWD, Path::new("/proc")).map_err(at("open `/proc`"))?;
-    let mounts = MountTable::read().map_err(at("read the list of mounts"))?;
-    let root = memory_files("0755", ROOT_BYTES, ROOT_FILES, INERT).map_err(at("make a root"))?;
-    // Any folder that is always there serves as the place to mount on; it is out of sight in the end.
-    attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
-    let root = open(CWD, Path::new("/proc")).map_err(at("open the new root"))?;
-    let old = Old { root: old_root, proc, mounts };
-    let mut tree =
-        Tree { memory: vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev], root };
-
-    let mut shown = Vec::new();
-    for path in SYSTEM {
-        system_folder(&old, &tree, path)?;
-        shown.push(Shown { source: path.into(), at: path.into(), origin: Origin::System });
-    }
-    settings(order, &old, &tree, &mut shown)?;
-    devices(&old, &tree)?;
-    let has_proc = own_proc(&tree).is_ok();
-    own_tmp(&mut tree, order.tmp_bytes).map_err(at("make `/tmp`"))?;
-
+/// Adds what this command sees to the tree, hides what is hidden, and makes the tree the root.
+pub(crate) fn finish(base: Base, order: &Order) -> Result<(), Trouble> {
+    base.check_unchanged()?;
+    let Base { old, tree, mut shown, .. } = base;
     let mut binds: Vec<&Bind> = order.binds.iter().collect();
     // What lies above must be there before what lies in it.
     binds.sort_by_key(|bind| bind.at.components().count());
@@ -82,8 +52,14 @@ pub(crate) fn build(order: &Order) -> Result<Built, Trouble> {
     hidden::cover_all(&old, &tree, &shown, order).map_err(at("hide what is hidden"))?;
     restrict_mount(tree.root.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, Reach::This)
         .map_err(at("make the root read-only"))?;
-    change_root(&tree.root).map_err(at("change the root"))?;
-    Ok(Built { has_proc })
+    change_root(&tree.root).map_err(at("change the root"))
+}
+
+/// Nothing that is mounted from here on is seen outside, nor the other way round.
+pub(crate) fn make_private() -> io::Result<()> {
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    rustix::mount::mount_change("/", private)?;
+    Ok(())
 }
 
 /// The files of `/etc` that are the jail's own.
@@ -115,82 +91,6 @@ impl Old {
         let path = rustix::fs::readlinkat(&self.proc, link, Vec::new())?;
         Ok(OsString::from_vec(path.into_bytes()).into())
     }
-}
-
-/// The folder, or the link that stands in its place.
-fn system_folder(old: &Old, tree: &Tree, path: &str) -> Result<(), Trouble> {
-    let name = path.trim_start_matches('/');
-    let step = || format!("show `{path}`");
-    if let Ok(target) = rustix::fs::readlinkat(&old.root, name, Vec::new()) {
-        rustix::fs::symlinkat(target, &tree.root, name).map_err(at(step()))?;
-        return Ok(());
-    }
-    let Ok(folder) = rustix::fs::openat(&old.root, name, PLACE | OFlags::NOFOLLOW, Mode::empty()) else {
-        return Ok(());
-    };
-    let place = place::folder(tree, Path::new(path)).map_err(at(step()))?;
-    bind(&folder, &place, READ_AND_RUN).map_err(at(step()))
-}
-
-fn settings(order: &Order, old: &Old, tree: &Tree, shown: &mut Vec<Shown>) -> Result<(), Trouble> {
-    for name in SETTINGS {
-        let path = Path::new("/etc").join(name);
-        if let Ok(setting) = old.open(&path) {
-            let step = || format!("show `{}`", path.display());
-            let place = place::like(tree, &path, &setting).map_err(at(step()))?;
-            bind(&setting, &place, READ_ONLY).map_err(at(step()))?;
-            let source = old.real_path(setting.as_fd()).map_err(at(step()))?;
-            shown.push(Shown { source, at: path, origin: Origin::System });
-        }
-    }
-    let etc = place::folder(tree, Path::new("/etc")).map_err(at("make `/etc`"))?;
-    for (name, text) in made_up::files(order.network) {
-        place::file_with(&etc, name, text.as_bytes()).map_err(at(format!("write `/etc/{name}`")))?;
-    }
-    Ok(())
-}
-
-fn devices(old: &Old, tree: &Tree) -> Result<(), Trouble> {
-    let dev = place::folder(tree, Path::new("/dev")).map_err(at("make `/dev`"))?;
-    for name in DEVICES {
-        let step = || format!("show `/dev/{name}`");
-        let path = Path::new("/dev").join(name);
-        let device = old.open(&path).map_err(at(step()))?;
-        let place = place::file(tree, &path).map_err(at(step()))?;
-        // Read-only guards owner and mode of the node; what is written to it goes to the device.
-        bind(&device, &place, DEVICE_NODE).map_err(at(step()))?;
-    }
-    for (name, target) in LINKS {
-        rustix::fs::symlinkat(target, &dev, name).map_err(at(format!("make `/dev/{name}`")))?;
-    }
-    Ok(())
-}
-
-/// Where a container masks parts of `/proc` the kernel gives nobody a fresh one; commands then have none.
-fn own_proc(tree: &Tree) -> io::Result<()> {
-    let proc = fresh_proc("ptraceable")?;
-    let place = place::folder(tree, Path::new("/proc"))?;
-    mount_on(&proc, &place)
-}
-
-/// A `/proc` of this process namespace that hides nobody. It is mounted nowhere, and gone with its descriptor.
-pub(crate) fn all_processes() -> io::Result<OwnedFd> {
-    fresh_proc("off")
-}
-
-fn fresh_proc(hidden: &str) -> io::Result<OwnedFd> {
-    let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    rustix::mount::fsconfig_set_string(context.as_fd(), "hidepid", hidden)?;
-    rustix::mount::fsconfig_set_string(context.as_fd(), "subset", "pid")?;
-    rustix::mount::fsconfig_create(context.as_fd())?;
-    Ok(rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, READ_ONLY)?)
-}
-
-fn own_tmp(tree: &mut Tree, bytes: u64) -> io::Result<()> {
-    let tmp = memory_files("1777", bytes, TMP_FILES, INERT)?;
-    mount_on(&tmp, &place::folder(tree, Path::new("/tmp"))?)?;
-    tree.memory.push(rustix::fs::fstat(&tmp)?.st_dev);
-    Ok(())
 }
 
 fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<Shown, Trouble> {

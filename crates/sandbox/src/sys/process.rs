@@ -114,13 +114,22 @@ pub(crate) fn wait_with_account(child: Pid) -> io::Result<Ended> {
 
 /// What the children used that were waited for, as the account of one that ended so.
 pub(crate) fn account_of_children(status: c_int) -> io::Result<Ended> {
+    Ok(Ended::new(status, &usage_of(libc::RUSAGE_CHILDREN)?))
+}
+
+/// The processor time that this process has used.
+pub(crate) fn own_cpu_time() -> io::Result<Duration> {
+    Ok(Ended::new(0, &usage_of(libc::RUSAGE_SELF)?).cpu)
+}
+
+fn usage_of(whom: c_int) -> io::Result<libc::rusage> {
     // SAFETY: all-zero bytes are a valid `rusage`.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: the kernel writes to `usage`, which is ours and outlives the call.
-    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } < 0 {
+    if unsafe { libc::getrusage(whom, &raw mut usage) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(Ended::new(status, &usage))
+    Ok(usage)
 }
 
 /// Kills the process group whose leader this handle is of, also when the leader has ended. An error on kernels before Linux 6.9.

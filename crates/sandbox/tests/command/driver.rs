@@ -134,7 +134,9 @@ pub fn refusal(jail: CommandJail) -> SpawnError {
     })
 }
 
+/// In a jail that was prepared before the command was known, as most calls of a gateway are.
 pub async fn spawn(jail: CommandJail) -> Result<Running, SpawnError> {
+    jailer().prepare(&jail).unwrap();
     jailer().spawn(jail).await
 }
 

@@ -1,7 +1,7 @@
 use std::os::fd::AsRawFd;
 
 use super::{
-    super::{CommandRequired, View},
+    super::{CommandLimits, CommandRequired, Network, View},
     *,
 };
 use crate::wire::{HEADER, body_length};
@@ -49,14 +49,26 @@ fn an_order_survives_its_journey() {
     assert_eq!(order.program.as_bytes(), b"/bin/x");
     assert_eq!(order.argv[2].as_bytes(), [0xff, b'\n']);
     assert_eq!(order.env[0].as_bytes(), b"A=b=c");
-    assert_eq!((order.binds.len(), order.hidden.len(), order.tmp_bytes), (2, 2, 7));
+    assert_eq!((order.binds.len(), order.hidden.len(), order.groundwork.tmp_bytes), (2, 2, 7));
     assert_eq!(order.hidden_large, jail.view.hidden_large);
     assert_eq!((order.binds[0].access, order.binds[1].access), (Access::Write, Access::Execute));
     assert!(matches!(&order.binds[1].source, Source::Opened(opened) if opened.as_raw_fd() > 2));
-    assert_eq!((order.network, order.trace), (jail.network, jail.trace));
+    assert_eq!((order.groundwork, order.trace), (Groundwork::of(&jail), jail.trace));
     assert_eq!(order.children, Children::Denied);
-    assert_eq!(order.limits.file_bytes, 5);
+    assert_eq!(order.groundwork.limits.file_bytes, 5);
     assert_eq!(order.asked, Asked::from(&CommandRequired::HARDENED));
+}
+
+#[test]
+fn groundwork_survives_its_journey() {
+    let groundwork = Groundwork::of(&jail());
+    let frame = groundwork.to_frame().unwrap();
+    assert_eq!(Groundwork::read(&parcel(&frame, 0)).unwrap(), groundwork);
+    assert!(Groundwork::read(&Parcel { kind: ORDER, ..parcel(&frame, 0) }).is_err());
+    let body = parcel(&frame, 0).body;
+    for length in 0..body.len() {
+        assert!(Groundwork::read(&Parcel { body: body[..length].to_vec(), ..parcel(&frame, 0) }).is_err());
+    }
 }
 
 #[test]
