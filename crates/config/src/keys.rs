@@ -232,7 +232,7 @@ const WORKER: &[Key] = &[
         "Whose calls may follow one another in one process.",
     ),
     number("recycle_after", 1, 1_000_000, 1_000, "Calls after which a worker is replaced."),
-    number("queue", 0, 100_000, 64, "Calls that wait for a worker; further ones are refused."),
+    number("queue", 0, 100_000, 1_024, "Calls that wait for a worker; further ones are refused."),
     choice(
         "required",
         &["minimum", "hardened"],
@@ -243,8 +243,15 @@ const WORKER: &[Key] = &[
 
 const LIMITS: &[Key] = &[
     number("calls", 1, 100_000, 256, "Calls running at once, in all."),
-    number("calls_per_caller", 1, 100_000, 32, "Calls running at once, of one caller."),
-    number("waiting", 0, 1_000_000, 1_024, "Calls that wait for their turn; further ones are refused."),
+    number("calls_per_caller", 1, 100_000, 32, "Calls running at once, of one caller; further ones wait."),
+    number(
+        "waiting",
+        0,
+        1_000_000,
+        1_024,
+        "Calls that wait for their turn; further ones are refused. One caller gets half of the free places.",
+    ),
+    duration("wait_timeout", SECOND, HOUR, "60s", "How long a call waits for its turn and for a worker."),
     size("arguments", KIB, 64 * MIB, "256KiB", "The arguments of one call."),
     number("depth", 1, 100, 32, "How deep arguments may be nested."),
     number("looks", 1, 256, 16, "Threads that wait for a disk at once on behalf of calls, in all."),

@@ -288,6 +288,8 @@ pub struct Limits {
     pub calls: u32,
     pub calls_per_caller: u32,
     pub waiting: u32,
+    #[serde(deserialize_with = "duration_of")]
+    pub wait_timeout: Duration,
     #[serde(deserialize_with = "size_of")]
     pub arguments: u64,
     pub depth: u32,

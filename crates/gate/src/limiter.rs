@@ -1,27 +1,28 @@
-//! How many calls run at once, and how many wait for a person? Bounded in all and per caller, with a bounded queue before
-//! the running ones.
+//! Bounds the calls that run and the calls that wait for a person, in total and per caller. Calls queue for a run slot.
+
+mod slots;
 
 use std::{
     collections::HashMap,
     fmt,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+pub use slots::Slot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use self::slots::RunSlots;
 
 /// The numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CallLimits {
     pub calls: usize,
     pub calls_per_caller: usize,
+    /// Calls that wait for a run slot.
     pub waiting: usize,
+    /// How long a call waits for a run slot and a worker.
+    pub wait_timeout: Duration,
     /// Calls that wait while a person is asked.
     pub asking: usize,
     pub asking_per_caller: usize,
@@ -30,23 +31,12 @@ pub struct CallLimits {
 #[derive(Debug)]
 pub struct Limiter {
     limits: CallLimits,
-    slots: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    callers: Arc<Callers>,
+    slots: RunSlots,
     asking: Arc<Semaphore>,
     askers: Arc<Callers>,
 }
 
 type Callers = Mutex<HashMap<String, usize>>;
-
-/// A place among the running calls, given back when dropped.
-#[derive(Debug)]
-pub struct Slot {
-    /// In the queue, for as long as other calls took.
-    pub has_waited: bool,
-    _permit: OwnedSemaphorePermit,
-    _caller: CallerPlace,
-}
 
 /// A place among the calls that wait for a person. It is none among the running ones: people think for minutes.
 #[derive(Debug)]
@@ -57,48 +47,74 @@ pub struct Asking {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Busy {
-    Caller,
-    Gateway,
-    /// It stood in the queue for as long as one may.
-    TooLong,
+    /// Too many calls wait for a run slot.
+    QueueFull {
+        limit: usize,
+    },
+    /// Too many calls of this caller wait for a run slot.
+    OwnQueueFull {
+        own: usize,
+        limit: usize,
+    },
+    /// No run slot became free in time.
+    TooLong {
+        waited: Duration,
+        limit: usize,
+    },
+    /// The caller's other calls held all of the caller's run slots.
+    OwnTooLong {
+        waited: Duration,
+        limit: usize,
+    },
     CallerAsks,
     GatewayAsks,
 }
 
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Caller => "too many of your calls are running",
-            Self::Gateway => "too many calls are running and waiting",
-            Self::TooLong => "too many calls are running; none of them ended while this one waited",
-            Self::CallerAsks => "too many of your calls wait for a person",
-            Self::GatewayAsks => "too many calls wait for a person",
-        })
+        match self {
+            Self::QueueFull { limit } => {
+                write!(f, "too many calls wait for their turn (`limits.waiting` is {limit})")
+            }
+            Self::OwnQueueFull { own, limit } => write!(
+                f,
+                "{own} of your calls wait for their turn, and one caller gets half of the free queue \
+                 (`limits.waiting` is {limit})"
+            ),
+            Self::TooLong { waited, limit } => write!(
+                f,
+                "too many calls run; none ended in the {} s that this one waited (`limits.calls` is {limit})",
+                waited.as_secs()
+            ),
+            Self::OwnTooLong { waited, limit } => write!(
+                f,
+                "too many of your calls run; none ended in the {} s that this one waited \
+                 (`limits.calls_per_caller` is {limit})",
+                waited.as_secs()
+            ),
+            Self::CallerAsks => f.write_str("too many of your calls wait for a person"),
+            Self::GatewayAsks => f.write_str("too many calls wait for a person"),
+        }
     }
 }
 
 impl Limiter {
     pub fn new(limits: CallLimits) -> Self {
         Self {
-            slots: Arc::new(Semaphore::new(limits.calls.clamp(1, Semaphore::MAX_PERMITS))),
+            slots: RunSlots::new(limits),
             asking: Arc::new(Semaphore::new(limits.asking.clamp(1, Semaphore::MAX_PERMITS))),
             limits,
-            waiting: AtomicUsize::new(0),
-            callers: Arc::default(),
             askers: Arc::default(),
         }
     }
 
-    /// A caller's own limit refuses at once, so that nobody fills the queue for the others. Nobody stands in it for ever.
+    /// Waits for a run slot. A call beyond its caller's limit waits behind the calls of that caller only.
     pub async fn enter(&self, caller: &str) -> Result<Slot, Busy> {
-        let place = place_in(&self.callers, caller, self.limits.calls_per_caller).ok_or(Busy::Caller)?;
-        if let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned() {
-            return Ok(Slot { has_waited: false, _permit: permit, _caller: place });
-        }
-        let _queued = self.queue()?;
-        let turn = timeout(LONGEST_WAIT, Arc::clone(&self.slots).acquire_owned());
-        let permit = turn.await.map_err(|_| Busy::TooLong)?.map_err(|_| Busy::Gateway)?;
-        Ok(Slot { has_waited: true, _permit: permit, _caller: place })
+        self.slots.enter(caller).await
+    }
+
+    pub const fn wait_timeout(&self) -> Duration {
+        self.limits.wait_timeout
     }
 
     /// Refused at once where there is no place: who waits to be let wait would be one who waits.
@@ -106,14 +122,6 @@ impl Limiter {
         let place = place_in(&self.askers, caller, self.limits.asking_per_caller).ok_or(Busy::CallerAsks)?;
         let permit = Arc::clone(&self.asking).try_acquire_owned().map_err(|_| Busy::GatewayAsks)?;
         Ok(Asking { _permit: permit, _caller: place })
-    }
-
-    fn queue(&self) -> Result<Queued<'_>, Busy> {
-        if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.waiting {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(Busy::Gateway);
-        }
-        Ok(Queued(&self.waiting))
     }
 }
 
@@ -126,14 +134,6 @@ fn place_in(callers: &Arc<Callers>, caller: &str, most: usize) -> Option<CallerP
     }
     *count += 1;
     Some(CallerPlace { callers: Arc::clone(callers), caller: caller.to_owned() })
-}
-
-struct Queued<'l>(&'l AtomicUsize);
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 #[derive(Debug)]
@@ -154,77 +154,29 @@ impl Drop for CallerPlace {
     }
 }
 
-/// Most clients have given up by then, and a person's yes should not run much later than it was given.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn limits(calls: usize, calls_per_caller: usize, waiting: usize) -> Limiter {
-        Limiter::new(CallLimits { calls, calls_per_caller, waiting, asking: 3, asking_per_caller: 2 })
-    }
-
-    #[tokio::test]
-    async fn a_caller_is_refused_beyond_the_callers_own_limit_and_others_are_not() {
-        let limiter = limits(10, 1, 10);
-        let slot = limiter.enter("ann").await.unwrap();
-        assert_eq!(limiter.enter("ann").await.unwrap_err(), Busy::Caller);
-        limiter.enter("bob").await.unwrap();
-        drop(slot);
-        limiter.enter("ann").await.unwrap();
-        assert!(limiter.callers.lock().unwrap().is_empty());
-    }
-
-    #[tokio::test]
-    async fn the_queue_is_bounded_and_moves_on() {
-        let limiter = Arc::new(limits(1, 10, 1));
-        let running = limiter.enter("ann").await.unwrap();
-        let waits = tokio::spawn({
-            let limiter = Arc::clone(&limiter);
-            async move { limiter.enter("bob").await.map(drop) }
-        });
-        while limiter.waiting.load(Ordering::Relaxed) == 0 {
-            tokio::task::yield_now().await;
-        }
-        assert_eq!(limiter.enter("cid").await.unwrap_err(), Busy::Gateway);
-        drop(running);
-        waits.await.unwrap().unwrap();
-        limiter.enter("cid").await.unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_ever() {
-        let limiter = limits(1, 10, 1);
-        let running = limiter.enter("ann").await.unwrap();
-        let begun = tokio::time::Instant::now();
-        let entered = timeout(Duration::from_hours(1), limiter.enter("bob")).await.expect("an answer");
-        assert_eq!((entered.unwrap_err(), begun.elapsed()), (Busy::TooLong, LONGEST_WAIT));
-        assert_eq!(limiter.waiting.load(Ordering::Relaxed), 0);
-        drop(running);
-        limiter.enter("bob").await.unwrap();
-    }
-
     #[test]
     fn calls_that_wait_for_a_person_are_bounded_and_hold_no_slot() {
-        let limiter = limits(1, 1, 0);
+        let wait_timeout = Duration::from_mins(1);
+        let limits = CallLimits {
+            calls: 1,
+            calls_per_caller: 1,
+            waiting: 0,
+            wait_timeout,
+            asking: 3,
+            asking_per_caller: 2,
+        };
+        let limiter = Limiter::new(limits);
         let held = [limiter.ask("ann").unwrap(), limiter.ask("ann").unwrap()];
         assert_eq!(limiter.ask("ann").unwrap_err(), Busy::CallerAsks);
         let _bob = limiter.ask("bob").unwrap();
         assert_eq!(limiter.ask("cid").unwrap_err(), Busy::GatewayAsks);
-        assert_eq!(limiter.slots.available_permits(), 1);
+        assert_eq!(limiter.slots.counts(), (0, 0, 0));
         drop(held);
         assert!(limiter.ask("cid").is_ok());
         assert_eq!(limiter.askers.lock().unwrap().keys().collect::<Vec<_>>(), ["bob"]);
-    }
-
-    #[tokio::test]
-    async fn whoever_gives_up_waiting_leaves_no_place_behind() {
-        let limiter = limits(1, 10, 1);
-        let running = limiter.enter("ann").await.unwrap();
-        drop(timeout(Duration::from_millis(1), limiter.enter("bob")).await);
-        assert_eq!(limiter.waiting.load(Ordering::Relaxed), 0);
-        drop(running);
-        assert!(limiter.callers.lock().unwrap().is_empty());
     }
 }

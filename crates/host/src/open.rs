@@ -408,6 +408,7 @@ fn gate_parts(
             calls: config.limits.calls as usize,
             calls_per_caller: config.limits.calls_per_caller as usize,
             waiting: config.limits.waiting as usize,
+            wait_timeout: config.limits.wait_timeout,
             asking: approvals.max_pending as usize,
             asking_per_caller: approvals.max_pending_per_caller as usize,
         },

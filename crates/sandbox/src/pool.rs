@@ -104,7 +104,9 @@ pub enum RunFailure {
 impl fmt::Display for RunFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Busy => formatter.write_str("every worker is busy and the queue is full"),
+            Self::Busy => {
+                formatter.write_str("every worker is busy and too many calls wait for one (`worker.queue`)")
+            }
             Self::Unavailable(why) => write!(formatter, "no worker can be started: {why}"),
             Self::Died(death) => write!(formatter, "the worker died: {death}"),
             Self::Nonsense(what) => write!(formatter, "the worker was stopped: {what}"),

@@ -107,6 +107,12 @@ fn many_slow_calls_of_one_caller_do_not_keep_another_caller_waiting() {
     check(20, 3, "");
 }
 
+/// More calls than `limits.calls_per_caller` wait for their turn. All of them are answered.
+#[test]
+fn all_calls_of_64_connections_of_one_token_are_answered() {
+    check(64, 3, "");
+}
+
 #[test]
 fn second_worker_is_kept_for_another_caller() {
     check(4, 1, "worker:\n  count: 2\n");

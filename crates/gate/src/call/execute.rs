@@ -1,10 +1,8 @@
 //! E. Run it, jailed, under a deadline.
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
+use tokio::time::{Instant, timeout_at};
 use toolgate_policy::OutputPolicy;
 
 use super::{Purpose, check::Checked, console, decide::Decided, personal, secrets, standing, stop::Stop};
@@ -39,11 +37,13 @@ pub async fn make_place(gate: &Inner, checked: &Checked) -> Result<Place, Stop> 
     let admitted = &checked.bound.admitted;
     let caller = &admitted.call.caller.subject;
     let begun = Instant::now();
+    let due = begun + gate.limiter.wait_timeout();
     let slot = gate.limiter.enter(caller).await;
     let slot = slot.map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
     let room = match admitted.purpose {
         Purpose::Call => {
-            admitted.tool.runnable.make_room(caller).await.map_err(|none| without_room(&none))?
+            let room = timeout_at(due, admitted.tool.runnable.make_room(caller)).await;
+            room.map_err(|_| no_worker_in_time(gate))?.map_err(|none| without_room(&none))?
         }
         // The author of a draft gets a report also where there is no worker; the run makes it.
         Purpose::LocalPass => Room::default(),
@@ -51,6 +51,12 @@ pub async fn make_place(gate: &Inner, checked: &Checked) -> Result<Place, Stop> 
     let has_waited = slot.has_waited || begun.elapsed() > SHORT_WAIT;
     standing::recheck(gate, checked, has_waited).await?;
     Ok(Place { _slot: slot, room })
+}
+
+fn no_worker_in_time(gate: &Inner) -> Stop {
+    let seconds = gate.limiter.wait_timeout().as_secs();
+    let message = format!("no worker became free within {seconds} s (`limits.wait_timeout`)");
+    Stop::new(Reason::Busy, message).with_remedy(CALL_AGAIN)
 }
 
 fn without_room(failure: &RunFailure) -> Stop {

@@ -451,9 +451,9 @@ async fn what_makes_a_record_too_large_does_not_cost_the_record() {
     assert!(world.journal.last()["response"].get("output").is_none());
 }
 
-#[tokio::test]
-async fn too_many_calls_at_once_are_told_to_wait() {
-    let calls = CallLimits { calls_per_caller: 1, ..Settings::default().calls };
+/// Starts a call that never ends, of a caller with one run slot.
+async fn with_the_only_slot_taken(waiting: usize) -> (Arc<World>, tokio::task::JoinHandle<Outcome>) {
+    let calls = CallLimits { calls_per_caller: 1, waiting, ..Settings::default().calls };
     let settings = Settings { calls, ..Settings::default() };
     let world = Arc::new(World::with(Does::NeverEnds, &[document("say", &json!({}))], settings));
     let running = tokio::spawn({
@@ -463,10 +463,38 @@ async fn too_many_calls_at_once_are_told_to_wait() {
     while world.fake.runs() == 0 {
         tokio::task::yield_now().await;
     }
+    (world, running)
+}
+
+#[tokio::test]
+async fn call_that_finds_the_queue_full_is_refused() {
+    let (world, running) = with_the_only_slot_taken(0).await;
     let outcome = world.call("say", json!({ "text": "hi" })).await;
-    assert_eq!(shown(&outcome), "execute.busy: too many of your calls are running");
+    assert_eq!(shown(&outcome), "execute.busy: too many calls wait for their turn (`limits.waiting` is 0)");
     running.abort();
     drop(running.await);
+    world.assert_paired();
+}
+
+#[tokio::test]
+async fn call_beyond_the_callers_limit_runs_when_another_one_ends() {
+    let (world, running) = with_the_only_slot_taken(1).await;
+    let second = tokio::spawn({
+        let world = Arc::clone(&world);
+        async move { world.call("say", json!({ "text": "hi" })).await }
+    });
+    while world.gate.open_calls() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.fake.runs(), 1);
+    running.abort();
+    drop(running.await);
+    while world.fake.runs() < 2 {
+        assert!(!second.is_finished(), "the waiting call was refused");
+        tokio::task::yield_now().await;
+    }
+    second.abort();
+    drop(second.await);
     world.assert_paired();
 }
 

@@ -122,6 +122,7 @@ fn gate(journal: Files, state: &Arc<State>) -> Gate {
             calls: 256,
             calls_per_caller: 256,
             waiting: 1024,
+            wait_timeout: Duration::from_mins(1),
             asking: 64,
             asking_per_caller: 64,
         },

@@ -99,6 +99,7 @@ impl World {
                 calls: 50,
                 calls_per_caller: 20,
                 waiting: 10,
+                wait_timeout: Duration::from_mins(1),
                 asking: 10,
                 asking_per_caller: 5,
             },
