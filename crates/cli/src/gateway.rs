@@ -14,7 +14,6 @@ use crate::{
     Failure,
     args::ConfigArgs,
     terminal::{Terminal, visible},
-    time,
 };
 
 impl ConfigArgs {
@@ -75,18 +74,9 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
         say(&said);
     }
     if let Some(behind) = toolgate.clock_behind() {
-        say(&clock_is_behind(behind));
+        say(&toolgate::clock_is_behind(behind));
     }
     Ok(toolgate)
-}
-
-/// The warning about a clock that was set back.
-pub fn clock_is_behind(behind: Duration) -> String {
-    format!(
-        "the system clock is {} behind the newest journal record; check the clock. Until it catches up, records keep that `time` \
-         and have the real one in `wallClock`",
-        time::rounded(behind)
-    )
 }
 
 /// The warning about a state that is older than the journal.

@@ -12,7 +12,6 @@ mod draft;
 mod duplicates;
 mod failure;
 mod gateway;
-mod isolation;
 mod load;
 mod policy;
 mod report;

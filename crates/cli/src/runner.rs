@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use toolgate_gate::{Handlers as _, Looks, Purpose, RunReport, RunRequest, StopFlag};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    OwnVariables, Places, ToolHandlers,
+    OwnVariables, Places, RustHandlers, ToolHandlers,
 };
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{
@@ -120,7 +120,9 @@ impl Runner {
                 secrets,
                 detector,
                 commands: BTreeMap::new(),
+                parsers: BTreeMap::new(),
             },
+            rust: RustHandlers { places: self.places.clone(), functions: BTreeMap::new() },
         })
     }
 }

@@ -1,9 +1,3 @@
-//! What `serve` needs beside the gateway: callers from the configuration, a log, and an orderly end.
+//! What `serve` prints.
 
-pub mod auth;
-pub mod freshness;
-pub mod input;
 pub mod log;
-pub mod refusals;
-pub mod stopping;
-pub mod telemetry;

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
+pub use toolgate::rounded;
 
 /// `2026-11-16 04:30`.
 pub fn minute(time: SystemTime) -> String {
@@ -35,15 +36,6 @@ pub fn span(text: &str) -> Option<Duration> {
     };
     let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
     number.checked_mul(seconds).filter(|seconds| *seconds <= MOST_SECONDS).map(Duration::from_secs)
-}
-
-/// `3 days`, `1 hour`, `40 seconds`: the largest unit that fits, rounded down.
-pub fn rounded(span: Duration) -> String {
-    let seconds = span.as_secs();
-    let units = [("day", 86_400), ("hour", 3_600), ("minute", 60)];
-    let (unit, length) = units.into_iter().find(|(_, length)| seconds >= *length).unwrap_or(("second", 1));
-    let count = seconds / length;
-    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
 fn timestamp(time: SystemTime) -> Timestamp {

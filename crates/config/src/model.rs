@@ -317,6 +317,19 @@ pub struct Otlp {
     pub metrics: bool,
 }
 
+impl Otlp {
+    /// Traces and metrics, with the defaults of the configuration file.
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            headers_env: None,
+            interval: Duration::from_secs(15),
+            traces: true,
+            metrics: true,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Admin {
@@ -369,5 +382,24 @@ mod address {
     pub fn base_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
         Ok(text.map(|text| text.trim_end_matches('/').to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Overrides;
+
+    #[test]
+    fn settings_made_in_code_have_the_defaults_of_the_file() {
+        let text = "version: 1
+auth: {jwt: [{issuer: 'https://a.example/', audience: x, key: {jwks_url: 'https://a.example/keys'}}]}
+metrics: {otlp: {endpoint: 'https://c.example'}}
+";
+        let folder = std::env::temp_dir();
+        let config = Config::parse(text, &folder, &|_| None, &Overrides::default()).unwrap();
+        let key = JwtKey::JwksUrl("https://a.example/keys".to_owned());
+        assert_eq!(config.auth.jwt, [JwtIssuer::new("https://a.example/", "x", key)]);
+        assert_eq!(config.metrics.otlp, Some(Otlp::new("https://c.example")));
     }
 }

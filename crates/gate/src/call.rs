@@ -19,6 +19,8 @@ mod texts;
 
 use std::sync::Arc;
 
+use tokio::time::{Instant, sleep_until};
+
 use self::journal::Trail;
 pub(crate) use self::journal::Writing;
 use self::stop::Stop;
@@ -38,9 +40,13 @@ use crate::{
 
 /// Every call that comes through a door ends here, and every end is in the journal. With it goes what the tool wrote to its
 /// console, as far as its caller may read it.
-pub(crate) async fn run(gate: &Inner, call: Call) -> (Outcome, Vec<(&'static str, String)>) {
+pub(crate) async fn run(
+    gate: &Inner,
+    call: Call,
+    deadline: Option<Instant>,
+) -> (Outcome, Vec<(&'static str, String)>) {
     let trail = Trail::new(gate, &call, Purpose::Call);
-    let (outcome, report) = around(gate, trail, call, None).await;
+    let (outcome, report) = around(gate, trail, call, None, deadline).await;
     let console = console::released(&outcome, report);
     (outcome, console)
 }
@@ -52,7 +58,7 @@ pub(crate) async fn run_draft(
     draft: Arc<LiveTool>,
 ) -> (Outcome, Option<RunReport>) {
     let trail = Trail::new(gate, &call, Purpose::LocalPass);
-    around(gate, trail, call, Some(draft)).await
+    around(gate, trail, call, Some(draft), None).await
 }
 
 /// Nothing starts before the opening record is written, and nothing is released before the closing one is.
@@ -61,6 +67,7 @@ async fn around(
     mut trail: Trail,
     call: Call,
     draft: Option<Arc<LiveTool>>,
+    deadline: Option<Instant>,
 ) -> (Outcome, Option<RunReport>) {
     if let Err(broken) = trail.open().await {
         return (broken, None);
@@ -69,6 +76,7 @@ async fn around(
         biased;
         ended = caught(through_the_stages(gate, call, draft, &mut trail)) => ended,
         () = gate.open_calls.ended() => Some(Err(trail.cut())),
+        () = passed(deadline) => Some(Err(trail.late())),
     };
     let (outcome, report) = match ended.unwrap_or_else(|| Err(trail.panicked())) {
         Ok(filtered) => {
@@ -81,6 +89,13 @@ async fn around(
         }
     };
     (trail.close(outcome).await, report)
+}
+
+async fn passed(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn through_the_stages(

@@ -83,27 +83,23 @@ impl Gate {
 
     /// A call through all six stages. Dropping the future cancels the call, which is written down.
     pub async fn handle(&self, call: Call) -> Outcome {
-        call::run(&self.0, call).await.0
+        call::run(&self.0, call, None).await.0
+    }
+
+    /// As `handle`. A call that is not done within `time`, waiting included, is ended with the reason `execute.timeout`.
+    pub async fn handle_within(&self, call: Call, time: Duration) -> Outcome {
+        let deadline = tokio::time::Instant::now().checked_add(time);
+        call::run(&self.0, call, deadline).await.0
     }
 
     /// As `handle`, with the lines that the tool wrote to its console and that its caller may read, level first.
     pub async fn handle_with_console(&self, call: Call) -> (Outcome, Vec<(&'static str, String)>) {
-        call::run(&self.0, call).await
+        call::run(&self.0, call, None).await
     }
 
     /// As `handle`, for a program that calls a tool itself.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Outcome {
-        let client = Client { transport: "library", ..Client::default() };
-        self.handle(Call {
-            tool: tool.to_owned(),
-            arguments,
-            caller: caller.clone(),
-            client,
-            answer: None,
-            ask: None,
-            standing: None,
-        })
-        .await
+        self.handle(Call::from_program(tool, arguments, caller)).await
     }
 
     /// Runs a draft once as it would be served, asking nobody.
@@ -292,6 +288,21 @@ pub struct Call {
     pub ask: Option<Arc<dyn Ask>>,
     /// By what the caller was let in; looked at again where the call has waited. `None`: by nothing that could end.
     pub standing: Option<Arc<dyn Standing>>,
+}
+
+impl Call {
+    /// A call that an embedding program makes itself.
+    pub fn from_program(tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            arguments,
+            caller: caller.clone(),
+            client: Client { transport: "library", ..Client::default() },
+            answer: None,
+            ask: None,
+            standing: None,
+        }
+    }
 }
 
 /// What a client says of itself, for the journal. Only `conversation` has a meaning: it keeps flows apart.

@@ -10,6 +10,7 @@ use crate::{
     cli::CliHandlers,
     js::{EnvironmentSecrets, JsHandlers},
     own::OwnVariables,
+    rust::RustHandlers,
 };
 
 /// Every kind of tool that this gateway runs.
@@ -17,6 +18,7 @@ use crate::{
 pub struct ToolHandlers {
     pub js: JsHandlers,
     pub cli: CliHandlers,
+    pub rust: RustHandlers,
 }
 
 impl ToolHandlers {
@@ -27,6 +29,7 @@ impl ToolHandlers {
         self.cli.secrets = Arc::clone(&self.js.secrets);
         self.cli.host.environment.withhold(own);
         self.js.places.guarded.clone_from(&files);
+        self.rust.places.guarded.clone_from(&files);
         self.cli.host.places.guarded = files;
         self
     }
@@ -40,6 +43,7 @@ impl Handlers for ToolHandlers {
         match &spec.body {
             Body::JavaScript { .. } => self.js.prepare(spec, policy),
             Body::Handler(Handler::Cli(_)) => self.cli.prepare(spec, policy),
+            Body::Handler(Handler::Rust) => self.rust.prepare(spec, policy),
             Body::Handler(handler @ (Handler::Http(_) | Handler::Grpc(_) | Handler::Mcp(_))) => {
                 Err(format!("`{}` tools cannot be run by this gateway yet", handler.name()))
             }

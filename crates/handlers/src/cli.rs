@@ -43,6 +43,7 @@ pub use launch::{
 };
 pub use launch_container::ContainerLauncher;
 pub use launch_jailed::JailedLauncher;
+pub use output::OutputParser;
 pub use program::AllowedCommands;
 pub use run::CliHandlers;
 pub use tool::{CliTool, CommandHost};

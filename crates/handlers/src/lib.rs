@@ -1,4 +1,5 @@
-//! How a tool is run: JavaScript in the jailed worker and the effects it may ask for, commands in a jail of their own.
+//! How a tool is run: JavaScript in the jailed worker and the effects it may ask for, commands in a jail of their own, functions
+//! of the embedding program in its process.
 #![forbid(unsafe_code)]
 
 mod all;
@@ -10,14 +11,15 @@ mod js;
 mod js_files;
 mod own;
 mod places;
+mod rust;
 mod several_names;
 mod survey;
 
 pub use all::ToolHandlers;
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
-    Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, NotReached, Order, OrderLimits, Reached,
-    Refusals, Refused, Trace, Usage, WayOut,
+    Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, NotReached, Order, OrderLimits, OutputParser,
+    Reached, Refusals, Refused, Trace, Usage, WayOut,
 };
 pub use files::{
     CopyLimits, CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights,
@@ -31,4 +33,5 @@ pub use js::{
 };
 pub use own::OwnVariables;
 pub use places::{Places, home};
+pub use rust::{RustFunction, RustHandlers};
 pub use survey::{CallGrants, GrantedPath};

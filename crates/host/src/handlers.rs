@@ -9,7 +9,7 @@ use toolgate_config::{
 use toolgate_egress::Egress;
 use toolgate_handlers::{
     AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
-    JsHandlers, JsRunner, OwnVariables, Places, ToolHandlers,
+    JsHandlers, JsRunner, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
 };
 use toolgate_sandbox::{
     CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
@@ -22,14 +22,21 @@ use crate::{
     alarm::Alarm,
     catalog,
     commands::{Commands, Container},
-    load::Loaded,
+    load::{InCode, Loaded},
 };
+
+/// Command lines and output parsers in code, by the names of their tools.
+pub struct CommandsInCode {
+    pub commands: BTreeMap<String, CliCommand>,
+    pub parsers: BTreeMap<String, OutputParser>,
+}
 
 pub fn open_handlers(
     config: &Config,
     egress: Egress,
     detector: &Arc<Detector>,
-    made_in_code: BTreeMap<String, CliCommand>,
+    made_in_code: CommandsInCode,
+    in_code: &InCode,
     alarm: &Arc<Alarm>,
 ) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
@@ -55,6 +62,8 @@ pub fn open_handlers(
     let container = config.commands.image.clone();
     let walls = walls_of_containers(config);
     let container = container.map(|image| Container::for_workspace(image, &places.workspace, walls));
+    let functions = in_code.tools.iter().map(|tool| (tool.name().to_owned(), tool.function().clone()));
+    let rust = RustHandlers { places: places.clone(), functions: functions.collect() };
     let cli = CliHandlers {
         launcher: Arc::new(Commands::new(program, egress, required, container)),
         host: CommandHost {
@@ -68,9 +77,10 @@ pub fn open_handlers(
         },
         secrets,
         detector: Arc::clone(detector),
-        commands: made_in_code,
+        commands: made_in_code.commands,
+        parsers: made_in_code.parsers,
     };
-    Ok(ToolHandlers { js, cli })
+    Ok(ToolHandlers { js, cli, rust })
 }
 
 /// Kept from every tool.

@@ -1,7 +1,7 @@
 //! A gateway in one value: everything assembled from one configuration, for the binary and for programs that embed it.
 //!
-//! A program that embeds it calls [`run_if_worker`] first in its `main`: tools run in processes that are this same
-//! program under another name.
+//! A program that embeds it begins with [`block_on`], or calls [`run_if_worker`] first in its `main`: tools run in processes that
+//! are this same program under another name. `docs/embedding.md` is the guide.
 #![forbid(unsafe_code)]
 
 mod alarm;
@@ -14,12 +14,18 @@ mod detector;
 mod documents;
 mod exposure;
 mod handlers;
+mod isolation;
 mod journal;
 mod journals;
+mod listing;
 mod load;
 mod open;
 mod policies;
 mod restored;
+mod rust_tool;
+mod serve;
+mod startup;
+mod telemetry;
 
 pub use builder::Builder;
 pub use catalog::{Shipped, preset_names, reserved_name, shipped_tools};
@@ -27,22 +33,45 @@ pub use commands::{Commands, Container};
 pub use decisions::{RecordedQueue, open_queue};
 pub use documents::{Document, Unread};
 pub use handlers::own_variables;
+pub use isolation::{HostLayers, layer_state};
 pub use journals::{Writes, note_command};
+pub use listing::ToolList;
 pub use load::{Loaded, Origin, Problem, Surveyed, ToTry};
 pub use open::{
     Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, open_egress, open_state,
 };
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use restored::{Revived, find_revived};
-pub use toolgate_config::Config;
-pub use toolgate_gate::{Gate, Outcome, Reason};
-pub use toolgate_handlers::{Arg, CliCommand};
-pub use toolgate_policy::{ALLOW_ALL, Caller, DENY_ALL, Ruling, ToolPolicy, allow_list, deny_list, when};
-pub use toolgate_spec::model::CommandOutput;
+pub use rust_tool::{RustTool, ToolError};
+pub use serve::{
+    Front, Greet, NotAuthenticated, ServeError, ServeLog, ServeOptions, StopSignals, Tokenless, Watching,
+    clock_is_behind, rounded,
+};
+pub use startup::{block_on, run_if_worker};
 
-/// Turns this process into a worker or a jailer if it was started as one. To be called first in `main`, before any thread
-/// exists: tools run in processes that are this same program under another name.
-pub fn run_if_worker() {
-    toolgate_sandbox::run_if_jailer();
-    toolgate_worker::run_if_worker();
-}
+// Every type that a method of `Builder` or `Toolgate` takes or returns: one dependency and one `use` suffice.
+pub use schemars;
+pub use serde;
+pub use serde_json::{self, Map, Value, json};
+pub use toolgate_config::{
+    Config, ConfigError, Overrides,
+    model::{
+        Algorithm, Anonymous, ApprovalDefault, Approvals, AskFrom, Audit, AuditSync, Auth, Isolation,
+        JwtIssuer, JwtKey, Limits, LocalCaller, LogLevel, OnAuditFailure, Otlp, RequiredJail, Server,
+        Webhook, Worker,
+    },
+};
+pub use toolgate_gate::{
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Broken, CallRecord,
+    Candidate, Decider, End, Failed, Finished, Gate, LiveTool, Observer, Outcome, Pending, Reason, Refused,
+    Released, Retry, RunReport, Stage, StoredPass, Trial, Warning,
+};
+pub use toolgate_handlers::{Arg, CliCommand, OutputParser};
+pub use toolgate_policy::{
+    ALLOW_ALL, AllowAll, AllowList, And, Arguments, BadArguments, Caller, DENY_ALL, DenyAll, DenyList,
+    PerCaller, RiskLevel, Ruling, ToolPolicy, When, allow_list, deny_list, per_caller, when,
+};
+pub use toolgate_spec::{
+    model::{Classification, CommandOutput},
+    project::{ProjectError, WireTarget},
+};

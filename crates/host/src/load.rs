@@ -8,7 +8,7 @@ use toolgate_handlers::{EnvironmentSecrets, check_variables};
 use toolgate_policy::{CedarError, CedarPolicies, PassOutcome};
 use toolgate_spec::{ToolCheck, digest, is_deceptive, model::Body, name_looks};
 
-use crate::{catalog, documents, exposure, handlers::own_variables, policies};
+use crate::{catalog, documents, exposure, handlers::own_variables, policies, rust_tool::RustTool};
 
 /// Everything that was found, and what of it may be live.
 #[derive(Debug)]
@@ -57,6 +57,16 @@ pub struct Surveyed {
 pub enum Origin {
     Shipped,
     File(PathBuf),
+    /// A function of the program that embeds the gateway.
+    Program,
+}
+
+/// What a program adds in code to the documents and policies of its configuration.
+#[derive(Debug, Default)]
+pub(crate) struct InCode {
+    pub tools: Vec<RustTool>,
+    /// Cedar policies, each with the name that messages give it.
+    pub cedar: Vec<(String, String)>,
 }
 
 /// Which shipped tools are to be tried?
@@ -110,7 +120,7 @@ impl Loaded {
     }
 }
 
-pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
+pub fn load(config: &Config, workshop: &Workshop, in_code: &InCode) -> Loaded {
     let mut loaded = Loaded::default();
     let shipped = catalog::shipped_tools();
     let specs = shipped.iter().filter_map(|tool| tool.check.spec.as_ref());
@@ -131,13 +141,16 @@ pub fn load(config: &Config, workshop: &Workshop) -> Loaded {
         .collect();
     loaded.problems.extend_from_slice(&loaded.unread);
     for document in found {
-        loaded.take_file(&document, config, workshop);
+        loaded.take_own(&document.check, Origin::File(document.file), config, workshop);
+    }
+    for tool in &in_code.tools {
+        loaded.take_own(&tool.check(), Origin::Program, config, workshop);
     }
     let is_shipped = |name: &str| shipped.iter().any(|tool| tool.name == name);
     loaded.unheeded = loaded.unheeded(config, workshop, is_shipped);
     let live = loaded.live();
     loaded.problems.extend(collisions(live.iter().map(|tool| (tool.name(), tool.spec().name.as_str()))));
-    loaded.policies = loaded.read_policies(&config.policy.cedar);
+    loaded.policies = loaded.read_policies(&config.policy.cedar, &in_code.cedar);
     loaded
 }
 
@@ -166,8 +179,12 @@ fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str)>) -> Vec<Problem
 }
 
 impl Loaded {
-    fn read_policies(&mut self, files: &[PathBuf]) -> Result<Option<CedarPolicies>, Unusable> {
-        if files.is_empty() {
+    fn read_policies(
+        &mut self,
+        files: &[PathBuf],
+        in_code: &[(String, String)],
+    ) -> Result<Option<CedarPolicies>, Unusable> {
+        if files.is_empty() && in_code.is_empty() {
             return Ok(None);
         }
         let mut sources = Vec::new();
@@ -181,6 +198,7 @@ impl Loaded {
         if sources.len() < files.len() {
             return Err(Unusable);
         }
+        sources.extend_from_slice(in_code);
         let known = self.tools.iter().filter_map(|tool| tool.candidate.as_ref().ok());
         let tools = known.map(|candidate| candidate.tool.for_policies());
         match CedarPolicies::new(&sources, tools) {
@@ -196,9 +214,7 @@ impl Loaded {
     }
 
     /// A shipped name is reserved: only the shipped tool itself may carry it, and nothing that would be taken for it.
-    fn take_file(&mut self, document: &documents::Document, config: &Config, workshop: &Workshop) {
-        let check = &document.check;
-        let origin = Origin::File(document.file.clone());
+    fn take_own(&mut self, check: &ToolCheck, origin: Origin, config: &Config, workshop: &Workshop) {
         let shipped = catalog::reserved_by(&check.name);
         let own = check.spec.as_ref().map(|spec| digest(spec, &check.document));
         let is_tampered = shipped.is_some() && (own.is_none() || own != catalog::digest_of(&check.name));
@@ -323,6 +339,7 @@ fn place(check: &ToolCheck, origin: &Origin) -> String {
     match origin {
         Origin::Shipped => format!("shipped tool `{}`", check.name),
         Origin::File(file) => format!("{}: tool `{}`", file.display(), check.name),
+        Origin::Program => format!("tool `{}` of the program", check.name),
     }
 }
 

@@ -19,20 +19,22 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolgate_config::{
     Config,
     model::{ApprovalDefault as Ask, Approvals, OnAuditFailure},
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Candidate, Gate, GateParts, LiveSet,
+    ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, CallLimits, Candidate, Gate, GateParts, LiveSet,
     LiveTool, LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
 };
-use toolgate_handlers::{CliCommand, ToolHandlers};
-use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
+use toolgate_handlers::{CliCommand, OutputParser, ToolHandlers};
+use toolgate_policy::{ALLOW_ALL, Arguments, Caller, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
+use toolgate_spec::project::WireTarget;
 use toolgate_store::{Limits as QueueLimits, State};
+use toolgate_telemetry::Telemetry;
 
 use crate::{
     alarm::Alarm,
@@ -40,12 +42,16 @@ use crate::{
     builder::Builder,
     decisions::recorded_queue,
     detector::open_detector,
-    handlers::{check_described, check_own, open_handlers},
+    handlers::{CommandsInCode, check_described, check_own, open_handlers},
     journal::FileJournal,
     journals::{Writes, open_journal},
-    load::{self, Loaded, ToTry},
+    listing::ToolList,
+    load::{self, InCode, Loaded, Origin, ToTry},
     policies::{overrides_from, policies_from},
     restored::{Revived, remember_compared, withdraw_revived},
+    rust_tool::RustTool,
+    serve::Proofs,
+    telemetry::{Observers, start_telemetry},
 };
 
 /// A gateway with its tools, its state and its journal.
@@ -61,6 +67,9 @@ pub struct Toolgate {
     writes: Writes,
     test_runs: TestRuns,
     alerts: Option<Arc<Alerts>>,
+    telemetry: Option<Arc<Telemetry>>,
+    pub(crate) proofs: Proofs,
+    in_code: InCode,
     /// Kept for those who look after the workers, who hold it weakly.
     _alarm: Arc<Alarm>,
     loaded: Mutex<Arc<Loaded>>,
@@ -78,6 +87,12 @@ pub struct Extras {
     pub observer: Option<Arc<dyn Observer>>,
     /// Commands whose arguments are made in code, by the names of their tools.
     pub commands: BTreeMap<String, CliCommand>,
+    /// Parsers in code for the output of commands, by the names of their tools.
+    pub parsers: BTreeMap<String, OutputParser>,
+    /// Tools that are functions of the program.
+    pub tools: Vec<RustTool>,
+    /// Cedar policies in code, each with the name that messages give it; they count like those of the configuration.
+    pub cedar: Vec<(String, String)>,
     /// A journal has one writer at a time, so commands beside a running gateway have one of their own.
     pub writes: Writes,
     /// The effects that test runs of `publish_all` may have.
@@ -90,6 +105,9 @@ impl Default for Extras {
             policy: Arc::new(ALLOW_ALL),
             observer: None,
             commands: BTreeMap::new(),
+            parsers: BTreeMap::new(),
+            tools: Vec::new(),
+            cedar: Vec::new(),
             writes: Writes::Gateway,
             test_runs: TestRuns::Contained,
         }
@@ -118,18 +136,25 @@ impl Toolgate {
 
     /// Puts everything in place and loads the tools. Needs a runtime of tokio, for workers are watched on it.
     pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
-        check_own(extras.commands.keys())?;
+        check_own(extras.commands.keys().chain(extras.parsers.keys()))?;
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.writes)?;
         let revived = compare_with_journals(&config, &state, &journal)?;
         let egress = open_egress(&config.state)?;
         let detector = open_detector(&config)?;
         let parts = gate_parts(&config, &journal, &state, Arc::clone(&detector));
-        let (alerts, observer) = open_alerts(&config, &egress, &journal, extras.observer)?;
+        let telemetry = match extras.writes {
+            Writes::Gateway => start_telemetry(&config)?,
+            Writes::Command => None,
+        };
+        let told = Observers::of(extras.observer, telemetry.clone());
+        let (alerts, observer) = open_alerts(&config, &egress, &journal, told)?;
         let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
         let metrics = Arc::clone(gate.metrics());
         let alarm = Arc::new(Alarm { journal: journal.clone(), metrics, alerts: alerts.clone() });
-        let handlers = open_handlers(&config, egress.clone(), &detector, extras.commands, &alarm)?;
+        let in_code = InCode { tools: extras.tools, cedar: extras.cedar };
+        let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
+        let handlers = open_handlers(&config, egress.clone(), &detector, commands, &in_code, &alarm)?;
         let handlers = Arc::new(handlers);
         let workshop = workshop(&config, &handlers, &state)?;
         let toolgate = Self {
@@ -143,6 +168,9 @@ impl Toolgate {
             writes: extras.writes,
             test_runs: extras.test_runs,
             alerts,
+            telemetry,
+            proofs: Proofs::default(),
+            in_code,
             _alarm: alarm,
             loaded: Mutex::default(),
             revived,
@@ -157,14 +185,21 @@ impl Toolgate {
             }))?;
         }
         // What is sound is served from the start; what is not is told.
-        let mut loaded = load::load(&toolgate.config(), &toolgate.workshop());
+        let mut loaded = toolgate.load();
         // Nothing looser is served meanwhile, and a client that lists at once sees all of them.
         if Box::pin(toolgate.try_untried(&loaded, ToTry::Untried)).await {
-            loaded = load::load(&toolgate.config(), &toolgate.workshop());
+            loaded = toolgate.load();
         }
-        check_described(toolgate.handlers.cli.commands.keys(), &loaded)?;
+        let cli = &toolgate.handlers.cli;
+        check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;
+        check_sound(&loaded)?;
         toolgate.put_in_force(loaded, &toolgate.config())?;
         Ok(toolgate)
+    }
+
+    /// Everything that there is now, under the configuration and the policies in force.
+    fn load(&self) -> Loaded {
+        load::load(&self.config(), &self.workshop(), &self.in_code)
     }
 
     pub const fn gate(&self) -> &Gate {
@@ -204,8 +239,26 @@ impl Toolgate {
     }
 
     /// Calls a tool.
-    pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Outcome {
-        self.gate.call(tool, arguments, caller).await
+    pub async fn call(&self, tool: &str, arguments: impl Into<Arguments>, caller: &Caller) -> Outcome {
+        self.gate.call(tool, arguments.into().into(), caller).await
+    }
+
+    /// Calls a tool with a deadline. A call that is not done within `time`, waiting included, is ended with the reason
+    /// `execute.timeout`.
+    pub async fn call_within(
+        &self,
+        time: Duration,
+        tool: &str,
+        arguments: impl Into<Arguments>,
+        caller: &Caller,
+    ) -> Outcome {
+        let call = Call::from_program(tool, arguments.into().into(), caller);
+        self.gate.handle_within(call, time).await
+    }
+
+    /// The tools that this caller may know of, with full definitions, as a request to a model in this form takes them.
+    pub fn list_tools(&self, caller: &Caller, form: WireTarget) -> ToolList {
+        ToolList::of(&self.gate.list(caller), form)
     }
 
     /// The names of the tools that this caller may know of, in order.
@@ -275,9 +328,12 @@ impl Toolgate {
         Ok(signed?)
     }
 
-    /// Ends idle workers, which may have something to be told of, and gives the webhook a few seconds to take the alerts
-    /// that wait for it. What it does not take is written down by `close`.
+    /// Sends the telemetry that is left. Ends idle workers, which may raise alerts, and gives the webhook a few seconds to take
+    /// the alerts that wait for it. `close` records those it does not take.
     pub async fn deliver_alerts(&self) {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.shutdown().await;
+        }
         self.handlers.js.runner.retire_idle();
         if let Some(alerts) = &self.alerts {
             alerts.deliver().await;
@@ -330,6 +386,14 @@ impl Toolgate {
             Writes::Command => Ok(()),
         }
     }
+}
+
+/// A program whose own tool cannot be served has a mistake in it, and learns so at once.
+fn check_sound(loaded: &Loaded) -> Result<(), OpenError> {
+    let own = loaded.tools.iter().filter(|tool| tool.origin == Origin::Program);
+    let broken: Vec<String> =
+        own.filter_map(|tool| Some(format!("`{}`: {}", tool.name, tool.candidate.as_ref().err()?))).collect();
+    if broken.is_empty() { Ok(()) } else { Err(OpenError { part: "tools", problem: broken.join("; ") }) }
 }
 
 /// Before anything is loaded: a tool or token that a restored older state revives is never served. A record says so.

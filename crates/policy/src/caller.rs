@@ -53,6 +53,12 @@ impl From<Arguments> for Value {
     }
 }
 
+impl From<Arguments> for Map<String, Value> {
+    fn from(arguments: Arguments) -> Self {
+        arguments.0
+    }
+}
+
 impl From<Map<String, Value>> for Arguments {
     fn from(members: Map<String, Value>) -> Self {
         Self(members)

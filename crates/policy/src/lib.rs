@@ -45,8 +45,8 @@ pub use safety::{safety_mismatch, safety_to_json, tool_safety};
 pub use set::{PolicyError, PolicySet};
 pub use setting::{Listing, Origin, Setting};
 pub use tool_policy::{
-    ALLOW_ALL, AllowAll, AllowList, And, DENY_ALL, DenyAll, DenyList, Ruling, ToolPolicy, When, allow_list,
-    deny_list, when,
+    ALLOW_ALL, AllowAll, AllowList, And, DENY_ALL, DenyAll, DenyList, PerCaller, Ruling, ToolPolicy, When,
+    allow_list, deny_list, per_caller, when,
 };
 pub use user::UserOverrides;
 pub use verdict::Verdict;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolgate_spec::{
     CompiledSchema,
     model::{Classification, Permissions},
@@ -39,14 +39,15 @@ impl PermissionRules {
         Self { always, elevated }
     }
 
-    /// Each missing permission once, in the order of the document.
     /// What the caller lacks whatever the arguments are. With any of these missing, no call could ever succeed.
     pub fn missing_always(&self, held: &BTreeSet<String>) -> Vec<String> {
         self.always.iter().filter(|permission| !held.contains(*permission)).cloned().collect()
     }
 
-    pub fn missing(&self, held: &BTreeSet<String>, args: &Value) -> Vec<String> {
-        let is_met = |elevated: &&Elevated| elevated.when.as_ref().is_none_or(|when| when.accepts(args));
+    /// Each missing permission once, in the order of the document. Copies the arguments only for a tool that has conditions.
+    pub fn missing(&self, held: &BTreeSet<String>, args: &Map<String, Value>) -> Vec<String> {
+        let args = if self.elevated.is_empty() { Value::Null } else { Value::Object(args.clone()) };
+        let is_met = |elevated: &&Elevated| elevated.when.as_ref().is_none_or(|when| when.accepts(&args));
         let elevated = self.elevated.iter().filter(is_met).flat_map(|elevated| &elevated.require);
         let mut missing: Vec<String> = Vec::new();
         for permission in self.always.iter().chain(elevated) {
@@ -62,7 +63,7 @@ impl PermissionRules {
 pub fn missing_permissions(
     held: &BTreeSet<String>,
     permissions: &Permissions,
-    args: &Value,
+    args: &Map<String, Value>,
     classification: Classification,
 ) -> Vec<String> {
     PermissionRules::new(permissions, classification).missing(held, args)
@@ -85,7 +86,7 @@ mod tests {
             elevated: vec![Elevation { when, require: vec!["admin".into(), "read".into()] }],
         };
         let held: BTreeSet<String> = held.iter().map(|&name| name.to_owned()).collect();
-        assert_eq!(missing_permissions(&held, &permissions, args, class), expect);
+        assert_eq!(missing_permissions(&held, &permissions, args.as_object().unwrap(), class), expect);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use toolgate_spec::{
 use crate::{
     PolicySet,
     effective::{ApprovalPolicy, EffectivePolicy, NetworkPolicy},
-    resolve::runs_commands,
+    resolve::{runs_commands, runs_in_process},
     setting::{Origin, Setting},
 };
 
@@ -269,7 +269,15 @@ fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason
             &Origin::Tool,
         ));
     }
-    if execution.sandbox.value == SandboxKind::None {
+    if runs_in_process(spec) {
+        because.push(Reason::new(
+            "in-process",
+            RiskLevel::L3,
+            "runs inside the gateway's process; no sandbox enforces what it declares",
+            "handler",
+            &Origin::Tool,
+        ));
+    } else if execution.sandbox.value == SandboxKind::None {
         because.push(Reason::new(
             "no-sandbox",
             RiskLevel::L5,

@@ -219,8 +219,15 @@ fn execution(spec: &ToolSpec, ground: &Ground, layers: &Layers<'_>) -> Execution
         (None, allowed) => allowed.unwrap_or(inherited),
     };
     ExecutionPolicy {
-        sandbox: layers
-            .setting(|patch| patch.execution.sandbox, Setting::new(SandboxKind::Process, Origin::Builtin)),
+        // Code of the program itself has no sandbox, and reports must not claim one.
+        sandbox: layers.setting(
+            |patch| patch.execution.sandbox,
+            if runs_in_process(spec) {
+                Setting::new(SandboxKind::None, Origin::Tool)
+            } else {
+                Setting::new(SandboxKind::Process, Origin::Builtin)
+            },
+        ),
         timeout_ms,
         max_output_bytes: layers.setting(
             |patch| patch.execution.max_output_bytes,
@@ -245,6 +252,7 @@ fn handler_timeout(spec: &ToolSpec) -> Option<u64> {
         Handler::Http(http) => http.timeout_ms,
         Handler::Grpc(grpc) => grpc.timeout_ms,
         Handler::Mcp(mcp) => mcp.timeout_ms,
+        Handler::Rust => None,
     }
 }
 
@@ -311,7 +319,8 @@ fn labels(
     let reaches_nothing = network.mode.value == NetworkMode::Blocked
         && !files.read.value
         && !files.write.value
-        && !runs_commands(spec);
+        && !runs_commands(spec)
+        && !runs_in_process(spec);
     LabelPolicy {
         output_trust: layers
             .setting(|patch| patch.labels.output_trust, Setting::new(TrustLevel::Untrusted, Origin::Builtin)),
@@ -337,10 +346,15 @@ fn data_class(sensitivity: &Setting<Sensitivity>) -> Setting<DataClass> {
 /// Does a call start a program of the host?
 pub(crate) fn runs_commands(spec: &ToolSpec) -> bool {
     match &spec.body {
-        Body::JavaScript { .. } | Body::Handler(Handler::Http(_) | Handler::Grpc(_)) => false,
+        Body::JavaScript { .. } | Body::Handler(Handler::Http(_) | Handler::Grpc(_) | Handler::Rust) => false,
         Body::Handler(Handler::Cli(_)) => true,
         Body::Handler(Handler::Mcp(mcp)) => matches!(mcp.upstream, McpUpstream::Stdio { .. }),
     }
+}
+
+/// Is the tool a function of the program that embeds the gateway?
+pub(crate) const fn runs_in_process(spec: &ToolSpec) -> bool {
+    matches!(spec.body, Body::Handler(Handler::Rust))
 }
 
 /// What holds where no layer says anything.

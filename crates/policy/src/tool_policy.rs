@@ -2,7 +2,11 @@
 //!
 //! A policy allows or denies. It changes no arguments, runs nothing, and sees no results.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use crate::caller::{Arguments, Caller};
 
@@ -65,6 +69,11 @@ where
     When { predicate, reason: reason.into() }
 }
 
+/// A policy for each caller, by subject. A caller without an entry may call nothing, unless `otherwise` is set.
+pub fn per_caller() -> PerCaller {
+    PerCaller { policies: BTreeMap::new(), otherwise: Arc::new(DENY_ALL) }
+}
+
 /// What an embedder gets who sets no policy; to be chosen by name.
 pub const ALLOW_ALL: AllowAll = AllowAll;
 pub const DENY_ALL: DenyAll = DenyAll;
@@ -91,6 +100,49 @@ pub struct When<F> {
 pub struct And<A, B> {
     first: A,
     second: B,
+}
+
+/// Made by [`per_caller`].
+#[derive(Clone)]
+pub struct PerCaller {
+    policies: BTreeMap<String, Arc<dyn ToolPolicy>>,
+    otherwise: Arc<dyn ToolPolicy>,
+}
+
+impl PerCaller {
+    /// The policy of the caller with this subject, compared exactly. A second one for the same subject replaces the first.
+    #[must_use]
+    pub fn with(mut self, subject: impl Into<String>, policy: impl ToolPolicy + 'static) -> Self {
+        self.policies.insert(subject.into(), Arc::new(policy));
+        self
+    }
+
+    /// The policy of every caller without an entry.
+    #[must_use]
+    pub fn otherwise(mut self, policy: impl ToolPolicy + 'static) -> Self {
+        self.otherwise = Arc::new(policy);
+        self
+    }
+
+    fn of(&self, caller: &Caller) -> &dyn ToolPolicy {
+        self.policies.get(&caller.subject).unwrap_or(&self.otherwise).as_ref()
+    }
+}
+
+impl ToolPolicy for PerCaller {
+    fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling {
+        self.of(caller).check(caller, tool, args)
+    }
+
+    fn could_allow(&self, caller: &Caller, tool: &str) -> bool {
+        self.of(caller).could_allow(caller, tool)
+    }
+}
+
+impl fmt::Debug for PerCaller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerCaller").field("callers", &self.policies.keys()).finish_non_exhaustive()
+    }
 }
 
 impl ToolPolicy for AllowAll {
@@ -166,6 +218,16 @@ impl<A: ToolPolicy, B: ToolPolicy> ToolPolicy for And<A, B> {
 
     fn could_allow(&self, caller: &Caller, tool: &str) -> bool {
         self.first.could_allow(caller, tool) && self.second.could_allow(caller, tool)
+    }
+}
+
+impl<P: ToolPolicy + ?Sized> ToolPolicy for Arc<P> {
+    fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling {
+        (**self).check(caller, tool, args)
+    }
+
+    fn could_allow(&self, caller: &Caller, tool: &str) -> bool {
+        (**self).could_allow(caller, tool)
     }
 }
 
@@ -278,6 +340,23 @@ mod tests {
                 assert!(expect || !is_allowed, "row {row}: `{tool}` is hidden and allowed");
             }
         }
+    }
+
+    #[test]
+    fn each_caller_has_its_own_policy_and_others_may_call_nothing() {
+        let policy =
+            per_caller().with("reader", allow_list(["search"])).with("writer", deny_list(["search"]));
+        let ask = |policy: &PerCaller, subject: &str, tool: &str| {
+            let caller = Caller::new::<String>(subject, []);
+            let is_allowed = policy.check_text(&caller, tool, "{}").is_allowed();
+            assert_eq!(policy.could_allow(&caller, tool), is_allowed, "{subject}, {tool}");
+            is_allowed
+        };
+        assert!(ask(&policy, "reader", "search") && !ask(&policy, "reader", "save"));
+        assert!(!ask(&policy, "writer", "search") && ask(&policy, "writer", "save"));
+        assert!(!ask(&policy, "Reader", "search") && !ask(&policy, "", "search"));
+        let policy = policy.otherwise(ALLOW_ALL);
+        assert!(ask(&policy, "somebody", "search") && !ask(&policy, "reader", "save"));
     }
 
     #[test]

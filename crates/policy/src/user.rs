@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn tool_is_found_by_name_and_by_id() {
         let id = "0F9C2BA4-e88f-4f6a-9c3d-2b1a7c7f0d11";
-        let spec = crate::testing::spec(&crate::testing::js(&format!("{{toolId: {}}}", id.to_ascii_lowercase())));
+        let spec =
+            crate::testing::spec(&crate::testing::js(&format!("{{toolId: {}}}", id.to_ascii_lowercase())));
         let named = |entries: &[&str]| {
             let tools: Vec<String> =
                 entries.iter().map(|entry| format!("'{entry}': {{capability: {{}}}}")).collect();

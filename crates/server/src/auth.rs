@@ -75,6 +75,11 @@ impl Authenticator {
         }
     }
 
+    /// What this token proves, for a program that got it in another way than by a header.
+    pub async fn verify(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
+        self.believed().verify(token, now).await
+    }
+
     /// As `authenticate`, for an address that may be wrong only so often.
     pub async fn admit(
         &self,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Code, Finding, Format, Pointer, Schema, decode, invariant, lint,
@@ -98,7 +98,7 @@ pub fn check_text(text: &str, format: Format) -> FileCheck {
         Value::Object(_) if text.len() > MAX_DOCUMENT_BYTES => unreadable(too_large(text.len())),
         Value::Object(document) => {
             let kind = kind_of(&document);
-            let tool = check_tool(document, Pointer::root(), wide_numbers);
+            let tool = check_tool(document, Pointer::root(), wide_numbers, Source::File);
             FileCheck { kind, tools: vec![tool], findings: Vec::new() }
         }
         _ => unreadable(Finding::new(
@@ -183,7 +183,7 @@ fn check_tools(specs: Vec<Value>, at: &Pointer, mut findings: Vec<Finding>, wide
             found += 1;
             continue;
         }
-        let tool = check_tool(spec, at.index(index), wide_numbers);
+        let tool = check_tool(spec, at.index(index), wide_numbers, Source::File);
         found += tool.findings.len();
         tools.push(tool);
         if found > MAX_FINDINGS_PER_FILE {
@@ -208,13 +208,30 @@ fn kind_of(document: &Map<String, Value>) -> FileKind {
     if document.contains_key("handler") { FileKind::ToolManifest } else { FileKind::SafeToolSpec }
 }
 
-fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool) -> ToolCheck {
+/// Where a document comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Source {
+    File,
+    Program,
+}
+
+/// Checks a tool that a program registers in code, by the rules for manifests. Its handler is `rust`. The published schema does
+/// not know that kind, so a file that names it is rejected.
+pub fn check_in_code(mut document: Map<String, Value>) -> ToolCheck {
+    document.insert("handler".to_owned(), json!({ "rust": {} }));
+    check_tool(document, Pointer::root(), false, Source::Program)
+}
+
+fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool, source: Source) -> ToolCheck {
     let schema = match kind_of(&document) {
         FileKind::ToolManifest => Schema::ToolManifest,
         _ => Schema::SafeToolSpec,
     };
     let document = Value::Object(document);
     let Violations { mut findings, is_oversized } = schema.violations(&document);
+    if source == Source::Program {
+        findings.retain(|finding| !is_about_handler(finding));
+    }
     let Value::Object(document) = document else {
         return ToolCheck { name: String::new(), spec: None, document: Map::new(), findings, at };
     };
@@ -233,6 +250,10 @@ fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool) -> 
     }
     let sound = !findings.iter().any(Finding::is_error);
     ToolCheck { name: spec.name.clone(), spec: sound.then_some(spec), document, findings, at }
+}
+
+fn is_about_handler(finding: &Finding) -> bool {
+    finding.at.tokens().first().is_some_and(|first| first == "handler")
 }
 
 fn too_large(size: usize) -> Finding {

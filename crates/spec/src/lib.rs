@@ -35,7 +35,7 @@ mod test_value;
 pub use arg_template::{ArgPart, ArgTemplate};
 pub use bundle::{BundleEntry, BundleError, build_bundle, split_bundle, to_json_text, to_yaml_text};
 pub use capability_value::{capability_from_value, value_from_text};
-pub use check::{FileCheck, FileKind, MAX_FINDINGS, ToolCheck, check, check_text, locate};
+pub use check::{FileCheck, FileKind, MAX_FINDINGS, ToolCheck, check, check_in_code, check_text, locate};
 pub use code::{Code, Severity};
 pub use deceptive::{is_deceptive, neutral};
 pub use digest::{Digest, digest, reviewed_form};

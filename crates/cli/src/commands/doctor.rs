@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use toolgate::Problem;
+use toolgate::{Problem, layer_state};
 use toolgate_config::Overrides;
 use toolgate_sandbox::{HostRow, probe};
 
@@ -11,7 +11,6 @@ use crate::{
     Ending, Failure,
     args::{DoctorArgs, OutputFormat},
     gateway,
-    isolation::state,
     terminal::{Terminal, json_pretty, visible},
 };
 
@@ -24,7 +23,7 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
             let rows: Vec<Value> = host
                 .rows
                 .iter()
-                .map(|row| json!({ "name": row.name, "state": state(row.state), "why": row.why, "remedy": row.remedy }))
+                .map(|row| json!({ "name": row.name, "state": layer_state(row.state), "why": row.why, "remedy": row.remedy }))
                 .collect();
             let checks: Vec<Value> =
                 gateway.iter().map(|check| json!({ "name": check.name, "problem": check.problem })).collect();
@@ -50,7 +49,7 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
 /// A row, and below it what helps, where anything does: also what is in force may lack something.
 fn lines(row: &HostRow) -> String {
     let line = |word: &str, name: &str, what: &str| format!("  {word:<9} {name:<20} {what}\n");
-    let mut text = line(state(row.state), row.name, &visible(&row.why));
+    let mut text = line(layer_state(row.state), row.name, &visible(&row.why));
     if !row.remedy.is_empty() {
         text += &line("", "", row.remedy);
     }

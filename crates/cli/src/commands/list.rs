@@ -3,13 +3,12 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use toolgate::{Loaded, Origin, Problem, Surveyed};
+use toolgate::{HostLayers, Loaded, Origin, Problem, Surveyed};
 
 use crate::{
     Ending, Failure,
     args::{ListArgs, OutputFormat},
     gateway,
-    isolation::HostLayers,
     terminal::{Terminal, json_pretty, visible},
     time,
 };
@@ -109,6 +108,7 @@ fn to_json(tool: &Surveyed) -> Value {
         "origin": match &tool.origin {
             Origin::Shipped => json!("shipped"),
             Origin::File(file) => json!(file),
+            Origin::Program => json!("program"),
         },
         "because": why,
         "lastPass": pass.map(|pass| time::rfc3339(pass.at)),

@@ -224,7 +224,7 @@ fn named(mut report: Value, tool: &Surveyed) -> Value {
         members.insert(
             "file".to_owned(),
             match &tool.origin {
-                Origin::Shipped => Value::Null,
+                Origin::Shipped | Origin::Program => Value::Null,
                 Origin::File(file) => json!(file),
             },
         );

@@ -24,10 +24,10 @@ const RANKS: &[(&str, u8)] = &[
     ("toolgate-worker", 4),
     ("toolgate-handlers", 4),
     ("toolgate-telemetry", 4),
-    ("toolgate", 5),
     ("toolgate-server", 5),
-    ("toolgate-eval", 5),
-    ("toolgate-cli", 6),
+    ("toolgate", 6),
+    ("toolgate-eval", 6),
+    ("toolgate-cli", 7),
 ];
 
 /// Mechanism does not know policy: these depend on none of ours.

@@ -42,6 +42,24 @@ pub struct JwtIssuer {
     pub jwks_refresh: Duration,
 }
 
+impl JwtIssuer {
+    /// With the defaults of the configuration file. They take RS256; a secret needs an HS algorithm in `algorithms`.
+    pub fn new(issuer: impl Into<String>, audience: impl Into<String>, key: JwtKey) -> Self {
+        Self {
+            issuer: issuer.into(),
+            audience: audience.into(),
+            algorithms: vec![Algorithm::Rs256],
+            key,
+            clock_skew: Duration::from_mins(1),
+            subject_claim: "sub".to_owned(),
+            permissions_claim: "permissions".to_owned(),
+            admin_permission: None,
+            required_scopes: Vec::new(),
+            jwks_refresh: Duration::from_mins(10),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum JwtKey {

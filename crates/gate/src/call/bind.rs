@@ -1,6 +1,9 @@
 //! B. Do the arguments fit the tool's input schema and the caps?
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
+use toolgate_policy::Arguments;
 use toolgate_spec::{CompiledSchema, Unambiguous, model::ToolSpec, project};
 
 use super::{admit::Admitted, stop::Stop, texts};
@@ -10,7 +13,8 @@ use crate::{digest, gate::ArgumentLimits, live::LiveTool, reason::Reason};
 #[derive(Debug)]
 pub struct Bound {
     pub admitted: Admitted,
-    pub arguments: Map<String, Value>,
+    /// Shared, not copied: policies, the path check and the run all read this one.
+    pub arguments: Arc<Arguments>,
     pub arguments_digest: String,
     /// Changes other than `normalise`, each as `name: from → to`.
     pub coercions: Vec<String>,
@@ -30,6 +34,7 @@ pub fn bind(mut admitted: Admitted, given_digest: &str) -> Result<Bound, Stop> {
         fit(given, &declared, admitted.in_force.arguments).map_err(|stop| stop.with_alerts(alarms))?;
     let arguments_digest = if coercions.is_empty() { given_digest.to_owned() } else { digest::of(&value) };
     let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
+    let arguments = Arc::new(Arguments::from(arguments));
     Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
 }
 

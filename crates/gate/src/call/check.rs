@@ -43,8 +43,8 @@ pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
 
 /// What this tool gets, it sends away. A secret does not go along, and what looks like one only if a person says so.
 fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<(), Stop> {
-    let json = serde_json::to_string(&bound.arguments).unwrap_or_default();
-    let texts = texts::of_members(&bound.arguments);
+    let json = serde_json::to_string(bound.arguments.members()).unwrap_or_default();
+    let texts = texts::of_members(bound.arguments.members());
     let found = secrets::surest(&gate.secrets, &texts, &json);
     let Some(finding) = found else { return Ok(()) };
     let what = secrets::shown(&finding);
@@ -65,8 +65,8 @@ fn texts_of<'c>(bound: &'c Bound, survey: &'c Survey) -> Vec<Cow<'c, str>> {
     if tool.danger.is_empty() && !tool.has_alarms() {
         return Vec::new();
     }
-    let json: Cow<'c, str> = Cow::Owned(serde_json::to_string(&bound.arguments).unwrap_or_default());
-    let arguments = texts::of_members(&bound.arguments).into_iter().map(Cow::Borrowed);
+    let json: Cow<'c, str> = Cow::Owned(serde_json::to_string(bound.arguments.members()).unwrap_or_default());
+    let arguments = texts::of_members(bound.arguments.members()).into_iter().map(Cow::Borrowed);
     let targets = survey.touches.iter().map(|touch| Cow::Borrowed(touch.target.as_str()));
     [json].into_iter().chain(arguments).chain(targets).collect()
 }

@@ -4,8 +4,7 @@ mod ask;
 mod hearing;
 mod question;
 
-use serde_json::Value;
-use toolgate_policy::{Arguments, Ruling, Verdict};
+use toolgate_policy::{Ruling, Verdict};
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
 
 pub use self::hearing::Hearing;
@@ -80,18 +79,17 @@ async fn weigh(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Result<
 fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
     let admitted = &checked.bound.admitted;
     let (tool, caller) = (&admitted.tool, &admitted.call.caller);
-    let arguments = Arguments::from(checked.bound.arguments.clone());
-    let in_code = policy_in_code(gate, checked, &arguments);
-    let missing = tool.permissions.missing(&caller.permissions, &Value::from(arguments));
+    let arguments = checked.bound.arguments.members();
+    let missing = tool.permissions.missing(&caller.permissions, arguments);
     let mut opinions = vec![if missing.is_empty() {
         Opinion { source: "permissions", verdict: Verdict::Permit, why: "all held".to_owned() }
     } else {
         let why = format!("missing `{}`", missing.join("`, `"));
         Opinion { source: "permissions", verdict: Verdict::Forbid, why }
     }];
-    opinions.extend(in_code);
+    opinions.extend(policy_in_code(gate, checked));
     if let Some(cedar) = admitted.in_force.set.policies() {
-        let ruling = cedar.decide(caller, &tool.wire_name, &checked.bound.arguments);
+        let ruling = cedar.decide(caller, &tool.wire_name, arguments);
         opinions.push(Opinion { source: "cedar", verdict: ruling.verdict, why: ruling.why });
     }
     opinions.extend(approval_opinions(checked));
@@ -99,8 +97,8 @@ fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
 }
 
 /// The denial of an embedding program's own policy.
-fn policy_in_code(gate: &Inner, checked: &Checked, arguments: &Arguments) -> Option<Opinion> {
-    let admitted = &checked.bound.admitted;
+fn policy_in_code(gate: &Inner, checked: &Checked) -> Option<Opinion> {
+    let (admitted, arguments) = (&checked.bound.admitted, &checked.bound.arguments);
     match gate.policy.check(&admitted.call.caller, &admitted.tool.wire_name, arguments) {
         Ruling::Deny { reason } => Some(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason }),
         Ruling::Allow => None,
@@ -109,8 +107,7 @@ fn policy_in_code(gate: &Inner, checked: &Checked, arguments: &Arguments) -> Opt
 
 /// For a call that has waited: such a policy may answer differently by now.
 pub fn policy_in_code_permits(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
-    let arguments = Arguments::from(checked.bound.arguments.clone());
-    policy_in_code(gate, checked, &arguments).map_or(Ok(()), |against| Err(forbidden(&against)))
+    policy_in_code(gate, checked).map_or(Ok(()), |against| Err(forbidden(&against)))
 }
 
 /// Who wants a person to be asked?

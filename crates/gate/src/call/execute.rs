@@ -74,7 +74,7 @@ pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Sto
     gate.metrics.running.fetch_add(1, Ordering::Relaxed);
     let running = Running(gate);
     let request = RunRequest {
-        arguments: &bound.arguments,
+        arguments: bound.arguments.members(),
         survey: &decided.checked.survey,
         caller,
         purpose: bound.admitted.purpose,

@@ -150,6 +150,11 @@ impl Trail {
         self.broken_off(Reason::Cancelled, STOPPED)
     }
 
+    /// The caller's own deadline has passed.
+    pub fn late(&mut self) -> Stop {
+        self.broken_off(Reason::Timeout, "the caller's deadline for this call has passed")
+    }
+
     /// Our own code panicked in the middle of a stage. That is nobody's doing but ours.
     pub fn panicked(&mut self) -> Stop {
         self.broken_off(Reason::Panicked, PANICKED)
@@ -235,9 +240,9 @@ impl Noted for Bound {
     fn note(&self, record: &mut CallRecord, how: &Writing) {
         let fields = &self.admitted.tool.spec.governance.pii_fields;
         if !fields.is_empty() {
-            record.personal = Some(Arc::new(Held::in_arguments(fields, &self.arguments)));
+            record.personal = Some(Arc::new(Held::in_arguments(fields, self.arguments.members())));
         }
-        let shown = self.admitted.tool.journal_arguments(&self.arguments, how);
+        let shown = self.admitted.tool.journal_arguments(self.arguments.members(), how);
         record.bound(&self.arguments_digest, fields, &self.coercions, shown);
     }
 }

@@ -19,7 +19,7 @@ pub async fn of(gate: &Inner, bound: &Bound) -> Result<Survey, Stop> {
         // Boxed: most calls have no need of it.
         Box::pin(aside(gate, bound)).await?
     } else {
-        runnable.survey(&bound.arguments, &StopFlag::default())
+        runnable.survey(bound.arguments.members(), &StopFlag::default())
     };
     surveyed.map_err(|refusal| Stop::new(refusal.reason, refusal.message).with_remedy(refusal.remedy))
 }
@@ -32,10 +32,10 @@ async fn aside(gate: &Inner, bound: &Bound) -> Result<Result<Survey, Refusal>, S
     let Some(place) = gate.looks.enter(&call.caller.subject, due).await else {
         return Err(Stop::new(Reason::Busy, NO_PLACE).with_remedy("wait a moment and call again"));
     };
-    let (runnable, arguments) = (Arc::clone(&bound.admitted.tool.runnable), bound.arguments.clone());
+    let (runnable, arguments) = (Arc::clone(&bound.admitted.tool.runnable), Arc::clone(&bound.arguments));
     let stop = StopFlag::default();
     let waiting = stop.waiting();
-    let looking = place.spawn(move || runnable.survey(&arguments, &stop));
+    let looking = place.spawn(move || runnable.survey(arguments.members(), &stop));
     let looked = timeout_at(due, looking).await;
     drop(waiting);
     let surveyed = match looked {

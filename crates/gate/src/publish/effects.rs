@@ -1,6 +1,6 @@
 //! Says what a test run could change for real, before anything runs.
 
-use toolgate_spec::model::{ApprovalLevel, Classification};
+use toolgate_spec::model::{ApprovalLevel, Body, Classification, Handler};
 
 use crate::live::LiveTool;
 
@@ -19,6 +19,13 @@ impl TestEffects {
     /// Judges by the resolved policy. Nothing is run.
     pub fn of(tool: &LiveTool) -> Self {
         let files = &tool.policy.files;
+        if matches!(tool.spec.body, Body::Handler(Handler::Rust)) {
+            return match tool.policy.classification.value {
+                Classification::Read => Self::None,
+                // It is not in a sandbox, so a copy of the workspace would not keep it from the real one.
+                class => Self::Beyond(format!("it is code of this program, classified `{}`", class.name())),
+            };
+        }
         let base = files.base_path.value.to_string();
         let is_in_workspace =
             base.strip_prefix("$WORKSPACE").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

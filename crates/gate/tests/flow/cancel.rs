@@ -265,3 +265,21 @@ async fn an_observer_that_panics_does_not_lose_the_end_of_a_dropped_call() {
     assert_eq!(kinds(&world), ["call.opened", "call.closed"]);
     assert_eq!((count(&world, Reason::Cancelled), world.gate.metrics().observer_panics()), (1, 1));
 }
+
+#[tokio::test]
+async fn call_with_a_deadline_ends_in_time_and_is_closed() {
+    let world = World::new(Does::NeverEnds, &[document("say", &json!({}))]);
+    let late = call("say", json!({ "text": "hi" }));
+    let outcome = world.gate.handle_within(late, Duration::from_millis(20)).await;
+    assert_eq!(outcome.reason(), Some(Reason::Timeout));
+    world.assert_paired();
+    let record = world.journal.last();
+    assert_eq!(record["reason"], Reason::Timeout.code());
+    assert_eq!(record["message"], "the caller's deadline for this call has passed");
+    assert_eq!(world.gate.open_calls(), 0);
+
+    let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
+    let soon = call("say", json!({ "text": "hi" }));
+    let outcome = world.gate.handle_within(soon, Duration::MAX).await;
+    assert!(matches!(outcome, Outcome::Released(_)), "{outcome:?}");
+}

@@ -1,10 +1,10 @@
 //! Who had a say in a call that was not run, and who said no: the journal tells.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolgate_gate::{Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, Decider, LiveSet, Reason};
-use toolgate_policy::{CedarPolicies, when};
+use toolgate_policy::{Arguments, CedarPolicies, when};
 
 use crate::fakes::{A_THOUGHT, Does, Says, Settings, Silence, World, call, document};
 
@@ -51,6 +51,30 @@ async fn a_forbidden_call_is_written_down_with_its_voices() {
     assert_eq!(voices(&world), ["permissions: permit", "policy: forbid"]);
     assert_eq!(world.journal.last()["opinions"][1]["why"], "not today");
     assert_eq!(world.journal.last().get("approval"), None);
+}
+
+/// A clone of large arguments would cost every caller, also where no policy is set.
+#[tokio::test]
+async fn policy_in_code_reads_the_arguments_of_the_run_without_a_copy() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let policy = {
+        let seen = Arc::clone(&seen);
+        let address = |args: &Arguments| args.get("text").and_then(Value::as_str).unwrap().as_ptr().addr();
+        when(
+            move |_, _, args| {
+                seen.lock().unwrap().push(address(args));
+                true
+            },
+            "never",
+        )
+    };
+    let settings = Settings { policy: Arc::new(policy), ..Settings::default() };
+    let world = World::with(Does::Returns(json!(1)), &[document("say", &json!({}))], settings);
+    let arguments = json!({ "text": "hi" });
+    let given = arguments["text"].as_str().unwrap().as_ptr().addr();
+    let outcome = world.call("say", arguments).await;
+    assert_eq!(outcome.reason(), None, "{outcome:?}");
+    assert_eq!(*seen.lock().unwrap(), [given]);
 }
 
 #[tokio::test]

@@ -161,7 +161,8 @@ fn has_long_integer(json: &str) -> bool {
     false
 }
 
-fn clean(value: Value) -> Value {
+/// Takes out of each text what steers a terminal.
+pub fn clean(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean_text(text)),
         Value::Array(items) => Value::Array(items.into_iter().map(clean).collect()),

@@ -1,4 +1,11 @@
-//! What did the command say? Its output as the manifest reads it: text, JSON, lines of JSON, or a part of JSON.
+//! What did the command say? Its output as the manifest reads it: text, JSON, lines of JSON, or a part of JSON. An embedding
+//! program may read it by a parser in code instead.
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
 use toolgate_spec::model::CommandOutput;
@@ -18,6 +25,31 @@ enum Kind {
     Json,
     JsonLines,
     Select(Selection),
+    Code(OutputParser),
+}
+
+/// Reads a command's standard output in code, or says why it cannot.
+#[derive(Clone)]
+pub struct OutputParser(Arc<dyn Fn(&[u8]) -> Result<Value, String> + Send + Sync>);
+
+impl OutputParser {
+    pub fn new(parse: impl Fn(&[u8]) -> Result<Value, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(parse))
+    }
+
+    /// Texts are cleaned as those of JSON output are: the program's parser may pass on what the command wrote.
+    fn read(&self, stdout: &[u8]) -> Result<Value, String> {
+        match catch_unwind(AssertUnwindSafe(|| (self.0)(stdout))) {
+            Ok(parsed) => parsed.map(json::clean),
+            Err(_) => Err("the program's output parser panicked".to_owned()),
+        }
+    }
+}
+
+impl fmt::Debug for OutputParser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OutputParser")
+    }
 }
 
 /// Does the tool promise an object?
@@ -40,6 +72,19 @@ impl Reader {
         Ok(Self { kind, shape })
     }
 
+    /// Reads the output by code instead.
+    pub fn set_parser(&mut self, parser: OutputParser) {
+        self.kind = Kind::Code(parser);
+    }
+
+    /// The form of the output as far as searches are concerned: code may make anything of it, as one JSON value may hold anything.
+    pub const fn form<'o>(&self, written: &'o CommandOutput) -> &'o CommandOutput {
+        match self.kind {
+            Kind::Code(_) => &CommandOutput::Json,
+            Kind::Text | Kind::Json | Kind::JsonLines | Kind::Select(_) => written,
+        }
+    }
+
     /// What was said, or why it is not of the kind that the manifest names.
     pub fn read(&self, stdout: &[u8]) -> Result<Value, String> {
         Ok(match &self.kind {
@@ -47,6 +92,7 @@ impl Reader {
             Kind::Json => json::read(stdout)?,
             Kind::JsonLines => Value::Array(json::read_lines(stdout)?),
             Kind::Select(selection) => selection.of(&json::read(stdout)?)?,
+            Kind::Code(parser) => parser.read(stdout)?,
         })
     }
 
@@ -84,6 +130,23 @@ mod tests {
         check(&CommandOutput::JsonLines, "", &json!([]));
         let select = CommandOutput::Select(".items[].name".into());
         check(&select, r#"{"items": [{"name": "x"}, {"name": "y"}]}"#, &json!(["x", "y"]));
+    }
+
+    #[test]
+    fn parser_in_code_reads_the_output_and_cannot_take_the_gateway_down() {
+        let reader = |parser: OutputParser| {
+            let mut reader = Reader::new(&CommandOutput::Json, Shape::Free).unwrap();
+            reader.set_parser(parser);
+            reader
+        };
+        let lines = reader(OutputParser::new(|stdout| {
+            let text = str::from_utf8(stdout).map_err(|error| error.to_string())?;
+            Ok(text.lines().collect())
+        }));
+        assert_eq!(lines.read(b"a\x1b[1mb\nc\n").unwrap(), json!(["ab", "c"]));
+        assert!(lines.read(b"\xff").unwrap_err().contains("utf-8"));
+        let panics = reader(OutputParser::new(|_| panic!("on purpose")));
+        assert_eq!(panics.read(b"").unwrap_err(), "the program's output parser panicked");
     }
 
     #[test]

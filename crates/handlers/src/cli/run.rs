@@ -26,6 +26,7 @@ use super::{
     made::Watch,
     missed::NOT_THERE,
     named::{Given, Hearer},
+    output::OutputParser,
     report::{self, Problem},
     statics,
     statics::Statics,
@@ -51,6 +52,8 @@ pub struct CliHandlers {
     pub detector: Arc<Detector>,
     /// Those that the program which embeds the gateway makes in code, by the names of their tools.
     pub commands: BTreeMap<String, CliCommand>,
+    /// Parsers of the embedding program for the output of commands, by the names of their tools.
+    pub parsers: BTreeMap<String, OutputParser>,
 }
 
 impl CliHandlers {
@@ -72,10 +75,14 @@ impl Handlers for CliHandlers {
     fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
         secrets::check_variables(spec, self.secrets.as_ref())?;
         let spec = Arc::clone(spec);
-        let tool = match self.commands.get(&spec.name) {
+        let parser = self.parsers.get(&spec.name).cloned();
+        let mut tool = match self.commands.get(&spec.name) {
             Some(command) => command.clone().in_place_of_args(spec, policy, &self.host)?,
             None => CliTool::new(spec, policy, &self.host)?,
         };
+        if let Some(parser) = parser {
+            tool.set_parser(parser)?;
+        }
         environment::check_values(&policy.execution, &tool.environment, &self.detector)?;
         Ok(self.runnable(tool))
     }

@@ -31,7 +31,7 @@ use super::{
     known::Known,
     launch::OrderLimits,
     line::{self, Values},
-    output::{Reader, Shape},
+    output::{OutputParser, Reader, Shape},
     paths,
     program::{AllowedCommands, Program},
     sought::{self, Sought},
@@ -196,11 +196,22 @@ impl CliTool {
         };
         let line = line::settle(&elements, self.known)?;
         if self.veils == Veils::Yes {
-            sought::check_form(self.known, &line, &written.output)
+            sought::check_form(self.known, &line, self.reader.form(&written.output))
                 .map_err(|why| refused(why, "the author of the tool chooses another form"))?;
         }
         found.grants = Grants::new(Settled { line, granted: found.grants });
         Ok(found)
+    }
+
+    /// Reads the output by code. Refused for a command that searches for a caller's text: lines with a secret in them are left
+    /// out of its answer, and code could still tell how many were found.
+    pub(super) fn set_parser(&mut self, parser: OutputParser) -> Result<(), String> {
+        self.reader.set_parser(parser);
+        if let (CommandBody::Manifest(cli), Veils::Yes) = (&self.body, self.veils) {
+            let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
+            sought::check_form(self.known, &texts, self.reader.form(&cli.output))?;
+        }
+        Ok(())
     }
 
     /// The command line of the call, and what it searches for.

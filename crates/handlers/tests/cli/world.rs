@@ -100,6 +100,7 @@ impl World {
             secrets: Arc::new(Secrets(self.secrets.clone())),
             detector: Arc::clone(&DETECTOR),
             commands: BTreeMap::new(),
+            parsers: BTreeMap::new(),
         }
     }
 

@@ -79,7 +79,7 @@ impl Toolgate {
             self.drop_changed(&config, &self.workshop());
             broken(error)
         })?;
-        let mut loaded = Loaded { awaits_restart, ..load::load(&config, &workshop) };
+        let mut loaded = Loaded { awaits_restart, ..load::load(&config, &workshop, &self.in_code) };
         let about_callers = beside.prepare(&config).err();
         if loaded.policies.is_err() || about_callers.is_some() {
             loaded.problems.extend(about_callers);
@@ -153,7 +153,7 @@ impl Toolgate {
         let known = known.tools.iter().find(|known| known.name == tool.spec().name);
         match known.map(|known| &known.origin) {
             Some(Origin::File(file)) => loaded.unread.iter().any(|unread| file.starts_with(&unread.place)),
-            Some(Origin::Shipped) | None => false,
+            Some(Origin::Shipped | Origin::Program) | None => false,
         }
     }
 
@@ -166,7 +166,7 @@ impl Toolgate {
     /// For a configuration or policies that cannot be used: what was removed or edited is not served any more, by the last good
     /// policies.
     fn drop_changed(&self, config: &Config, workshop: &Workshop) {
-        let loaded = load::load(config, workshop);
+        let loaded = load::load(config, workshop, &self.in_code);
         self.gate.retain(|tool| self.stays(tool, &loaded, config, workshop));
     }
 

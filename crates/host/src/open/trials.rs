@@ -67,7 +67,7 @@ impl Toolgate {
             (Origin::File(_), TestEffects::Workspace, TestRuns::Contained) => {
                 Some(self.bench_with_copy(candidate).await?)
             }
-            (Origin::File(_), ..) => None,
+            (Origin::File(_) | Origin::Program, ..) => None,
         };
         let moved = bench.as_ref().map(|bench| candidate.run_by(&bench.handlers));
         let moved = moved.transpose().map_err(NotTested::Failed)?;
@@ -80,7 +80,7 @@ impl Toolgate {
 
     /// Publishes every tool that passes, for programs whose tools are their own: calling this is the program's yes, at whatever
     /// level of risk. A tool whose run could change something for real is an error, unless the program asked for that
-    /// (`Builder::test_for_real`). One that has passed as it is now is not run again, unless its command line is made in code;
+    /// (`Builder::test_for_real`). One that has passed as it is now is not run again, unless a part of it is made in code;
     /// one that was unpublished stays so until it is published by its name. Returns the runs that there were.
     /// A document whose texts attack models or hold a secret is not run; the error names it, after the others were published. A program
     /// cannot accept such findings; a person must read them.
@@ -89,7 +89,7 @@ impl Toolgate {
         let (config, workshop) = (self.config(), self.workshop());
         let (mut trials, mut refused) = (Vec::new(), Vec::new());
         // By what is known of them now: the last load may be long ago.
-        for tool in load::load(&config, &workshop).tools {
+        for tool in load::load(&config, &workshop, &self.in_code).tools {
             let Ok(candidate) = &tool.candidate else { continue };
             if candidate.is_withdrawn {
                 continue;
@@ -121,7 +121,7 @@ impl Toolgate {
             }
             trials.push(trial);
         }
-        self.put_in_force(load::load(&config, &workshop), &config)?;
+        self.put_in_force(load::load(&config, &workshop, &self.in_code), &config)?;
         if refused.is_empty() {
             Ok(trials)
         } else {
@@ -129,9 +129,13 @@ impl Toolgate {
         }
     }
 
-    /// A pass is for the document: it says nothing about a command line that is made in code, which may be another one by now.
+    /// A pass is for the document: it says nothing about a command line, a parser or a function in code, which may be another
+    /// one by now.
     fn has_passed_as_it_is(&self, candidate: &Candidate) -> bool {
-        let is_made_in_code = self.handlers.cli.commands.contains_key(&candidate.tool.spec().name);
+        let (handlers, name) = (&self.handlers, &candidate.tool.spec().name);
+        let is_made_in_code = handlers.cli.commands.contains_key(name)
+            || handlers.cli.parsers.contains_key(name)
+            || handlers.rust.functions.contains_key(name);
         candidate.holding_pass().is_some() && !is_made_in_code
     }
 
@@ -233,6 +237,7 @@ impl Toolgate {
     fn bench(&self, files: TempDir, places: Places) -> Bench {
         let mut handlers = self.handlers.as_ref().clone();
         handlers.cli.host.places = places.clone();
+        handlers.rust.places = places.clone();
         handlers.js.places = places;
         Bench { handlers, _files: files }
     }

@@ -17,7 +17,7 @@ pub(super) struct Destination {
 pub(super) fn destination(spec: &ToolSpec) -> Option<Result<Destination, (Pointer, String)>> {
     let Body::Handler(handler) = &spec.body else { return None };
     let (url, at) = match handler {
-        Handler::Cli(_) => return None,
+        Handler::Cli(_) | Handler::Rust => return None,
         Handler::Http(http) => (leading_literal(&http.url), "/handler/http/url"),
         Handler::Grpc(grpc) => (Leading { text: &grpc.endpoint, is_all: true }, "/handler/grpc/endpoint"),
         Handler::Mcp(mcp) => match &mcp.upstream {

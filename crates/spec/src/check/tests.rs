@@ -387,3 +387,27 @@ fn test_values_may_be_values_of_the_type() {
         assert_eq!(file.tools[0].spec.is_some(), is_sound, "{kind} {value}: {:?}", file.tools[0].findings);
     }
 }
+
+#[test]
+fn rust_tools_are_for_programs_and_not_for_files() {
+    let document = json!({
+        "name": "count", "description": "Counts words. Returns their number.", "classification": "read",
+        "input": { "type": "object", "properties": { "text": { "type": "string" } } },
+        "testInput": { "text": "one" },
+    });
+    let Value::Object(mut document) = document else { panic!("an object") };
+    let in_code = check_in_code(document.clone());
+    assert!(in_code.spec.is_some(), "{:?}", in_code.findings);
+    // The other rules hold.
+    let mut broken = document.clone();
+    broken.remove("classification");
+    assert!(check_in_code(broken).spec.is_none());
+
+    document.insert("handler".to_owned(), json!({ "rust": {} }));
+    let file = check_text(&Value::Object(document).to_string(), Format::Json);
+    let [tool] = file.tools.as_slice() else { panic!("one tool") };
+    assert!(tool.spec.is_none());
+    let errors = tool.findings.iter().filter(|finding| finding.is_error());
+    assert!(errors.clone().all(|finding| finding.at.as_str().starts_with("/handler")), "{:?}", tool.findings);
+    assert!(errors.count() > 0);
+}

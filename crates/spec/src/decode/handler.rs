@@ -25,6 +25,8 @@ pub(super) fn body(declared: &Map<String, Value>, at: &Pointer, findings: &mut V
     } else if let Some(mcp) = of_kind("mcp") {
         reader.at = at.key("mcp");
         Handler::Mcp(reader.mcp(mcp))
+    } else if of_kind("rust").is_some() {
+        Handler::Rust
     } else {
         reader.at = at.key("cli");
         Handler::Cli(reader.cli(of_kind("cli").unwrap_or(&Map::new())))

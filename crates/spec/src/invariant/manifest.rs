@@ -94,6 +94,7 @@ fn handler(handler: &Handler, scope: &Scope, report: &mut Report<'_>) {
             mcp::check(upstream, &at, scope, report);
             upstream.timeout_ms
         }
+        Handler::Rust => None,
     };
     if let Some(timeout) = timeout {
         capability::timeouts_agree(timeout, &at.key("timeout"), report);

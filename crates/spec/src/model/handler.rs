@@ -10,6 +10,8 @@ pub enum Handler {
     Http(HttpHandler),
     Grpc(GrpcHandler),
     Mcp(McpHandler),
+    /// A function of the program that embeds the gateway. No file can name this kind; see `check_in_code`.
+    Rust,
 }
 
 impl Handler {
@@ -19,6 +21,7 @@ impl Handler {
             Self::Http(_) => "http",
             Self::Grpc(_) => "grpc",
             Self::Mcp(_) => "mcp",
+            Self::Rust => "rust",
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn question(
         .collect();
     asking.sort_by_key(|(source, _)| *source != "cedar");
     // Personal data stays: the approver decides about the whole call.
-    let shown = prompt::shown(&bound.arguments, &mask, &gate.secrets);
+    let shown = prompt::shown(bound.arguments.members(), &mask, &gate.secrets);
     NewApproval {
         binding: binding.clone(),
         prompt: prompt::text(&tool.spec, &tool.wire_name, &shown.members, &mask),

@@ -17,7 +17,7 @@ impl HostLayers {
     pub fn warnings(&self) -> Vec<String> {
         self.weaker()
             .map(|row| {
-                let state = state(row.state);
+                let state = layer_state(row.state);
                 let remedy = if row.remedy.is_empty() { "see `toolgate doctor`" } else { row.remedy };
                 format!("isolation is weaker on this host: {} is {state}: {}; {remedy}", row.name, row.why)
             })
@@ -27,7 +27,7 @@ impl HostLayers {
     /// The names of these layers on one line; `None` if all are in force.
     pub fn summary(&self) -> Option<String> {
         let names: Vec<String> =
-            self.weaker().map(|row| format!("{} {}", row.name, state(row.state))).collect();
+            self.weaker().map(|row| format!("{} {}", row.name, layer_state(row.state))).collect();
         (!names.is_empty()).then(|| format!("isolation is weaker on this host: {}", names.join(", ")))
     }
 
@@ -44,7 +44,7 @@ impl HostLayers {
     }
 
     pub fn to_json(&self) -> Value {
-        let row = |row: &HostRow| json!({ "layer": row.name, "state": state(row.state), "why": row.why, "remedy": row.remedy });
+        let row = |row: &HostRow| json!({ "layer": row.name, "state": layer_state(row.state), "why": row.why, "remedy": row.remedy });
         self.0.iter().map(row).collect()
     }
 
@@ -54,7 +54,7 @@ impl HostLayers {
 }
 
 /// As people and programs read it.
-pub const fn state(state: HostState) -> &'static str {
+pub const fn layer_state(state: HostState) -> &'static str {
     match state {
         HostState::Enforced => "enforced",
         HostState::Partly => "partly",

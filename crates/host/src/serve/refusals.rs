@@ -7,10 +7,10 @@ use std::{
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use toolgate::Toolgate;
 use toolgate_server::{Refusal, Refusals};
 
-use super::log::Log;
+use super::log::ServeLog;
+use crate::Toolgate;
 
 /// Writes down what `refusals` gathers, until it is finished.
 pub struct RefusalRecords {
@@ -20,10 +20,11 @@ pub struct RefusalRecords {
 }
 
 impl RefusalRecords {
-    pub fn start(toolgate: &Arc<Toolgate>, log: Log) -> Self {
+    pub fn start(toolgate: &Arc<Toolgate>, log: &ServeLog) -> Self {
         let refusals = Arc::<Refusals>::default();
         let stop = CancellationToken::new();
-        let task = tokio::spawn(write_down(Arc::clone(toolgate), Arc::clone(&refusals), log, stop.clone()));
+        let task =
+            tokio::spawn(write_down(Arc::clone(toolgate), Arc::clone(&refusals), log.clone(), stop.clone()));
         Self { refusals, stop, task }
     }
 
@@ -34,7 +35,12 @@ impl RefusalRecords {
     }
 }
 
-async fn write_down(toolgate: Arc<Toolgate>, refusals: Arc<Refusals>, log: Log, stop: CancellationToken) {
+async fn write_down(
+    toolgate: Arc<Toolgate>,
+    refusals: Arc<Refusals>,
+    log: ServeLog,
+    stop: CancellationToken,
+) {
     let mut second = tokio::time::interval(Duration::from_secs(1));
     let mut left = Vec::new();
     let mut told = None;
@@ -48,12 +54,12 @@ async fn write_down(toolgate: Arc<Toolgate>, refusals: Arc<Refusals>, log: Log, 
         add(&mut left, new);
         let due = std::mem::take(&mut left);
         if !due.is_empty() {
-            let toolgate = Arc::clone(&toolgate);
+            let (toolgate, warnings) = (Arc::clone(&toolgate), log.clone());
             // The journal may wait for the disk, and the log for whoever reads it.
             let written = tokio::task::spawn_blocking(move || {
                 let written = note_all(&toolgate, due);
                 for line in &lines {
-                    log.warn(line);
+                    warnings.warn(line);
                 }
                 written
             })

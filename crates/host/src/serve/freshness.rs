@@ -1,7 +1,7 @@
 //! How does a gateway stay what its files say? Everything is read anew when a file or a pass has changed; shipped tools are tried
 //! beside that, and the journal is signed every minute.
 
-use std::{collections::BTreeSet, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -9,17 +9,16 @@ use tokio::{
     time::Interval,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate::{Beside, Config, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
 use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_gate::StoredPass;
 use toolgate_store::Watch;
 
 use super::{
     auth::Callers,
-    log::Log,
+    log::ServeLog,
     stopping::{hung_up, in_terminal},
 };
-use crate::gateway::clock_is_behind;
+use crate::{Beside, Config, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
 
 /// The files that are watched, which the configuration itself can change.
 pub struct Watching {
@@ -30,11 +29,11 @@ pub struct Watching {
 
 impl Watching {
     /// To be started before anything is read, so that no edit falls between reading and watching.
-    pub fn start(config: &Config, log: Log) -> Self {
+    pub fn start(config: &Config, log: &ServeLog) -> Self {
         Self::of(named_by(config), log)
     }
 
-    fn of(paths: Vec<PathBuf>, log: Log) -> Self {
+    fn of(paths: Vec<PathBuf>, log: &ServeLog) -> Self {
         let (ticks, changed) = watch::channel(0);
         let watch = Watch::start(paths.clone(), ticks)
             .inspect_err(|error| log.warn(&format!("{error}; edits are live after a restart or SIGHUP")))
@@ -43,7 +42,7 @@ impl Watching {
     }
 
     /// Watches what is in force and what was read: a file that keeps the latter from being in force may be mended.
-    fn follow(&mut self, in_force: &Config, read: &Config, log: Log) -> Watched {
+    fn follow(&mut self, in_force: &Config, read: &Config, log: &ServeLog) -> Watched {
         let mut paths = named_by(in_force);
         paths.extend(named_by(read));
         paths.sort_unstable();
@@ -77,7 +76,9 @@ pub struct Followers {
     pub watching: Watching,
     /// Of the HTTP front; over stdio there are none.
     pub callers: Option<Callers>,
-    pub log: Log,
+    /// Does SIGHUP reload?
+    pub hears_hangup: bool,
+    pub log: ServeLog,
 }
 
 /// Test runs of shipped tools, beside everything else: what is tighter does not wait for them, and they give way to it.
@@ -114,8 +115,8 @@ pub async fn keep_fresh(
     overrides: Overrides,
     stop: CancellationToken,
 ) {
-    let Followers { mut watching, mut callers, log } = followers;
-    let mut hangups = if in_terminal() { None } else { signal(SignalKind::hangup()).ok() };
+    let Followers { mut watching, mut callers, hears_hangup, log } = followers;
+    let mut hangups = (hears_hangup && !in_terminal()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
     // Nothing is known yet: what has changed since the start is seen at the first tick.
     let mut passes = None;
@@ -127,7 +128,7 @@ pub async fn keep_fresh(
         let may_try = tokio::select! {
             () = stop.cancelled() => {
                 // Report failures since the last tick before the process ends.
-                upkeep.watch_journal(&toolgate, log);
+                upkeep.watch_journal(&toolgate, &log);
                 return;
             }
             Ok(()) = watching.changed.changed() => true,
@@ -149,19 +150,25 @@ pub async fn keep_fresh(
                 to_try = ToTry::Untried;
                 false
             }
-            () = upkeep.due(&toolgate, log) => continue,
+            () = upkeep.due(&toolgate, &log) => continue,
         };
         // They were for what was in force; what has passed is kept.
         trials = None;
         // Before everything is read, so that a change in the meantime is seen as one.
         passes = toolgate.state().all_passes().ok();
         let mut doors =
-            Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log };
-        reload(&toolgate, &mut doors, &overrides, log).await;
+            Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log: &log };
+        reload(&toolgate, &mut doors, &overrides, &log).await;
         if may_try {
             trials = Trials::begin(&toolgate, to_try);
             passes = passes.map(|all| besides(all, trials.as_ref()));
         }
+    }
+}
+
+impl fmt::Debug for Watching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watching").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
@@ -193,7 +200,7 @@ impl Upkeep {
     }
 
     /// Ends after each thing that was done.
-    async fn due(&mut self, toolgate: &Toolgate, log: Log) {
+    async fn due(&mut self, toolgate: &Toolgate, log: &ServeLog) {
         tokio::select! {
             _ = self.second.tick() => {
                 self.watch_journal(toolgate, log);
@@ -208,7 +215,7 @@ impl Upkeep {
         }
     }
 
-    fn watch_clock(&mut self, toolgate: &Toolgate, log: Log) {
+    fn watch_clock(&mut self, toolgate: &Toolgate, log: &ServeLog) {
         let behind = toolgate.clock_behind();
         if behind.is_some() == self.is_clock_behind {
             return;
@@ -220,7 +227,7 @@ impl Upkeep {
         }
     }
 
-    fn watch_journal(&mut self, toolgate: &Toolgate, log: Log) {
+    fn watch_journal(&mut self, toolgate: &Toolgate, log: &ServeLog) {
         let problem = toolgate.try_journal();
         let (failures, last) = toolgate.journal_failures();
         let has_failed = failures > std::mem::replace(&mut self.failures, failures);
@@ -240,7 +247,7 @@ impl Upkeep {
         self.told = problem;
     }
 
-    fn watch_state(&mut self, toolgate: &Toolgate, log: Log) {
+    fn watch_state(&mut self, toolgate: &Toolgate, log: &ServeLog) {
         let problem = toolgate.state().check().err().map(|error| error.to_string());
         if problem == self.told_of_state {
             return;
@@ -258,7 +265,7 @@ struct Doors<'g> {
     toolgate: &'g Toolgate,
     watching: &'g mut Watching,
     callers: Option<&'g mut Callers>,
-    log: Log,
+    log: &'g ServeLog,
 }
 
 impl Beside for Doors<'_> {
@@ -281,20 +288,20 @@ impl Beside for Doors<'_> {
 }
 
 /// Whoever comes without a token is worth a word whenever it begins.
-pub fn warn_of_anonymous(config: &Config, log: Log) {
+pub fn warn_of_anonymous(config: &Config, log: &ServeLog) {
     if config.auth.anonymous.is_some() {
         log.warn("auth.anonymous is on: whoever reaches the port may call tools");
     }
 }
 
 /// An override that nobody heeds looks like a guard and is none.
-pub fn warn_of_unheeded(loaded: &Loaded, log: Log) {
+pub fn warn_of_unheeded(loaded: &Loaded, log: &ServeLog) {
     for problem in &loaded.unheeded {
         log.warn(&problem.to_string());
     }
 }
 
-async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Overrides, log: Log) {
+async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Overrides, log: &ServeLog) {
     let was_open = toolgate.config().auth.anonymous.is_some();
     match toolgate.reload_with(overrides, doors).await {
         Ok(Reloaded { loaded, unrecorded }) => {
@@ -325,4 +332,22 @@ async fn ended(trials: &mut Option<Trials>) {
         Some(trials) => trials.running.as_mut().await,
         None => std::future::pending().await,
     }
+}
+
+/// The warning about a clock that was set back.
+pub fn clock_is_behind(behind: Duration) -> String {
+    format!(
+        "the system clock is {} behind the newest journal record; check the clock. Until it catches up, records keep that `time` \
+         and have the real one in `wallClock`",
+        rounded(behind)
+    )
+}
+
+/// `3 days`, `1 hour`, `40 seconds`: the largest unit that fits, rounded down.
+pub fn rounded(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let units = [("day", 86_400), ("hour", 3_600), ("minute", 60)];
+    let (unit, length) = units.into_iter().find(|(_, length)| seconds >= *length).unwrap_or(("second", 1));
+    let count = seconds / length;
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, fs, future::Future, pin::Pin, sync::Arc, time::SystemTime};
 
-use toolgate::{Config, Toolgate};
 use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
 use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
 use toolgate_server::{
@@ -11,7 +10,8 @@ use toolgate_server::{
 };
 use toolgate_store::State;
 
-use crate::{Failure, terminal::visible};
+use super::ServeError;
+use crate::{Config, Toolgate};
 
 /// Who is it that comes without a token?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,13 +24,13 @@ pub enum Tokenless {
 
 impl Tokenless {
     /// Refused is what would let in whoever is not on this machine.
-    pub fn check(self, config: &Config) -> Result<(), Failure> {
+    pub fn check(self, config: &Config) -> Result<(), ServeError> {
         let who = match (self, &config.auth.anonymous) {
             (Self::AsConfigured, None) => return Ok(()),
             (Self::AsConfigured, Some(_)) => "`auth.anonymous`",
             (Self::Local, None) => "--autonomous",
             (Self::Local, Some(_)) => {
-                return Err(Failure::new(
+                return Err(ServeError::new(
                     "--autonomous and `auth.anonymous` each say who comes without a token; remove one of them",
                 ));
             }
@@ -38,10 +38,10 @@ impl Tokenless {
         // Of a gateway that runs, this is where it listens: another address in the file counts after a restart.
         match config.server.beyond_loopback() {
             None => Ok(()),
-            Some(address) => Err(Failure::new(format!(
+            Some(address) => Err(ServeError::new(format!(
                 "{who} lets in whoever comes without a token, and `{}` is not on this machine alone; start it on \
                  `127.0.0.1` without a `public_url`, or leave {who} out and hand out tokens",
-                visible(&address)
+                address
             ))),
         }
     }
@@ -56,14 +56,14 @@ pub struct Callers {
 }
 
 impl Callers {
-    pub fn new(toolgate: &Toolgate, tokenless: Tokenless) -> Result<Self, Failure> {
+    pub fn new(toolgate: &Toolgate, tokenless: Tokenless) -> Result<Self, ServeError> {
         let settings = settings(&toolgate.config(), toolgate, tokenless)?;
         let authenticator = Authenticator::new(settings).map_err(|error| told(&error))?;
         Ok(Self { authenticator: Arc::new(authenticator), tokenless, prepared: None })
     }
 
     /// Makes ready what this configuration says of callers.
-    pub fn prepare(&mut self, config: &Config, toolgate: &Toolgate) -> Result<(), Failure> {
+    pub fn prepare(&mut self, config: &Config, toolgate: &Toolgate) -> Result<(), ServeError> {
         self.prepared = None;
         let settings = settings(config, toolgate, self.tokenless)?;
         self.prepared = Some(self.authenticator.prepare(settings).map_err(|error| told(&error))?);
@@ -78,11 +78,15 @@ impl Callers {
     }
 }
 
-fn told(error: &AuthSettingsError) -> Failure {
-    Failure::new(visible(&error.to_string()))
+pub fn told(error: &AuthSettingsError) -> ServeError {
+    ServeError::new(error.to_string())
 }
 
-fn settings(config: &Config, toolgate: &Toolgate, tokenless: Tokenless) -> Result<AuthSettings, Failure> {
+pub fn settings(
+    config: &Config,
+    toolgate: &Toolgate,
+    tokenless: Tokenless,
+) -> Result<AuthSettings, ServeError> {
     tokenless.check(config)?;
     let tokens = config
         .auth
@@ -107,19 +111,20 @@ fn settings(config: &Config, toolgate: &Toolgate, tokenless: Tokenless) -> Resul
     })
 }
 
-fn issuer(issuer: &JwtIssuer) -> Result<IssuerSettings, Failure> {
+fn issuer(issuer: &JwtIssuer) -> Result<IssuerSettings, ServeError> {
     let keys = match &issuer.key {
         JwtKey::SecretEnv(name) => {
             let secret = std::env::var(name).ok().filter(|secret| !secret.trim().is_empty());
             let secret = secret.ok_or_else(|| {
-                Failure::new(format!(
+                ServeError::new(format!(
                     "the environment variable `{name}` with the secret of an issuer is not set"
                 ))
             })?;
             KeySettings::Secret(Secret::new(secret))
         }
         JwtKey::PemFile(path) => {
-            let pem = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
+            let pem = fs::read_to_string(path)
+                .map_err(|error| ServeError::new(format!("`{}`: {error}", path.display())))?;
             KeySettings::Pem(vec![PemKey { kid: None, pem }])
         }
         JwtKey::JwksFile(path) => KeySettings::JwksFile(path.clone()),

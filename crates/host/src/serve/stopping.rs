@@ -2,7 +2,9 @@
 
 use std::{
     fs::File,
+    future::Future,
     io::{self, IsTerminal},
+    pin::Pin,
     time::Duration,
 };
 
@@ -15,7 +17,42 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gate::Gate;
 use toolgate_server::Drained;
 
-use super::log::Log;
+use super::log::ServeLog;
+
+/// The wish of whoever serves that the gateway stops.
+pub trait StopWish: Send {
+    /// Waits until the gateway is to stop. Called again, until it is to stop at once.
+    fn asked(&mut self) -> impl Future<Output = ()> + Send;
+
+    fn was_asked(&self) -> bool;
+}
+
+/// Stops when a future of the program is done.
+pub struct Until {
+    done: Pin<Box<dyn Future<Output = ()> + Send>>,
+    was_asked: bool,
+}
+
+impl Until {
+    pub fn new(done: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self { done: Box::pin(done), was_asked: false }
+    }
+}
+
+impl StopWish for Until {
+    async fn asked(&mut self) {
+        if self.was_asked {
+            // The program asks once; running calls keep their grace.
+            return std::future::pending().await;
+        }
+        self.done.as_mut().await;
+        self.was_asked = true;
+    }
+
+    fn was_asked(&self) -> bool {
+        self.was_asked
+    }
+}
 
 /// SIGINT and SIGTERM, and SIGHUP in a terminal, heard from when this is made: before anybody is told that we serve, so that no wish to stop kills.
 #[derive(Debug)]
@@ -47,15 +84,15 @@ impl StopSignals {
         }
         self.was_asked = true;
     }
+}
 
-    /// Waits until somebody wants it a second time. Where a client closed its end nobody may have asked yet: the first wish
-    /// lets no new call in and leaves the running ones their grace.
-    async fn asked_again(&mut self, gate: &Gate) {
-        if !self.was_asked {
-            self.asked().await;
-            gate.begin_shutdown();
-        }
-        self.asked().await;
+impl StopWish for StopSignals {
+    async fn asked(&mut self) {
+        Self::asked(self).await;
+    }
+
+    fn was_asked(&self) -> bool {
+        self.was_asked
     }
 }
 
@@ -72,12 +109,22 @@ pub async fn hung_up(signals: &mut Option<Signal>) {
     }
 }
 
+/// Waits until somebody wants it a second time. Where a client closed its end nobody may have asked yet: the first wish
+/// lets no new call in and leaves the running ones their grace.
+async fn asked_again(stop: &mut impl StopWish, gate: &Gate) {
+    if !stop.was_asked() {
+        stop.asked().await;
+        gate.begin_shutdown();
+    }
+    stop.asked().await;
+}
+
 /// Waits for the calls that run. When the grace is over, or somebody asks once more, what is left is ended.
-pub async fn finish_calls(gate: &Gate, grace: Duration, signals: &mut StopSignals, log: Log) {
+pub async fn finish_calls(gate: &Gate, grace: Duration, stop: &mut impl StopWish, log: &ServeLog) {
     tokio::select! {
         () = gate.idle() => return,
         () = sleep(grace) => {}
-        () = signals.asked_again(gate) => {}
+        () = asked_again(stop, gate) => {}
     }
     log.warn(&format!("{} calls did not finish in time and were ended", gate.open_calls()));
     gate.end_calls();
@@ -86,7 +133,7 @@ pub async fn finish_calls(gate: &Gate, grace: Duration, signals: &mut StopSignal
 }
 
 /// The last look before the journal is closed: a call that came late has its closing record too.
-pub async fn seal(gate: &Gate, log: Log) {
+pub async fn seal(gate: &Gate, log: &ServeLog) {
     gate.seal();
     gate.end_calls();
     if timeout(ENDING, gate.idle()).await.is_err() {
@@ -95,13 +142,13 @@ pub async fn seal(gate: &Gate, log: Log) {
 }
 
 /// Waits until every front has sent its last answers. Streams that clients keep open are ended after a moment.
-pub async fn close_fronts(mut serving: JoinSet<Drained>, streams: &CancellationToken, log: Log) {
+pub async fn close_fronts(mut serving: JoinSet<Drained>, streams: &CancellationToken, log: &ServeLog) {
     let _ = timeout(LAST_ANSWERS, fronts_end(&mut serving, log)).await;
     streams.cancel();
     fronts_end(&mut serving, log).await;
 }
 
-async fn fronts_end(serving: &mut JoinSet<Drained>, log: Log) {
+async fn fronts_end(serving: &mut JoinSet<Drained>, log: &ServeLog) {
     while let Some(ended) = serving.join_next().await {
         if let Ok(Drained::Cut(cut)) = ended {
             log.warn(&format!("{cut} connections did not finish in time and were cut"));

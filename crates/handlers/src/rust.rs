@@ -1,0 +1,153 @@
+//! Runs tools that are functions of the program that embeds the gateway.
+//!
+//! They run in its process, without a sandbox. The gate checks their arguments, asks, filters and records as for every other
+//! tool, and the report says that no isolation layer was in force.
+
+use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use serde_json::{Map, Value};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, timeout},
+};
+use toolgate_gate::{
+    Handlers, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable, StopFlag, Survey,
+};
+use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_spec::model::{SandboxKind, ToolSpec};
+
+use crate::{
+    places::Places,
+    survey::{Surveyor, WithoutNetwork},
+};
+
+type Running = Pin<Box<dyn Future<Output = Result<Value, RunFailure>> + Send>>;
+
+/// A function of the program: JSON arguments in, a JSON result or a message out.
+#[derive(Clone)]
+pub struct RustFunction(Arc<dyn Fn(Value) -> Running + Send + Sync>);
+
+impl RustFunction {
+    /// `function` reports its own failures with [`RustFunction::failure`].
+    pub fn new<F, R>(function: F) -> Self
+    where
+        F: Fn(Value) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Value, RunFailure>> + Send + 'static,
+    {
+        Self(Arc::new(move |arguments| Box::pin(function(arguments))))
+    }
+
+    pub fn failure(reason: Reason, message: impl Into<String>) -> RunFailure {
+        RunFailure { reason, message: message.into(), stack: Vec::new(), helper: None, heard: None }
+    }
+}
+
+/// The handler of tools that are functions of the program, by the names of their tools.
+#[derive(Clone, Debug)]
+pub struct RustHandlers {
+    pub places: Places,
+    pub functions: BTreeMap<String, RustFunction>,
+}
+
+impl Handlers for RustHandlers {
+    fn prepare(&self, spec: &Arc<ToolSpec>, policy: &EffectivePolicy) -> Result<Arc<dyn Runnable>, String> {
+        let Some(function) = self.functions.get(&spec.name) else {
+            return Err("it is a function of a program, and this program has none of that name".to_owned());
+        };
+        let sandbox = &policy.execution.sandbox;
+        if sandbox.value != SandboxKind::None {
+            return Err(format!(
+                "it is code of this program and runs without a sandbox, and `execution.sandbox` is `{}` ({}); \
+                 leave the setting out for this tool, or do not register it",
+                sandbox.value.name(),
+                sandbox.origin
+            ));
+        }
+        Ok(Arc::new(Prepared {
+            name: spec.name.clone(),
+            surveyor: Surveyor::new(spec, policy, &self.places, WithoutNetwork::Refuse),
+            function: function.clone(),
+            deadline: Duration::from_millis(policy.execution.timeout_ms.value),
+        }))
+    }
+}
+
+struct Prepared {
+    name: String,
+    surveyor: Surveyor,
+    function: RustFunction,
+    deadline: Duration,
+}
+
+impl Runnable for Prepared {
+    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        self.surveyor.survey(arguments, stop)
+    }
+
+    fn survey_waits_for_disk(&self) -> bool {
+        self.surveyor.waits_for_disk()
+    }
+
+    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+        let arguments = Value::Object(request.arguments.clone());
+        Box::pin(async move {
+            let begun = Instant::now();
+            // A task of its own: a panic ends the task and not the gateway's call.
+            let mut task = EndOnDrop(tokio::spawn((self.function.0)(arguments)));
+            let outcome = match timeout(self.deadline, &mut task.0).await {
+                Ok(Ok(outcome)) => outcome.map(Some),
+                Ok(Err(_)) => Err(RustFunction::failure(Reason::ToolFailed, "the tool panicked")),
+                Err(_) => Err(RustFunction::failure(
+                    Reason::Timeout,
+                    format!("not done within {} ms", self.deadline.as_millis()),
+                )),
+            };
+            report(outcome, begun.elapsed())
+        })
+    }
+
+    fn mask(&self) -> Mask {
+        Mask::new(&[])
+    }
+}
+
+/// Ends the task with the call, also at a deadline or when the caller goes away.
+struct EndOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for EndOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn report(outcome: Result<Option<Value>, RunFailure>, elapsed: Duration) -> RunReport {
+    let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+    RunReport {
+        outcome,
+        console: Vec::new(),
+        console_dropped: 0,
+        effects: Vec::new(),
+        effects_dropped: 0,
+        usage: RunUsage { elapsed_us, ..RunUsage::default() },
+        walls: vec![NO_LAYER.to_owned()],
+        refused: Vec::new(),
+        refused_dropped: 0,
+        withheld: Vec::new(),
+        worker: None,
+    }
+}
+
+/// In place of the isolation layers: it ran, and none was in force.
+const NO_LAYER: &str = "none";
+
+impl fmt::Debug for RustFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RustFunction")
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("tool", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,233 @@
+//! Tools that are async functions of the embedding program, with schemas derived from their types.
+
+use std::{error::Error, fmt, future::Future, sync::Arc};
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+use toolgate_gate::Reason;
+use toolgate_handlers::RustFunction;
+use toolgate_spec::{ToolCheck, check_in_code, model::Classification};
+
+/// A tool that is an async function. Its input and output types give its schemas; the same checks, Local Pass, stages and
+/// journal apply as for a document.
+///
+/// The function runs in this process, without a sandbox. Nothing enforces its classification and its capability: they are its
+/// author's declaration, by which it is rated, listed and asked about.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+/// use toolgate::{Classification, RustTool, json};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Input { text: String }
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct Output { words: usize }
+///
+/// RustTool::new("word_count", |input: Input| async move {
+///     Ok(Output { words: input.text.split_whitespace().count() })
+/// })
+///     .description("Counts the words of a text. Returns their number.")
+///     .classification(Classification::Read)
+///     .test_value(json!({ "text": "to be" }));
+/// ```
+#[derive(Clone, Debug)]
+pub struct RustTool {
+    document: Map<String, Value>,
+    function: RustFunction,
+}
+
+/// Why a tool failed, in words for its caller. Made from any error by `?`, or by [`ToolError::new`].
+#[derive(Debug)]
+pub struct ToolError(String);
+
+impl ToolError {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+/// Like `anyhow::Error`, this is no `Error` itself, or it could not be made from every one.
+impl<E: Error> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl RustTool {
+    pub fn new<I, O, F, R>(name: impl Into<String>, function: F) -> Self
+    where
+        I: DeserializeOwned + JsonSchema,
+        O: Serialize + JsonSchema,
+        F: Fn(I) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        let (output, shape) = result_schema(schema_of::<O>());
+        let document = Map::from_iter([
+            ("name".to_owned(), Value::from(name.into())),
+            ("input".to_owned(), closed(schema_of::<I>())),
+            ("output".to_owned(), output),
+        ]);
+        Self { document, function: called_with_json(function, shape) }
+    }
+
+    /// What the tool does and returns, for models and people.
+    #[must_use]
+    pub fn description(self, text: impl Into<String>) -> Self {
+        self.with("description", text.into())
+    }
+
+    /// What a call can do to the world. Required.
+    #[must_use]
+    pub fn classification(self, class: Classification) -> Self {
+        self.with("classification", class.name())
+    }
+
+    /// The arguments of the test run that comes before publishing.
+    #[must_use]
+    pub fn test_value(self, arguments: Value) -> Self {
+        self.with("testInput", arguments)
+    }
+
+    /// What the function touches, as the `capability` of a manifest says it: network, files, approval, timeout.
+    #[must_use]
+    pub fn capability(self, capability: Value) -> Self {
+        self.with("capability", capability)
+    }
+
+    /// Any other field of a manifest, such as `permissions`, `touches` or `outputPolicy`.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.document.insert(field.to_owned(), value.into());
+        self
+    }
+
+    pub fn name(&self) -> &str {
+        self.document.get("name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) const fn function(&self) -> &RustFunction {
+        &self.function
+    }
+
+    /// The judgement of its document, as of one that was read from a file.
+    pub(crate) fn check(&self) -> ToolCheck {
+        check_in_code(self.document.clone())
+    }
+}
+
+/// How a result is returned.
+#[derive(Clone, Copy)]
+enum Shape {
+    AsIs,
+    /// In the member `result`, as for commands: MCP knows objects only.
+    Wrapped,
+}
+
+fn result_schema(schema: Value) -> (Value, Shape) {
+    if schema.get("type").and_then(Value::as_str) == Some("object") {
+        return (schema, Shape::AsIs);
+    }
+    let wrapped = json!({ "type": "object", "required": ["result"], "properties": { "result": schema } });
+    (wrapped, Shape::Wrapped)
+}
+
+fn called_with_json<I, O, F, R>(function: F, shape: Shape) -> RustFunction
+where
+    I: DeserializeOwned,
+    O: Serialize,
+    F: Fn(I) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<O, ToolError>> + Send + 'static,
+{
+    let function = Arc::new(function);
+    RustFunction::new(move |arguments| {
+        let begun = serde_json::from_value::<I>(arguments).map(|input| function(input));
+        async move {
+            let running = begun.map_err(|error| {
+                let message = format!("the arguments fit the schema and not the function's type: {error}");
+                RustFunction::failure(Reason::ToolFailed, message)
+            })?;
+            let output = running.await.map_err(|error| RustFunction::failure(Reason::ToolFailed, error.0))?;
+            let value = serde_json::to_value(output).map_err(|error| {
+                RustFunction::failure(Reason::NotData, format!("the result is no JSON: {error}"))
+            })?;
+            Ok(match shape {
+                Shape::AsIs => value,
+                Shape::Wrapped => json!({ "result": value }),
+            })
+        }
+    })
+}
+
+/// With every type written out where it is used, which is the form that all wire formats take.
+fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// A misspelt argument is an error unless the type says otherwise.
+fn closed(mut schema: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.entry("additionalProperties").or_insert_with(|| json!(false));
+        members.remove("title");
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Input {
+        /// The text.
+        text: String,
+        #[serde(default)]
+        most: Option<u32>,
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Output {
+        words: usize,
+    }
+
+    fn tool() -> RustTool {
+        RustTool::new("word_count", |input: Input| async move {
+            let most = usize::try_from(input.most.unwrap_or(u32::MAX))?;
+            Ok(Output { words: input.text.split_whitespace().take(most).count() })
+        })
+        .description("Counts the words of a text. Returns their number.")
+        .classification(Classification::Read)
+        .test_value(json!({ "text": "to be" }))
+    }
+
+    #[test]
+    fn schemas_come_from_the_types_and_the_document_is_sound() {
+        let check = tool().check();
+        let spec = check.spec.unwrap_or_else(|| panic!("{:?}", check.findings));
+        let input = spec.governance.input.unwrap();
+        assert_eq!(input["required"], json!(["text"]));
+        assert_eq!(input["properties"]["text"], json!({ "type": "string", "description": "The text." }));
+        assert_eq!(input["additionalProperties"], json!(false));
+        assert_eq!(spec.governance.output.unwrap()["required"], json!(["words"]));
+    }
+
+    #[test]
+    fn rules_for_documents_hold() {
+        let unclassified = RustTool::new("x", |_: Input| async move { Ok(1) }).description("Returns one.");
+        assert!(unclassified.check().spec.is_none());
+    }
+}

@@ -1,0 +1,398 @@
+//! Serves a gateway: doors open, files watched, and an orderly end.
+
+mod auth;
+mod freshness;
+mod input;
+mod log;
+mod refusals;
+mod settings;
+mod stopping;
+
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use toolgate_config::{Config, Overrides, Writable, model::Auth};
+use toolgate_gate::SystemClock;
+use toolgate_policy::Caller;
+use toolgate_server::{
+    AllTools, Authenticator, Bound, CallerNow, DoorEvents, Doors, HttpFront, HttpSettings, Identity, Metrics,
+    Readiness, Role, StdioError, admin_routes, mcp_routes, serve_stdio,
+};
+
+use self::{
+    auth::Callers,
+    freshness::{Followers, keep_fresh, warn_of_anonymous, warn_of_unheeded},
+    input::InputEnd,
+    refusals::RefusalRecords,
+    settings::{http_settings, mcp_settings},
+    stopping::{StopWish, Until, close_fronts, finish_calls, seal},
+};
+pub use self::{
+    auth::Tokenless,
+    freshness::{Watching, clock_is_behind, rounded},
+    log::ServeLog,
+    stopping::StopSignals,
+};
+use crate::{HostLayers, Origin, Toolgate};
+
+/// Why a gateway cannot be served.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ServeError(String);
+
+impl ServeError {
+    pub fn new(problem: impl Into<String>) -> Self {
+        Self(problem.into())
+    }
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// The transport of MCP.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Front {
+    /// Standard input and output of this process. The caller is the one of `auth.local`.
+    Stdio,
+    /// The address of `server.listen`, with the admin API. Callers prove who they are, as `auth` says.
+    Http,
+}
+
+/// Called when the gateway listens, with its base URL. What it returns is dropped when the gateway has stopped.
+pub type Greet = Box<dyn FnOnce(&Arc<Toolgate>, &str) -> Result<Box<dyn Any + Send>, ServeError> + Send>;
+
+/// How a gateway is served.
+pub struct ServeOptions {
+    pub log: ServeLog,
+    /// Who comes over HTTP without a token.
+    pub tokenless: Tokenless,
+    /// Settings that win over the configuration file, also after it was edited.
+    pub overrides: Overrides,
+    /// Files that are watched since before they were read. `None`: they are watched from now on.
+    pub watching: Option<Watching>,
+    /// Does SIGHUP reload?
+    pub hears_hangup: bool,
+    pub greet: Option<Greet>,
+}
+
+impl Default for ServeOptions {
+    /// Reports nothing and handles no signals.
+    fn default() -> Self {
+        Self {
+            log: ServeLog::silent(),
+            tokenless: Tokenless::AsConfigured,
+            overrides: Overrides::default(),
+            watching: None,
+            hears_hangup: false,
+            greet: None,
+        }
+    }
+}
+
+impl Toolgate {
+    /// Serves MCP over standard input and output until the client closes its end or `stop` is done. Then the gateway is closed.
+    pub async fn serve_stdio(
+        self: Arc<Self>,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        self.serve(Front::Stdio, ServeOptions::default(), &mut Until::new(stop)).await
+    }
+
+    /// Serves MCP over HTTP at `server.listen` until `stop` is done. Then running calls get `server.shutdown_grace`, and the
+    /// gateway is closed.
+    pub async fn serve_http(
+        self: Arc<Self>,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        self.serve(Front::Http, ServeOptions::default(), &mut Until::new(stop)).await
+    }
+
+    /// As `serve_stdio` and `serve_http`, with a log and other options.
+    pub async fn serve_with(
+        self: Arc<Self>,
+        front: Front,
+        options: ServeOptions,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        self.serve(front, options, &mut Until::new(stop)).await
+    }
+
+    /// As `serve_with`, until one of the process's signals.
+    pub async fn serve_until_signal(
+        self: Arc<Self>,
+        front: Front,
+        options: ServeOptions,
+        signals: &mut StopSignals,
+    ) -> Result<(), ServeError> {
+        self.serve(front, options, signals).await
+    }
+
+    async fn serve(
+        self: Arc<Self>,
+        front: Front,
+        mut options: ServeOptions,
+        wish: &mut impl StopWish,
+    ) -> Result<(), ServeError> {
+        let log = options.log.clone();
+        let layers = HostLayers::look();
+        let watching = options.watching.take().unwrap_or_else(|| Watching::start(&self.config(), &log));
+        announce(&self, &layers, &log);
+        let outcome = open_doors(&self, front, (watching, layers), options, wish).await;
+        self.gate().begin_shutdown();
+        seal(self.gate(), &log).await;
+        self.deliver_alerts().await;
+        self.close().map_err(|error| ServeError::new(error.to_string()))?;
+        log.info("stopped");
+        outcome
+    }
+
+    /// The caller that this bearer token proves: a token of this gateway's state, or a JWT of an issuer in `auth.jwt`.
+    pub async fn authenticate(&self, token: &str) -> Result<Caller, NotAuthenticated> {
+        let unusable =
+            |error: ServeError| NotAuthenticated { detail: UNUSABLE, to_operator: error.to_string() };
+        let authenticator = self.authenticator().map_err(unusable)?;
+        match authenticator.verify(token, SystemTime::now()).await {
+            Ok(identity) => Ok(identity.caller),
+            Err(wrong) => Err(NotAuthenticated { detail: wrong.detail, to_operator: wrong.to_operator }),
+        }
+    }
+
+    /// Of the settings in force. It keeps key sets that it fetched as long as these settings stay.
+    fn authenticator(&self) -> Result<Arc<Authenticator>, ServeError> {
+        let config = self.config();
+        let mut known = self.proofs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((auth, authenticator)) = &*known
+            && *auth == config.auth
+        {
+            return Ok(Arc::clone(authenticator));
+        }
+        let mut settings = auth::settings(&config, self, Tokenless::AsConfigured)?;
+        // A token is always asked for here.
+        settings.danger_anonymous = None;
+        let made = Arc::new(Authenticator::new(settings).map_err(|error| auth::told(&error))?);
+        *known = Some((config.auth.clone(), Arc::clone(&made)));
+        Ok(made)
+    }
+}
+
+/// The authenticator of `Toolgate::authenticate`, and the settings it was made from.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs(Mutex<Option<(Auth, Arc<Authenticator>)>>);
+
+/// A token that proves nobody.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NotAuthenticated {
+    /// For the caller; nothing in it comes from the token.
+    pub detail: &'static str,
+    /// For the operator: which issuer, which check.
+    pub to_operator: String,
+}
+
+impl fmt::Display for NotAuthenticated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.detail)
+    }
+}
+
+impl std::error::Error for NotAuthenticated {}
+
+async fn open_doors(
+    toolgate: &Arc<Toolgate>,
+    front: Front,
+    (watching, layers): (Watching, HostLayers),
+    options: ServeOptions,
+    wish: &mut impl StopWish,
+) -> Result<(), ServeError> {
+    let ServeOptions { log, tokenless, overrides, hears_hangup, greet, .. } = options;
+    let callers = match front {
+        Front::Stdio => None,
+        Front::Http => Some(Callers::new(toolgate, tokenless)?),
+    };
+    let door = callers.as_ref().map(|callers| Arc::clone(&callers.authenticator));
+    let followers = Followers { watching, callers, hears_hangup, log: log.clone() };
+    let stop = CancellationToken::new();
+    let freshness = tokio::spawn(keep_fresh(Arc::clone(toolgate), followers, overrides, stop.clone()));
+    let outcome = match door {
+        None => over_stdio(toolgate, &log, wish, &stop).await,
+        Some(authenticator) => over_http(toolgate, (authenticator, &layers, greet), &log, wish, &stop).await,
+    };
+    toolgate.gate().begin_shutdown();
+    stop.cancel();
+    // It has nothing to say any more, and ends at its next look at `stop`.
+    let _ = freshness.await;
+    outcome
+}
+
+fn announce(toolgate: &Toolgate, layers: &HostLayers, log: &ServeLog) {
+    toolgate.gate().metrics().set_isolation(layers.gauges());
+    for warning in layers.warnings() {
+        log.warn(&warning);
+    }
+    let loaded = toolgate.loaded();
+    for problem in &loaded.problems {
+        log.error(&problem.to_string());
+    }
+    warn_of_unheeded(&loaded, log);
+    let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
+    let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
+    log.info(&format!("{live} of {found} tools are live{rest}"));
+    let config = toolgate.config();
+    log.info(if config.approvals.client_may_answer { CLIENTS_ANSWER } else { QUEUE_ANSWERS });
+    warn_of_anonymous(&config, log);
+    let documents = loaded.tools.iter().filter_map(|tool| match &tool.origin {
+        Origin::File(file) => Writable::check(file),
+        Origin::Shipped | Origin::Program => None,
+    });
+    for open in config.writable_by_others().into_iter().chain(documents) {
+        log.warn(&open.to_string());
+    }
+}
+
+async fn over_stdio(
+    toolgate: &Arc<Toolgate>,
+    log: &ServeLog,
+    wish: &mut impl StopWish,
+    stop: &CancellationToken,
+) -> Result<(), ServeError> {
+    let config = toolgate.config();
+    let caller = {
+        let toolgate = Arc::clone(toolgate);
+        CallerNow::new(move || {
+            let local = &toolgate.config().auth.local;
+            Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller
+        })
+    };
+    let settings = mcp_settings(&config)?;
+    let gate = toolgate.gate();
+    let input = InputEnd::default();
+    let pipes = (input.hold(tokio::io::stdin()), tokio::io::stdout());
+    let records = RefusalRecords::start(toolgate, log);
+    let events = Arc::clone(&records.refusals) as Arc<dyn DoorEvents>;
+    let mut serving = pin!(serve_stdio(gate.clone(), &settings, caller, pipes, events, stop.child_token()));
+    let told = |error: StdioError| ServeError::new(error.to_string());
+    tokio::select! {
+        ended = &mut serving => {
+            records.finish().await;
+            return ended.map_err(told);
+        }
+        () = wish.asked() => gate.begin_shutdown(),
+        // What was sent before the end is still served; the last of it may be on its way to the gate.
+        () = input.seen() => sleep(ON_ITS_WAY).await,
+    }
+    finish_calls(gate, config.server.shutdown_grace, wish, log).await;
+    input.release();
+    // A client that reads no more does not keep us.
+    let ended = timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(()));
+    records.finish().await;
+    ended.map_err(told)
+}
+
+async fn over_http(
+    toolgate: &Arc<Toolgate>,
+    (authenticator, layers, greet): (Arc<Authenticator>, &HostLayers, Option<Greet>),
+    log: &ServeLog,
+    wish: &mut impl StopWish,
+    stop: &CancellationToken,
+) -> Result<(), ServeError> {
+    let config = toolgate.config();
+    let register = async |address| toolgate.register_listener(address);
+    let front = HttpFront::bind(http_settings(&config), register).await.map_err(|error| {
+        ServeError::new(format!(
+            "cannot listen on {}: {error}; choose another with --listen",
+            config.server.listen
+        ))
+    })?;
+    let admin_front = bind_admin_front(toolgate, &config).await?;
+    let settings = mcp_settings(&config)?;
+    let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
+    // When everything is there that could be missing: whoever reads that we serve relies on it.
+    log.info(&format!("serving MCP at {base}/mcp"));
+    let _kept = greet.map(|greet| greet(toolgate, &base)).transpose()?;
+    let all: AllTools = {
+        let toolgate = Arc::clone(toolgate);
+        Arc::new(move || toolgate.gate().all())
+    };
+    let ready = readiness(toolgate, layers);
+    let records = RefusalRecords::start(toolgate, log);
+    let closing = CancellationToken::new();
+    let accepting = stop.child_token();
+    let shown = config.metrics.prometheus.then(|| Metrics::Shown(Arc::clone(&records.refusals)));
+    let admin = admin_routes(toolgate.gate(), &all, shown.unwrap_or(Metrics::Hidden));
+    let mcp = mcp_routes(toolgate.gate(), &settings, closing.clone());
+    let doors = |routes| Doors {
+        routes,
+        authenticator: Arc::clone(&authenticator),
+        ready: Arc::clone(&ready),
+        events: Arc::clone(&records.refusals) as Arc<dyn DoorEvents>,
+        clock: Arc::new(SystemClock),
+    };
+    let mut serving = JoinSet::new();
+    if let Some(own) = admin_front {
+        log.info(&format!("serving admins at http://{}/admin/v1", own.local_addr()));
+        serving.spawn(own.serve(doors(admin), accepting.clone()));
+        serving.spawn(front.serve(doors(mcp), accepting.clone()));
+    } else {
+        serving.spawn(front.serve(doors(mcp.merge(admin)), accepting.clone()));
+    }
+    wish.asked().await;
+    log.info("stopping: running calls may finish");
+    toolgate.gate().begin_shutdown();
+    accepting.cancel();
+    finish_calls(toolgate.gate(), config.server.shutdown_grace, wish, log).await;
+    close_fronts(serving, &closing, log).await;
+    records.finish().await;
+    Ok(())
+}
+
+/// Where admins have a door of their own.
+async fn bind_admin_front(toolgate: &Toolgate, config: &Config) -> Result<Option<Bound>, ServeError> {
+    let Some(listen) = config.admin.listen else { return Ok(None) };
+    let settings = HttpSettings { listen, public_url: None, ..http_settings(config) };
+    let register = async |address| toolgate.register_listener(address);
+    let bound = HttpFront::bind(settings, register).await.map_err(|error| {
+        ServeError::new(format!("cannot listen on {listen} for admins: {error}; change `admin.listen`"))
+    })?;
+    Ok(Some(bound))
+}
+
+fn readiness(toolgate: &Arc<Toolgate>, layers: &HostLayers) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
+    let toolgate = Arc::clone(toolgate);
+    let ready = layers.summary().map_or(Readiness::Ready, Readiness::Degraded);
+    Arc::new(move || {
+        let is_ready = !toolgate.gate().is_closing()
+            && toolgate.journal_problem().is_none()
+            && toolgate.state().check().is_ok();
+        if is_ready { ready.clone() } else { Readiness::NotReady }
+    })
+}
+
+const UNUSABLE: &str = "this gateway cannot check tokens now";
+/// From a message that was read to the call that it asks for.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
+/// Longer than the SDK waits for answers that are on their way out.
+const LAST_MESSAGES: Duration = Duration::from_secs(6);
+/// Whoever starts a gateway for agents that nobody sits before reads here that they could answer themselves.
+const CLIENTS_ANSWER: &str = "clients that can ask their user answer for them; `approvals.client_may_answer: false` or `--autonomous` \
+    leaves all answers to the queue";
+const QUEUE_ANSWERS: &str = "only the queue answers questions about calls; see `toolgate approvals`";
+
+impl fmt::Debug for ServeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServeOptions").field("tokenless", &self.tokenless).finish_non_exhaustive()
+    }
+}

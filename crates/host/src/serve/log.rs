@@ -1,0 +1,37 @@
+//! Where a serving gateway reports what an operator wants to know.
+
+use std::{fmt, sync::Arc};
+
+use toolgate_config::model::LogLevel;
+
+/// Receives each line with its level. The lines may quote documents and callers; escape them before you print them.
+#[derive(Clone)]
+pub struct ServeLog(Arc<dyn Fn(LogLevel, &str) + Send + Sync>);
+
+impl ServeLog {
+    pub fn new(write: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(write))
+    }
+
+    pub fn silent() -> Self {
+        Self::new(|_, _| {})
+    }
+
+    pub fn error(&self, message: &str) {
+        (self.0)(LogLevel::Error, message);
+    }
+
+    pub fn warn(&self, message: &str) {
+        (self.0)(LogLevel::Warn, message);
+    }
+
+    pub fn info(&self, message: &str) {
+        (self.0)(LogLevel::Info, message);
+    }
+}
+
+impl fmt::Debug for ServeLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServeLog")
+    }
+}
