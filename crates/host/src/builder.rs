@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use toolgate_config::{Config, Overrides, model::ApprovalDefault};
+use toolgate_config::{Config, Overrides, model::AskFrom};
 use toolgate_gate::Observer;
 use toolgate_handlers::CliCommand;
 use toolgate_policy::ToolPolicy;
@@ -19,7 +19,7 @@ pub struct Builder {
     workspace: Option<PathBuf>,
     state: Option<PathBuf>,
     tools: Vec<PathBuf>,
-    approvals: Option<ApprovalDefault>,
+    approvals: Option<AskFrom>,
     extras: Extras,
 }
 
@@ -52,10 +52,10 @@ impl Builder {
         self
     }
 
-    /// When a person is asked for tools that say nothing themselves.
+    /// From which risk level a person is asked about tools that say nothing about approval.
     #[must_use]
-    pub fn approvals(mut self, default: ApprovalDefault) -> Self {
-        self.approvals = Some(default);
+    pub fn approvals(mut self, ask_from: AskFrom) -> Self {
+        self.approvals = Some(ask_from);
         self
     }
 
@@ -105,8 +105,8 @@ impl Builder {
             config.state = folder.join(state);
         }
         config.tools = self.tools.into_iter().map(|path| folder.join(path)).collect();
-        if let Some(default) = self.approvals {
-            config.approvals.default = default;
+        if let Some(ask_from) = self.approvals {
+            config.approvals.ask_from = ask_from;
         }
         Toolgate::open(config, self.extras).await
     }

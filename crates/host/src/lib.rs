@@ -30,7 +30,8 @@ pub use handlers::own_variables;
 pub use journals::{Writes, note_command};
 pub use load::{Loaded, Origin, Problem, Surveyed, ToTry};
 pub use open::{
-    Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, open_egress, open_state,
+    Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, ask_threshold, open_egress,
+    open_state,
 };
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use restored::{Revived, find_revived};
