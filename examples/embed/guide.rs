@@ -6,9 +6,9 @@ use std::{sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate::{
-    Algorithm, ApprovalDefault, Arg, Arguments, AuditSync, Builder, Caller, Classification, CliCommand,
-    Isolation, JwtIssuer, JwtKey, Outcome, OutputParser, RustTool, Toolgate, Value, WireTarget, allow_list,
-    deny_list, json, when,
+    Algorithm, Arg, Arguments, AskFrom, AuditSync, Builder, Caller, Classification, CliCommand, Isolation,
+    JwtIssuer, JwtKey, Outcome, OutputParser, RustTool, Toolgate, Value, WireTarget, allow_list, deny_list,
+    json, when,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -37,7 +37,7 @@ async fn guide() -> Result<(), Failure> {
 fn with_settings(builder: Builder) -> Builder {
     builder
         .settings("limits: {calls: 20}") // any key of `toolgate.yaml`
-        .approvals(ApprovalDefault::Never)
+        .approvals(AskFrom::Never)
         .audit(|audit| audit.sync = AuditSync::Disk)
         .worker(|worker| {
             worker.count = Some(2);

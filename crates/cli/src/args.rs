@@ -112,6 +112,9 @@ pub struct ResolveArgs {
 
     #[command(flatten)]
     pub policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 /// Compare what two versions of a tool may reach, and how risky they are
@@ -129,6 +132,18 @@ pub struct DiffArgs {
     /// How to print the changes
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: OutputFormat,
+
+    /// Profiles of the version before, if they differ from `--profiles`
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub before_profiles: Option<PathBuf>,
+
+    /// The baseline of the version before, if it differs from `--baseline`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub before_baseline: Option<PathBuf>,
+
+    /// The overrides of the version before, if they differ from `--overrides`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub before_overrides: Option<PathBuf>,
 
     #[command(flatten)]
     pub policy: PolicyArgs,

@@ -154,7 +154,10 @@ pub fn placed(
 /// What only shows once the policy is resolved: that it cannot be, or that the document claims another.
 fn policy_findings(spec: &ToolSpec, at: &Pointer, rules: &Rules) -> Vec<Finding> {
     let mut findings = match toolgate_policy::resolve(spec, &rules.set, rules.overrides.as_ref()) {
-        Ok(policy) => toolgate_policy::safety_mismatch(spec, &policy),
+        Ok(policy) => {
+            let risk = toolgate_policy::rate(&policy, spec, &rules.set);
+            toolgate_policy::policy_warnings(spec, &policy, &risk)
+        }
         Err(findings) => findings,
     };
     for finding in &mut findings {

@@ -4,6 +4,7 @@
 //! is untrusted and passes through [`terminal::visible`] before a person sees it.
 #![forbid(unsafe_code)]
 
+mod announce;
 mod args;
 pub mod check_file;
 mod commands;

@@ -140,16 +140,10 @@ const LOCAL: &[Key] = &[
 
 const APPROVALS: &[Key] = &[
     choice(
-        "default",
-        &["by_risk", "never", "always"],
-        "by_risk",
-        "Whether a person is asked, for tools that say nothing themselves.",
-    ),
-    choice(
         "ask_from",
-        &["L1", "L2", "L3", "L4", "L5"],
-        "L1",
-        "With by_risk: the lowest level that is asked for.",
+        &["always", "L1", "L2", "L3", "L4", "L5", "never"],
+        "L4",
+        "The risk level from which tools that say nothing ask a person.",
     ),
     flag(
         "client_may_answer",

@@ -165,7 +165,6 @@ impl Server {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
-    pub default: ApprovalDefault,
     pub ask_from: AskFrom,
     pub client_may_answer: bool,
     pub self_approval: bool,
@@ -179,29 +178,20 @@ pub struct Approvals {
     pub max_pending_per_caller: u32,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalDefault {
-    /// From the level of `ask_from` on.
-    ByRisk,
-    Never,
-    Always,
-}
-
-/// A level of risk; L0 is never asked for.
+/// Which calls the gateway asks about by itself. An earlier value is stricter.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum AskFrom {
-    L1 = 1,
+    /// Every call of every tool.
+    #[serde(rename = "always")]
+    Always,
+    /// Tools of this risk level and above that say nothing about approval.
+    L1,
     L2,
     L3,
     L4,
     L5,
-}
-
-impl AskFrom {
-    pub const fn level(self) -> u8 {
-        self as u8
-    }
+    #[serde(rename = "never")]
+    Never,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]

@@ -11,7 +11,7 @@ use std::{
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolgate_policy::{ALLOW_ALL, Caller, CedarPolicies, RiskLevel, ToolPolicy};
+use toolgate_policy::{ALLOW_ALL, AskThreshold, Caller, CedarPolicies, ToolPolicy};
 use toolgate_secrets::Detector;
 
 pub use crate::call::Shows;
@@ -353,8 +353,8 @@ impl OnJournalFailure {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ApprovalSettings {
-    /// For tools that say nothing themselves.
-    pub default: ApprovalDefault,
+    /// Which calls the gateway asks about by itself.
+    pub ask_from: AskThreshold,
     /// May the person behind the caller's own client answer, or only the queue?
     pub client_may_answer: bool,
     /// May an admin approve calls that were made with the same identity?
@@ -362,25 +362,6 @@ pub struct ApprovalSettings {
     pub timeout: Duration,
     pub expires: Duration,
     pub trust: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ApprovalDefault {
-    Never,
-    /// From this level on.
-    From(RiskLevel),
-    /// Every call of every tool.
-    Always,
-}
-
-impl ApprovalDefault {
-    pub fn asks(self, level: RiskLevel) -> bool {
-        match self {
-            Self::Never => false,
-            Self::From(lowest) => level >= lowest,
-            Self::Always => true,
-        }
-    }
 }
 
 /// Is told of every call that has ended; must not wait. A panic here is counted and changes nothing about the call.

@@ -25,8 +25,8 @@ pub use approval::{
 };
 pub use call::{CallRecord, Journal, Purpose, Shared, caught, fitted, text_for_journal, until_lapse};
 pub use gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts,
-    Observer, OnJournalFailure, Shows,
+    ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts, Observer,
+    OnJournalFailure, Shows,
 };
 pub use limiter::CallLimits;
 pub use live::LiveTool;

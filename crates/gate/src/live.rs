@@ -29,6 +29,7 @@ pub struct LiveTool {
     pub(crate) digest: String,
     pub(crate) policy_digest: String,
     pub(crate) level: RiskLevel,
+    inherent: RiskLevel,
     pub(crate) recorded: Recorded,
     pub(crate) permissions: PermissionRules,
     pub(crate) input: CompiledSchema,
@@ -96,6 +97,7 @@ impl LiveTool {
             spec,
             policy,
             level,
+            inherent: risk.level,
             recorded,
             input,
             input_schema,
@@ -178,6 +180,11 @@ impl LiveTool {
 
     pub const fn level(&self) -> RiskLevel {
         self.level
+    }
+
+    /// The level without the credit for an approval.
+    pub const fn inherent_level(&self) -> RiskLevel {
+        self.inherent
     }
 
     /// The arguments for the journal, where the tool's audit policy or the operator wants them there: without secrets,

@@ -372,6 +372,12 @@ pub trait PassStore: Send + Sync {
     ) -> Result<StoredPass, String>;
 
     fn forget(&self, tool_id: &str) -> Result<(), String>;
+
+    /// Stores the settings that were in force when the tool was published, as `SettingValues::to_text` writes them.
+    fn note_publication(&self, tool_id: &str, name: &str, settings: &str) -> Result<(), String>;
+
+    /// The settings of the last publication under this id, or else under this name.
+    fn last_publication(&self, tool_id: &str, name: &str) -> Result<Option<String>, String>;
 }
 
 /// A pass and what was seen in it.

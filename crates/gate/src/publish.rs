@@ -9,8 +9,9 @@ use std::{cell::Cell, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 use toolgate_policy::{
-    Caller, Digests, EffectivePolicy, Environment, Lifecycle, PassOutcome, PassRecord, PolicySet, State,
-    UserOverrides, Wording, rate, resolve, safety_mismatch, state,
+    Caller, Change, Digests, EffectivePolicy, Environment, Lifecycle, PassOutcome, PassRecord, PolicySet,
+    Relaxation, SettingValues, State, UserOverrides, Wording, policy_changes, policy_warnings, rate,
+    relaxations, resolve, state,
 };
 use toolgate_spec::{Finding, ToolCheck, digest, model::ToolSpec, parse_test_value};
 
@@ -129,7 +130,7 @@ impl Workshop {
         let policy = resolve(spec, &self.policies, self.overrides.as_deref()).map_err(Unfit::Findings)?;
         let risk = rate(&policy, spec, &self.policies);
         let findings: Arc<[Finding]> =
-            check.findings.iter().cloned().chain(safety_mismatch(spec, &policy)).collect();
+            check.findings.iter().cloned().chain(policy_warnings(spec, &policy, &risk)).collect();
         let digest = digest(spec, &check.document);
         let spec = Arc::new(spec.clone());
         let runnable = self.handlers.prepare(&spec, &policy).map_err(Unfit::NotOffered)?;
@@ -260,6 +261,9 @@ impl Workshop {
             });
             pass = revised?;
         }
+        if pass.is_published {
+            self.note_publication(tool)?;
+        }
         let (took_back, was_withdrawn) = (took_back.get(), was_withdrawn.get());
         Ok(Trial { outcome, report, pass, took_back, was_withdrawn })
     }
@@ -274,7 +278,7 @@ impl Workshop {
     ) -> Result<StoredPass, String> {
         let tool = &candidate.tool;
         let withdrawal = self.withdrawal(tool)?;
-        self.passes.revise(tool.spec.id.as_str(), &|latest| {
+        let pass = self.passes.revise(tool.spec.id.as_str(), &|latest| {
             let is_withdrawn = withdrawal.holds(latest.as_ref());
             let was_this = latest.is_some_and(|pass| pass.is_published && speaks_for(&pass, tool));
             if !is_withdrawn && !was_this {
@@ -293,7 +297,11 @@ impl Workshop {
                 observed: Observed::default().to_json(),
                 accepted: Vec::new(),
             })
-        })
+        })?;
+        if pass.is_published {
+            self.note_publication(tool)?;
+        }
+        Ok(pass)
     }
 
     /// Marks a tool that has passed as published, if its pass still holds. `note` is called before, and must not use the store
@@ -317,7 +325,28 @@ impl Workshop {
             let accepted = candidate.accepted.clone();
             Ok(StoredPass { is_published: true, is_withdrawn: false, accepted, ..latest })
         });
-        published.map(drop)
+        published?;
+        self.note_publication(&candidate.tool)
+    }
+
+    /// Stores the settings of a tool that is published now. After the publication: if storing fails, the next publication is
+    /// compared with older settings, which can only report more.
+    fn note_publication(&self, tool: &LiveTool) -> Result<(), String> {
+        let settings = SettingValues::of(&tool.policy).to_text();
+        self.passes.note_publication(tool.spec.id.as_str(), &tool.spec.name, &settings)
+    }
+
+    /// How the settings differ from those of the last publication, be it by an edit of the document, the overrides or the
+    /// profiles. `None` for a tool that was not published before.
+    pub fn changes_since_publication(&self, tool: &LiveTool) -> Result<Option<Vec<Change>>, String> {
+        let stored = self.passes.last_publication(tool.spec.id.as_str(), &tool.spec.name)?;
+        let before = stored.as_deref().and_then(SettingValues::from_text);
+        Ok(before.map(|before| policy_changes(&before, &tool.policy)))
+    }
+
+    /// Settings that the overrides or the profile relax.
+    pub fn relaxations(&self, tool: &LiveTool) -> Vec<Relaxation> {
+        relaxations(&tool.spec, &self.policies, self.overrides.as_deref(), &tool.policy)
     }
 
     /// Unpublishes a tool; its pass stays known. The name is kept, so a new id does not undo this.

@@ -8,7 +8,7 @@ use std::{
 
 use toolgate_config::{
     Config, Overrides,
-    model::{ApprovalDefault, Approvals, Audit, Auth, JwtIssuer, Limits, Otlp, Server, Worker},
+    model::{Approvals, AskFrom, Audit, Auth, JwtIssuer, Limits, Otlp, Server, Worker},
 };
 use toolgate_gate::Observer;
 use toolgate_handlers::{CliCommand, OutputParser};
@@ -92,10 +92,10 @@ impl Builder {
         self
     }
 
-    /// When a person is asked about tools whose documents do not say.
+    /// From which risk level a person is asked about tools that say nothing about approval.
     #[must_use]
-    pub fn approvals(self, default: ApprovalDefault) -> Self {
-        self.approval_settings(move |approvals| approvals.default = default)
+    pub fn approvals(self, ask_from: AskFrom) -> Self {
+        self.approval_settings(move |approvals| approvals.ask_from = ask_from)
     }
 
     /// Who is asked, how long an answer is waited for, and how long it counts.

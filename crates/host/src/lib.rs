@@ -38,7 +38,8 @@ pub use journals::{Writes, note_command};
 pub use listing::ToolList;
 pub use load::{Loaded, Origin, Problem, Surveyed, ToTry};
 pub use open::{
-    Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, open_egress, open_state,
+    Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, ask_threshold, open_egress,
+    open_state,
 };
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use restored::{Revived, find_revived};
@@ -56,9 +57,8 @@ pub use serde_json::{self, Map, Value, json};
 pub use toolgate_config::{
     Config, ConfigError, Overrides,
     model::{
-        Algorithm, Anonymous, ApprovalDefault, Approvals, AskFrom, Audit, AuditSync, Auth, Isolation,
-        JwtIssuer, JwtKey, Limits, LocalCaller, LogLevel, OnAuditFailure, Otlp, RequiredJail, Server,
-        Webhook, Worker,
+        Algorithm, Anonymous, Approvals, AskFrom, Audit, AuditSync, Auth, Isolation, JwtIssuer, JwtKey,
+        Limits, LocalCaller, LogLevel, OnAuditFailure, Otlp, RequiredJail, Server, Webhook, Worker,
     },
 };
 pub use toolgate_gate::{

@@ -22,15 +22,15 @@ use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use toolgate_config::{
     Config,
-    model::{ApprovalDefault as Ask, Approvals, OnAuditFailure},
+    model::{Approvals, AskFrom, OnAuditFailure},
 };
 use toolgate_egress::{Egress, Limits as EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, Call, CallLimits, Candidate, Gate, GateParts, LiveSet,
-    LiveTool, LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
+    ApprovalSettings, ArgumentLimits, Call, CallLimits, Candidate, Gate, GateParts, LiveSet, LiveTool,
+    LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,
 };
 use toolgate_handlers::{CliCommand, OutputParser, ToolHandlers};
-use toolgate_policy::{ALLOW_ALL, Arguments, Caller, RiskLevel, ToolPolicy};
+use toolgate_policy::{ALLOW_ALL, Arguments, AskThreshold, Caller, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
 use toolgate_spec::project::WireTarget;
 use toolgate_store::{Limits as QueueLimits, State};
@@ -486,19 +486,26 @@ fn gate_parts(
 }
 
 fn approval_settings(approvals: &Approvals) -> ApprovalSettings {
-    let lowest =
-        RiskLevel::ALL.get(usize::from(approvals.ask_from.level())).copied().unwrap_or(RiskLevel::L1);
     ApprovalSettings {
-        default: match approvals.default {
-            Ask::ByRisk => ApprovalDefault::From(lowest),
-            Ask::Never => ApprovalDefault::Never,
-            Ask::Always => ApprovalDefault::Always,
-        },
+        ask_from: ask_threshold(approvals.ask_from),
         client_may_answer: approvals.client_may_answer,
         self_approval: approvals.self_approval,
         timeout: approvals.timeout,
         expires: approvals.expires,
         trust: approvals.trust,
+    }
+}
+
+/// The configured threshold, for the gate.
+pub const fn ask_threshold(ask_from: AskFrom) -> AskThreshold {
+    match ask_from {
+        AskFrom::Always => AskThreshold::Always,
+        AskFrom::L1 => AskThreshold::From(RiskLevel::L1),
+        AskFrom::L2 => AskThreshold::From(RiskLevel::L2),
+        AskFrom::L3 => AskThreshold::From(RiskLevel::L3),
+        AskFrom::L4 => AskThreshold::From(RiskLevel::L4),
+        AskFrom::L5 => AskThreshold::From(RiskLevel::L5),
+        AskFrom::Never => AskThreshold::Never,
     }
 }
 

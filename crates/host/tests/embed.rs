@@ -177,8 +177,7 @@ fn every_type_of_the_builder_is_exported() {
         toolgate::Server,
         toolgate::Worker,
     )>();
-    named::<(toolgate::ApprovalDefault, toolgate::AuditSync, toolgate::OnAuditFailure, toolgate::Isolation)>(
-    );
+    named::<(toolgate::AskFrom, toolgate::AuditSync, toolgate::OnAuditFailure, toolgate::Isolation)>();
     named::<(
         toolgate::RequiredJail,
         toolgate::Webhook,

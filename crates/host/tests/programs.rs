@@ -24,8 +24,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolgate::{
-    ApprovalDefault, Arguments, AuditSync, Builder, Caller, Classification, Config, Extras, Front, JwtIssuer,
-    JwtKey, Otlp, Outcome, RustTool, ServeOptions, TestRuns, ToolError, Toolgate, WireTarget,
+    Arguments, AskFrom, AuditSync, Builder, Caller, Classification, Config, Extras, Front, JwtIssuer, JwtKey,
+    Otlp, Outcome, RustTool, ServeOptions, TestRuns, ToolError, Toolgate, WireTarget,
 };
 use toolgate_config::Overrides;
 use toolgate_gate::{PassStore as _, StoredPass};
@@ -227,7 +227,7 @@ fn with_gateway<T>(
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let builder = Toolgate::builder().folder(folder.path()).approvals(ApprovalDefault::Never);
+        let builder = Toolgate::builder().folder(folder.path()).approvals(AskFrom::Never);
         let toolgate = change(builder).build().await.map_err(|error| error.to_string())?;
         Ok(program(toolgate).await)
     })

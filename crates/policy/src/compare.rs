@@ -1,9 +1,12 @@
-//! What does a change to a tool, or to the policy around it, mean for reach and risk?
+//! Compares two versions of a tool, or of the policy around it, by reach and risk.
 
 mod reach;
+mod relaxed;
+mod values;
 
 use std::fmt;
 
+use serde_json::Value;
 use toolgate_spec::{
     ArgTemplate,
     model::{Argument, ArgumentGroup, Body, CliHandler, Handler, ToolSpec},
@@ -11,16 +14,12 @@ use toolgate_spec::{
 
 use crate::{EffectivePolicy, Risk, SettingView};
 use reach::Reach;
+pub use relaxed::{Relaxation, relaxations};
+pub use values::SettingValues;
 
 /// Everything that differs, in the order of `EffectivePolicy::settings`; then risk, then the document's own parts.
 pub fn compare(before: Version<'_>, after: Version<'_>) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for (old, new) in before.policy.settings().into_iter().zip(after.policy.settings()) {
-        if old.value != new.value {
-            let direction = direction(&old, before.policy, after.policy);
-            changes.push(Change::new(old.name, direction, shown(&old), shown(&new)));
-        }
-    }
+    let mut changes = policy_changes(&SettingValues::of(before.policy), after.policy);
     if before.risk.level != after.risk.level {
         let direction =
             if before.risk.level < after.risk.level { Direction::Widened } else { Direction::Narrowed };
@@ -30,6 +29,19 @@ pub fn compare(before: Version<'_>, after: Version<'_>) -> Vec<Change> {
     changes.extend(command_changes(before.spec, after.spec));
     changes.extend(document_changes(before.spec, after.spec));
     changes
+}
+
+/// The settings that differ from those of an earlier policy. Settings that the earlier policy did not have are left out.
+pub fn policy_changes(before: &SettingValues, after: &EffectivePolicy) -> Vec<Change> {
+    let now = SettingValues::of(after);
+    let change = |new: SettingView| {
+        let old = before.get(new.name)?;
+        (*old != new.value).then(|| {
+            let direction = direction(new.name, before, &now);
+            Change { origin: new.origin, ..Change::new(new.name, direction, shown(old), shown(&new.value)) }
+        })
+    };
+    after.settings().into_iter().filter_map(change).collect()
 }
 
 /// One side of a comparison.
@@ -47,6 +59,8 @@ pub struct Change {
     pub direction: Direction,
     pub before: String,
     pub after: String,
+    /// The layer that sets the value of `after`; empty for parts of the document.
+    pub origin: String,
 }
 
 impl Change {
@@ -56,7 +70,7 @@ impl Change {
         before: impl Into<String>,
         after: impl Into<String>,
     ) -> Self {
-        Self { setting, direction, before: before.into(), after: after.into() }
+        Self { setting, direction, before: before.into(), after: after.into(), origin: String::new() }
     }
 }
 
@@ -84,8 +98,8 @@ impl fmt::Display for Direction {
     }
 }
 
-fn direction(setting: &SettingView, before: &EffectivePolicy, after: &EffectivePolicy) -> Direction {
-    let (old, new) = (Reach::of(setting.name, before), Reach::of(setting.name, after));
+fn direction(setting: &str, before: &SettingValues, after: &SettingValues) -> Direction {
+    let (old, new) = (Reach::of(setting, before), Reach::of(setting, after));
     match (old, new) {
         (Some(old), Some(new)) => match (new.includes(&old), old.includes(&new)) {
             (true, false) => Direction::Widened,
@@ -97,18 +111,18 @@ fn direction(setting: &SettingView, before: &EffectivePolicy, after: &EffectiveP
     }
 }
 
-fn shown(setting: &SettingView) -> String {
-    match &setting.value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Array(items) if items.is_empty() => "(none)".into(),
-        serde_json::Value::Array(items) => {
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "(none)".into(),
+        Value::Array(items) => {
             let texts: Vec<String> = items
                 .iter()
                 .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
                 .collect();
             texts.join(", ")
         }
-        serde_json::Value::Null => "(none)".into(),
+        Value::Null => "(none)".into(),
         other => other.to_string(),
     }
 }

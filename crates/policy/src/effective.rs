@@ -10,7 +10,10 @@ use toolgate_spec::{
     },
 };
 
-use crate::setting::{Listing, Setting};
+use crate::{
+    asking::AskByRisk,
+    setting::{Listing, Setting},
+};
 
 /// The policy in force for one tool. Made by `resolve` and by nothing else.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +72,10 @@ pub struct FilePolicy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalPolicy {
     pub level: Setting<ApprovalLevel>,
-    /// Calls that the gateway rates high enough are asked about. False only where `auto` was chosen; `ask` and `always` ask in any case.
-    pub asks_by_risk: Setting<bool>,
+    /// The level follows from the classification, because no layer states `approval.level`.
+    pub level_follows_class: bool,
+    /// From which risk level calls are asked about. It counts with `auto` only; `ask` and `always` ask in any case.
+    pub ask_from: Setting<AskByRisk>,
     /// Regular expressions as text; whoever matches compiles them once, when the tool is loaded.
     pub danger_patterns: Listing<Arc<str>>,
     pub ask_for_methods: Listing<Arc<str>>,

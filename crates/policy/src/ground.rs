@@ -5,6 +5,7 @@ use std::{collections::HashSet, num::NonZeroU32, sync::Arc};
 use toolgate_spec::{HostPattern, PathPattern, model::NetworkMode};
 
 use crate::{
+    asking::AskByRisk,
     effective::ClassPolicy,
     profile::{BaselineFile, FileMode, ProfileFile},
     setting::{Listing, Origin, Setting},
@@ -28,6 +29,7 @@ pub(crate) struct Ground {
     pub memory_bytes: Setting<u64>,
     /// Of a program that others wrote, which wants more than a script does.
     pub command_memory_bytes: Setting<u64>,
+    pub ask_from: Setting<AskByRisk>,
 }
 
 impl Ground {
@@ -51,6 +53,10 @@ impl Ground {
                 bytes(file.command_memory_mib.unwrap_or(file.memory_mib)),
                 from(),
             ),
+            ask_from: match file.ask_from {
+                Some(from_level) => Setting::new(from_level.threshold(), from()),
+                None => Setting::new(AskByRisk::Gateway, Origin::Builtin),
+            },
         }
     }
 
@@ -78,7 +84,10 @@ impl Ground {
             next.max_statements = Setting::new(most.0, from.clone());
         }
         if let Some(timeout) = profile.timeout_ms {
-            next.timeout_ms = Setting::new(timeout.0, from);
+            next.timeout_ms = Setting::new(timeout.0, from.clone());
+        }
+        if let Some(from_level) = profile.ask_from {
+            next.ask_from = Setting::new(from_level.threshold(), from);
         }
         next
     }

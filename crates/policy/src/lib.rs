@@ -3,6 +3,7 @@
 //! Pure: what comes out depends on what goes in. No clock, disk, environment or socket.
 #![forbid(unsafe_code)]
 
+mod asking;
 mod caller;
 mod cedar;
 mod compare;
@@ -27,9 +28,12 @@ mod user;
 mod verdict;
 mod view;
 
+pub use asking::{AskByRisk, AskThreshold, QuestionSource, questions_of_every_call, questions_of_some_calls};
 pub use caller::{Arguments, BadArguments, Caller};
 pub use cedar::{CedarError, CedarPolicies, CedarRuling, CedarTool};
-pub use compare::{Change, Direction, Version, compare};
+pub use compare::{
+    Change, Direction, Relaxation, SettingValues, Version, compare, policy_changes, relaxations,
+};
 pub use effective::{
     ApprovalPolicy, AuditPolicy, ClassPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy,
     LabelPolicy, NetworkPolicy,
@@ -41,7 +45,7 @@ pub use output::OutputPolicy;
 pub use permission::{ALLOW_DESTRUCTIVE, PermissionRules, missing_permissions};
 pub use rate::{Reason, Risk, RiskLevel, Wording, effective_level, rate};
 pub use resolve::resolve;
-pub use safety::{safety_mismatch, safety_to_json, tool_safety};
+pub use safety::{policy_warnings, safety_mismatch, safety_to_json, tool_safety};
 pub use set::{PolicyError, PolicySet};
 pub use setting::{Listing, Origin, Setting};
 pub use tool_policy::{

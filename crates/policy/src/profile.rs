@@ -8,13 +8,15 @@ use serde::{
 };
 use toolgate_spec::{Format, HostPattern, PathPattern, model::NetworkMode, value_from_text};
 
+use crate::{asking::AskByRisk, rate::RiskLevel};
+
 /// Reads one YAML file, or says in one line what is wrong with it.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let value = value_from_text(text, Format::Yaml).map_err(|finding| finding.message)?;
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-/// Complete: a baseline leaves nothing to guess, but for the memory of commands, which is what all others have where it is silent.
+/// A complete baseline. Only the memory of commands and the level to ask from may be left out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct BaselineFile {
@@ -29,6 +31,7 @@ pub(crate) struct BaselineFile {
     pub timeout_ms: Timeout,
     pub memory_mib: NonZeroU32,
     pub command_memory_mib: Option<NonZeroU32>,
+    pub ask_from: Option<AskLevel>,
 }
 
 /// What is absent or null is inherited.
@@ -47,6 +50,29 @@ pub(crate) struct ProfileFile {
     pub fs_base_path: Option<BasePath>,
     pub max_statements: Option<Statements>,
     pub timeout_ms: Option<Timeout>,
+    pub ask_from: Option<AskLevel>,
+}
+
+/// A risk level to ask from; L0 is never asked about.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) enum AskLevel {
+    L1,
+    L2,
+    L3,
+    L4,
+    L5,
+}
+
+impl AskLevel {
+    pub const fn threshold(self) -> AskByRisk {
+        AskByRisk::From(match self {
+            Self::L1 => RiskLevel::L1,
+            Self::L2 => RiskLevel::L2,
+            Self::L3 => RiskLevel::L3,
+            Self::L4 => RiskLevel::L4,
+            Self::L5 => RiskLevel::L5,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

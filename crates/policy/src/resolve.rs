@@ -18,6 +18,7 @@ use toolgate_spec::{
 
 use crate::{
     PolicySet, UserOverrides,
+    asking::AskByRisk,
     effective::{
         ApprovalPolicy, AuditPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy, LabelPolicy,
         NetworkPolicy,
@@ -61,7 +62,7 @@ pub fn resolve(
     };
     let policy = EffectivePolicy {
         profile,
-        approval: approval(spec, &layers, &classification),
+        approval: approval(spec, ground, &layers, &classification),
         data,
         execution: execution(spec, ground, &layers),
         audit: audit(&layers),
@@ -141,7 +142,12 @@ fn classification(spec: &ToolSpec, files: &FilePolicy) -> Setting<Classification
     declared
 }
 
-fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification>) -> ApprovalPolicy {
+fn approval(
+    spec: &ToolSpec,
+    ground: &Ground,
+    layers: &Layers<'_>,
+    class: &Setting<Classification>,
+) -> ApprovalPolicy {
     let asks_by_class = matches!(spec.body, Body::Handler(_))
         || spec.governance.classification.is_some()
         || class.value == Classification::Destructive;
@@ -151,14 +157,16 @@ fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification
         Classification::Write => ApprovalLevel::Ask,
         Classification::Destructive => ApprovalLevel::Always,
     };
-    let mut level =
-        layers.setting(|patch| patch.approval.level, Setting::new(by_class, class.origin.clone()));
+    let stated = layers.setting_if_stated(|patch| patch.approval.level);
+    let level_follows_class = stated.is_none();
+    let mut level = stated.unwrap_or_else(|| Setting::new(by_class, class.origin.clone()));
     // An independent gate: no capability word, and no operator's, takes the author's question away.
     if spec.approval.mode == ApprovalMode::Required && level.value != ApprovalLevel::Always {
         level = Setting::new(ApprovalLevel::Always, Origin::Tool);
     }
     ApprovalPolicy {
-        asks_by_risk: asks_by_risk(spec, layers, &level),
+        ask_from: ask_from(spec, ground, layers, &level),
+        level_follows_class,
         level,
         danger_patterns: layers
             .extended(&layers.defaults.danger_patterns, |patch| patch.approval.danger_patterns.as_ref()),
@@ -169,17 +177,22 @@ fn approval(spec: &ToolSpec, layers: &Layers<'_>, class: &Setting<Classification
 }
 
 /// Calls are asked about by their risk unless `auto`, `DISABLED` or settings inherited with `extends` switch that off.
-fn asks_by_risk(spec: &ToolSpec, layers: &Layers<'_>, level: &Setting<ApprovalLevel>) -> Setting<bool> {
+fn ask_from(
+    spec: &ToolSpec,
+    ground: &Ground,
+    layers: &Layers<'_>,
+    level: &Setting<ApprovalLevel>,
+) -> Setting<AskByRisk> {
     if level.value != ApprovalLevel::Auto {
-        return Setting::new(true, level.origin.clone());
+        return ground.ask_from.clone();
     }
     if let Some(stated) = layers.setting_if_stated(|patch| patch.approval.level) {
-        return Setting::new(false, stated.origin);
+        return Setting::new(AskByRisk::Never, stated.origin);
     }
     if spec.approval.mode == ApprovalMode::Disabled || layers.tool.extends.is_some() {
-        return Setting::new(false, Origin::Tool);
+        return Setting::new(AskByRisk::Never, Origin::Tool);
     }
-    Fallback::ON
+    ground.ask_from.clone()
 }
 
 fn data(layers: &Layers<'_>, network: &NetworkPolicy) -> DataPolicy {

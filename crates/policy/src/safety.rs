@@ -3,10 +3,16 @@
 use serde_json::{Map, Value, json};
 use toolgate_spec::{
     Code, Finding, HostPattern, Pointer,
-    model::{Body, SafetyCapabilities, SafetyCategory, SafetyRuntime, ToolSafety, ToolSpec},
+    model::{
+        ApprovalLevel, ApprovalMode, Body, SafetyCapabilities, SafetyCategory, SafetyRuntime, ToolSafety,
+        ToolSpec,
+    },
 };
 
-use crate::effective::EffectivePolicy;
+use crate::{
+    effective::EffectivePolicy,
+    rate::{Risk, RiskLevel},
+};
 
 /// The whole block for a resolved tool. `helpers` are the helper versions that the tool's code was found to use.
 pub fn tool_safety<H: AsRef<str>>(
@@ -57,6 +63,38 @@ pub fn safety_to_json(safety: &ToolSafety) -> Value {
     put(&mut block, "category", category);
     put(&mut block, "capabilities", safety.capabilities.as_ref().map(capabilities_to_json));
     Value::Object(block)
+}
+
+/// The warnings that need the resolved policy.
+pub fn policy_warnings(spec: &ToolSpec, policy: &EffectivePolicy, risk: &Risk) -> Vec<Finding> {
+    let mut findings = safety_mismatch(spec, policy);
+    findings.extend(disabled_approval(spec, policy, risk));
+    findings
+}
+
+/// Warns about `humanInTheLoop: DISABLED` on a risky tool, and where it does not do what it says.
+fn disabled_approval(spec: &ToolSpec, policy: &EffectivePolicy, risk: &Risk) -> Option<Finding> {
+    if spec.approval.mode != ApprovalMode::Disabled {
+        return None;
+    }
+    let approval = &policy.approval;
+    let warn = |message: String, remedy: &str| {
+        Some(Finding::new(Code::LintApprovalDisabled, Pointer::new("/humanInTheLoop/mode"), message, remedy))
+    };
+    if approval.level.value != ApprovalLevel::Auto {
+        let (setting, value) = if approval.level_follows_class {
+            ("classification", policy.classification.value.name())
+        } else {
+            ("approval.level", approval.level.value.name())
+        };
+        let message = format!("a person is asked in spite of `DISABLED`, because of `{setting}: {value}`");
+        return warn(message, "set `approval.level: auto` in the capability, or remove `humanInTheLoop`");
+    }
+    if risk.level >= RiskLevel::L3 {
+        let message = format!("the tool is rated {}, and no person sees its calls", risk.level.name());
+        return warn(message, "remove `humanInTheLoop`, or set its mode to `REQUIRED`");
+    }
+    None
 }
 
 /// Where the document's own record differs from what was resolved. The record is never trusted.

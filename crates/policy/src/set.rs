@@ -98,7 +98,8 @@ impl PolicySet {
     pub const SHIPPED_BASELINE: &str = include_str!("../../../profiles/baseline.yaml");
 
     /// Name and text; the name is the file's.
-    pub const SHIPPED_PROFILES: [(&str, &str); 4] = [
+    pub const SHIPPED_PROFILES: [(&str, &str); 5] = [
+        ("careful", include_str!("../../../profiles/named/careful.yaml")),
         ("files-editor", include_str!("../../../profiles/named/files-editor.yaml")),
         ("offline", include_str!("../../../profiles/named/offline.yaml")),
         ("read-only-files", include_str!("../../../profiles/named/read-only-files.yaml")),

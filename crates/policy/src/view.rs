@@ -74,7 +74,7 @@ impl EffectivePolicy {
     fn view_approval(&self, view: &mut Vec<SettingView>) {
         let approval = &self.approval;
         view.push(one("approval.level", &approval.level, |level| json!(level.name())));
-        view.push(flag("approval.asksByRisk", &approval.asks_by_risk));
+        view.push(one("approval.askFrom", &approval.ask_from, |from| json!(from.name())));
         view.push(list("approval.dangerPatterns", &approval.danger_patterns, text));
         view.push(list("approval.askForMethods", &approval.ask_for_methods, text));
         view.push(flag("approval.trustAfterApproval", &approval.trust_after_approval));

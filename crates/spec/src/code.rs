@@ -137,6 +137,11 @@ codes! {
         "`toolSafety` is a record that some earlier writer left in the document. It is never trusted: the policy was \
          resolved again from `sandboxOverrides`, and the two differ. What was resolved is what is enforced. Remove \
          the block, or let `toolgate resolve --write-safety` write it anew.";
+    LintApprovalDisabled "LINT_APPROVAL_DISABLED" Warning "approval is switched off for a risky tool, or only seemingly"
+        "`humanInTheLoop: DISABLED` takes the question away that the gateway would ask by risk. From L3 on the tool \
+         reaches hosts, files or programs, and nobody sees a call before it runs. Remove `humanInTheLoop` to let the \
+         gateway decide by `approvals.ask_from`, or set `REQUIRED`. The finding also appears at any level if another \
+         setting, such as `classification: write`, asks in spite of `DISABLED`.";
     LintNumberPrecision "LINT_NUMBER_PRECISION" Warning "number that JSON readers round"
         "Integers beyond 2^53 are rounded by most JSON readers and by the canonical form that the digest is taken \
          of. Write the number as a string.";

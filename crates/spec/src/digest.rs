@@ -118,7 +118,7 @@ fn approval(approval: &HumanInTheLoop, document: &Map<String, Value>) -> Value {
     let written = document.get("humanInTheLoop").and_then(Value::as_object);
     let mut form: Map<String, Value> = written.cloned().unwrap_or_default();
     let mode = match approval.mode {
-        // The policy digest tells the two apart (`approval.asksByRisk`). Passes and approvals are bound to both digests.
+        // The policy digest tells the two apart (`approval.askFrom`). Passes and approvals are bound to both digests.
         ApprovalMode::Unstated | ApprovalMode::Disabled => "DISABLED",
         ApprovalMode::Required => "REQUIRED",
     };

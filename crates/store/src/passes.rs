@@ -58,6 +58,28 @@ impl PassStore for State {
         });
         deleted.map(|_| ()).map_err(|error| error.to_string())
     }
+
+    fn note_publication(&self, tool_id: &str, name: &str, settings: &str) -> Result<(), String> {
+        let written = self.shared.write(|transaction| {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO publications VALUES (?1, ?2, ?3)")?
+                .execute([tool_id, name, settings])
+        });
+        written.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    fn last_publication(&self, tool_id: &str, name: &str) -> Result<Option<String>, String> {
+        let found = self.shared.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT settings FROM publications WHERE tool_id = ?1 OR name = ?2
+                     ORDER BY tool_id = ?1 DESC, rowid DESC LIMIT 1",
+                )?
+                .query_row([tool_id, name], |row| row.get(0))
+                .optional()
+        });
+        found.map_err(|error| error.to_string())
+    }
 }
 
 fn find(connection: &Connection, tool_id: &str) -> rusqlite::Result<Option<StoredPass>> {

@@ -86,7 +86,7 @@ pub struct PublishArgs {
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
 
-    /// Do not ask before a tool above L3 is tested and published
+    /// Do not ask before a tool above L3, or one that now asks a person less often, is tested and published
     #[arg(long, short)]
     pub yes: bool,
 

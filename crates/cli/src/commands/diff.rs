@@ -8,17 +8,23 @@ use toolgate_policy::{Change, Direction, EffectivePolicy, Origin, Version, compa
 use super::resolve::Resolved;
 use crate::{
     Ending, Failure,
-    args::{DiffArgs, OutputFormat},
+    args::{DiffArgs, OutputFormat, PolicyArgs},
     check_file::Rules,
     documents::{self, Document},
     terminal::{Terminal, json_pretty, visible},
 };
 
 pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let rules = args.policy.rules()?;
-    let before = documents::all(&args.before, &rules)?;
-    let after = documents::all(&args.after, &rules)?;
-    let differences = differences(&before, &after, &rules, terminal)?;
+    let after_rules = args.policy.rules()?;
+    let of_before = PolicyArgs {
+        profiles: args.before_profiles.clone(),
+        baseline: args.before_baseline.clone(),
+        overrides: args.before_overrides.clone(),
+    };
+    let before_rules = of_before.or(&args.policy).rules()?;
+    let before = documents::all(&args.before, &before_rules)?;
+    let after = documents::all(&args.after, &after_rules)?;
+    let differences = differences(&before, &after, [&before_rules, &after_rules], terminal)?;
     match args.format {
         OutputFormat::Text => print(&differences, terminal)?,
         OutputFormat::Json => print_json(&differences, terminal)?,
@@ -59,9 +65,10 @@ impl Difference {
 fn differences(
     before: &[Document],
     after: &[Document],
-    rules: &Rules,
+    rules: [&Rules; 2],
     terminal: &Terminal,
 ) -> Result<Vec<Difference>, Failure> {
+    let [_, after_rules] = rules;
     if let ([old], [new]) = (before, after) {
         // Two files of one tool each are two versions of it, whatever their names.
         return Ok(vec![changed(old, new, rules, terminal)?]);
@@ -72,7 +79,7 @@ fn differences(
             found.push(changed(old, new, rules, terminal)?);
         } else {
             // An added tool must be sound, or nobody knows what was added.
-            Resolved::new(new, rules, terminal)?;
+            Resolved::new(new, after_rules, terminal)?;
             found.push(whole(new, Kind::Added));
         }
     }
@@ -84,11 +91,11 @@ fn differences(
 fn changed(
     old: &Document,
     new: &Document,
-    rules: &Rules,
+    [before_rules, after_rules]: [&Rules; 2],
     terminal: &Terminal,
 ) -> Result<Difference, Failure> {
-    let before = Resolved::new(old, rules, terminal)?;
-    let after = Resolved::new(new, rules, terminal)?;
+    let before = Resolved::new(old, before_rules, terminal)?;
+    let after = Resolved::new(new, after_rules, terminal)?;
     let mut changes = compare(version(&before), version(&after));
     for change in changes.iter_mut().filter(|change| is_derived(change, &after.policy)) {
         change.direction = Direction::Changed;
@@ -144,7 +151,12 @@ fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Fail
                 writeln!(terminal, "{}", change.setting)?;
             } else {
                 let (before, after) = (visible(&change.before), visible(&change.after));
-                writeln!(terminal, "{:<28} {before} -> {after}", change.setting)?;
+                let by =
+                    if change.origin.is_empty() { String::new() } else { format!("  ({})", change.origin) };
+                writeln!(terminal, "{:<28} {before} -> {after}{}", change.setting, visible(&by))?;
+            }
+            if let Some(consequence) = change.consequence() {
+                writeln!(terminal, "            {consequence}")?;
             }
         }
     }
@@ -164,6 +176,8 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(),
                     "direction": change.direction.name(),
                     "before": change.before,
                     "after": change.after,
+                    "origin": change.origin,
+                    "consequence": change.consequence(),
                 })
             });
             let kind = match difference.kind {

@@ -24,7 +24,9 @@ pub fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     }
     let tools = args.dir.join("tools");
     write::create_folder(&tools)?;
-    let config = Config::default_text().replacen("#preset: none", &format!("preset: {}", args.preset), 1);
+    let config = Config::default_text()
+        .replacen("#preset: none", &format!("preset: {}", args.preset), 1)
+        .replacen("#ask_from:", "ask_from:", 1);
     let files = [
         (args.dir.join("toolgate.yaml"), config.as_str()),
         (tools.join("word_count.json"), FIRST_TOOL),

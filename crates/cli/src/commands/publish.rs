@@ -12,7 +12,7 @@ use toolgate_policy::{RiskLevel, State};
 use toolgate_spec::model::ToolId;
 
 use crate::{
-    Ending, Failure,
+    Ending, Failure, announce,
     args::{PublishArgs, UnpublishArgs},
     draft, gateway, similar,
     terminal::{Terminal, visible},
@@ -155,12 +155,10 @@ async fn publish(
     let told = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
     let level = candidate.tool.level();
     // Before the run: a test run acts.
-    if level > RiskLevel::L3 && !args.yes && !confirmed(candidate, terminal)? {
-        writeln!(
-            terminal,
-            "not published  {name}: it is rated {}, and was not confirmed; nothing was run",
-            level.name()
-        )?;
+    let concerns = concerns(candidate, &announce::announce(toolgate, tool, candidate, terminal)?);
+    if !concerns.is_empty() && !args.yes && !confirmed(candidate, &concerns, terminal)? {
+        let concerns = concerns.join(", and ");
+        writeln!(terminal, "not published  {name}: {concerns}; it was not confirmed; nothing was run")?;
         return Ok(Ending::Findings);
     }
     if let (Origin::Shipped, Some(_), true) =
@@ -245,19 +243,33 @@ async fn tested(
     trial.map(Some).map_err(|why| failed(&why))
 }
 
+/// What a person must confirm before the tool is tested and published. The level is the inherent one: an approval at
+/// call time does not replace the review at publication.
+fn concerns(candidate: &Candidate, consequences: &[&str]) -> Vec<String> {
+    let level = candidate.tool.inherent_level();
+    let mut concerns = Vec::new();
+    if level > RiskLevel::L3 {
+        concerns.push(format!("it is rated {}", level.name()));
+    }
+    if !consequences.is_empty() {
+        let consequences = consequences.join("; ");
+        concerns.push(format!("it asks a person less often than the published version: {consequences}"));
+    }
+    concerns
+}
+
 /// Asks on a terminal; without one the answer is no.
-fn confirmed(candidate: &Candidate, terminal: &mut Terminal) -> Result<bool, Failure> {
-    let (name, level) = (visible(&candidate.tool.spec().name), candidate.tool.level());
+fn confirmed(candidate: &Candidate, concerns: &[String], terminal: &mut Terminal) -> Result<bool, Failure> {
+    let (name, concerns) = (visible(&candidate.tool.spec().name), concerns.join(", and "));
     if !can_ask() {
         Terminal::note(&format!(
-            "`{name}` is rated {}; add --yes to test and publish it without being asked",
-            level.name()
+            "`{name}`: {concerns}; add --yes to test and publish it without being asked"
         ));
         return Ok(false);
     }
     let takes = taken_in(candidate)
-        .map_or_else(String::new, |taken| format!(", and takes {taken} from the gateway's environment"));
-    asked(&format!("`{name}` is rated {}{takes}. Test and publish it? [y/N] ", level.name()), terminal)
+        .map_or_else(String::new, |taken| format!(", and it takes {taken} from the gateway's environment"));
+    asked(&format!("`{name}`: {concerns}{takes}. Test and publish it? [y/N] "), terminal)
 }
 
 fn can_ask() -> bool {

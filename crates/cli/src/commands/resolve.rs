@@ -1,11 +1,17 @@
 //! What may this tool do, who says so, and how risky is it?
 
-use std::{io::Write, path::Path};
+mod asking;
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
+use toolgate_config::{Config, Overrides, config_path};
 use toolgate_policy::{
-    Digests, EffectivePolicy, Lifecycle, Risk, RiskLevel, Wording, effective_level, policy_digest, rate,
-    safety_to_json, state, tool_safety,
+    AskThreshold, Digests, EffectivePolicy, Lifecycle, Relaxation, Risk, RiskLevel, Wording, effective_level,
+    policy_digest, rate, relaxations, safety_to_json, state, tool_safety,
 };
 use toolgate_spec::{
     FileKind, Finding, Format, edit, edit_in_bundle, helpers_of,
@@ -14,7 +20,7 @@ use toolgate_spec::{
 
 use crate::{
     Ending, Failure,
-    args::{OutputFormat, ResolveArgs},
+    args::{OutputFormat, PolicyArgs, ResolveArgs},
     check_file::Rules,
     documents::{self, Document, Loaded},
     report::counted,
@@ -25,7 +31,8 @@ use crate::{
 };
 
 pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let rules = args.policy.rules()?;
+    let gateway = Gateway::of(args)?;
+    let rules = args.policy.or(&gateway.policy).rules()?;
     let (path, loaded, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
     let resolved = Resolved::new(&document, &rules, terminal)?;
     if let Some(close) = misspelt_override(&rules, &loaded, resolved.spec) {
@@ -38,14 +45,58 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         Terminal::note(&note);
     }
     match args.format {
-        OutputFormat::Text => resolved.print(terminal)?,
-        OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&resolved.json()))?,
+        OutputFormat::Text => resolved.print(&gateway, terminal)?,
+        OutputFormat::Json => {
+            let mut report = resolved.json();
+            merge(&mut report, asking::to_json(&resolved, &gateway));
+            writeln!(terminal, "{}", json_pretty(&report))?;
+        }
     }
     if args.write_safety {
         write_safety(&path, &loaded, &document, &resolved)?;
         Terminal::note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
     }
     Ok(Ending::Clean)
+}
+
+/// The gateway that the tool is resolved for.
+pub(super) struct Gateway {
+    pub ask_from: AskThreshold,
+    /// The configuration file, if there is one.
+    pub file: Option<PathBuf>,
+    pub has_cedar: bool,
+    policy: PolicyArgs,
+}
+
+impl Gateway {
+    /// The gateway of the configuration that is named or lies here; without one the defaults.
+    fn of(args: &ResolveArgs) -> Result<Self, Failure> {
+        let file = config_path(args.config.config.as_deref(), &process_environment);
+        let has_file = args.config.config.is_some() || file.exists();
+        let config = if has_file {
+            args.config.load(&Overrides::default())?
+        } else {
+            let defaults = Config::parse("version: 1\n", Path::new("/"), &|_| None, &Overrides::default());
+            defaults.map_err(|_| Failure::new("our own defaults are wrong; report this"))?
+        };
+        Ok(Self {
+            ask_from: toolgate::ask_threshold(config.approvals.ask_from),
+            file: has_file.then_some(file),
+            has_cedar: !config.policy.cedar.is_empty(),
+            policy: PolicyArgs {
+                profiles: config.policy.profiles,
+                baseline: config.policy.baseline,
+                overrides: config.policy.overrides,
+            },
+        })
+    }
+}
+
+/// Adds the members of one JSON object to another.
+fn merge(report: &mut Value, more: Value) {
+    if let (Value::Object(report), Value::Object(more)) = (report, more) {
+        report.extend(more);
+    }
 }
 
 /// A name in the overrides that was probably meant for this tool: a guard that is not up, and looks as if it were.
@@ -79,12 +130,13 @@ pub struct Resolved<'a> {
     pub spec: &'a ToolSpec,
     pub policy: EffectivePolicy,
     pub risk: Risk,
-    met: RiskLevel,
+    pub met: RiskLevel,
     digest: String,
     policy_digest: String,
     lifecycle: Lifecycle,
     environment: Vec<(&'a str, bool)>,
     mismatches: Vec<Finding>,
+    pub relaxed: Vec<Relaxation>,
 }
 
 impl<'a> Resolved<'a> {
@@ -122,6 +174,7 @@ impl<'a> Resolved<'a> {
             met: effective_level(&risk, &policy.approval, wording(&check.findings)),
             environment: environment(spec),
             mismatches: toolgate_policy::safety_mismatch(spec, &policy),
+            relaxed: relaxations(spec, &rules.set, rules.overrides.as_ref(), &policy),
             risk,
             policy,
             digest,
@@ -130,7 +183,7 @@ impl<'a> Resolved<'a> {
         })
     }
 
-    fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
+    fn print(&self, gateway: &Gateway, terminal: &mut Terminal) -> Result<(), Failure> {
         let palette = terminal.palette;
         let bold = palette.bold;
         let (name, file) = (visible(&self.spec.name), visible(self.file));
@@ -144,6 +197,7 @@ impl<'a> Resolved<'a> {
                 "",
             ]);
         }
+        asking::add_rows(self, gateway, &mut facts);
         facts.row(["state", &format!("{}: {}", self.lifecycle.state.name(), self.lifecycle.because), ""]);
         for (at, (variable, is_set)) in self.environment.iter().enumerate() {
             let label = if at == 0 { "needs" } else { "" };

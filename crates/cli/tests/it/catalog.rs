@@ -226,7 +226,7 @@ fn test_with(files: &[PathBuf], environment: &[(&str, String)]) -> (bool, String
 #[test]
 fn no_shipped_tool_shows_a_blocked_file() {
     let place = Place::new();
-    place.configure("catalog:\n  preset: everything\napprovals:\n  default: never\n");
+    place.configure("catalog:\n  preset: everything\napprovals:\n  ask_from: never\n");
     let own = token(&place, &[]);
     let serving = Serving::start(&place);
     let said = |tool: &str, arguments: &Value| serving.call(&own, tool, arguments).to_string();

@@ -82,7 +82,7 @@ fn a_lost_question_fails() {
     ] {
         bench.write(file, tool_with("add", more));
         let run = bench.run(&["diff", "a.json", file]).expect(1);
-        assert!(run.out.contains("approval.asksByRisk          true -> false"), "{}", run.out);
+        assert!(run.out.contains("approval.askFrom             gateway -> never"), "{}", run.out);
         bench.run(&["diff", file, "a.json"]).expect(0);
         let digest = |file: &str| {
             bench.run(&["resolve", "--format", "json", file]).expect(0).json()["policyDigest"].clone()

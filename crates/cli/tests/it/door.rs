@@ -191,11 +191,11 @@ fn edits_are_live_without_a_restart_and_mistakes_are_not() {
     serving.wait_for("did you mean `excluded`?");
     assert_eq!(serving.names(&token), ["word_count"]);
     place.configure(
-        "approvals:\n  default: always\n  client_may_answer: false\nlimits:\n  calls: 7\n  depth: 9\n",
+        "approvals:\n  ask_from: always\n  client_may_answer: false\nlimits:\n  calls: 7\n  depth: 9\n",
     );
     let said = serving.wait_for("not in force before a restart");
     assert!(said.contains("approvals.client_may_answer") && said.contains("limits.calls"), "{said}");
-    assert!(!said.contains("approvals.default") && !said.contains("limits.depth"), "{said}");
+    assert!(!said.contains("approvals.ask_from") && !said.contains("limits.depth"), "{said}");
     serving.stop();
 }
 
@@ -215,7 +215,7 @@ fn when_a_person_is_asked_and_how_large_arguments_are_is_live_without_a_restart(
         }
     };
     until("to be", "\"words\":2");
-    place.configure("approvals:\n  default: always\n");
+    place.configure("approvals:\n  ask_from: always\n");
     until("to be", "decide.approval_pending");
     let long = "be ".repeat(1000);
     place.configure("limits:\n  arguments: 1KiB\n");

@@ -52,7 +52,7 @@ fn answer(mut stream: TcpStream, (may_answer, changed): &(Mutex<bool>, Condvar),
 /// A workspace with `word_count`, and with a tool that asks the server and then does this. Tokens of Ann and Bob.
 fn place_with(server: &SlowServer, then: &str, configuration: &str) -> (Place, [String; 2]) {
     let place = Place::new();
-    place.configure(&format!("approvals:\n  default: never\n{configuration}"));
+    place.configure(&format!("approvals:\n  ask_from: never\n{configuration}"));
     let code =
         format!("if (text !== 'go') return 'idle'; await fetch(`http://127.0.0.1:${{PORT}}/`); {then}");
     place.write_tool(

@@ -11,6 +11,7 @@
 mod alerts;
 mod approvals;
 mod architecture;
+mod asking;
 mod attacks;
 mod audit;
 mod autonomous;

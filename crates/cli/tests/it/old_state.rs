@@ -101,7 +101,7 @@ fn broken_document_does_not_keep_tighter_settings_of_others_from_being_applied()
     place.write_tool("newcomer", &json!({}));
     place.ok(&["publish", "newcomer"]);
     assert_eq!(serving.ask(None, "tools/list", json!({})).0, 200);
-    place.configure("catalog:\n  preset: none\napprovals:\n  default: always\n");
+    place.configure("catalog:\n  preset: none\napprovals:\n  ask_from: always\n");
     until("callers without a token are refused", || serving.ask(None, "tools/list", json!({})).0 == 401);
     let asked = serving.call(&own, "kept", &json!({ "text": "hi" })).to_string();
     assert!(asked.contains("decide.approval_pending"), "{asked}");

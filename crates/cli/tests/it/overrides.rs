@@ -14,7 +14,7 @@ fn say(place: &Place, overrides: &str) {
 
 fn place() -> Place {
     let place = Place::new();
-    place.configure("policy:\n  overrides: overrides.yaml\n");
+    place.configure("approvals:\n  ask_from: L1\npolicy:\n  overrides: overrides.yaml\n");
     place.write_tool("reads", &json!({ "sandboxOverrides": { "fileRead": true } }));
     place
 }

@@ -16,7 +16,7 @@ const REFUSED: &str = "leads to this gateway";
 /// A workspace whose tools may reach every host, and a gateway with its own listener for admins.
 fn open_place() -> Place {
     let place = Place::new();
-    place.configure("approvals:\n  default: never\nadmin:\n  listen: 127.0.0.2:0\n");
+    place.configure("approvals:\n  ask_from: never\nadmin:\n  listen: 127.0.0.2:0\n");
     place.write_tool(
         "reach",
         &json!({

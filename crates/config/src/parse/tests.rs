@@ -33,7 +33,7 @@ fn silence_takes_the_defaults() {
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:8282");
     assert_eq!((config.server.max_request, config.limits.arguments), (1 << 20, 256 << 10));
     assert_eq!(config.approvals.timeout, Duration::from_mins(2));
-    assert_eq!(config.approvals.ask_from, AskFrom::L1);
+    assert_eq!(config.approvals.ask_from, AskFrom::L4);
     assert_eq!(config.worker.isolation, Isolation::PerCaller);
     assert!(config.auth.tokens && config.auth.anonymous.is_none() && config.auth.jwt.is_empty());
     assert!(!config.audit.debug);
@@ -89,13 +89,13 @@ fn unknown_keys_are_refused_with_the_place_and_a_suggestion() {
 #[test]
 fn all_faults_are_gathered() {
     check(
-        "server:\n  listen: here\n  page_size: 0\n  request_timeout: 30\ntools: tools\napprovals: {default: allways}\nworker: 4\n",
+        "server:\n  listen: here\n  page_size: 0\n  request_timeout: 30\ntools: tools\napprovals: {ask_from: allways}\nworker: 4\n",
         "line 1, column 1: `version` is missing; begin the file with `version: 1`\n\
          line 2, column 11: server.listen: `here` is not an IP address and a port; write `127.0.0.1:8282` for this machine only, `0.0.0.0:8282` for every interface\n\
          line 3, column 14: server.page_size: `0` is not within its bounds; write a value from 1 to 1000\n\
          line 4, column 20: server.request_timeout: `30` stands where a duration is expected; write a number and its unit: `250ms`, `120s`, `5m`, `8h`\n\
          line 5, column 8: tools: `tools` stands where a list of texts is expected; write a list: `[one, two]`, numbers in quotes\n\
-         line 6, column 22: approvals.default: `allways` is not one of the choices; did you mean `always`?\n\
+         line 6, column 23: approvals.ask_from: `allways` is not one of the choices; did you mean `always`?\n\
          line 7, column 9: worker: `4` stands where a section is expected; write its keys below it, indented: `count`, `isolation`, `recycle_after`, `queue`, `required`",
     );
 }

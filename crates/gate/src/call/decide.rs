@@ -4,17 +4,11 @@ mod ask;
 mod hearing;
 mod question;
 
-use toolgate_policy::{Ruling, Verdict};
-use toolgate_spec::model::{ApprovalLevel, ApprovalMode};
+use toolgate_policy::{Ruling, Verdict, questions_of_every_call};
 
 pub use self::hearing::Hearing;
 use super::{check::Checked, execute::Place, stop::Stop};
-use crate::{
-    approval::Spent,
-    call::Purpose,
-    gate::{ApprovalDefault, Inner},
-    reason::Reason,
-};
+use crate::{approval::Spent, call::Purpose, gate::Inner, reason::Reason};
 
 /// A call that may run.
 #[derive(Debug)]
@@ -110,29 +104,14 @@ pub fn policy_in_code_permits(gate: &Inner, checked: &Checked) -> Result<(), Sto
     policy_in_code(gate, checked).map_or(Ok(()), |against| Err(forbidden(&against)))
 }
 
-/// Who wants a person to be asked?
+/// The decision sources that want a person to be asked.
 fn approval_opinions(checked: &Checked) -> Vec<Opinion> {
-    let tool = &checked.bound.admitted.tool;
-    let default = checked.bound.admitted.in_force.approvals.default;
+    let admitted = &checked.bound.admitted;
+    let (tool, threshold) = (&admitted.tool, admitted.in_force.approvals.ask_from);
     let ask = |source, why: String| Opinion { source, verdict: Verdict::Ask, why };
-    let mut opinions = Vec::new();
-    match (tool.spec.approval.mode, tool.policy.approval.level.value) {
-        (ApprovalMode::Required, _) => {
-            opinions.push(ask("human_in_the_loop", "the tool wants every call confirmed".to_owned()));
-        }
-        (_, ApprovalLevel::Always) => {
-            opinions.push(ask("capability", "every call is to be confirmed".to_owned()));
-        }
-        (_, ApprovalLevel::Ask) => opinions.push(ask("capability", "calls are to be confirmed".to_owned())),
-        (_, ApprovalLevel::Auto) => {
-            if tool.policy.approval.asks_by_risk.value && default.asks(tool.level) {
-                opinions.push(ask("risk", format!("rated {}", tool.level.name())));
-            }
-        }
-    }
-    if default == ApprovalDefault::Always {
-        opinions.push(ask("gateway", "the gateway confirms every call".to_owned()));
-    }
+    let standing = questions_of_every_call(&tool.spec, &tool.policy, tool.level, threshold);
+    let mut opinions: Vec<Opinion> =
+        standing.into_iter().map(|question| ask(question.source, question.why)).collect();
     opinions.extend(checked.survey.questions.iter().map(|asked| ask(asked.source, asked.why.clone())));
     if !checked.dangers.is_empty() {
         opinions

@@ -37,7 +37,7 @@ pub fn is_unchanged(gate: &Inner, admitted: &Admitted) -> Result<(), Stop> {
     let is_same_tool = now.set.get(&admitted.tool.wire_name).is_some_and(|tool| {
         tool.digest == admitted.tool.digest && tool.policy_digest == admitted.tool.policy_digest
     });
-    let asks_the_same = now.approvals.default == then.approvals.default;
+    let asks_the_same = now.approvals.ask_from == then.approvals.ask_from;
     if is_same_tool && asks_the_same && policies(&now) == policies(then) { Ok(()) } else { Err(changed()) }
 }
 

@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Answer, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Ask,
-    Binding, Call, ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Survey, Touch,
+    Answer, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Ask, Binding, Call,
+    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Survey, Touch,
 };
-use toolgate_policy::{Caller, CedarPolicies, PolicySet};
+use toolgate_policy::{AskThreshold, Caller, CedarPolicies, PolicySet};
 
 use crate::fakes::{A_THOUGHT, Does, Hears, Says, Settings, Silence, World, call, document, shown};
 
@@ -378,24 +378,28 @@ async fn a_queue_that_is_down_runs_nothing() {
 
 #[tokio::test]
 async fn silent_tools_are_asked_for_by_their_risk() {
-    let check = async |change: Value, default: ApprovalDefault, expect: Option<Reason>| {
-        let approvals = ApprovalSettings { default, ..Settings::default().approvals };
+    let check = async |change: Value, ask_from: AskThreshold, expect: Option<Reason>| {
+        let approvals = ApprovalSettings { ask_from, ..Settings::default().approvals };
         let settings = Settings { approvals, ..Settings::default() };
         let world = World::with(Does::EchoesArguments, &[document("say", &change)], settings);
-        assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), expect, "{change} {default:?}");
+        assert_eq!(
+            world.call("say", json!({ "text": "hi" })).await.reason(),
+            expect,
+            "{change} {ask_from:?}"
+        );
     };
-    let by_risk = Settings::default().approvals.default;
+    let by_risk = Settings::default().approvals.ask_from;
     let reads = json!({ "sandboxOverrides": { "fileRead": true } });
     let asked = Some(Reason::ApprovalPending);
     check(json!({}), by_risk, None).await;
     check(reads.clone(), by_risk, asked).await;
-    check(reads.clone(), ApprovalDefault::Never, None).await;
-    check(json!({}), ApprovalDefault::Always, asked).await;
+    check(reads.clone(), AskThreshold::Never, None).await;
+    check(json!({}), AskThreshold::Always, asked).await;
     let mut disabled = reads;
     disabled["humanInTheLoop"] = json!({ "mode": "DISABLED" });
     check(disabled.clone(), by_risk, None).await;
-    check(disabled, ApprovalDefault::Always, asked).await;
-    check(required(), ApprovalDefault::Never, asked).await;
+    check(disabled, AskThreshold::Always, asked).await;
+    check(required(), AskThreshold::Never, asked).await;
 }
 
 #[tokio::test]
@@ -624,7 +628,7 @@ async fn a_client_that_is_asked_is_shown_the_arguments() {
 async fn trust_in_a_tool_answers_no_question_about_a_call() {
     let change =
         json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
-    let approvals = ApprovalSettings { default: ApprovalDefault::Always, ..Settings::default().approvals };
+    let approvals = ApprovalSettings { ask_from: AskThreshold::Always, ..Settings::default().approvals };
     let world = World::with(
         Does::EchoesArguments,
         &[document("say", &change)],

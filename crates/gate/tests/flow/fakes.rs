@@ -15,13 +15,15 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_gate::{
-    Answer, Approval, ApprovalDefault, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings,
-    ApprovalState, ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock,
-    Decider, EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits,
-    NewApproval, Observer, OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure,
-    RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
+    Answer, Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState,
+    ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock, Decider,
+    EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits, NewApproval,
+    Observer, OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure, RunReport,
+    RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
 };
-use toolgate_policy::{ALLOW_ALL, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy};
+use toolgate_policy::{
+    ALLOW_ALL, AskThreshold, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy,
+};
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
 
 use crate::looking::LookedAt;
@@ -500,7 +502,7 @@ impl ApprovalQueue for MemoryQueue {
 }
 
 #[derive(Default)]
-pub struct MemoryPasses(Mutex<HashMap<String, StoredPass>>);
+pub struct MemoryPasses(Mutex<HashMap<String, StoredPass>>, Mutex<HashMap<String, String>>);
 
 impl PassStore for MemoryPasses {
     fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String> {
@@ -529,6 +531,15 @@ impl PassStore for MemoryPasses {
     fn forget(&self, tool_id: &str) -> Result<(), String> {
         self.0.lock().unwrap().remove(tool_id);
         Ok(())
+    }
+
+    fn note_publication(&self, tool_id: &str, _: &str, settings: &str) -> Result<(), String> {
+        self.1.lock().unwrap().insert(tool_id.to_owned(), settings.to_owned());
+        Ok(())
+    }
+
+    fn last_publication(&self, tool_id: &str, _: &str) -> Result<Option<String>, String> {
+        Ok(self.1.lock().unwrap().get(tool_id).cloned())
     }
 }
 
@@ -606,7 +617,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             approvals: ApprovalSettings {
-                default: ApprovalDefault::From(RiskLevel::L1),
+                ask_from: AskThreshold::From(RiskLevel::L1),
                 client_may_answer: true,
                 self_approval: false,
                 timeout: Duration::from_mins(2),

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolgate_gate::{ApprovalDefault, ApprovalSettings, ArgumentLimits, LiveSet, Reason};
-use toolgate_policy::{Arguments, Caller, Ruling, ToolPolicy};
+use toolgate_gate::{ApprovalSettings, ArgumentLimits, LiveSet, Reason};
+use toolgate_policy::{Arguments, AskThreshold, Caller, Ruling, ToolPolicy};
 
 use crate::fakes::{Does, Settings, World, document};
 
@@ -21,8 +21,8 @@ impl ToolPolicy for InTheMiddle {
     }
 }
 
-fn asking(default: ApprovalDefault) -> ApprovalSettings {
-    ApprovalSettings { default, ..Settings::default().approvals }
+fn asking(ask_from: AskThreshold) -> ApprovalSettings {
+    ApprovalSettings { ask_from, ..Settings::default().approvals }
 }
 
 fn set_of(world: &World, change: &Value) -> LiveSet {
@@ -34,7 +34,7 @@ fn set_of(world: &World, change: &Value) -> LiveSet {
 async fn a_reload_in_the_middle_of_a_call_does_not_keep_it_from_being_asked_for() {
     let middle = Arc::<InTheMiddle>::default();
     let settings = Settings {
-        approvals: asking(ApprovalDefault::Always),
+        approvals: asking(AskThreshold::Always),
         policy: Arc::clone(&middle) as Arc<dyn ToolPolicy>,
         ..Settings::default()
     };
@@ -42,7 +42,7 @@ async fn a_reload_in_the_middle_of_a_call_does_not_keep_it_from_being_asked_for(
     let after = set_of(&world, &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
     let gate = world.gate.clone();
     *middle.0.lock().unwrap() = Some(Box::new(move || {
-        gate.replace_with_settings(after, asking(ApprovalDefault::Never), LIMITS);
+        gate.replace_with_settings(after, asking(AskThreshold::Never), LIMITS);
     }));
     let outcome = world.call("say", json!({ "text": "hi" })).await;
     assert!(middle.0.lock().unwrap().is_none(), "the reload took place");
@@ -63,12 +63,12 @@ async fn settings_stay_where_only_the_tools_change() {
     assert_eq!(call().await, None);
     let set = set_of(&world, &json!({}));
     let tight = ArgumentLimits { bytes: 5, ..LIMITS };
-    world.gate.replace_with_settings(set, asking(ApprovalDefault::Always), tight);
+    world.gate.replace_with_settings(set, asking(AskThreshold::Always), tight);
     assert_eq!(call().await, Some(Reason::InputTooLarge));
     world.make_live(&[document("say", &json!({}))]);
     world.gate.retain(|_| true);
     assert_eq!(call().await, Some(Reason::InputTooLarge));
-    world.gate.replace_with_settings(set_of(&world, &json!({})), asking(ApprovalDefault::Always), LIMITS);
+    world.gate.replace_with_settings(set_of(&world, &json!({})), asking(AskThreshold::Always), LIMITS);
     world.make_live(&[document("say", &json!({}))]);
     world.gate.retain(|_| true);
     assert_eq!(call().await, Some(Reason::ApprovalPending));

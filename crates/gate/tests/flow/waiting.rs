@@ -11,11 +11,10 @@ use std::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
-    Answer, ApprovalDefault, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits,
-    Call, CallLimits, ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing,
-    Survey, Touch,
+    Answer, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits, Call, CallLimits,
+    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing, Survey, Touch,
 };
-use toolgate_policy::{Arguments, Caller, CedarPolicies, Ruling, ToolPolicy};
+use toolgate_policy::{Arguments, AskThreshold, Caller, CedarPolicies, Ruling, ToolPolicy};
 
 use crate::fakes::{Does, Settings, Silence, WORKERS, World, call, document, shown};
 
@@ -397,7 +396,7 @@ async fn queued_call_is_refused_after_a_change_of_tool_or_policy() {
         |world| {
             let set = LiveSet::new([world.tool(&document("free", &json!({})))]).0;
             let approvals = Settings::default().approvals;
-            let approvals = ApprovalSettings { default: ApprovalDefault::Always, ..approvals };
+            let approvals = ApprovalSettings { ask_from: AskThreshold::Always, ..approvals };
             let arguments = ArgumentLimits { bytes: 4_096, depth: 8 };
             world.gate.replace_with_settings(set, approvals, arguments);
         },

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use toolgate_policy::{PolicySet, RiskLevel, rate, resolve};
+use toolgate_policy::{AskThreshold, PolicySet, RiskLevel, rate, resolve};
 use toolgate_spec::model::ApprovalLevel;
 
 use super::*;
@@ -107,7 +107,11 @@ fn the_documents_table_is_the_catalog() {
         let policy = resolve(spec, &set, None).unwrap();
         let level = rate(&policy, spec, &set).level;
         let asks = match policy.approval.level.value {
-            ApprovalLevel::Auto if level > RiskLevel::L0 && policy.approval.asks_by_risk.value => "by risk",
+            ApprovalLevel::Auto
+                if policy.approval.ask_from.value.asks(level, AskThreshold::From(RiskLevel::L4)) =>
+            {
+                "by risk"
+            }
             ApprovalLevel::Auto => "no",
             ApprovalLevel::Ask if !policy.approval.is_required() => "until trusted",
             ApprovalLevel::Ask | ApprovalLevel::Always => "every call",

@@ -2,7 +2,7 @@
 
 use toolgate_config::{
     Config,
-    model::{Anonymous, ApprovalDefault, Approvals, Auth, LocalCaller},
+    model::{Anonymous, Approvals, Auth, LocalCaller},
 };
 
 /// The new configuration with callers, approvals and limits that are at most as wide as those in force.
@@ -33,17 +33,8 @@ fn callers(in_force: &Auth, new: &Auth) -> Auth {
 }
 
 fn approvals(in_force: &Approvals, new: &Approvals) -> Approvals {
-    use ApprovalDefault::{Always, ByRisk, Never};
-    let (default, ask_from) = match (in_force.default, new.default) {
-        (Always, _) | (_, Always) => (Always, new.ask_from),
-        (ByRisk, ByRisk) => (ByRisk, new.ask_from.min(in_force.ask_from)),
-        (ByRisk, Never) => (ByRisk, in_force.ask_from),
-        (Never, ByRisk) => (ByRisk, new.ask_from),
-        (Never, Never) => (Never, new.ask_from),
-    };
     Approvals {
-        default,
-        ask_from,
+        ask_from: new.ask_from.min(in_force.ask_from),
         expires: new.expires.min(in_force.expires),
         trust: new.trust.min(in_force.trust),
         ..new.clone()
@@ -71,13 +62,13 @@ mod tests {
 
     #[test]
     fn nothing_is_wider_than_before_and_all_that_is_tighter_counts() {
-        check("", "approvals: {default: always}\n", "approvals: {default: always}\n");
+        check("", "approvals: {ask_from: always}\n", "approvals: {ask_from: always}\n");
         check(
-            "approvals: {default: always}\n",
-            "approvals: {default: never}\n",
-            "approvals: {default: always}\n",
+            "approvals: {ask_from: always}\n",
+            "approvals: {ask_from: never}\n",
+            "approvals: {ask_from: always}\n",
         );
-        check("approvals: {default: never}\n", "", "");
+        check("approvals: {ask_from: never}\n", "", "");
         check("limits: {depth: 9}\n", "limits: {depth: 30}\n", "limits: {depth: 9}\n");
         check("limits: {depth: 30}\n", "limits: {depth: 9}\n", "limits: {depth: 9}\n");
         let open = "auth: {anonymous: {permissions: [a, b]}}\n";

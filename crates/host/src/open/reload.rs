@@ -233,13 +233,12 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
 }
 
 /// The sections and keys of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 13] = [
+const IN_FORCE_AT_ONCE: [&str; 12] = [
     "auth",
     "tools",
     "catalog",
     "exposure",
     "policy",
-    "approvals.default",
     "approvals.ask_from",
     "approvals.self_approval",
     "approvals.timeout",

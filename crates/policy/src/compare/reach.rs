@@ -1,79 +1,76 @@
-//! Is one value of a setting at least as wide as another?
+//! Orders two values of one setting: does one allow at least as much as the other?
+//!
+//! Works on the values that `SettingValues` holds, because the policy of an earlier publication exists only in that form.
 
-use std::sync::Arc;
-
+use serde_json::Value;
 use toolgate_spec::{
     HostNames, HostPattern, PathPattern, PathRoots,
-    model::{ApprovalLevel, DataClass, NetworkMode, TrustLevel},
+    model::{
+        ApprovalLevel, Classification, DataClass, EnvironmentMode, NetworkMode, SandboxKind, TrustLevel,
+    },
 };
 
-use crate::{EffectivePolicy, setting::Listing};
+use super::SettingValues;
+use crate::asking::AskByRisk;
 
-/// A setting's value, seen as something that can be wider or narrower.
-pub(super) enum Reach<'p> {
+/// A setting's value as something that can be wider or narrower.
+pub(super) enum Reach {
     /// Greater is wider.
     Rank(u64),
-    Network(&'p EffectivePolicy),
+    Network(Extent),
     /// More is wider: what is allowed.
-    Texts(Vec<&'p str>),
-    Paths(Vec<&'p PathPattern>),
+    Texts(Vec<String>),
+    Paths(Vec<PathPattern>),
     /// More is narrower: what is forbidden or watched.
     Denials(Vec<String>),
 }
 
-impl<'p> Reach<'p> {
-    /// `None` for a setting that has no direction.
-    pub fn of(setting: &str, policy: &'p EffectivePolicy) -> Option<Self> {
-        let EffectivePolicy { network, files, approval, data, execution, audit, labels, .. } = policy;
-        let grants = |value: bool| Self::Rank(u64::from(value));
-        let guards = |value: bool| Self::Rank(u64::from(!value));
+impl Reach {
+    /// `None` for a setting without a direction, and for a value that is missing or unknown.
+    pub fn of(setting: &str, values: &SettingValues) -> Option<Self> {
+        let value = values.get(setting)?;
         Some(match setting {
-            "classification" => Self::Rank(policy.classification.value as u64),
-            "destructive" => grants(policy.destructive.value),
-            "classes.allow" => Self::Texts(texts(&policy.classes.allow)),
-            "classes.deny" => denials(&policy.classes.deny),
-            "network.mode" | "network.hosts" => Self::Network(policy),
-            "network.askForUnknownHosts" => grants(network.ask_for_unknown_hosts.value),
-            "network.blockedHosts" => {
-                Self::Denials(network.blocked_hosts.values().map(ToString::to_string).collect())
+            "classification" => Self::Rank(Classification::from_name(value.as_str()?)? as u64),
+            "destructive"
+            | "network.askForUnknownHosts"
+            | "network.proxyOnApproval"
+            | "files.read"
+            | "files.write"
+            | "approval.trustAfterApproval"
+            | "data.canReadSecrets"
+            | "data.canLeakData"
+            | "labels.acceptsUntrusted" => Self::Rank(u64::from(value.as_bool()?)),
+            "network.blockPrivateIPs"
+            | "network.blockMetadata"
+            | "data.sanitizeOutput"
+            | "audit.logArgs"
+            | "audit.useSharedSecretDetector" => Self::Rank(u64::from(!value.as_bool()?)),
+            "classes.allow" | "execution.allowedEnvVars" => Self::Texts(texts(value)?),
+            "classes.deny"
+            | "network.blockedHosts"
+            | "network.blockedPorts"
+            | "files.blockedPaths"
+            | "approval.dangerPatterns"
+            | "approval.askForMethods"
+            | "audit.redactPatterns"
+            | "audit.alertOn" => Self::Denials(texts(value)?),
+            "network.mode" | "network.hosts" => Self::Network(Extent::of(values)?),
+            "files.allowedPaths" => {
+                let paths = texts(value)?;
+                let paths = paths.iter().map(|path| PathPattern::parse(path).ok());
+                Self::Paths(paths.collect::<Option<_>>()?)
             }
-            "network.blockedPorts" => {
-                Self::Denials(network.blocked_ports.values().map(ToString::to_string).collect())
-            }
-            "network.blockPrivateIPs" => guards(network.block_private_ips.value),
-            "network.blockMetadata" => guards(network.block_metadata.value),
-            "network.proxyOnApproval" => grants(network.proxy_on_approval.value),
-            "files.read" => grants(files.read.value),
-            "files.write" => grants(files.write.value),
-            "files.allowedPaths" => Self::Paths(files.allowed_paths.values().collect()),
-            "files.blockedPaths" => {
-                Self::Denials(files.blocked_paths.values().map(|path| path.text().to_owned()).collect())
-            }
-            "approval.level" => Self::Rank(u64::from(u8::MAX) - rank(approval.level.value)),
-            "approval.asksByRisk" => guards(approval.asks_by_risk.value),
-            "approval.dangerPatterns" => denials(&approval.danger_patterns),
-            "approval.askForMethods" => denials(&approval.ask_for_methods),
-            "approval.trustAfterApproval" => grants(approval.trust_after_approval.value),
-            "data.canReadSecrets" => grants(data.can_read_secrets.value),
-            "data.canLeakData" => grants(data.can_leak_data.value),
-            "data.sanitizeOutput" => guards(data.sanitize_output.value),
-            "execution.sandbox" => Self::Rank(execution.sandbox.value as u64),
-            "execution.timeoutMs" => Self::Rank(execution.timeout_ms.value),
-            "execution.maxOutputBytes" => Self::Rank(execution.max_output_bytes.value),
-            "execution.maxStatements" => Self::Rank(execution.max_statements.value),
-            "execution.memoryBytes" => Self::Rank(execution.memory_bytes.value),
-            "execution.env" => Self::Rank(execution.env.value as u64),
-            "execution.allowedEnvVars" => Self::Texts(texts(&execution.allowed_env_vars)),
-            "audit.logArgs" => guards(audit.log_args.value),
-            "audit.redactPatterns" => denials(&audit.redact_patterns),
-            "audit.alertOn" => denials(&audit.alert_on),
-            "audit.useSharedSecretDetector" => guards(audit.use_shared_secret_detector.value),
-            // An output that is believed more, or guarded less, flows further.
-            "labels.outputTrust" => Self::Rank(trust(labels.output_trust.value)),
-            "labels.outputDataClass" => {
-                Self::Rank(u64::from(u8::MAX) - class(labels.output_data_class.value))
-            }
-            "labels.acceptsUntrusted" => grants(labels.accepts_untrusted.value),
+            "approval.level" => stricter(ApprovalLevel::from_name(value.as_str()?)? as u64),
+            "approval.askFrom" => Self::Rank(AskByRisk::from_name(value.as_str()?)?.rank()),
+            "execution.sandbox" => Self::Rank(SandboxKind::from_name(value.as_str()?)? as u64),
+            "execution.timeoutMs"
+            | "execution.maxOutputBytes"
+            | "execution.maxStatements"
+            | "execution.memoryBytes" => Self::Rank(value.as_u64()?),
+            "execution.env" => Self::Rank(EnvironmentMode::from_name(value.as_str()?)? as u64),
+            // An output that is trusted more, or guarded less, flows further.
+            "labels.outputTrust" => Self::Rank(TrustLevel::from_name(value.as_str()?)? as u64),
+            "labels.outputDataClass" => stricter(DataClass::from_name(value.as_str()?)? as u64),
             _ => return None,
         })
     }
@@ -101,39 +98,57 @@ impl<'p> Reach<'p> {
     }
 }
 
+/// A rank whose greater values are narrower.
+const fn stricter(rank: u64) -> Reach {
+    Reach::Rank(u64::MAX - rank)
+}
+
+fn texts(list: &Value) -> Option<Vec<String>> {
+    let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+    Some(list.as_array()?.iter().map(text).collect())
+}
+
 /// By what can be reached: an allow list with `*` is `strict`, an empty one is `blocked`.
-fn network_includes(wide: &EffectivePolicy, narrow: &EffectivePolicy) -> bool {
-    match (extent(wide), extent(narrow)) {
+fn network_includes(wide: &Extent, narrow: &Extent) -> bool {
+    match (wide, narrow) {
         (_, Extent::Nothing) | (Extent::Everything, _) | (Extent::Public, Extent::Public) => true,
-        (Extent::Public, Extent::Hosts(hosts)) => {
-            hosts.values().all(|host| !names_an_address(host)) && narrow.network.block_private_ips.value
+        (Extent::Public, Extent::Hosts { hosts, blocks_private }) => {
+            hosts.iter().all(|host| !names_an_address(host)) && *blocks_private
         }
-        (Extent::Hosts(wide), Extent::Hosts(narrow)) => {
-            narrow.values().all(|host| wide.values().any(|wider| host_includes(wider, host)))
+        (Extent::Hosts { hosts: wide, .. }, Extent::Hosts { hosts: narrow, .. }) => {
+            narrow.iter().all(|host| wide.iter().any(|wider| host_includes(wider, host)))
         }
         (Extent::Nothing, _)
-        | (Extent::Hosts(_), Extent::Public)
-        | (Extent::Hosts(_) | Extent::Public, Extent::Everything) => false,
+        | (Extent::Hosts { .. }, Extent::Public)
+        | (Extent::Hosts { .. } | Extent::Public, Extent::Everything) => false,
     }
 }
 
-enum Extent<'p> {
+/// The hosts that a policy reaches.
+pub(super) enum Extent {
     Nothing,
-    Hosts(&'p Listing<HostPattern>),
+    Hosts { hosts: Vec<HostPattern>, blocks_private: bool },
     Public,
     Everything,
 }
 
-fn extent(policy: &EffectivePolicy) -> Extent<'_> {
-    let hosts = &policy.network.hosts;
-    let every_host = HostPattern { names: HostNames::Any, port: None };
-    match policy.network.mode.value {
-        NetworkMode::Blocked => Extent::Nothing,
-        NetworkMode::Allowlist if hosts.is_empty() => Extent::Nothing,
-        NetworkMode::Allowlist if hosts.values().all(|host| *host == every_host) => Extent::Public,
-        NetworkMode::Allowlist => Extent::Hosts(hosts),
-        NetworkMode::Strict => Extent::Public,
-        NetworkMode::Open => Extent::Everything,
+impl Extent {
+    fn of(values: &SettingValues) -> Option<Self> {
+        let hosts = texts(values.get("network.hosts")?)?;
+        let hosts: Vec<HostPattern> =
+            hosts.iter().map(|host| HostPattern::parse(host).ok()).collect::<Option<_>>()?;
+        let every_host = HostPattern { names: HostNames::Any, port: None };
+        Some(match NetworkMode::from_name(values.get("network.mode")?.as_str()?)? {
+            NetworkMode::Blocked => Self::Nothing,
+            NetworkMode::Allowlist if hosts.is_empty() => Self::Nothing,
+            NetworkMode::Allowlist if hosts.iter().all(|host| *host == every_host) => Self::Public,
+            NetworkMode::Allowlist => {
+                let blocks_private = values.get("network.blockPrivateIPs")?.as_bool()?;
+                Self::Hosts { hosts, blocks_private }
+            }
+            NetworkMode::Strict => Self::Public,
+            NetworkMode::Open => Self::Everything,
+        })
     }
 }
 
@@ -143,14 +158,14 @@ fn host_includes(wide: &HostPattern, narrow: &HostPattern) -> bool {
 }
 
 /// Does `after` name an address that `before` does not reach? Then it is wider, whatever else it gives up.
-fn names_a_new_address(before: &EffectivePolicy, after: &EffectivePolicy) -> bool {
-    let Extent::Hosts(hosts) = extent(after) else { return false };
-    let is_reached = |host: &HostPattern| match extent(before) {
+fn names_a_new_address(before: &Extent, after: &Extent) -> bool {
+    let Extent::Hosts { hosts, .. } = after else { return false };
+    let is_reached = |host: &HostPattern| match before {
         Extent::Nothing | Extent::Public => false,
-        Extent::Hosts(known) => known.values().any(|known| host_includes(known, host)),
+        Extent::Hosts { hosts: known, .. } => known.iter().any(|known| host_includes(known, host)),
         Extent::Everything => true,
     };
-    hosts.values().any(|host| names_an_address(host) && !is_reached(host))
+    hosts.iter().any(|host| names_an_address(host) && !is_reached(host))
 }
 
 fn names_an_address(host: &HostPattern) -> bool {
@@ -177,24 +192,4 @@ fn path_includes(wide: &PathPattern, narrow: &PathPattern) -> bool {
         (None, None) => text.to_owned(),
     };
     wide.covers(&path, roots)
-}
-
-fn texts(list: &Listing<Arc<str>>) -> Vec<&str> {
-    list.values().map(AsRef::as_ref).collect()
-}
-
-fn denials<'p>(list: &Listing<Arc<str>>) -> Reach<'p> {
-    Reach::Denials(list.values().map(ToString::to_string).collect())
-}
-
-fn rank(level: ApprovalLevel) -> u64 {
-    level as u64
-}
-
-fn trust(level: TrustLevel) -> u64 {
-    level as u64
-}
-
-fn class(class: DataClass) -> u64 {
-    class as u64
 }

@@ -85,7 +85,7 @@ fn a_lost_question_is_wider() {
     let set = PolicySet::shipped().unwrap();
     let digest =
         |document: &str| crate::policy_digest(&resolve(&testing::spec(document), &set, None).unwrap());
-    let lost = "approval.asksByRisk widened: true -> false";
+    let lost = "approval.askFrom widened: gateway -> never";
     for (before, after, expect) in [
         (
             testing::PLAIN.to_owned(),
@@ -107,7 +107,7 @@ fn a_lost_question_is_wider() {
         &testing::js("humanInTheLoop: {mode: REQUIRED}"),
         &[
             "approval.level narrowed: auto -> always",
-            "approval.asksByRisk narrowed: false -> true",
+            "approval.askFrom narrowed: never -> gateway",
             "humanInTheLoop changed:  -> humanInTheLoop changed",
         ],
     );
@@ -203,7 +203,7 @@ fn every_setting_with_a_direction_has_one() {
         .settings()
         .iter()
         .map(|setting| setting.name)
-        .filter(|name| Reach::of(name, &policy).is_none())
+        .filter(|name| Reach::of(name, &SettingValues::of(&policy)).is_none())
         .collect();
     assert_eq!(without, ["profile", "javaInterop", "files.basePath", "data.sensitivity", "audit.logOutput"]);
 }

@@ -21,7 +21,7 @@ fn what_we_ship_is_sound() {
     let set = PolicySet::shipped().unwrap();
     assert_eq!(
         set.profile_names().collect::<Vec<_>>(),
-        ["files-editor", "offline", "read-only-files", "web-reader"]
+        ["careful", "files-editor", "offline", "read-only-files", "web-reader"]
     );
     assert_eq!(
         set.defaults_names().collect::<Vec<_>>(),
@@ -50,7 +50,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
     check(
         &with("networks: blocked"),
         &[],
-        "baseline: unknown field `networks`, expected one of `allowClasses`, `denyClasses`, `network`, `hostsAllow`, `fileRead`, `fileWrite`, `fsBasePath`, `maxStatements`, `timeoutMs`, `memoryMib`, `commandMemoryMib`",
+        "baseline: unknown field `networks`, expected one of `allowClasses`, `denyClasses`, `network`, `hostsAllow`, `fileRead`, `fileWrite`, `fsBasePath`, `maxStatements`, `timeoutMs`, `memoryMib`, `commandMemoryMib`, `askFrom`",
     );
     check("network: blocked", &[], "baseline: missing field `allowClasses`");
     check(
@@ -99,7 +99,7 @@ fn profiles_are_checked_together_and_all_errors_are_gathered() {
         &profiles,
         "profile:d: unknown variant `write`, expected one of `off`, `read`, `readwrite` | profile:e: unknown field \
          `hostAllow`, expected one of `extends`, `addAllowClasses`, `addDenyClasses`, `network`, `hostsAllow`, \
-         `fileMode`, `fsBasePath`, `maxStatements`, `timeoutMs` | profile: f: a profile's name is not empty and has \
+         `fileMode`, `fsBasePath`, `maxStatements`, `timeoutMs`, `askFrom` | profile: f: a profile's name is not empty and has \
          no spaces around it | profile:a: extends itself by way of `a` | profile:b: extends itself by way of `b` | \
          profile:c: extends `nowhere`, which does not exist",
     );

@@ -88,7 +88,7 @@ fn every_setting_is_documented() {
     }
 }
 
-const PLAIN_DIGEST: &str = "sha256:0f3323f0c8acea2a9c49a55a77bd3e26cd79b899951cb91fac1ed1beab14ca85";
+const PLAIN_DIGEST: &str = "sha256:aab2204727d92f020ed3a1f61513868bb423edeab1f48ac9a2afbcc9a5fa7b70";
 
 const NAMES: [&str; 43] = [
     "profile",
@@ -111,7 +111,7 @@ const NAMES: [&str; 43] = [
     "files.allowedPaths",
     "files.blockedPaths",
     "approval.level",
-    "approval.asksByRisk",
+    "approval.askFrom",
     "approval.dangerPatterns",
     "approval.askForMethods",
     "approval.trustAfterApproval",

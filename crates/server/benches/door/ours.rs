@@ -12,11 +12,11 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalDefault, ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate,
-    GateParts, Journal, LiveSet, LiveTool, LookLimits, OnJournalFailure, Refusal, RunReport, RunRequest,
-    RunUsage, Runnable, Shows, StopFlag, Survey, SystemClock,
+    ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate, GateParts, Journal,
+    LiveSet, LiveTool, LookLimits, OnJournalFailure, Refusal, RunReport, RunRequest, RunUsage, Runnable,
+    Shows, StopFlag, Survey, SystemClock,
 };
-use toolgate_policy::{CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
+use toolgate_policy::{AskThreshold, CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
     AuthSettings, Authenticator, ClientAnswers, DoorCode, DoorEvents, Doors, HttpFront, HttpLimits,
     HttpSettings, McpSettings, Readiness, Role, SessionLimits, StateKey, TokenIdentity, TokenVerifier,
@@ -110,7 +110,7 @@ fn gate(journal: Files, state: &Arc<State>) -> Gate {
         shows: Shows::Digests,
         queue: Arc::clone(state) as Arc<dyn ApprovalQueue>,
         approvals: ApprovalSettings {
-            default: ApprovalDefault::Never,
+            ask_from: AskThreshold::Never,
             client_may_answer: true,
             self_approval: false,
             timeout: Duration::from_mins(1),

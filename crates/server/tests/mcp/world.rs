@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalDefault, ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool,
-    LookLimits, OnJournalFailure, Shows, Standing,
+    ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool, LookLimits,
+    OnJournalFailure, Shows, Standing,
 };
-use toolgate_policy::{Caller, PolicySet, Wording, rate, resolve};
+use toolgate_policy::{AskThreshold, Caller, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
     AdminIdentity, CallerIdentity, CallerStanding, ClientAnswers, McpSettings, SessionLimits, StateKey,
     admin_router, mcp_router,
@@ -67,7 +67,7 @@ impl World {
 
     pub fn with(change: impl FnOnce(&mut ApprovalSettings, &mut McpSettings)) -> Self {
         let mut approvals = ApprovalSettings {
-            default: ApprovalDefault::Never,
+            ask_from: AskThreshold::Never,
             client_may_answer: true,
             self_approval: false,
             timeout: Duration::from_secs(30),

@@ -115,3 +115,17 @@ fn unpublished_name_is_found_under_another_id() {
     assert_eq!(state.is_name_withdrawn("say it", "first"), Ok(false), "its own record is read by id");
     assert_eq!(state.is_name_withdrawn("say", "second"), Ok(false));
 }
+
+#[test]
+fn last_publication_is_found_by_id_and_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = State::open(&folder.path().join("state").join("toolgate.db"), limits).unwrap();
+    assert_eq!(state.last_publication("a", "say"), Ok(None));
+    state.note_publication("a", "say", "{\"x\":1}").unwrap();
+    state.note_publication("b", "other", "{}").unwrap();
+    state.note_publication("a", "say", "{\"x\":2}").unwrap();
+    assert_eq!(state.last_publication("a", "renamed"), Ok(Some("{\"x\":2}".to_owned())));
+    assert_eq!(state.last_publication("new-id", "say"), Ok(Some("{\"x\":2}".to_owned())));
+    assert_eq!(state.last_publication("b", "say"), Ok(Some("{}".to_owned())));
+}

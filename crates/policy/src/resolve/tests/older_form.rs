@@ -30,7 +30,7 @@ fn the_older_form_gets_the_defaults_of_its_time() {
             "network.proxyOnApproval = false (built-in)".into(),
             format!("files.blockedPaths = [] {older}"),
             "approval.level = \"ask\" (tool)".into(),
-            "approval.asksByRisk = true (tool)".into(),
+            "approval.askFrom = \"gateway\" (built-in)".into(),
             format!("approval.dangerPatterns = [] {older}"),
             format!("approval.askForMethods = [] {older}"),
             format!("approval.trustAfterApproval = true {older}"),
