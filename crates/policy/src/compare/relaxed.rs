@@ -22,7 +22,7 @@ pub fn relaxations(
     policy: &EffectivePolicy,
 ) -> Vec<Relaxation> {
     let mut found = Vec::new();
-    if user.is_some_and(|overrides| overrides.for_tool(&spec.name).is_some())
+    if user.is_some_and(|overrides| overrides.for_tool(spec) != Ok(None))
         && let Ok(without) = resolve(spec, set, None)
     {
         found.extend(widened("overrides", &without, policy));
