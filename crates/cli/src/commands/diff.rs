@@ -11,7 +11,7 @@ use crate::{
     args::{DiffArgs, OutputFormat},
     check_file::Rules,
     documents::{self, Document},
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
 };
 
 pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -182,7 +182,7 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(),
         .collect();
     let wider = differences.iter().any(Difference::is_wider);
     let report = json!({ "version": 1, "wider": wider, "tools": tools });
-    writeln!(terminal, "{}", json_pretty(&report))?;
+    terminal.data(report);
     Ok(())
 }
 

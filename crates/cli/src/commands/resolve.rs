@@ -4,8 +4,8 @@ use std::{io::Write, path::Path};
 
 use serde_json::{Value, json};
 use toolgate_policy::{
-    Digests, EffectivePolicy, Lifecycle, Risk, RiskLevel, Wording, effective_level, policy_digest, rate,
-    safety_to_json, state, tool_safety,
+    Digests, EffectivePolicy, Lifecycle, Risk, RiskLevel, SettingView, Wording, effective_level,
+    policy_digest, rate, safety_to_json, state, tool_safety,
 };
 use toolgate_spec::{
     FileKind, Finding, Format, edit, edit_in_bundle, helpers_of,
@@ -20,7 +20,7 @@ use crate::{
     report::counted,
     similar,
     table::Table,
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
     write::{self, Existing},
 };
 
@@ -38,7 +38,7 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     }
     match args.format {
         OutputFormat::Text => resolved.print(terminal)?,
-        OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&resolved.json()))?,
+        OutputFormat::Json => terminal.data(resolved.json()),
     }
     if args.write_safety {
         write_safety(&path, &loaded, &document, &resolved)?;
@@ -157,11 +157,18 @@ impl<'a> Resolved<'a> {
         facts.print(terminal)?;
         writeln!(terminal)?;
         let mut table = Table::new([30, 44, 0]).with_header(["setting", "value", "origin"]);
-        for setting in self.policy.settings() {
+        for setting in self.settings() {
             table.row([setting.name, &shown(&setting.value), &setting.origin]);
         }
         table.print(terminal)?;
         Ok(())
+    }
+
+    /// Without what concerns Java classes, which no tool here can use, unless the document itself speaks of them.
+    fn settings(&self) -> impl Iterator<Item = SettingView> {
+        let is_java = |name: &str| name == "javaInterop" || name.starts_with("classes.");
+        let settings = self.policy.settings().into_iter();
+        settings.filter(move |setting| !is_java(setting.name) || setting.origin.contains("tool"))
     }
 
     fn risk_line(&self) -> String {
@@ -184,10 +191,9 @@ impl<'a> Resolved<'a> {
                 "origin": reason.origin.to_string(),
             })
         });
-        let settings =
-            self.policy.settings().into_iter().map(
-                |setting| json!({ "name": setting.name, "value": setting.value, "origin": setting.origin }),
-            );
+        let settings = self
+            .settings()
+            .map(|setting| json!({ "name": setting.name, "value": setting.value, "origin": setting.origin }));
         let mismatches = self
             .mismatches
             .iter()
@@ -195,7 +201,6 @@ impl<'a> Resolved<'a> {
         let missing = self.environment.iter().filter(|(_, is_set)| !is_set).map(|(name, _)| *name);
         let environment = self.environment.iter().map(|(name, set)| json!({ "name": name, "set": set }));
         json!({
-            "version": 1,
             "file": self.file,
             "name": self.spec.name,
             "toolId": self.spec.id.as_str(),
