@@ -376,14 +376,12 @@ impl Command {
     /// Prints one JSON object, whatever happens.
     pub fn wants_json(&self) -> bool {
         let format = match self {
-            // Its findings are written as they come.
-            Self::Check(_) => None,
             Self::List(args) => Some(args.format),
             Self::Publish(args) => Some(args.format),
             Self::Unpublish(args) => Some(args.format),
             Self::Call(args) => Some(args.format),
             Self::Approvals(args) => args.command.format(),
-            Self::Token(args) => args.command.format(),
+            Self::Token(args) => Some(args.command.format()),
             Self::Audit(args) => args.command.format(),
             Self::Config(ConfigCommandArgs { command: ConfigCommand::Show { format, .. }, .. }) => {
                 Some(*format)
@@ -396,7 +394,9 @@ impl Command {
             Self::Import(args) => Some(args.format),
             Self::Schema(args) => args.list.then_some(args.format),
             Self::Explain(args) => Some(args.format),
-            Self::Init(_)
+            // `check` writes its findings as they come.
+            Self::Check(_)
+            | Self::Init(_)
             | Self::Serve(_)
             | Self::Connect(_)
             | Self::Disconnect(_)

@@ -390,11 +390,9 @@ impl ApprovalsCommand {
 }
 
 impl TokenCommand {
-    pub const fn format(&self) -> Option<OutputFormat> {
+    pub const fn format(&self) -> OutputFormat {
         match self {
-            Self::Create { format, .. } | Self::List { format } | Self::Revoke { format, .. } => {
-                Some(*format)
-            }
+            Self::Create { format, .. } | Self::List { format } | Self::Revoke { format, .. } => *format,
         }
     }
 }

@@ -419,7 +419,7 @@ fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
 fn trusted_key(named: &str) -> Result<PublicKey, Failure> {
     let problem = match named.parse::<PublicKey>() {
         Ok(key) => return Ok(key),
-        Err(problem) => problem.to_string(),
+        Err(problem) => problem,
     };
     let path = Path::new(named);
     if !path.is_file() {

@@ -21,7 +21,7 @@ pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     let differences = differences(&before, &after, &rules, terminal)?;
     match args.format {
         OutputFormat::Text => print(&differences, terminal)?,
-        OutputFormat::Json => print_json(&differences, terminal)?,
+        OutputFormat::Json => print_json(&differences, terminal),
     }
     let is_wider = differences.iter().any(Difference::is_wider);
     Ok(if is_wider { Ending::Findings } else { Ending::Clean })
@@ -154,7 +154,7 @@ fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Fail
     Ok(())
 }
 
-fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Failure> {
+fn print_json(differences: &[Difference], terminal: &mut Terminal) {
     let tools: Vec<Value> = differences
         .iter()
         .map(|difference| {
@@ -181,9 +181,8 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(),
         })
         .collect();
     let wider = differences.iter().any(Difference::is_wider);
-    let report = json!({ "version": 1, "wider": wider, "tools": tools });
+    let report = json!({ "wider": wider, "tools": tools });
     terminal.data(report);
-    Ok(())
 }
 
 /// Parts that a text comparison shows better; what they may reach stands in the settings.

@@ -109,11 +109,8 @@ fn is_needed(row: &HostRow) -> bool {
 /// A row, and below it what helps, where anything does: also what is in force may lack something.
 fn lines(row: &HostRow, style: Style) -> String {
     let (word, why) = (state(row.state), visible(&row.why));
-    let mut text = format!("  {style}{word:<9}{style:#} {:<20} {why}\n", row.name);
-    if !row.remedy.is_empty() {
-        text += &format!("{:33}{}\n", "", row.remedy);
-    }
-    text
+    let remedy = if row.remedy.is_empty() { String::new() } else { format!("{:33}{}\n", "", row.remedy) };
+    format!("  {style}{word:<9}{style:#} {:<20} {why}\n{remedy}", row.name)
 }
 
 #[derive(Default)]

@@ -11,7 +11,7 @@ pub(super) struct NodeShape {
 
 /// The length of the node, given its line from where the node begins.
 pub(super) fn length(line: &str, shape: NodeShape) -> usize {
-    let near = line.char_indices().take(MOST).map(|(at, letter)| (at, letter));
+    let near = line.char_indices().take(MOST);
     let found = match line.chars().next() {
         Some(quote @ ('"' | '\'')) => quoted(line, quote),
         Some('[' | '{') => bracketed(near),
@@ -42,7 +42,6 @@ fn bracketed(letters: impl Iterator<Item = (usize, char)>) -> Option<usize> {
     for (at, letter) in letters {
         match (inside, letter) {
             (Some(quote), _) if letter == quote && !(quote == '"' && before == '\\') => inside = None,
-            (Some(_), _) => {}
             // Within a plain text a quote is a letter as any other.
             (None, '"' | '\'') if matches!(before, ' ' | ',' | '[' | '{' | ':') => inside = Some(letter),
             (None, '[' | '{') => depth += 1,
