@@ -238,7 +238,7 @@ pub struct NewArgs {
     #[arg(long, value_name = "KIND", default_value = "js")]
     pub kind: ToolKind,
 
-    /// What the document is written in; only JavaScript tools can be JSON
+    /// The format of the document; only JavaScript tools can be JSON
     #[arg(long, value_name = "FORMAT", default_value = "yaml")]
     pub format: DocumentFormat,
 
@@ -408,7 +408,7 @@ impl Command {
         format == Some(OutputFormat::Json)
     }
 
-    /// What it prints is read by programs, or was written by somebody else, and is not wrapped.
+    /// Prints documents, code or results of tools, which must not be wrapped.
     pub fn prints_documents(&self) -> bool {
         match self {
             Self::Check(args) => args.format != ReportFormat::Text,

@@ -52,7 +52,7 @@ impl Terminal {
         self.columns
     }
 
-    /// What `--format json` prints when the command has ended: these members, below `version` and `ok`.
+    /// Adds members to the object of `--format json`, which is printed when the command has ended.
     pub fn data(&mut self, members: Value) {
         if let Value::Object(members) = members {
             self.data.get_or_insert_default().extend(members);
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn lines_wrap_below_their_column() {
         let row = "word_count  DRAFT  L0  no test run for this document has passed\n";
-        let expect = "word_count  DRAFT  L0  no test run for\n                       this document\n                       has passed\n";
+        let expect = "word_count  DRAFT  L0  no test run for\n                       this document has\n                       passed\n";
         assert_eq!(wrapped(row, 40), expect);
         assert_eq!(wrapped(row, 80), row);
         let styled = "\u{1b}[1merror\u{1b}[0m: one two three four five six seven\n";

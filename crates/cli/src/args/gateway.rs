@@ -286,7 +286,7 @@ pub enum AuditCommand {
         #[arg(long, value_name = "SEQ:HASH")]
         expect: Option<String>,
 
-        /// The public key that must have signed, or its file, instead of the one beside the journal
+        /// The public key that must have signed, or its file; by default the key in the state folder
         #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
         key: Option<String>,
 
@@ -509,7 +509,7 @@ pub enum ClientKind {
     Zed,
 }
 
-/// Whose file of a client.
+/// The owner of a client's file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum ScopeKind {
     /// The user's, for all folders

@@ -74,7 +74,7 @@ fn print(
     Ok(())
 }
 
-/// What counts for the exit code, and what does not.
+/// Problems decide the exit code; notes do not.
 struct Verdict {
     problems: usize,
     notes: usize,

@@ -1,4 +1,4 @@
-//! A full disk is called a full disk, whichever library meets it first.
+//! Errors on a full disk say that the disk is full.
 
 use std::process::Command;
 

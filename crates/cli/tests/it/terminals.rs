@@ -154,7 +154,7 @@ fn a_gateway_shows_a_token_that_is_good_until_it_ends() {
     next.stop();
 }
 
-/// A gateway in a session of its own. `--ctty` makes this its controlling terminal, as a terminal window does for its shell.
+/// A gateway in a new session. `--ctty` makes this its controlling terminal, as a terminal window does for its shell.
 fn serve_in_own_session(place: &Place, flags: &[&str], terminal: OwnedFd) -> Child {
     Command::new("setsid")
         .args(flags)

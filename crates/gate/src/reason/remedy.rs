@@ -1,4 +1,4 @@
-//! What a person can do about each reason. `toolgate explain` prints it.
+//! Remedies for each reason, printed by `toolgate explain`.
 
 use super::Reason;
 

@@ -1,6 +1,6 @@
-//! Where a YAML node ends on its first line. The parser says only where a node begins.
+//! Finds the end of a YAML node on its first line. The parser says only where a node begins.
 
-/// What is known of a node whose end is looked for.
+/// The kind and context of a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct NodeShape {
     /// A text, number or the like; otherwise a list or a map.
