@@ -253,7 +253,7 @@ pub struct NewArgs {
     #[arg(long, value_name = "KIND", default_value = "js")]
     pub kind: ToolKind,
 
-    /// What the document is written in; only JavaScript tools can be JSON
+    /// The format of the document; only JavaScript tools can be JSON
     #[arg(long, value_name = "FORMAT", default_value = "yaml")]
     pub format: DocumentFormat,
 
@@ -281,6 +281,10 @@ pub struct ImportArgs {
     /// Import what is sound even if other documents have errors
     #[arg(long)]
     pub keep_going: bool,
+
+    /// How to print what was imported
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
 
     #[command(flatten)]
     pub policy: PolicyArgs,
@@ -325,6 +329,10 @@ pub struct SchemaArgs {
     /// List the schemas instead
     #[arg(long)]
     pub list: bool,
+
+    /// How to print the list
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "list")]
+    pub format: OutputFormat,
 }
 
 /// Say what the code of a finding, a call or a refused request means, and what to do about it
@@ -333,6 +341,10 @@ pub struct SchemaArgs {
 pub struct ExplainArgs {
     /// A code such as `SPEC_PARSE` or `decide.policy_forbids`; lists all codes when absent
     pub code: Option<String>,
+
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
 }
 
 /// Print a completion script for a shell
@@ -373,6 +385,57 @@ pub enum OutputFormat {
 pub enum DocumentFormat {
     Json,
     Yaml,
+}
+
+impl Command {
+    /// Prints one JSON object, whatever happens.
+    pub fn wants_json(&self) -> bool {
+        let format = match self {
+            Self::List(args) => Some(args.format),
+            Self::Publish(args) => Some(args.format),
+            Self::Unpublish(args) => Some(args.format),
+            Self::Call(args) => Some(args.format),
+            Self::Approvals(args) => args.command.format(),
+            Self::Token(args) => Some(args.command.format()),
+            Self::Audit(args) => args.command.format(),
+            Self::Config(ConfigCommandArgs { command: ConfigCommand::Show { format, .. }, .. }) => {
+                Some(*format)
+            }
+            Self::Doctor(args) => Some(args.format),
+            Self::Resolve(args) => Some(args.format),
+            Self::Diff(args) => Some(args.format),
+            Self::Run(args) => Some(args.format),
+            Self::Test(args) => Some(args.format),
+            Self::Import(args) => Some(args.format),
+            Self::Schema(args) => args.list.then_some(args.format),
+            Self::Explain(args) => Some(args.format),
+            // `check` writes its findings as they come.
+            Self::Check(_)
+            | Self::Init(_)
+            | Self::Serve(_)
+            | Self::Connect(_)
+            | Self::Disconnect(_)
+            | Self::New(_)
+            | Self::Export(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
+        };
+        format == Some(OutputFormat::Json)
+    }
+
+    /// Prints documents, code or results of tools, which must not be wrapped.
+    pub fn prints_documents(&self) -> bool {
+        match self {
+            Self::Check(args) => args.format != ReportFormat::Text,
+            Self::Audit(args) => matches!(
+                args.command,
+                AuditCommand::Export { .. } | AuditCommand::Receipt { check: false, .. }
+            ),
+            Self::Export(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) | Self::Call(_) => true,
+            Self::Connect(args) => args.print,
+            _ => false,
+        }
+    }
 }
 
 impl From<DocumentFormat> for toolgate_spec::Format {

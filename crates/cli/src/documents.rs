@@ -132,7 +132,7 @@ pub fn complain_of(document: &Document, findings: Vec<Finding>, terminal: &Termi
 /// Prints what is wrong on standard error, where it does not mix with a command's product.
 pub fn complain(checked: &Checked, terminal: &Terminal) -> Result<(), Failure> {
     let mut text = Vec::new();
-    let mut report = Text { palette: terminal.stderr_palette, with_summary: false };
+    let mut report = Text { palette: terminal.stderr_palette, with_summary: false, columns: None };
     for reported in &checked.findings {
         report.finding(&mut text, reported)?;
     }

@@ -1,6 +1,6 @@
 //! Why could a command not do its work at all? Findings are not failures; they are the work.
 
-use std::{fmt, io, path::Path};
+use std::{any::Any, fmt, io, path::Path};
 
 use crate::{Ending, terminal::visible};
 
@@ -21,8 +21,10 @@ impl Failure {
         Self::Told(message.into())
     }
 
-    pub fn at(path: &Path, problem: impl fmt::Display) -> Self {
-        Self::Told(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem.to_string())))
+    pub fn at(path: &Path, problem: impl fmt::Display + 'static) -> Self {
+        let error = (&problem as &dyn Any).downcast_ref::<io::Error>();
+        let problem = error.map_or_else(|| problem.to_string(), in_words);
+        Self::Told(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem)))
     }
 
     /// After a signal, the code that shells give a process that the signal killed.
@@ -43,9 +45,18 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Told(message) | Self::Findings(message) => f.write_str(message),
-            Self::Output(error) => write!(f, "the output could not be written: {error}"),
+            Self::Output(error) => write!(f, "the output could not be written: {}", in_words(error)),
             Self::Interrupted(signal) => write!(f, "ended by signal {signal}"),
         }
+    }
+}
+
+/// The system's words, but for a full disk, whose remedy is worth a sentence.
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full; make room on it and try again".to_owned(),
+        io::ErrorKind::QuotaExceeded => "your disk quota is used up; make room and try again".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -59,5 +70,21 @@ impl From<io::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::Output(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_disk_is_called_full() {
+        let full = || io::Error::from_raw_os_error(28);
+        let told = Failure::at(Path::new("a"), full()).to_string();
+        assert_eq!(told, "`a`: the disk is full; make room on it and try again");
+        assert!(Failure::from(full()).to_string().contains("the disk is full"));
+        let wrapped = io::Error::new(io::ErrorKind::StorageFull, "no space at path x");
+        assert!(Failure::at(Path::new("a"), wrapped).to_string().contains("the disk is full"));
+        assert_eq!(Failure::at(Path::new("a"), "plain").to_string(), "`a`: plain");
     }
 }

@@ -30,6 +30,12 @@ impl ConfigArgs {
         })
     }
 
+    /// No configuration is named, and there is none in this folder.
+    pub fn names_none(&self) -> bool {
+        let is_named = self.config.is_some() || environment("TOOLGATE_CONFIG").is_some();
+        !is_named && !config_path(None, &environment).exists()
+    }
+
     /// The gateway as a command uses it, beside one that may be running.
     pub async fn open(&self) -> Result<Opened, Failure> {
         open(self.load(&Overrides::default())?, Writes::Command).await.map(Opened)

@@ -15,6 +15,7 @@ mod failure;
 mod gateway;
 mod load;
 mod policy;
+mod progress;
 mod report;
 mod runner;
 mod serve;
@@ -46,7 +47,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let mut terminal = Terminal::new(args.color);
+    let wants_json = args.command.wants_json();
+    if wants_json || args.command.prints_documents() {
+        terminal.for_programs();
+    }
     let outcome = dispatch(args.command, &mut terminal).and_then(|ending| {
+        if wants_json {
+            terminal.print_data(ending == Ending::Clean, None)?;
+        }
         terminal.flush()?;
         Ok(ending)
     });
@@ -57,6 +65,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(failure) => {
             // What was printed before stays in order with what is said now. There is nobody left to tell if this fails.
             let _ = terminal.flush();
+            if wants_json {
+                let _ =
+                    terminal.print_data(false, Some(&failure.to_string())).and_then(|()| terminal.flush());
+            }
             if !matches!(failure, Failure::Interrupted(_)) {
                 terminal.complain(&failure.to_string());
             }
@@ -106,6 +118,13 @@ fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure
 
 fn usage(error: &clap::Error) -> ExitCode {
     // Help asked for is a success, an argument that makes no sense is not; a closed pipe is neither's fault.
-    let _ = error.print();
+    if error.use_stderr() {
+        let _ = error.print();
+    } else {
+        let mut terminal = Terminal::new(clap::ColorChoice::Auto);
+        let help = error.render();
+        let help = if terminal.palette.is_plain() { help.to_string() } else { help.ansi().to_string() };
+        let _ = write!(terminal, "{help}").and_then(|()| terminal.flush());
+    }
     if error.use_stderr() { ExitCode::from(Ending::CouldNotRead as u8) } else { ExitCode::SUCCESS }
 }

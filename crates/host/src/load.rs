@@ -320,7 +320,12 @@ fn asks_for_own(check: &ToolCheck, config: &Config) -> Option<String> {
 }
 
 fn policy_problem(error: &CedarError) -> Problem {
-    Problem { place: error.file.clone(), what: error.to_string() }
+    let place = match error.position {
+        Some(position) => format!("{}:{}:{}", error.file, position.line, position.column),
+        None => error.file.clone(),
+    };
+    let help = error.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
+    Problem { place, what: format!("{}{help}", error.message) }
 }
 
 fn taken_name(name: &str, shipped: &str) -> String {

@@ -5,6 +5,7 @@ mod json_locate;
 mod value;
 mod yaml;
 mod yaml_error;
+mod yaml_extent;
 mod yaml_strict;
 
 pub(crate) use json_locate::Member;

@@ -98,6 +98,10 @@ pub struct PublishArgs {
     #[arg(long)]
     pub for_real: bool,
 
+    /// How to print the outcome
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
+
     #[command(flatten)]
     pub config: ConfigArgs,
 }
@@ -109,6 +113,10 @@ pub struct UnpublishArgs {
     /// The tools, by name or `toolId`
     #[arg(required = true, value_name = "TOOL")]
     pub tools: Vec<String>,
+
+    /// How to print the outcome
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: OutputFormat,
 
     #[command(flatten)]
     pub config: ConfigArgs,
@@ -182,6 +190,10 @@ pub enum ApprovalsCommand {
         /// A word for the record
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
+
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
     },
     /// Do not let it run
     Deny {
@@ -191,6 +203,10 @@ pub enum ApprovalsCommand {
         /// A word for the record
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
+
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
     },
     /// Show questions as they come, until interrupted
     Watch,
@@ -229,13 +245,25 @@ pub enum TokenCommand {
         /// May use the admin interface
         #[arg(long)]
         admin: bool,
+
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
     },
     /// Show all tokens, without what proves them
-    List,
+    List {
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
+    },
     /// Take a token back, at once
     Revoke {
         /// Its name or id
         token: String,
+
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
     },
 }
 
@@ -258,7 +286,7 @@ pub enum AuditCommand {
         #[arg(long, value_name = "SEQ:HASH")]
         expect: Option<String>,
 
-        /// The public key that must have signed, or its file, instead of the one beside the journal
+        /// The public key that must have signed, or its file; by default the key in the state folder
         #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
         key: Option<String>,
 
@@ -275,6 +303,10 @@ pub enum AuditCommand {
         /// How many
         #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 20)]
         lines: usize,
+
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
     },
     /// Show the records that fit
     Query {
@@ -337,7 +369,45 @@ pub enum AuditCommand {
         /// With --check: the public key that must have signed, or its file
         #[arg(long, value_name = "KEY", requires = "check", value_hint = ValueHint::FilePath)]
         key: Option<String>,
+
+        /// With --check: how to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text", requires = "check")]
+        format: OutputFormat,
     },
+}
+
+impl ApprovalsCommand {
+    /// `show` has no other format.
+    pub const fn format(&self) -> Option<OutputFormat> {
+        match self {
+            Self::List { format, .. } | Self::Approve { format, .. } | Self::Deny { format, .. } => {
+                Some(*format)
+            }
+            Self::Show { .. } => Some(OutputFormat::Json),
+            Self::Watch => None,
+        }
+    }
+}
+
+impl TokenCommand {
+    pub const fn format(&self) -> OutputFormat {
+        match self {
+            Self::Create { format, .. } | Self::List { format } | Self::Revoke { format, .. } => *format,
+        }
+    }
+}
+
+impl AuditCommand {
+    /// Receipts and exports are documents.
+    pub const fn format(&self) -> Option<OutputFormat> {
+        match self {
+            Self::Verify { format, .. } | Self::Tail { format, .. } | Self::Query { format, .. } => {
+                Some(*format)
+            }
+            Self::Receipt { check: true, format, .. } => Some(*format),
+            Self::Receipt { .. } | Self::Export { .. } => None,
+        }
+    }
 }
 
 /// Both vocabularies of stages that the journal has, each in the order of a call.
@@ -439,7 +509,7 @@ pub enum ClientKind {
     Zed,
 }
 
-/// Whose file of a client.
+/// The owner of a client's file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum ScopeKind {
     /// The user's, for all folders

@@ -14,7 +14,7 @@ use crate::{
     Ending, Failure,
     args::{ApprovalsArgs, ApprovalsCommand, OutputFormat},
     gateway,
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
     time,
 };
 
@@ -40,14 +40,14 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             let whole = whole.transpose().map_err(|problem| told(&problem))?;
             let mut approval = queue.get(&id, now).map_err(|problem| told(&problem))?;
             approval.question.arguments = whole.or(approval.question.arguments);
-            writeln!(terminal, "{}", json_pretty(&to_json(&approval)))?;
+            terminal.data(to_json(&approval));
             Ok(Ending::Clean)
         }
-        ApprovalsCommand::Approve { id, note } => {
-            decide(&queue, (id, ApprovalState::Approved, note.as_deref()), terminal)
+        ApprovalsCommand::Approve { id, note, format } => {
+            decide(&queue, (id, ApprovalState::Approved, note.as_deref()), *format, terminal)
         }
-        ApprovalsCommand::Deny { id, note } => {
-            decide(&queue, (id, ApprovalState::Denied, note.as_deref()), terminal)
+        ApprovalsCommand::Deny { id, note, format } => {
+            decide(&queue, (id, ApprovalState::Denied, note.as_deref()), *format, terminal)
         }
         ApprovalsCommand::Watch => gateway::wait(watch(&queue, terminal)),
     }
@@ -61,12 +61,16 @@ pub fn state(config: &Config) -> Result<Arc<State>, Failure> {
 fn decide(
     queue: &RecordedQueue,
     (id, state, note): (&str, ApprovalState, Option<&str>),
+    format: OutputFormat,
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
     let by = gateway::operator();
     match queue.decide(&id_of(id)?, state, &Decider::Operator(&by), note, SystemTime::now()) {
         Ok(approval) => {
-            line(&approval, Arguments::Short, terminal)?;
+            match format {
+                OutputFormat::Json => terminal.data(to_json(&approval)),
+                OutputFormat::Text => line(&approval, Arguments::Short, terminal)?,
+            }
             Ok(Ending::Clean)
         }
         Err(problem @ ApprovalError::Unrevealed(_)) => Err(Failure::Findings(format!(
@@ -115,10 +119,7 @@ fn list(
     match format {
         OutputFormat::Json => {
             let shown: Vec<Value> = shown.map(to_json).collect();
-            writeln!(terminal, "{}", json_pretty(&Value::from(shown)))?;
-            if more > 0 {
-                Terminal::note(&format!("{more} more, see --limit"));
-            }
+            terminal.data(json!({ "approvals": shown, "more": more }));
         }
         OutputFormat::Text if found.is_empty() => writeln!(terminal, "nothing waits for an answer")?,
         OutputFormat::Text => {
@@ -143,10 +144,10 @@ enum Arguments {
 /// Caller, tool, reasons and arguments are the gateway's own lines, with fixed labels. The tool's message comes last.
 fn line(approval: &Approval, shown: Arguments, terminal: &mut Terminal) -> Result<(), Failure> {
     let question = &approval.question;
-    let bold = terminal.palette.bold;
+    let (bold, style) = (terminal.palette.bold, terminal.palette.of(approval.state.name()));
     writeln!(
         terminal,
-        "{bold}{}{bold:#}  {}  {}  {} calls {}",
+        "{bold}{}{bold:#}  {style}{}{style:#}  {}  {} calls {}",
         approval.id,
         approval.state.name(),
         question.risk,

@@ -23,14 +23,14 @@ use crate::{
     Ending, Failure,
     args::{AuditArgs, AuditCommand, OutputFormat},
     report::counted,
-    terminal::{self, Terminal, json_pretty, visible},
+    terminal::{self, Terminal, visible},
     time,
 };
 
 pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     // A receipt is checked with nothing but a key; no gateway is needed for that.
-    if let AuditCommand::Receipt { call, check: true, key } = &args.command {
-        return check_receipt(Path::new(call), key.as_deref(), terminal);
+    if let AuditCommand::Receipt { call, check: true, key, format } = &args.command {
+        return check_receipt(Path::new(call), key.as_deref(), *format, terminal);
     }
     let config = args.config.load(&Overrides::default())?;
     let folders = journals(&config.state);
@@ -55,7 +55,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 && is_state_up_to_date(&config, terminal)?;
             Ok(if is_good { Ending::Clean } else { Ending::Findings })
         }
-        AuditCommand::Tail { lines } => tail(&folders, *lines, terminal),
+        AuditCommand::Tail { lines, format } => tail(&folders, *lines, *format, terminal),
         AuditCommand::Query { tool, caller, decision, stage, reason, call, from, to, format } => {
             let wanted = Wanted { tool, caller, decision, stage, reason, call };
             query(&folders, &wanted, days(from.as_deref(), to.as_deref())?, *format, terminal)
@@ -141,7 +141,7 @@ impl Verified {
 
     fn tell(&self, state: &Path, format: OutputFormat, terminal: &mut Terminal) -> Result<(), Failure> {
         match format {
-            OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&self.to_json()?))?,
+            OutputFormat::Json => terminal.data(self.to_json()?),
             OutputFormat::Text => self.print(state, terminal)?,
         }
         match &self.list {
@@ -227,7 +227,12 @@ fn tell(path: &Path, report: &Report, size: &str, terminal: &mut Terminal) -> Re
     Ok(())
 }
 
-fn tail(folders: &[PathBuf], lines: usize, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn tail(
+    folders: &[PathBuf],
+    lines: usize,
+    format: OutputFormat,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
     let mut newest: Vec<(String, Record)> = Vec::new();
     for folder in folders {
         let mut last: VecDeque<Record> = VecDeque::new();
@@ -240,8 +245,25 @@ fn tail(folders: &[PathBuf], lines: usize, terminal: &mut Terminal) -> Result<En
         newest.extend(in_order(last));
     }
     newest.sort_by(|(a, _), (b, _)| a.cmp(b));
-    for (_, record) in newest.iter().skip(newest.len().saturating_sub(lines)) {
-        line::print(record, terminal)?;
+    let shown = newest.iter().skip(newest.len().saturating_sub(lines)).map(|(_, record)| record);
+    print_records(shown, format, terminal)
+}
+
+fn print_records<'r>(
+    records: impl Iterator<Item = &'r Record>,
+    format: OutputFormat,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
+    match format {
+        OutputFormat::Json => {
+            let records: Vec<Value> = records.map(serde_json::to_value).collect::<Result<_, _>>()?;
+            terminal.data(json!({ "records": records }));
+        }
+        OutputFormat::Text => {
+            for record in records {
+                line::print(record, terminal)?;
+            }
+        }
     }
     Ok(Ending::Clean)
 }
@@ -296,6 +318,7 @@ fn query(
     format: OutputFormat,
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
+    let mut found = Vec::new();
     for folder in folders {
         for record in records(folder, span)? {
             let record = record?;
@@ -303,13 +326,12 @@ fn query(
                 continue;
             }
             match format {
-                OutputFormat::Json => {
-                    writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record)?))?;
-                }
+                OutputFormat::Json => found.push(serde_json::to_value(&record)?),
                 OutputFormat::Text => line::print(&record, terminal)?,
             }
         }
     }
+    terminal.data(json!({ "records": found }));
     Ok(Ending::Clean)
 }
 
@@ -347,7 +369,12 @@ fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Re
     )))
 }
 
-fn check_receipt(path: &Path, key: Option<&str>, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn check_receipt(
+    path: &Path,
+    key: Option<&str>,
+    format: OutputFormat,
+    terminal: &mut Terminal,
+) -> Result<Ending, Failure> {
     let key = key.ok_or_else(|| {
         Failure::new("say whose signature counts: --key FILE or --key ed25519:… (FILE is the gateway's `keys/journal.key.pub`)")
     })?;
@@ -358,16 +385,16 @@ fn check_receipt(path: &Path, key: Option<&str>, terminal: &mut Terminal) -> Res
     let proven = verify_receipt(&receipt, key).map_err(|error| {
         Failure::Findings(format!("the receipt is not valid: {}", visible(&error.to_string())))
     })?;
-    let good = terminal.palette.good;
-    writeln!(
-        terminal,
-        "{good}valid{good:#}    the journal of {key} has {}, unchanged since it was signed:",
-        counted(proven.len(), "record")
-    )?;
-    for record in &proven {
-        line::print(record, terminal)?;
+    if format == OutputFormat::Text {
+        let good = terminal.palette.good;
+        writeln!(
+            terminal,
+            "{good}valid{good:#}    the journal of {key} has {}, unchanged since it was signed:",
+            counted(proven.len(), "record")
+        )?;
     }
-    Ok(Ending::Clean)
+    terminal.data(json!({ "valid": true, "key": key.to_string() }));
+    print_records(proven.iter(), format, terminal)
 }
 
 fn records(folder: &Path, span: Span) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
@@ -392,7 +419,7 @@ fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
 fn trusted_key(named: &str) -> Result<PublicKey, Failure> {
     let problem = match named.parse::<PublicKey>() {
         Ok(key) => return Ok(key),
-        Err(problem) => problem.to_string(),
+        Err(problem) => problem,
     };
     let path = Path::new(named);
     if !path.is_file() {

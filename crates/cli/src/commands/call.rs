@@ -52,7 +52,7 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         Ok(outcome)
     })?;
     match args.format {
-        OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&to_json(&outcome)))?,
+        OutputFormat::Json => terminal.data(to_json(&outcome)),
         OutputFormat::Text => print(&outcome, terminal)?,
     }
     Ok(match outcome {
@@ -107,6 +107,7 @@ fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
 }
 
 fn print(outcome: &Outcome, terminal: &mut Terminal) -> Result<(), Failure> {
+    let palette = terminal.palette;
     match outcome {
         Outcome::Released(end) => {
             match &end.value {
@@ -121,10 +122,22 @@ fn print(outcome: &Outcome, terminal: &mut Terminal) -> Result<(), Failure> {
                 Terminal::note(&format!("warning: {}: {}", warning.code, visible(&warning.message)));
             }
         }
-        Outcome::Pending(end) => writeln!(terminal, "pending  {}", visible(&end.to_caller))?,
-        Outcome::Refused(end) => writeln!(terminal, "refused  {}: {}", end.reason, visible(&end.to_caller))?,
-        Outcome::Failed(end) => writeln!(terminal, "failed   {}: {}", end.reason, visible(&end.to_caller))?,
-        Outcome::Broken(end) => writeln!(terminal, "broken   {}: {}", end.reason, visible(&end.to_operator))?,
+        Outcome::Pending(end) => {
+            let style = palette.of("pending");
+            writeln!(terminal, "{style}pending{style:#}  {}", visible(&end.to_caller))?;
+        }
+        Outcome::Refused(end) => {
+            let style = palette.of("refused");
+            writeln!(terminal, "{style}refused{style:#}  {}: {}", end.reason, visible(&end.to_caller))?;
+        }
+        Outcome::Failed(end) => {
+            let style = palette.of("failed");
+            writeln!(terminal, "{style}failed{style:#}   {}: {}", end.reason, visible(&end.to_caller))?;
+        }
+        Outcome::Broken(end) => {
+            let style = palette.of("broken");
+            writeln!(terminal, "{style}broken{style:#}   {}: {}", end.reason, visible(&end.to_operator))?;
+        }
     }
     if let Some(remedy) = outcome.remedy() {
         writeln!(terminal, "         {}", visible(remedy))?;

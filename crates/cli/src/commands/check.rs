@@ -176,8 +176,12 @@ fn warnings(names: &[String]) -> Result<Vec<Code>, Failure> {
 
 fn reporter(args: &CheckArgs, terminal: &Terminal) -> Box<dyn Report + Sync> {
     match args.format {
-        ReportFormat::Text => Box::new(Text { palette: terminal.palette, with_summary: !args.quiet }),
-        ReportFormat::Json => Box::new(Json::default()),
+        ReportFormat::Text => Box::new(Text {
+            palette: terminal.palette,
+            with_summary: !args.quiet,
+            columns: terminal.columns(),
+        }),
+        ReportFormat::Json => Box::new(Json::new(args.deny_warnings)),
         ReportFormat::Sarif => Box::new(Sarif::default()),
         ReportFormat::Github => Box::new(Github),
     }

@@ -8,7 +8,7 @@ use toolgate_config::Overrides;
 use crate::{
     Ending, Failure,
     args::{ConfigCommand, ConfigCommandArgs, OutputFormat},
-    terminal::{Terminal, json, json_pretty},
+    terminal::{Terminal, json as json_text},
 };
 
 pub fn run(args: &ConfigCommandArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -24,13 +24,13 @@ pub fn run(args: &ConfigCommandArgs, terminal: &mut Terminal) -> Result<Ending, 
                 .iter()
                 .map(|entry| json!({ "key": entry.key, "value": shown(entry), "origin": entry.origin.to_string() }))
                 .collect();
-            writeln!(terminal, "{}", json_pretty(&Value::from(entries)))?;
+            terminal.data(json!({ "entries": entries }));
         }
         OutputFormat::Text => {
             let widest = config.entries().iter().map(|entry| entry.key.len()).max().unwrap_or(0);
             let dim = terminal.palette.dim;
             for entry in config.entries() {
-                write!(terminal, "{:<widest$}  {}", entry.key, json(&shown(entry)))?;
+                write!(terminal, "{:<widest$}  {}", entry.key, json_text(&shown(entry)))?;
                 if *origin {
                     write!(terminal, "  {dim}{}", entry.origin)?;
                     if let Some(position) = entry.position {

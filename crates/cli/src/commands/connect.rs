@@ -78,7 +78,7 @@ pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<Endi
             writeln!(terminal, "removed  {NAME} from {path}")?;
         }
     }
-    // A token without a file helps only whoever finds a copy of it.
+    // The token would still be valid in copies of the file.
     if link.revoke_token()? {
         writeln!(terminal, "revoked  token {}", link.token_name())?;
     }
@@ -166,7 +166,7 @@ impl<'a> Link<'a> {
         entry
     }
 
-    /// One for each client and scope, so that each can be revoked alone.
+    /// One for each client and scope. Each can be revoked alone.
     fn token_name(&self) -> String {
         let client = self.client.name();
         match self.scope {
@@ -214,7 +214,7 @@ impl<'a> Link<'a> {
             .map_err(|problem| Failure::at(&self.file.path, format!("{problem}; use --print")))
     }
 
-    /// What the file would hold; where it cannot be extended, what is to be put into it.
+    /// Prints the edited file. If the file cannot be edited, prints a file with our entry alone.
     fn print(&self, entry: &Map<String, Value>, terminal: &mut Terminal) -> Result<Ending, Failure> {
         if self.file.format == ClientFormat::Toml {
             write!(terminal, "{}", toml_table(self.file.key, entry))?;
@@ -371,7 +371,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     fs::read_to_string(path).map(Some).map_err(|error| Failure::at(path, error))
 }
 
-/// What clients know this gateway by.
+/// The name of our entry.
 const NAME: &str = "toolgate";
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::{
     args::{DiffArgs, OutputFormat, PolicyArgs},
     check_file::Rules,
     documents::{self, Document},
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
 };
 
 pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
@@ -27,7 +27,7 @@ pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     let differences = differences(&before, &after, [&before_rules, &after_rules], terminal)?;
     match args.format {
         OutputFormat::Text => print(&differences, terminal)?,
-        OutputFormat::Json => print_json(&differences, terminal)?,
+        OutputFormat::Json => print_json(&differences, terminal),
     }
     let is_wider = differences.iter().any(Difference::is_wider);
     Ok(if is_wider { Ending::Findings } else { Ending::Clean })
@@ -166,7 +166,7 @@ fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Fail
     Ok(())
 }
 
-fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Failure> {
+fn print_json(differences: &[Difference], terminal: &mut Terminal) {
     let tools: Vec<Value> = differences
         .iter()
         .map(|difference| {
@@ -195,9 +195,8 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) -> Result<(),
         })
         .collect();
     let wider = differences.iter().any(Difference::is_wider);
-    let report = json!({ "version": 1, "wider": wider, "tools": tools });
-    writeln!(terminal, "{}", json_pretty(&report))?;
-    Ok(())
+    let report = json!({ "wider": wider, "tools": tools });
+    terminal.data(report);
 }
 
 /// Parts that a text comparison shows better; what they may reach stands in the settings.

@@ -2,22 +2,24 @@
 
 use std::io::Write;
 
+use anstyle::Style;
 use serde_json::{Value, json};
 use toolgate::{Problem, layer_state};
 use toolgate_config::Overrides;
-use toolgate_sandbox::{HostRow, probe};
+use toolgate_sandbox::{HostRow, HostState, HostStrength, probe};
 
 use crate::{
     Ending, Failure,
     args::{DoctorArgs, OutputFormat},
     gateway,
-    terminal::{Terminal, json_pretty, visible},
+    report::counted,
+    terminal::{Terminal, visible},
 };
 
 pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let host = probe();
     let gateway = checks(args);
-    let is_well = gateway.iter().all(|check| check.problem.is_none());
+    let verdict = Verdict::of(&host.rows, &gateway);
     match args.format {
         OutputFormat::Json => {
             let rows: Vec<Value> = host
@@ -25,53 +27,117 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
                 .iter()
                 .map(|row| json!({ "name": row.name, "state": layer_state(row.state), "why": row.why, "remedy": row.remedy }))
                 .collect();
-            let checks: Vec<Value> =
-                gateway.iter().map(|check| json!({ "name": check.name, "problem": check.problem })).collect();
-            let report = json!({ "kernel": host.kernel, "host": rows, "gateway": checks });
-            writeln!(terminal, "{}", json_pretty(&report))?;
+            let checks: Vec<Value> = gateway
+                .iter()
+                .map(|check| json!({ "name": check.name, "problem": check.problem, "note": check.note }))
+                .collect();
+            let report = json!({
+                "kernel": host.kernel, "host": rows, "gateway": checks, "summary": verdict.sentence(),
+                "problems": verdict.problems, "notes": verdict.notes,
+            });
+            terminal.data(report);
         }
-        OutputFormat::Text => {
-            writeln!(terminal, "kernel {}", visible(&host.kernel))?;
-            for row in &host.rows {
-                write!(terminal, "{}", lines(row))?;
-            }
-            writeln!(terminal, "gateway")?;
-            for check in &gateway {
-                let (word, what) =
-                    check.problem.as_ref().map_or(("ok", String::new()), |what| ("PROBLEM", what.clone()));
-                writeln!(terminal, "  {word:<9} {:<20} {}", check.name, visible(&what))?;
-            }
+        OutputFormat::Text => print(&host, &gateway, &verdict, terminal)?,
+    }
+    Ok(if verdict.problems == 0 { Ending::Clean } else { Ending::Findings })
+}
+
+fn print(
+    host: &HostStrength,
+    gateway: &[Check],
+    verdict: &Verdict,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let palette = terminal.palette;
+    writeln!(terminal, "kernel {}", visible(&host.kernel))?;
+    for row in &host.rows {
+        let style = match (row.state, is_needed(row)) {
+            (HostState::Enforced, _) => palette.good,
+            (HostState::Missing, true) => palette.error,
+            _ => palette.warning,
+        };
+        write!(terminal, "{}", lines(row, style))?;
+    }
+    writeln!(terminal, "gateway")?;
+    for check in gateway {
+        let (word, style, what) = match (&check.problem, &check.note) {
+            (Some(problem), _) => ("PROBLEM", palette.error, problem.as_str()),
+            (None, Some(note)) => ("note", palette.warning, note.as_str()),
+            (None, None) => ("ok", palette.good, ""),
+        };
+        let line = format!("  {style}{word:<9}{style:#} {:<20} {}", check.name, visible(what));
+        writeln!(terminal, "{}", line.trim_end())?;
+    }
+    let style = if verdict.problems == 0 { palette.good } else { palette.error };
+    writeln!(terminal, "\n{style}{}{style:#}", verdict.sentence())?;
+    Ok(())
+}
+
+/// Problems decide the exit code; notes do not.
+struct Verdict {
+    problems: usize,
+    notes: usize,
+}
+
+impl Verdict {
+    fn of(rows: &[HostRow], gateway: &[Check]) -> Self {
+        let weaker = || rows.iter().filter(|row| row.state != HostState::Enforced);
+        let lacking = weaker().filter(|row| is_needed(row) && row.state == HostState::Missing).count();
+        let problems = gateway.iter().filter(|check| check.problem.is_some()).count();
+        let notes = gateway.iter().filter(|check| check.problem.is_none() && check.note.is_some()).count();
+        Self { problems: problems + lacking, notes: notes + weaker().count() - lacking }
+    }
+
+    fn sentence(&self) -> String {
+        let head = match self.problems {
+            0 => "everything needed works".to_owned(),
+            count => counted(count, "problem"),
+        };
+        match self.notes {
+            0 => head,
+            count => format!("{head}; {} about optional parts", counted(count, "note")),
         }
     }
-    Ok(if is_well { Ending::Clean } else { Ending::Findings })
+}
+
+/// Without these no tool runs: the filter of system calls, paths below a folder, and the jail of commands.
+fn is_needed(row: &HostRow) -> bool {
+    matches!(row.name, "seccomp" | "openat2" | "jail for commands")
 }
 
 /// A row, and below it what helps, where anything does: also what is in force may lack something.
-fn lines(row: &HostRow) -> String {
-    let line = |word: &str, name: &str, what: &str| format!("  {word:<9} {name:<20} {what}\n");
-    let mut text = line(layer_state(row.state), row.name, &visible(&row.why));
-    if !row.remedy.is_empty() {
-        text += &line("", "", row.remedy);
-    }
-    text
+fn lines(row: &HostRow, style: Style) -> String {
+    let (word, why) = (layer_state(row.state), visible(&row.why));
+    let remedy = if row.remedy.is_empty() { String::new() } else { format!("{:33}{}\n", "", row.remedy) };
+    format!("  {style}{word:<9}{style:#} {:<20} {why}\n{remedy}", row.name)
 }
 
+#[derive(Default)]
 struct Check {
     name: &'static str,
+    /// Keeps the gateway from doing its work.
     problem: Option<String>,
+    /// Worth knowing.
+    note: Option<String>,
 }
 
 /// Puts a gateway together as a command would, which starts a jailed worker for each shipped tool's test run.
 fn checks(args: &DoctorArgs) -> Vec<Check> {
+    if args.config.names_none() {
+        let note = Some("there is no configuration here; `toolgate init` writes one".to_owned());
+        return vec![Check { name: "configuration", note, ..Check::default() }];
+    }
     let config = match args.config.load(&Overrides::default()) {
         Ok(config) => config,
-        Err(failure) => return vec![Check { name: "configuration", problem: Some(failure.to_string()) }],
+        Err(failure) => {
+            let problem = Some(failure.to_string());
+            return vec![Check { name: "configuration", problem, ..Check::default() }];
+        }
     };
     let open: Vec<String> = config.writable_by_others().iter().map(ToString::to_string).collect();
-    let mut checks = vec![
-        Check { name: "configuration", problem: None },
-        Check { name: "permissions", problem: (!open.is_empty()).then(|| open.join("; ")) },
-    ];
+    let check = |name, problem| Check { name, problem, ..Check::default() };
+    let mut checks =
+        vec![check("configuration", None), check("permissions", (!open.is_empty()).then(|| open.join("; ")))];
     let opened = gateway::wait(async {
         let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
         let loaded = toolgate.loaded();
@@ -82,11 +148,11 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
         Ok((told(&loaded.problems), told(&loaded.unheeded), gateway::older_state(&toolgate)))
     });
     match opened {
-        Err(failure) => checks.push(Check { name: "gateway", problem: Some(failure.to_string()) }),
+        Err(failure) => checks.push(check("gateway", Some(failure.to_string()))),
         Ok((documents, overrides, older)) => {
-            checks.push(Check { name: "state and journal", problem: older });
-            checks.push(Check { name: "documents", problem: documents });
-            checks.push(Check { name: "overrides", problem: overrides });
+            checks.push(check("state and journal", older));
+            checks.push(check("documents", documents));
+            checks.push(Check { name: "overrides", note: overrides, ..Check::default() });
         }
     }
     checks
@@ -94,14 +160,12 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_sandbox::HostState;
-
     use super::*;
 
     #[track_caller]
     fn check(state: HostState, remedy: &'static str, expect: &str) {
         let row = HostRow { name: "container runtime", state, why: "podman 4.9".to_owned(), remedy };
-        assert_eq!(lines(&row), expect);
+        assert_eq!(lines(&row, Style::new()), expect);
     }
 
     #[test]
@@ -116,5 +180,25 @@ mod tests {
             check(state, "", &line);
             check(state, "use another", &format!("{line}{remedy}"));
         }
+    }
+
+    #[test]
+    fn only_needed_parts_are_problems() {
+        let row = |name, state| HostRow { name, state, why: String::new(), remedy: "" };
+        let verdict = |rows: &[HostRow], checks: &[Check]| {
+            let verdict = Verdict::of(rows, checks);
+            (verdict.problems, verdict.sentence())
+        };
+        let fine = [row("seccomp", HostState::Enforced), row("jail for commands", HostState::Partly)];
+        assert_eq!(verdict(&fine[..1], &[Check::default()]), (0, "everything needed works".to_owned()));
+        let optional = [row("seccomp", HostState::Enforced), row("cgroups v2", HostState::Missing)];
+        let note = Check { note: Some("no configuration".to_owned()), ..Check::default() };
+        let expect = "everything needed works; 2 notes about optional parts";
+        assert_eq!(verdict(&optional, &[note]), (0, expect.to_owned()));
+        assert_eq!(verdict(&fine, &[]).0, 0);
+        let lacking = [row("jail for commands", HostState::Missing)];
+        assert_eq!(verdict(&lacking, &[]), (1, "1 problem".to_owned()));
+        let broken = Check { problem: Some("x".to_owned()), ..Check::default() };
+        assert_eq!(verdict(&fine[..1], &[broken]).0, 1);
     }
 }

@@ -3,22 +3,29 @@
 use std::io::Write;
 
 use anstyle::Style;
+use serde_json::{Value, json};
 use toolgate_gate::{End, Reason};
 use toolgate_server::DoorCode;
 use toolgate_spec::{Code, Severity};
 
 use crate::{
     Ending, Failure,
-    args::ExplainArgs,
+    args::{ExplainArgs, OutputFormat},
     similar,
     terminal::{Terminal, visible},
 };
 
 pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    match &args.code {
-        Some(name) => explain(known(name)?, terminal),
-        None => list(terminal),
+    let named = args.code.as_deref().map(known).transpose()?;
+    match (args.format, named) {
+        (OutputFormat::Json, Some(known)) => terminal.data(known.to_json()),
+        (OutputFormat::Json, None) => {
+            terminal.data(json!({ "codes": Known::all().map(Known::to_json).collect::<Vec<_>>() }));
+        }
+        (OutputFormat::Text, Some(known)) => return explain(known, terminal),
+        (OutputFormat::Text, None) => return list(terminal),
     }
+    Ok(Ending::Clean)
 }
 
 /// A code that a user can meet.
@@ -63,6 +70,12 @@ impl Known {
             },
             Self::Door(_) => "refused",
         }
+    }
+
+    fn to_json(self) -> Value {
+        json!({
+            "code": self.name(), "kind": self.kind(), "title": self.title(), "explanation": self.paragraphs(),
+        })
     }
 
     fn style(self, terminal: &Terminal) -> Style {
@@ -144,7 +157,7 @@ fn explain(known: Known, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let (bold, style) = (terminal.palette.bold, known.style(terminal));
     writeln!(terminal, "{style}{}{style:#} {bold}{}{bold:#}: {}", known.kind(), known.name(), known.title())?;
     for paragraph in known.paragraphs() {
-        writeln!(terminal, "\n{}", fill(&paragraph, LINE))?;
+        writeln!(terminal, "\n{}", fill(&paragraph, terminal.columns().unwrap_or(LINE).min(LINE)))?;
     }
     Ok(Ending::Clean)
 }

@@ -8,13 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use toolgate_spec::{Format, edit, stamp};
 
 use crate::{
     Ending, Failure,
-    args::ImportArgs,
+    args::{ImportArgs, OutputFormat},
     check_file::Rules,
     documents::{self, Document},
     load::{self, Gathered},
@@ -38,6 +38,11 @@ pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     let planned = plan(&documents, args)?;
     write::create_folder(&args.into)?;
     write_all(&planned, args)?;
+    if args.format == OutputFormat::Json {
+        let imported = planned.iter().map(|target| json!({ "name": target.name, "file": target.path }));
+        terminal.data(json!({ "imported": imported.collect::<Vec<_>>(), "faulty": faulty }));
+        return Ok(if faulty > 0 { Ending::Findings } else { Ending::Clean });
+    }
     for target in &planned {
         writeln!(terminal, "{} -> {}", visible(&target.name), visible(&target.path.to_string_lossy()))?;
     }

@@ -9,7 +9,7 @@ use crate::{
     Ending, Failure,
     args::{ListArgs, OutputFormat},
     gateway,
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
     time,
 };
 
@@ -27,7 +27,7 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             let isolation = layers.to_json();
             let all =
                 json!({ "tools": tools, "problems": problems, "unheeded": unheeded, "isolation": isolation });
-            writeln!(terminal, "{}", json_pretty(&all))?;
+            terminal.data(all);
         }
         OutputFormat::Text => {
             print(&loaded, terminal)?;
@@ -59,9 +59,10 @@ fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
     }
     for tool in &loaded.tools {
         let (state, level, at, why) = row(tool);
+        let style = terminal.palette.of(state);
         writeln!(
             terminal,
-            "{:<widest$}  {state:<20}  {level:<5}  {at:<16}  {}",
+            "{:<widest$}  {style}{state:<20}{style:#}  {level:<5}  {at:<16}  {}",
             visible(&tool.name),
             visible(&why)
         )?;

@@ -13,14 +13,17 @@ use toolgate_spec::model::ToolId;
 
 use crate::{
     Ending, Failure, announce,
-    args::{PublishArgs, UnpublishArgs},
-    draft, gateway, similar,
+    args::{OutputFormat, PublishArgs, UnpublishArgs},
+    draft, gateway,
+    progress::Waiting,
+    similar,
     terminal::{Terminal, visible},
     trial,
     vetting::{self, Vetting},
 };
 
 pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    terminal.keep_lines(args.format == OutputFormat::Json);
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
@@ -35,14 +38,21 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
                 )?;
             }
         }
+        let mut tools = Vec::new();
         for tool in chosen {
-            ending = ending.max(publish(&toolgate, tool, args, terminal).await?);
+            let before = terminal.said();
+            let ended = publish(&toolgate, tool, args, terminal).await?;
+            let said = terminal.said_since(before);
+            tools.push(json!({ "name": tool.name, "published": ended == Ending::Clean, "said": said }));
+            ending = ending.max(ended);
         }
+        terminal.data(json!({ "tools": tools }));
         Ok(ending)
     })
 }
 
 pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    terminal.keep_lines(args.format == OutputFormat::Json);
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
@@ -57,6 +67,7 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
             }
             writeln!(terminal, "unpublished  {}", visible(tool))?;
         }
+        terminal.data(json!({ "unpublished": args.tools }));
         Ok(Ending::Clean)
     })
 }
@@ -144,7 +155,8 @@ async fn publish(
     let candidate = match &tool.candidate {
         Ok(candidate) => candidate.accepting(&vetting::accepted_codes(&args.accept)?),
         Err(problem) => {
-            writeln!(terminal, "REFUSED    {name}: {}", visible(problem))?;
+            let style = terminal.palette.of("REFUSED");
+            writeln!(terminal, "{style}REFUSED{style:#}    {name}: {}", visible(problem))?;
             return Ok(Ending::Findings);
         }
     };
@@ -179,7 +191,8 @@ async fn publish(
         note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
     }
     if !trial.has_passed() {
-        writeln!(terminal, "FAIL       {name}")?;
+        let style = terminal.palette.of("FAIL");
+        writeln!(terminal, "{style}FAIL{style:#}       {name}")?;
         trial::print_failure(candidate, &trial, terminal)?;
         return Ok(Ending::Findings);
     }
@@ -192,7 +205,8 @@ async fn publish(
         noted.map_err(|error| error.to_string())
     };
     toolgate.workshop().publish(&passed, &record).map_err(told)?;
-    writeln!(terminal, "published  {name} ({})", level.name())?;
+    let style = terminal.palette.of("published");
+    writeln!(terminal, "{style}published{style:#}  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)
 }
@@ -225,7 +239,10 @@ async fn tested(
     let name = visible(&tool.name);
     let failed = |why: &NotTested| Failure::new(format!("`{name}`: {}", visible(&why.to_string())));
     let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
-    let why = match toolgate.local_pass(candidate, &tool.origin, runs).await {
+    let waiting = Waiting::to(format!("testing {name}"));
+    let tested = toolgate.local_pass(candidate, &tool.origin, runs).await;
+    drop(waiting);
+    let why = match tested {
         Ok(trial) => return Ok(Some(trial)),
         Err(why @ NotTested::Failed(_)) => return Err(failed(&why)),
         Err(why @ NotTested::NeedsConsent(_)) => why,
@@ -239,6 +256,7 @@ async fn tested(
         writeln!(terminal, "not published  {name}: its test run was not confirmed; nothing was run")?;
         return Ok(None);
     }
+    let _waiting = Waiting::to(format!("testing {name}"));
     let trial = toolgate.local_pass(candidate, &tool.origin, TestRuns::ForReal).await;
     trial.map(Some).map_err(|why| failed(&why))
 }

@@ -10,8 +10,8 @@ use std::{
 use serde_json::{Value, json};
 use toolgate_config::{Config, Overrides, config_path};
 use toolgate_policy::{
-    AskThreshold, Digests, EffectivePolicy, Lifecycle, Relaxation, Risk, RiskLevel, Wording, effective_level,
-    policy_digest, rate, relaxations, safety_to_json, state, tool_safety,
+    AskThreshold, Digests, EffectivePolicy, Lifecycle, Relaxation, Risk, RiskLevel, SettingView, Wording,
+    effective_level, policy_digest, rate, relaxations, safety_to_json, state, tool_safety,
 };
 use toolgate_spec::{
     FileKind, Finding, Format, edit, edit_in_bundle, helpers_of,
@@ -26,7 +26,7 @@ use crate::{
     report::counted,
     similar,
     table::Table,
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
     write::{self, Existing},
 };
 
@@ -49,7 +49,7 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         OutputFormat::Json => {
             let mut report = resolved.json();
             merge(&mut report, asking::to_json(&resolved, &gateway));
-            writeln!(terminal, "{}", json_pretty(&report))?;
+            terminal.data(report);
         }
     }
     if args.write_safety {
@@ -212,11 +212,18 @@ impl<'a> Resolved<'a> {
         facts.print(terminal)?;
         writeln!(terminal)?;
         let mut table = Table::new([30, 44, 0]).with_header(["setting", "value", "origin"]);
-        for setting in self.policy.settings() {
+        for setting in self.settings() {
             table.row([setting.name, &shown(&setting.value), &setting.origin]);
         }
         table.print(terminal)?;
         Ok(())
+    }
+
+    /// Without what concerns Java classes, which no tool here can use, unless the document itself speaks of them.
+    fn settings(&self) -> impl Iterator<Item = SettingView> {
+        let is_java = |name: &str| name == "javaInterop" || name.starts_with("classes.");
+        let settings = self.policy.settings().into_iter();
+        settings.filter(move |setting| !is_java(setting.name) || setting.origin.contains("tool"))
     }
 
     fn risk_line(&self) -> String {
@@ -239,10 +246,9 @@ impl<'a> Resolved<'a> {
                 "origin": reason.origin.to_string(),
             })
         });
-        let settings =
-            self.policy.settings().into_iter().map(
-                |setting| json!({ "name": setting.name, "value": setting.value, "origin": setting.origin }),
-            );
+        let settings = self
+            .settings()
+            .map(|setting| json!({ "name": setting.name, "value": setting.value, "origin": setting.origin }));
         let mismatches = self
             .mismatches
             .iter()
@@ -250,7 +256,6 @@ impl<'a> Resolved<'a> {
         let missing = self.environment.iter().filter(|(_, is_set)| !is_set).map(|(name, _)| *name);
         let environment = self.environment.iter().map(|(name, set)| json!({ "name": name, "set": set }));
         json!({
-            "version": 1,
             "file": self.file,
             "name": self.spec.name,
             "toolId": self.spec.id.as_str(),

@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let runner = Runner::new(&args.sandbox)?;
     let report = runner.run(&spec, &resolved.policy, &arguments)?;
     match args.format {
-        OutputFormat::Json => writeln!(terminal, "{}", json_pretty(&to_json(&report)))?,
+        OutputFormat::Json => terminal.data(to_json(&report)),
         OutputFormat::Text => print(&report, terminal)?,
     }
     Ok(ending(&report))
@@ -99,7 +99,8 @@ fn print(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 fn print_failure(failure: &RunFailure, terminal: &mut Terminal) -> Result<(), Failure> {
-    writeln!(terminal, "failed   {}: {}", failure.reason.code(), indented(&failure.message))?;
+    let style = terminal.palette.of("failed");
+    writeln!(terminal, "{style}failed{style:#}   {}: {}", failure.reason.code(), indented(&failure.message))?;
     if let Some(helper) = &failure.helper {
         let [kind, name, reason] = helper.each_ref().map(|word| visible(word));
         writeln!(terminal, "         {kind} {name}: {reason}")?;

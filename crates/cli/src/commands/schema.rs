@@ -2,18 +2,19 @@
 
 use std::io::Write;
 
+use serde_json::json;
 use toolgate_spec::Schema;
 
 use crate::{
     Ending, Failure,
-    args::SchemaArgs,
+    args::{OutputFormat, SchemaArgs},
     similar,
     terminal::{Terminal, visible},
 };
 
 pub fn run(args: &SchemaArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     if args.list {
-        return list(terminal);
+        return list(args.format, terminal);
     }
     if args.name == CONFIG {
         serde_json::to_writer_pretty(&mut *terminal, &toolgate_config::schema())?;
@@ -33,7 +34,12 @@ pub fn run(args: &SchemaArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     Ok(Ending::Clean)
 }
 
-fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn list(format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    if format == OutputFormat::Json {
+        let names = Schema::ALL.map(Schema::name).into_iter().chain([CONFIG]);
+        terminal.data(json!({ "schemas": names.collect::<Vec<_>>() }));
+        return Ok(Ending::Clean);
+    }
     for schema in Schema::ALL {
         let document = schema.document();
         let title = document.get("title").and_then(serde_json::Value::as_str).unwrap_or_default();

@@ -12,8 +12,9 @@ use crate::{
     Ending, Failure,
     args::{OutputFormat, TestArgs},
     draft, gateway,
+    progress::Waiting,
     report::counted,
-    terminal::{Terminal, json_pretty, visible},
+    terminal::{Terminal, visible},
     trial,
 };
 
@@ -92,7 +93,10 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
     for tool in &loaded.tools {
         match &tool.candidate {
             Ok(candidate) => {
-                let trial = match toolgate.local_pass(candidate, &tool.origin, runs).await {
+                let waiting = Waiting::to(format!("testing {}", visible(&tool.name)));
+                let tested = toolgate.local_pass(candidate, &tool.origin, runs).await;
+                drop(waiting);
+                let trial = match tested {
                     Ok(trial) => trial,
                     Err(why @ NotTested::NeedsConsent(_)) => {
                         passes.note_mistake(
@@ -208,7 +212,7 @@ impl Passes {
         match self.format {
             OutputFormat::Json => {
                 let report = json!({ "passed": self.passed, "failed": self.failed, "tools": self.tools });
-                writeln!(terminal, "{}", json_pretty(&report))?;
+                terminal.data(report);
             }
             OutputFormat::Text => {
                 writeln!(terminal, "\n{} passed, {} failed", counted(self.passed, "tool"), self.failed)?;

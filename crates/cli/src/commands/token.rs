@@ -2,12 +2,13 @@
 
 use std::{io::Write, time::SystemTime};
 
+use serde_json::{Value, json};
 use toolgate_config::Overrides;
-use toolgate_store::{NewToken, Role, State};
+use toolgate_store::{NewToken, Role, State, Token};
 
 use crate::{
     Ending, Failure,
-    args::{TokenArgs, TokenCommand},
+    args::{OutputFormat, TokenArgs, TokenCommand},
     commands::approvals,
     gateway,
     terminal::{Terminal, visible},
@@ -18,7 +19,7 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     let config = args.config.load(&Overrides::default())?;
     let state = approvals::state(&config)?;
     match &args.command {
-        TokenCommand::Create { name, subject, permissions, expires, admin } => {
+        TokenCommand::Create { name, subject, permissions, expires, admin, format } => {
             let now = SystemTime::now();
             let expires = match expires.as_deref() {
                 None => None,
@@ -40,14 +41,21 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
             };
             let text = tokens::create(&state, new, |entry| gateway::note(&config, entry))?;
             Terminal::note("This token is shown once; keep it where secrets are kept.");
-            writeln!(terminal, "{}", text.as_str())?;
+            match format {
+                OutputFormat::Json => terminal.data(json!({ "name": name, "token": text.as_str() })),
+                OutputFormat::Text => writeln!(terminal, "{}", text.as_str())?,
+            }
             Ok(Ending::Clean)
         }
-        TokenCommand::List => list(&state, terminal),
-        TokenCommand::Revoke { token } => {
+        TokenCommand::List { format } => list(&state, *format, terminal),
+        TokenCommand::Revoke { token, format } => {
             match tokens::revoke(&state, token, |entry| gateway::note(&config, entry))? {
                 Some(revoked) => {
-                    writeln!(terminal, "revoked  {}", visible(&revoked.recorded()?.name))?;
+                    let name = revoked.recorded()?.name;
+                    match format {
+                        OutputFormat::Json => terminal.data(json!({ "revoked": name })),
+                        OutputFormat::Text => writeln!(terminal, "revoked  {}", visible(&name))?,
+                    }
                     Ok(Ending::Clean)
                 }
                 None => Err(Failure::new(format!("there is no token `{}`", visible(token)))),
@@ -56,29 +64,53 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     }
 }
 
-fn list(state: &State, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn list(state: &State, format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let tokens = state.list_tokens().map_err(|error| Failure::new(visible(&error.to_string())))?;
+    if format == OutputFormat::Json {
+        let tokens: Vec<Value> = tokens.iter().map(to_json).collect();
+        terminal.data(json!({ "tokens": tokens }));
+        return Ok(Ending::Clean);
+    }
     if tokens.is_empty() {
         writeln!(terminal, "no tokens yet; `toolgate token create NAME` makes one")?;
     }
     for token in tokens {
         let permissions: Vec<&str> = token.permissions.iter().map(String::as_str).collect();
-        let state = match (token.revoked, token.expires) {
-            (Some(_), _) => "revoked".to_owned(),
-            (None, Some(at)) if at <= SystemTime::now() => "expired".to_owned(),
-            (None, Some(at)) => format!("until {}", time::minute(at)),
-            (None, None) => "no end".to_owned(),
+        let state = match (state_of(&token), token.expires) {
+            ("valid", Some(at)) => format!("until {}", time::minute(at)),
+            ("valid", None) => "no end".to_owned(),
+            (ended, _) => ended.to_owned(),
         };
+        let style = terminal.palette.of(&state);
         writeln!(
             terminal,
-            "{}  {}  {}  {}  [{}]  last used {}",
+            "{}  {}  {}  {style}{state}{style:#}  [{}]  last used {}",
             visible(&token.name),
             visible(&token.subject),
             token.role.name(),
-            state,
             visible(&permissions.join(", ")),
             token.last_used.map_or_else(|| "never".to_owned(), time::minute)
         )?;
     }
     Ok(Ending::Clean)
+}
+
+fn state_of(token: &Token) -> &'static str {
+    match (token.revoked, token.expires) {
+        (Some(_), _) => "revoked",
+        (None, Some(at)) if at <= SystemTime::now() => "expired",
+        (None, _) => "valid",
+    }
+}
+
+fn to_json(token: &Token) -> Value {
+    json!({
+        "name": token.name,
+        "subject": token.subject,
+        "role": token.role.name(),
+        "permissions": token.permissions,
+        "state": state_of(token),
+        "expires": token.expires.map(time::rfc3339),
+        "lastUsed": token.last_used.map(time::rfc3339),
+    })
 }

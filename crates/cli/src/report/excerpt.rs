@@ -1,8 +1,9 @@
 //! The part of a line that a finding is about, small enough for a screen even if the line has a megabyte.
 
 use toolgate_spec::Span;
+use unicode_width::UnicodeWidthChar;
 
-use crate::terminal::push_visible;
+use crate::terminal::{push_visible, width};
 
 /// One line in three parts, already visible; the middle one is at fault.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,6 +30,38 @@ impl Excerpt {
         let after = if spans_lines || !marked_whole { String::new() } else { shown.head(after, end, around) };
         Self { before: shown.tail(before, around), marked: shown.head(marked, start, most), after }
     }
+}
+
+impl Excerpt {
+    /// The same in at most so many columns: the mark stays in sight, and `…` stands for what was cut.
+    pub fn within(&self, columns: usize) -> Self {
+        let marked = start(&self.marked, columns / 2);
+        let left = columns.saturating_sub(width(&marked));
+        let before = end(&self.before, left.saturating_sub(width(&self.after).min(left / 3)));
+        let after = start(&self.after, left.saturating_sub(width(&before)));
+        Self { before, marked, after }
+    }
+}
+
+/// The beginning of a text in at most `most` columns.
+fn start(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for letter in text.chars() {
+        if width(&kept) + letter.width().unwrap_or(0) + 1 > most {
+            break;
+        }
+        kept.push(letter);
+    }
+    kept + if most > 0 { "…" } else { "" }
+}
+
+/// The end of a text in at most `most` columns.
+fn end(text: &str, most: usize) -> String {
+    let turned: String = text.chars().rev().collect();
+    start(&turned, most).chars().rev().collect()
 }
 
 /// Turns text into what may be shown of it.
@@ -141,6 +174,18 @@ mod tests {
         assert_eq!((excerpt.marked.as_str(), excerpt.after.len()), ("X", 48 + "…".len()));
         let whole = Excerpt::new(&text, Span::new(0, text.len()), &[]);
         assert_eq!((whole.marked, whole.after), (format!("{}…", "a".repeat(64)), String::new()));
+    }
+
+    #[test]
+    fn narrow_terminals_keep_the_mark() {
+        let text = "  \"sandboxOverrides\": { \"networkmode\": \"open\", \"hostsAllow\": [\"http://api.example.com\"] }";
+        let at = text.find("\"networkmode\"").unwrap();
+        let whole = Excerpt::new(text, Span::new(at, at + 13), &[]);
+        assert_eq!(whole.within(200), whole);
+        let narrow = whole.within(40);
+        assert_eq!(narrow.marked, "\"networkmode\"");
+        let shown = format!("{}{}{}", narrow.before, narrow.marked, narrow.after);
+        assert!(shown.chars().count() <= 40 && shown.starts_with('…') && shown.ends_with('…'), "{shown}");
     }
 
     #[test]

@@ -9,8 +9,15 @@ use crate::{commands::explain::severity_name, load::Unreadable, terminal};
 
 #[derive(Debug, Default)]
 pub struct Json {
+    deny_warnings: bool,
     written: usize,
     unreadable: Vec<Value>,
+}
+
+impl Json {
+    pub fn new(deny_warnings: bool) -> Self {
+        Self { deny_warnings, ..Self::default() }
+    }
 }
 
 impl Report for Json {
@@ -39,7 +46,15 @@ impl Report for Json {
             "notShown": summary.not_shown,
             "unreadable": summary.unreadable,
         });
-        writeln!(out, "\n],\"unreadable\":{unreadable},\"files\":{},\"summary\":{counts}}}", summary.files)
+        let is_ok = summary.unreadable == 0
+            && summary.files > 0
+            && summary.errors == 0
+            && !(self.deny_warnings && summary.warnings > 0);
+        writeln!(
+            out,
+            "\n],\"ok\":{is_ok},\"unreadable\":{unreadable},\"files\":{},\"summary\":{counts}}}",
+            summary.files
+        )
     }
 }
 

@@ -17,6 +17,8 @@ use crate::{
 pub struct Text {
     pub palette: Palette,
     pub with_summary: bool,
+    /// The width that excerpts have to fit; a wrapped line would part the carets from what they mark.
+    pub columns: Option<usize>,
 }
 
 impl Report for Text {
@@ -39,7 +41,11 @@ impl Report for Text {
             Some(place) => {
                 let (line, column) = (place.start.line, place.start.column);
                 writeln!(out, "{gap}{frame}-->{frame:#} {file}:{line}:{column}")?;
-                excerpt(out, place, &gap, frame, style)?;
+                let shown = match self.columns {
+                    Some(columns) => place.excerpt.within(columns.saturating_sub(margin + 3)),
+                    None => place.excerpt.clone(),
+                };
+                excerpt(out, (place, &shown), &gap, frame, style)?;
             }
             None => writeln!(out, "{gap}{frame}-->{frame:#} {file}")?,
         }
@@ -90,12 +96,12 @@ pub fn counted(count: usize, noun: &str) -> String {
 
 fn excerpt(
     out: &mut dyn Write,
-    place: &Place,
+    (place, shown): (&Place, &super::Excerpt),
     gap: &str,
     frame: anstyle::Style,
     style: anstyle::Style,
 ) -> io::Result<()> {
-    let super::Excerpt { before, marked, after } = &place.excerpt;
+    let super::Excerpt { before, marked, after } = shown;
     let indent = " ".repeat(width(before));
     let carets = "^".repeat(width(marked).max(1));
     writeln!(out, "{gap} {frame}|{frame:#}")?;

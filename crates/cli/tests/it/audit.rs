@@ -22,8 +22,9 @@ fn with_calls() -> Place {
 /// The tools whose closing records fit.
 fn found(place: &Place, search: &[&str]) -> Vec<String> {
     let arguments = [&["audit", "query", "--format", "json"], search].concat();
-    let text = place.ok(&arguments);
-    let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take());
+    let mut found: Value = serde_json::from_str(&place.ok(&arguments)).unwrap();
+    let records = std::mem::take(found["records"].as_array_mut().unwrap());
+    let entries = records.into_iter().map(|mut record| record["entry"].take());
     let closed = entries.filter(|entry| entry["kind"] == "call.closed" && entry["purpose"] == "call");
     closed.map(|entry| entry["tool"]["name"].as_str().unwrap().to_owned()).collect()
 }

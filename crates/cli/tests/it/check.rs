@@ -17,6 +17,24 @@ fn a_finding_shows_place_excerpt_and_remedy() {
 }
 
 #[test]
+fn carets_end_where_the_value_ends() {
+    let yaml = "name: a\ndescription: Says something. Returns the text.\nparams:\n  - name: text\n    type: STRINGX   # a comment\ncodeType: Javascript\ncode: return text\nsandboxOverrides:\n  networkMode: allowlist\n  hostsAllow: [ \"http://x\"  , b.example.com ]\n  hostsBlock: ['*']\n";
+    let run = Bench::with("bad.yaml", yaml).run(&["check", "bad.yaml"]).expect(1);
+    for (line, carets) in [
+        ("    type: STRINGX   # a comment", "          ^^^^^^^"),
+        ("  hostsAllow: [ \"http://x\"  , b.example.com ]", "                ^^^^^^^^^^"),
+        ("  hostsBlock: ['*']", "  ^^^^^^^^^^"),
+    ] {
+        let shown = run.out.lines().zip(run.out.lines().skip(1));
+        let below: Vec<&str> = shown
+            .filter(|(above, _)| above.ends_with(line))
+            .filter_map(|(_, below)| below.split_once("| ").map(|(_, carets)| carets))
+            .collect();
+        assert!(below.contains(&carets), "{line}: {below:?}\n{}", run.out);
+    }
+}
+
+#[test]
 fn colours_only_where_they_are_wanted() {
     let bench = Bench::with("bad.json", BAD);
     assert!(!bench.run(&["check", "bad.json"]).expect(1).out.contains('\u{1b}'));

@@ -64,8 +64,8 @@ fn a_person_is_asked_and_a_yes_is_good_once() {
     let said = place.fails(&["call", "say", "text=hi"], 1);
     assert!(said.contains("toolgate approvals approve apr_"), "{said}");
     let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
-    let id = waiting[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(waiting[0]["prompt"], "Say \"hi\"?");
+    let id = waiting["approvals"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(waiting["approvals"][0]["prompt"], "Say \"hi\"?");
     let listed = place.ok(&["approvals", "list"]);
     assert!(listed.contains("calls say"), "beside the tool's own words: {listed}");
     assert!(listed.contains("because human_in_the_loop"), "{listed}");
@@ -93,7 +93,7 @@ fn an_admins_answer_over_http_is_written_down() {
     let serving = Serving::start(&place);
     serving.call(&admin, "say", &json!({ "text": "hi" }));
     let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
-    let id = waiting[0]["id"].as_str().unwrap();
+    let id = waiting["approvals"][0]["id"].as_str().unwrap();
     // The same token made the call.
     let own = format!("/admin/v1/approvals/{id}/approve");
     let (status, _, body) = serving.post_to(&own, Some(&admin), &json!({}), &[]);
@@ -447,12 +447,33 @@ fn the_doctor_and_the_configuration_speak() {
     let place = Place::new();
     let said = place.ok(&["doctor"]);
     assert!(said.contains("landlock"), "{said}");
+    assert!(said.lines().last().unwrap().starts_with("everything needed works"), "{said}");
+    let told: Value = serde_json::from_str(&place.ok(&["doctor", "--format", "json"])).unwrap();
+    assert_eq!(told["problems"], 0, "{told}");
+    // A machine can be fine before anything is configured on it.
+    let elsewhere = Place::new();
+    fs::remove_file(elsewhere.path().join("toolgate.yaml")).unwrap();
+    let said = elsewhere.ok(&["doctor"]);
+    assert!(said.contains("note ") && said.contains("`toolgate init` writes one"), "{said}");
+    elsewhere.fails(&["doctor", "--config", "toolgate.yaml"], 1);
     let shown = place.ok(&["config", "show", "--origin"]);
     assert!(shown.contains("server.listen"), "{shown}");
     place.configure("server:\n  lisen: 1\n");
     let said = place.fails(&["config", "show"], 2);
     assert!(said.contains("did you mean `listen`?"), "{said}");
-    place.fails(&["doctor"], 1);
+    let said = place.fails(&["doctor"], 1);
+    assert!(said.contains("PROBLEM") && said.contains("\n1 problem"), "{said}");
+}
+
+#[test]
+fn mistake_in_a_cedar_policy_names_its_file_once() {
+    let place = Place::new();
+    fs::write(place.path().join("p.cedar"), "permit(principal, action").unwrap();
+    place.configure("catalog:\n  preset: none\npolicy:\n  cedar: [p.cedar]\n");
+    let said = place.fails(&["list"], 1);
+    let line = said.lines().find(|line| line.contains("p.cedar")).unwrap();
+    assert_eq!(line.matches("p.cedar").count(), 1, "{line}");
+    assert!(line.contains("p.cedar:1:25: "), "{line}");
 }
 
 #[test]

@@ -10,6 +10,21 @@ fn the_whole_policy_is_shown_with_its_origins() {
 }
 
 #[test]
+fn java_settings_are_left_out() {
+    let bench = Bench::with("add.json", tool_with("add", READS));
+    for format in ["text", "json"] {
+        let out = bench.run(&["resolve", "--format", format, "add.json"]).expect(0).out;
+        assert!(!out.contains("java") && !out.contains("classes."), "{out}");
+    }
+    let own = r#""sandboxOverrides": {"addAllowClasses": ["a.B"]}"#;
+    let bench = Bench::with("add.json", tool_with("add", own));
+    assert!(
+        bench.run(&["resolve", "add.json"]).expect(0).out.contains("classes.allow"),
+        "the document says so"
+    );
+}
+
+#[test]
 fn json_says_the_same() {
     let bench = Bench::with("add.json", tool_with("add", READS));
     let policy = bench.run(&["resolve", "--format", "json", "add.json"]).expect(0).json();

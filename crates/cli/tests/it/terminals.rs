@@ -45,6 +45,77 @@ fn on_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (String, Str
     (String::from_utf8_lossy(&printed).into_owned(), String::from_utf8_lossy(&shown).into_owned())
 }
 
+/// Standard output is the terminal too, and has this width.
+fn on_a_screen(place: &Place, arguments: &[&str], columns: &str) -> String {
+    let (mut ours, theirs) = terminal();
+    let mut command = toolgate(place, arguments, theirs.try_clone().unwrap());
+    command.stdout(theirs).env("COLUMNS", columns).env("TERM", "xterm").env_remove("NO_COLOR");
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = Vec::new();
+    let _ = ours.read_to_end(&mut shown);
+    child.wait().unwrap();
+    String::from_utf8_lossy(&shown).replace('\r', "")
+}
+
+/// Without colours.
+fn plain(shown: &str) -> String {
+    let mut text = String::new();
+    for (number, part) in shown.split("\u{1b}[").enumerate() {
+        text.push_str(if number == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) });
+    }
+    text
+}
+
+#[test]
+fn output_fits_the_terminal_and_is_coloured_there_only() {
+    let place = Place::new();
+    place.write_tool(
+        "broken_one",
+        &json!({ "sandboxOverrides": { "networkmode": "open", "hostsAllow": ["http://api.example.com"] } }),
+    );
+    for arguments in [
+        &["list"][..],
+        &["doctor"],
+        &["check", "tools"],
+        &["explain"],
+        &["explain", "check.path_outside_roots"],
+        &["resolve", "tools/word_count.json"],
+        &["config", "show", "--origin"],
+        &["--help"],
+        &["connect", "--help"],
+    ] {
+        let shown = on_a_screen(&place, arguments, "60");
+        assert!(shown.contains("\u{1b}["), "{arguments:?} has colours: {shown}");
+        for line in plain(&shown).lines() {
+            // Only a word that no column can hold runs over, such as a path.
+            let (rest, word) = line.rsplit_once(' ').unwrap_or(("", line));
+            let is_long_word = rest.trim_end().chars().count() <= 60 && word.chars().count() > 24;
+            assert!(line.chars().count() <= 60 || is_long_word, "{arguments:?}: {line}");
+        }
+        let piped = place.toolgate(arguments);
+        let piped = String::from_utf8_lossy(&piped.stdout).into_owned();
+        assert!(!piped.contains('\u{1b}'), "{arguments:?}: {piped}");
+    }
+    let long = |text: &str| text.lines().any(|line| line.chars().count() > 60);
+    assert!(long(&place.ok(&["explain"])), "a pipe gets whole lines");
+    let json = on_a_screen(&place, &["list", "--format", "json"], "60");
+    assert!(serde_json::from_str::<Value>(&json).is_ok() && long(&json), "programs get whole lines: {json}");
+}
+
+#[test]
+fn publishing_a_slow_tool_shows_progress() {
+    let place = Place::new();
+    place.write_tool(
+        "slow",
+        &json!({ "code": "await new Promise((done) => setTimeout(done, 1500)); return text" }),
+    );
+    let (printed, shown) = on_a_terminal(&place, &["publish", "slow"], "");
+    assert!(shown.contains("testing slow"), "{shown:?}");
+    assert!(printed.contains("published  slow"), "{printed}");
+    assert!(!place.ok(&["publish", "slow"]).contains("testing"));
+}
+
 /// The first JSON value among the lines to come.
 fn shown_json(serving: &Serving) -> Value {
     let mut text = String::new();
@@ -83,7 +154,7 @@ fn a_gateway_shows_a_token_that_is_good_until_it_ends() {
     next.stop();
 }
 
-/// A gateway in a session of its own. `--ctty` makes this its controlling terminal, as a terminal window does for its shell.
+/// A gateway in a new session. `--ctty` makes this its controlling terminal, as a terminal window does for its shell.
 fn serve_in_own_session(place: &Place, flags: &[&str], terminal: OwnedFd) -> Child {
     Command::new("setsid")
         .args(flags)

@@ -289,7 +289,9 @@ impl NotReached {
     const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::NotListed => Some("add the host to `network.allowedHosts`"),
-            Self::Blocked => Some("`network.blockedHosts` has the host; reach another one"),
+            Self::Blocked => Some(
+                "a pattern in `network.blockedHosts` covers the host, and blocked hosts win over allowed ones; remove the pattern to reach it",
+            ),
             Self::BlockedPort => Some(
                 "the port is closed to this tool, whatever the host: `network.blockedPorts` has it, or it is none for tunnels; use another one",
             ),

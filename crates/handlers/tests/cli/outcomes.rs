@@ -264,7 +264,7 @@ fn the_remedy_is_for_what_was_really_refused() {
     let host = |why| Refused::Host { target: "example.com:25".to_owned(), why };
     for (refused, remedy) in [
         (host(NotReached::NotListed), Some("add the host to `network.allowedHosts`")),
-        (host(NotReached::Blocked), Some("`network.blockedHosts` has the host")),
+        (host(NotReached::Blocked), Some("a pattern in `network.blockedHosts` covers the host")),
         (host(NotReached::BlockedPort), Some("`network.blockedPorts` has it")),
         (host(NotReached::Metadata), Some("`network.blockMetadata: false`")),
         (host(NotReached::Private), Some("`network.blockPrivateIPs: false`")),

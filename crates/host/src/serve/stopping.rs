@@ -54,7 +54,7 @@ impl StopWish for Until {
     }
 }
 
-/// SIGINT and SIGTERM, and SIGHUP in a terminal, heard from when this is made: before anybody is told that we serve, so that no wish to stop kills.
+/// SIGINT and SIGTERM, and SIGHUP in a terminal, heard from when this is made: before the address is printed, because an early signal must stop the gateway and not kill it.
 #[derive(Debug)]
 pub struct StopSignals {
     interrupt: Signal,
@@ -96,7 +96,7 @@ impl StopWish for StopSignals {
     }
 }
 
-/// Whether this process was started in a terminal and ends with it. A process in a session of its own has no `/dev/tty`.
+/// Whether this process was started in a terminal and ends with it. A process that started a new session has no `/dev/tty`.
 pub fn in_terminal() -> bool {
     (io::stdin().is_terminal() || io::stderr().is_terminal()) && File::open("/dev/tty").is_ok()
 }

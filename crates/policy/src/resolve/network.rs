@@ -57,16 +57,12 @@ pub(super) fn resolve(
             .setting(|patch| patch.network.access_upgradeable.as_ref().map(|_| true), Fallback::OFF),
     };
     if let Some(destination) = destination
-        && let Some(why) = unreachable_because(&policy, &destination)
+        && let Some((why, remedy)) = unreachable_because(&policy, &destination)
     {
         findings.push(reject(
             destination.at,
             format!("the handler's host `{}` is out of reach: {why}", destination.name),
-            format!(
-                "write `network: {{access: limited, allowedHosts: [{}]}}`; where nobody speaks of the network, a \
-                 handler reaches its own host",
-                destination.name
-            ),
+            remedy,
         ));
     }
     policy
@@ -168,18 +164,37 @@ fn parsed(written: &[String]) -> impl Iterator<Item = HostPattern> + '_ {
     written.iter().filter_map(|host| HostPattern::parse(host).ok())
 }
 
-fn unreachable_because(policy: &NetworkPolicy, to: &Destination) -> Option<String> {
-    let covers = |hosts: &Listing<HostPattern>| hosts.values().any(|host| host.covers(&to.name, to.port));
+/// Why the host cannot be reached, and what helps. Blocked hosts and ports win over allowed ones.
+fn unreachable_because(policy: &NetworkPolicy, to: &Destination) -> Option<(String, String)> {
+    let covers = |host: &&HostPattern| host.covers(&to.name, to.port);
+    let is_listed = policy.hosts.values().any(|host| covers(&host));
+    let allow = || {
+        format!(
+            "write `network: {{access: limited, allowedHosts: [{}]}}`; where nobody speaks of the network, a \
+             handler reaches its own host",
+            to.name
+        )
+    };
+    if let Some(pattern) = policy.blocked_hosts.values().find(covers) {
+        let origin = &policy.blocked_hosts.origin;
+        return Some((
+            format!("it is among the blocked hosts ({origin})"),
+            format!(
+                "remove `{pattern}` from `network.blockedHosts`; listing the host as allowed does not help"
+            ),
+        ));
+    }
+    if policy.blocked_ports.values().any(|port| *port == to.port) {
+        let origin = &policy.blocked_ports.origin;
+        return Some((
+            format!("port {} is blocked ({origin})", to.port),
+            format!("remove {} from `network.blockedPorts`, or use another port", to.port),
+        ));
+    }
     match policy.mode.value {
-        NetworkMode::Blocked => Some(format!("the network is blocked ({})", policy.mode.origin)),
-        NetworkMode::Allowlist if !covers(&policy.hosts) && !policy.ask_for_unknown_hosts.value => {
-            Some(format!("it is not among the allowed hosts ({})", policy.hosts.origin))
-        }
-        _ if covers(&policy.blocked_hosts) => {
-            Some(format!("it is among the blocked hosts ({})", policy.blocked_hosts.origin))
-        }
-        _ if policy.blocked_ports.values().any(|port| *port == to.port) => {
-            Some(format!("port {} is blocked ({})", to.port, policy.blocked_ports.origin))
+        NetworkMode::Blocked => Some((format!("the network is blocked ({})", policy.mode.origin), allow())),
+        NetworkMode::Allowlist if !is_listed && !policy.ask_for_unknown_hosts.value => {
+            Some((format!("it is not among the allowed hosts ({})", policy.hosts.origin), allow()))
         }
         _ => None,
     }

@@ -29,7 +29,7 @@ macro_rules! door_codes {
                 match self { $(Self::$variant => $title,)* }
             }
 
-            /// What the operator or the client can do; `toolgate explain` prints it.
+            /// A remedy for the operator or the client. `toolgate explain` prints it.
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$variant => $remedy,)* }
             }

@@ -115,7 +115,7 @@ fn pointers_lead_back_to_the_text() {
     assert_eq!(place(json, Format::Json, "/nothing", Target::Value), "nowhere");
     let yaml = "a:\n  - 1\n  - b: text\nü: {d: 4}\n";
     assert_eq!(place(yaml, Format::Yaml, "/a/1/b", Target::Value), "text");
-    assert_eq!(place(yaml, Format::Yaml, "/ü", Target::Key), "ü: {d: 4}");
+    assert_eq!(place(yaml, Format::Yaml, "/ü", Target::Key), "ü");
 }
 
 #[test]
@@ -206,5 +206,5 @@ fn a_long_line_of_yaml_does_not_keep_anybody_waiting() {
     read(&text, Format::Yaml).expect("should parse");
     locate(&text, Format::Yaml, &mut findings);
     let last = findings[9_999].span.expect("a place");
-    assert_eq!(&text[last.range()], "x,]}");
+    assert_eq!(&text[last.range()], "x");
 }

@@ -9,6 +9,7 @@ use super::{
     Parsed, Place, YamlOutline,
     value::{Notes, UniqueKeys},
     yaml_error::explain,
+    yaml_extent::{self, NodeShape},
     yaml_strict,
 };
 use crate::{
@@ -34,48 +35,55 @@ pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
         return vec![None; wanted.len()];
     };
     let lines = LineIndex::new(text);
-    wanted.iter().map(|path| find(&lines, &root, path)).collect()
+    wanted.iter().map(|path| find(text, &lines, &root, path)).collect()
 }
 
 pub(super) fn outline(text: &str) -> Option<YamlOutline> {
     let root = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()).ok()?;
     let Node::Mapping(mapping) = &root.value else { return None };
     let lines = LineIndex::new(text);
-    if text.get(span_of(&lines, &root).start..)?.starts_with('{') {
+    if text.get(start_of(&lines, &root)..)?.starts_with('{') {
         return Some(YamlOutline::Flow);
     }
-    let keys = mapping.members.iter().map(|(key, _)| (key.value.clone(), span_of(&lines, key).start));
+    let keys = mapping.members.iter().map(|(key, _)| (key.value.clone(), start_of(&lines, key)));
     Some(YamlOutline::Block(keys.collect()))
 }
 
-fn find(lines: &LineIndex<'_>, root: &Spanned<Node>, path: &[String]) -> Option<Place> {
-    let mut place = Place { key: None, value: span_of(lines, root) };
-    let mut node = root;
+fn find(text: &str, lines: &LineIndex<'_>, root: &Spanned<Node>, path: &[String]) -> Option<Place> {
+    let span = |start: usize, shape: NodeShape| {
+        let line = text.get(start..lines.end_of_line(start)).unwrap_or_default();
+        Span::new(start, start + yaml_extent::length(line, shape))
+    };
+    let of_value = |node: &Spanned<Node>, in_flow: bool| {
+        span(start_of(lines, node), NodeShape { is_scalar: matches!(node.value, Node::Scalar), in_flow })
+    };
+    let mut place = Place { key: None, value: of_value(root, false) };
+    let (mut node, mut in_flow) = (root, false);
     for token in path {
+        in_flow |= text.get(place.value.start..).is_some_and(|rest| rest.starts_with(['[', '{']));
         (place, node) = match &node.value {
             Node::Scalar => return None,
             Node::Sequence(items) => {
                 let item = items.get(token.parse::<usize>().ok()?)?;
-                (Place { key: None, value: span_of(lines, item) }, item)
+                (Place { key: None, value: of_value(item, in_flow) }, item)
             }
             Node::Mapping(mapping) => {
                 let (key, value) = mapping.members.get(*mapping.by_name.get(token)?)?;
-                (Place { key: Some(span_of(lines, key)), value: span_of(lines, value) }, value)
+                let key = span(start_of(lines, key), NodeShape { is_scalar: true, in_flow });
+                (Place { key: Some(key), value: of_value(value, in_flow) }, value)
             }
         };
     }
     Some(place)
 }
 
-/// From where a node begins to the end of its line; the parser does not say where a node ends.
-fn span_of<T>(lines: &LineIndex<'_>, node: &Spanned<T>) -> Span {
+fn start_of<T>(lines: &LineIndex<'_>, node: &Spanned<T>) -> usize {
     // Bytes, not columns: counting columns from the start of a line of megabytes, for every node, takes hours.
     let bytes = node.referenced.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
-    let start = bytes.unwrap_or_else(|| {
+    bytes.unwrap_or_else(|| {
         let line = usize::try_from(node.referenced.line()).unwrap_or(1);
         lines.char_offset(line, usize::try_from(node.referenced.column()).unwrap_or(1))
-    });
-    Span::new(start, start.max(lines.end_of_line(start)))
+    })
 }
 
 fn reader_options() -> Options {

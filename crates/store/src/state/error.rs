@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rusqlite::ErrorCode;
+
 /// Nothing was changed, or nobody can tell; either way nothing was allowed.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -61,6 +63,13 @@ impl fmt::Display for StateError {
                     path.display()
                 )
             }
+            Self::Database { path, error } if is_full(path, error) => {
+                write!(
+                    f,
+                    "the state `{}` cannot be written: the disk is full; make room on it",
+                    path.display()
+                )
+            }
             Self::Database { path, error } => {
                 write!(f, "the state `{}` cannot be used: {error}", path.display())
             }
@@ -69,6 +78,22 @@ impl fmt::Display for StateError {
         }
     }
 }
+
+/// SQLite reports a full disk as such, or as an I/O error if its shared memory cannot grow.
+fn is_full(path: &Path, error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => true,
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
+            let folder = path.parent().unwrap_or(path);
+            rustix::fs::statvfs(folder)
+                .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM)
+        }
+        _ => false,
+    }
+}
+
+/// Bytes; SQLite's shared memory grows by 32 KiB.
+const LEAST_ROOM: u64 = 64 << 10;
 
 impl Error for StateError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {

@@ -92,33 +92,33 @@ mod tests {
     use super::about;
 
     #[track_caller]
-    fn check(entry: serde_json::Value, expect: &[&str]) {
-        assert_eq!(about(&entry), expect, "{entry}");
+    fn check(entry: &serde_json::Value, expect: &[&str]) {
+        assert_eq!(about(entry), expect, "{entry}");
     }
 
     #[test]
     fn every_event_says_what_it_is_about() {
-        check(json!({ "kind": "token.revoked", "token": "ci", "by": "ann" }), &["token=ci", "by=ann"]);
+        check(&json!({ "kind": "token.revoked", "token": "ci", "by": "ann" }), &["token=ci", "by=ann"]);
         check(
-            json!({ "kind": "tool.published", "tool": { "name": "say", "digest": "sha256:0" }, "by": "ann" }),
+            &json!({ "kind": "tool.published", "tool": { "name": "say", "digest": "sha256:0" }, "by": "ann" }),
             &["tool=say", "by=ann"],
         );
         check(
-            json!({ "kind": "approval.decided", "approval": "apr_1", "state": "approved", "by": "ann",
+            &json!({ "kind": "approval.decided", "approval": "apr_1", "state": "approved", "by": "ann",
                 "caller": { "sub": "bot" }, "tool": { "name": "say" }, "note": "fine" }),
             &["tool=say", "approval=apr_1", "caller=bot", "state=approved", "by=ann", "note=fine"],
         );
         check(
-            json!({ "kind": "door.refused", "reason": "auth.token_missing", "peer": "192.0.2.1", "caller": null, "count": 2 }),
+            &json!({ "kind": "door.refused", "reason": "auth.token_missing", "peer": "192.0.2.1", "caller": null, "count": 2 }),
             &["reason=auth.token_missing", "peer=192.0.2.1", "count=2"],
         );
-        check(json!({ "kind": "state.older", "tools": ["a", "b"], "tokens": [] }), &["tools=a,b"]);
+        check(&json!({ "kind": "state.older", "tools": ["a", "b"], "tokens": [] }), &["tools=a,b"]);
         check(
-            json!({ "kind": "tools.loaded", "text": "x".repeat(300) }),
+            &json!({ "kind": "tools.loaded", "text": "x".repeat(300) }),
             &[&format!("text={}…", "x".repeat(200))],
         );
         check(
-            json!({ "kind": "checkpoint", "key": "ed25519:x", "size": 7, "root": "sha256:0" }),
+            &json!({ "kind": "checkpoint", "key": "ed25519:x", "size": 7, "root": "sha256:0" }),
             &["size=7"],
         );
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn call_names_its_tool_and_approval() {
         check(
-            json!({ "kind": "call.closed", "callId": "c1", "caller": { "sub": "bot" }, "tool": { "name": "say" },
+            &json!({ "kind": "call.closed", "callId": "c1", "caller": { "sub": "bot" }, "tool": { "name": "say" },
                 "outcome": "released", "approval": { "id": "apr_1", "by": "ann" } }),
             &["c1", "bot", "say", "released", "-", "approval=apr_1", "by=ann"],
         );

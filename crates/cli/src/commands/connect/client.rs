@@ -1,4 +1,4 @@
-//! Where each client keeps its servers, and how it writes them.
+//! The files and entry formats of the clients.
 
 use std::{env, path::PathBuf};
 

@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, InlineTable, Item, TableLike};
 
 use super::NAME;
 
-/// What a client's file is written in.
+/// The format of a client's file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClientFormat {
     Jsonc,
@@ -162,7 +162,7 @@ fn set_in_toml(text: &str, key: &str, entry: &Map<String, Value>) -> Result<Stri
     Ok(rendered(&document, text))
 }
 
-/// Cuts out the lines of our table. What stands before its header, a comment say, stays.
+/// Cuts out the lines of our table. A comment before its header stays.
 fn cut_from_toml(text: &str, key: &str) -> Option<String> {
     let document = toml_edit::Document::parse(text).ok()?;
     let (mut start, mut end) = (usize::MAX, 0);

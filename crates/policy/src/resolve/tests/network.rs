@@ -213,6 +213,29 @@ fn declared_network_must_cover_the_handlers_host() {
 }
 
 #[test]
+fn remedy_for_a_blocked_host_names_the_pattern_to_remove() {
+    let http = "http: {url: 'https://api.example.com:8443/v1'}";
+    for (rest, remedy) in [
+        ("capability: {network: {blockedHosts: ['*']}}", "remove `*` from `network.blockedHosts`"),
+        (
+            "capability: {network: {access: limited, allowedHosts: [api.example.com], blockedHosts: [b.org, '*.example.com']}}",
+            "remove `*.example.com` from `network.blockedHosts`",
+        ),
+        ("capability: {network: {blockedPorts: [8443]}}", "remove 8443 from `network.blockedPorts`"),
+        (
+            "sandboxOverrides: {networkMode: blocked}",
+            "write `network: {access: limited, allowedHosts: [api.example.com]}`",
+        ),
+    ] {
+        let spec = testing::spec(&testing::manifest(http, rest));
+        let profiles = PolicySet::SHIPPED_PROFILES.iter().copied();
+        let set = PolicySet::new(PolicySet::SHIPPED_BASELINE, profiles).unwrap();
+        let findings = resolve(&spec, &set, None).unwrap_err();
+        assert!(findings[0].remedy.starts_with(remedy), "{rest}: {}", findings[0].remedy);
+    }
+}
+
+#[test]
 fn the_operator_may_narrow_open_and_widen_strict() {
     let open = testing::js("sandboxOverrides: {networkMode: open}");
     check_with(

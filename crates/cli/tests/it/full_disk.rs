@@ -1,0 +1,30 @@
+//! Errors on a full disk say that the disk is full.
+
+use std::process::Command;
+
+#[test]
+fn full_disk_is_named_with_a_remedy() {
+    let place = tempfile::tempdir().unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=900k tmpfs "$1" && cd "$1" || exit 9
+        "$0" init . --preset none >/dev/null
+        head -c 5000000 /dev/zero > filler 2>/dev/null
+        echo "new: $("$0" new x 2>&1)"
+        echo "first: $("$0" token create a 2>&1)"
+        rm filler; "$0" token create b >/dev/null 2>&1 || exit 8
+        head -c 5000000 /dev/zero > filler 2>/dev/null
+        echo "later: $("$0" token create c 2>&1)"
+    "#;
+    let run = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_toolgate")])
+        .arg(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    for part in ["new: ", "first: ", "later: "] {
+        let line = said.lines().find(|line| line.starts_with(part)).unwrap();
+        assert!(line.contains("the disk is full; make room"), "{line}");
+    }
+}
