@@ -1,6 +1,7 @@
 //! What `serve` needs beside the gateway: callers from the configuration, a log, and an orderly end.
 
 pub mod auth;
+pub mod calls;
 pub mod freshness;
 pub mod input;
 pub mod log;

@@ -30,6 +30,7 @@ use crate::{
     isolation::HostLayers,
     serve::{
         auth::{Callers, Tokenless},
+        calls::CallLog,
         freshness::{Followers, Watching, keep_fresh, warn_of_anonymous, warn_of_unheeded},
         input::InputEnd,
         log::Log,
@@ -65,8 +66,9 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let watching = Watching::start(&config, log);
     let layers = HostLayers::look();
     let telemetry = telemetry::start(&config, &layers)?;
-    let extras =
-        Extras { observer: telemetry.clone().map(|one| one as Arc<dyn Observer>), ..Extras::default() };
+    let calls = CallLog::start(log, telemetry.clone().map(|one| one as Arc<dyn Observer>));
+    let observer: Arc<dyn Observer> = Arc::<CallLog>::clone(&calls);
+    let extras = Extras { observer: Some(observer), ..Extras::default() };
     let mut signals =
         StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
     let opened = tokio::select! {
@@ -87,6 +89,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     }
     toolgate.deliver_alerts().await;
     toolgate.close().map_err(|error| Failure::new(visible(&error.to_string())))?;
+    calls.close();
     log.info("stopped");
     outcome.map(|()| Ending::Clean)
 }
