@@ -16,6 +16,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::approval::QueueLimit;
+
 /// The numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CallLimits {
@@ -61,18 +63,17 @@ pub enum Busy {
     Gateway,
     /// It stood in the queue for as long as one may.
     TooLong,
-    CallerAsks,
-    GatewayAsks,
+    /// Too many calls wait for a person.
+    Asking(QueueLimit),
 }
 
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Asking(limit) => return limit.fmt(f),
             Self::Caller => "too many of your calls are running",
             Self::Gateway => "too many calls are running and waiting",
             Self::TooLong => "too many calls are running; none of them ended while this one waited",
-            Self::CallerAsks => "too many of your calls wait for a person",
-            Self::GatewayAsks => "too many calls wait for a person",
         })
     }
 }
@@ -103,8 +104,12 @@ impl Limiter {
 
     /// Refused at once where there is no place: who waits to be let wait would be one who waits.
     pub fn ask(&self, caller: &str) -> Result<Asking, Busy> {
-        let place = place_in(&self.askers, caller, self.limits.asking_per_caller).ok_or(Busy::CallerAsks)?;
-        let permit = Arc::clone(&self.asking).try_acquire_owned().map_err(|_| Busy::GatewayAsks)?;
+        let CallLimits { asking, asking_per_caller, .. } = self.limits;
+        let full = |limit: fn(u64) -> QueueLimit, most: usize| Busy::Asking(limit(most as u64));
+        let place = place_in(&self.askers, caller, asking_per_caller)
+            .ok_or_else(|| full(QueueLimit::OfCaller, asking_per_caller))?;
+        let permit = Arc::clone(&self.asking).try_acquire_owned();
+        let permit = permit.map_err(|_| full(QueueLimit::InAll, asking))?;
         Ok(Asking { _permit: permit, _caller: place })
     }
 
@@ -209,9 +214,9 @@ mod tests {
     fn calls_that_wait_for_a_person_are_bounded_and_hold_no_slot() {
         let limiter = limits(1, 1, 0);
         let held = [limiter.ask("ann").unwrap(), limiter.ask("ann").unwrap()];
-        assert_eq!(limiter.ask("ann").unwrap_err(), Busy::CallerAsks);
+        assert_eq!(limiter.ask("ann").unwrap_err(), Busy::Asking(QueueLimit::OfCaller(2)));
         let _bob = limiter.ask("bob").unwrap();
-        assert_eq!(limiter.ask("cid").unwrap_err(), Busy::GatewayAsks);
+        assert_eq!(limiter.ask("cid").unwrap_err(), Busy::Asking(QueueLimit::InAll(3)));
         assert_eq!(limiter.slots.available_permits(), 1);
         drop(held);
         assert!(limiter.ask("cid").is_ok());
