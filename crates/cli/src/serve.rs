@@ -1,3 +1,4 @@
 //! What `serve` prints.
 
+pub mod calls;
 pub mod log;

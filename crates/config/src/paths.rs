@@ -1,6 +1,6 @@
 //! Which file does a path in the configuration mean?
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::{
     model::{Config, JwtKey},
@@ -54,7 +54,30 @@ impl Config {
             .cloned()
             .chain(client_files(&self.workspace))
             .chain(self.file.as_deref().and_then(Path::parent).into_iter().flat_map(client_files))
+            .map(without_parents)
             .collect()
+    }
+}
+
+/// The same path without `..`, which no rule can name. Of a path that does not exist, the part that does is resolved.
+fn without_parents(path: PathBuf) -> PathBuf {
+    if !path.components().any(|part| part == Component::ParentDir) {
+        return path;
+    }
+    let mut missing = Vec::new();
+    let mut known = path.as_path();
+    loop {
+        if let Ok(real) = known.canonicalize() {
+            return missing.into_iter().rev().fold(real, |real: PathBuf, name| real.join(name));
+        }
+        match (known.parent(), known.file_name()) {
+            (Some(parent), Some(name)) => {
+                missing.push(name);
+                known = parent;
+            }
+            // It ends in `..` behind a directory that does not exist.
+            _ => return path,
+        }
     }
 }
 

@@ -26,8 +26,7 @@ pub struct ApprovalId(String);
 impl ApprovalId {
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(ID_PREFIX)?;
-        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (rest.len() == 32 && rest.bytes().all(is_hex)).then(|| Self(text.to_owned()))
+        (rest.len() == ID_DIGITS && rest.bytes().all(is_id_digit)).then(|| Self(text.to_owned()))
     }
 
     pub fn from_random(bytes: [u8; 16]) -> Self {
@@ -45,12 +44,23 @@ impl fmt::Display for ApprovalId {
     }
 }
 
+const fn is_id_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
 const ID_PREFIX: &str = "apr_";
+const ID_DIGITS: usize = 32;
+/// Fewer characters than these would often fit another approval soon.
+const SHORTEST_ID: usize = 4;
+/// How many approvals an ambiguous id lists.
+const MOST_CANDIDATES: usize = 8;
 
 /// A question to be put into the queue.
 #[derive(Clone, Debug)]
 pub struct NewApproval {
     pub binding: Binding,
+    /// Whose quota of open questions it counts against: the caller's, or that of an anonymous caller's address.
+    pub quota: String,
     /// The tool's own message for a person, or a default one. Escaped, bounded and on one line.
     pub prompt: String,
     /// The arguments as JSON on one line, without secrets, escaped and bounded. `None` in questions of an older gateway.
@@ -287,10 +297,14 @@ pub enum ApprovalError {
     Expired,
     /// For another caller, tool, policy or other arguments.
     OtherCall,
-    /// Too many questions wait for an answer, of this caller or in all.
-    QueueFull,
-    /// Too many calls of this caller were denied, in questions that have not expired.
-    DeniedTooOften,
+    /// Too many questions wait for an answer.
+    QueueFull(QueueLimit),
+    /// So many calls of this caller were denied, in questions that have not expired, that no more are kept.
+    DeniedTooOften(u64),
+    /// The beginning of an id fits several approvals.
+    Ambiguous(Vec<ApprovalId>),
+    /// The beginning of an id is shorter than `SHORTEST_ID` characters.
+    ShortId,
     /// So many bytes of the arguments are not shown, and this person has not revealed them.
     Unrevealed(u64),
     /// The approver is the caller.
@@ -305,10 +319,18 @@ impl fmt::Display for ApprovalError {
             Self::NotPending(state) => write!(f, "the approval is already {}", state.name()),
             Self::Expired => f.write_str("the approval has expired"),
             Self::OtherCall => f.write_str("the approval is for another call"),
-            Self::QueueFull => f.write_str("too many calls wait for an answer"),
-            Self::DeniedTooOften => f.write_str(
-                "too many of your calls were denied; new questions wait until these denials expire",
+            Self::QueueFull(limit) => limit.fmt(f),
+            Self::DeniedTooOften(limit) => write!(
+                f,
+                "{limit} of your calls were denied, which is the limit; ask again when these denials have expired"
             ),
+            Self::Ambiguous(ids) => {
+                let ids: Vec<&str> = ids.iter().map(ApprovalId::as_str).collect();
+                write!(f, "several approvals begin so: {}; write more of the id", ids.join(", "))
+            }
+            Self::ShortId => {
+                write!(f, "write at least {SHORTEST_ID} characters of the id after `{ID_PREFIX}`")
+            }
             Self::Unrevealed(bytes) => {
                 write!(f, "the question hides {bytes} bytes of the arguments; reveal them before you approve")
             }
@@ -321,6 +343,29 @@ impl fmt::Display for ApprovalError {
 }
 
 impl std::error::Error for ApprovalError {}
+
+/// The limit that keeps a question out of the queue.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum QueueLimit {
+    /// `approvals.max_pending_per_caller`
+    OfCaller(u64),
+    /// `approvals.max_pending`
+    InAll(u64),
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfCaller(limit) => write!(
+                f,
+                "{limit} of your calls wait for a person, which is the limit (approvals.max_pending_per_caller)"
+            ),
+            Self::InAll(limit) => {
+                write!(f, "{limit} calls wait for a person, which is the limit (approvals.max_pending)")
+            }
+        }
+    }
+}
 
 /// What the gate needs of the queue. Each function is one transaction.
 pub trait ApprovalStore: Send + Sync {
@@ -387,6 +432,29 @@ pub trait ApprovalQueue: ApprovalStore {
         note: Option<&str>,
         now: SystemTime,
     ) -> Result<Approval, ApprovalError>;
+
+    /// Ids that begin so, at most `limit`. `prefix` has the form of the beginning of an id.
+    fn ids_beginning(&self, prefix: &str, limit: usize) -> Result<Vec<ApprovalId>, ApprovalError>;
+
+    /// The approval that a person means: a whole id, or the beginning of exactly one, with or without its `apr_`.
+    fn find_id(&self, text: &str) -> Result<ApprovalId, ApprovalError> {
+        let digits = text.strip_prefix(ID_PREFIX).unwrap_or(text);
+        if digits.len() > ID_DIGITS || !digits.bytes().all(is_id_digit) {
+            return Err(ApprovalError::Unknown);
+        }
+        if digits.len() < SHORTEST_ID {
+            return Err(ApprovalError::ShortId);
+        }
+        let mut found = self.ids_beginning(&format!("{ID_PREFIX}{digits}"), MOST_CANDIDATES)?;
+        match (found.pop(), found.is_empty()) {
+            (None, _) => Err(ApprovalError::Unknown),
+            (Some(id), true) => Ok(id),
+            (Some(id), false) => {
+                found.push(id);
+                Err(ApprovalError::Ambiguous(found))
+            }
+        }
+    }
 
     /// All arguments of an open question as JSON on one line, and records that this person has seen them.
     fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, now: SystemTime) -> Result<String, ApprovalError>;

@@ -6,6 +6,7 @@
 
 mod approval;
 mod call;
+mod danger;
 mod digest;
 mod gate;
 mod limiter;
@@ -21,7 +22,7 @@ mod registry;
 
 pub use approval::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
-    Hidden, NewApproval, Remembers, Spent, Trust,
+    Hidden, NewApproval, QueueLimit, Remembers, Spent, Trust,
 };
 pub use call::{CallRecord, Journal, Purpose, Shared, caught, fitted, text_for_journal, until_lapse};
 pub use gate::{

@@ -14,6 +14,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::slots::RunSlots;
 
+use crate::approval::QueueLimit;
+
 /// The numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CallLimits {
@@ -48,26 +50,15 @@ pub struct Asking {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Busy {
     /// Too many calls wait for a run slot.
-    QueueFull {
-        limit: usize,
-    },
+    QueueFull { limit: usize },
     /// Too many calls of this caller wait for a run slot.
-    OwnQueueFull {
-        own: usize,
-        limit: usize,
-    },
+    OwnQueueFull { own: usize, limit: usize },
     /// No run slot became free in time.
-    TooLong {
-        waited: Duration,
-        limit: usize,
-    },
+    TooLong { waited: Duration, limit: usize },
     /// The caller's other calls held all of the caller's run slots.
-    OwnTooLong {
-        waited: Duration,
-        limit: usize,
-    },
-    CallerAsks,
-    GatewayAsks,
+    OwnTooLong { waited: Duration, limit: usize },
+    /// Too many calls wait for a person.
+    Asking(QueueLimit),
 }
 
 impl fmt::Display for Busy {
@@ -92,8 +83,7 @@ impl fmt::Display for Busy {
                  (`limits.calls_per_caller` is {limit})",
                 waited.as_secs()
             ),
-            Self::CallerAsks => f.write_str("too many of your calls wait for a person"),
-            Self::GatewayAsks => f.write_str("too many calls wait for a person"),
+            Self::Asking(limit) => limit.fmt(f),
         }
     }
 }
@@ -119,8 +109,12 @@ impl Limiter {
 
     /// Refused at once where there is no place: who waits to be let wait would be one who waits.
     pub fn ask(&self, caller: &str) -> Result<Asking, Busy> {
-        let place = place_in(&self.askers, caller, self.limits.asking_per_caller).ok_or(Busy::CallerAsks)?;
-        let permit = Arc::clone(&self.asking).try_acquire_owned().map_err(|_| Busy::GatewayAsks)?;
+        let CallLimits { asking, asking_per_caller, .. } = self.limits;
+        let full = |limit: fn(u64) -> QueueLimit, most: usize| Busy::Asking(limit(most as u64));
+        let place = place_in(&self.askers, caller, asking_per_caller)
+            .ok_or_else(|| full(QueueLimit::OfCaller, asking_per_caller))?;
+        let permit = Arc::clone(&self.asking).try_acquire_owned();
+        let permit = permit.map_err(|_| full(QueueLimit::InAll, asking))?;
         Ok(Asking { _permit: permit, _caller: place })
     }
 }
@@ -171,9 +165,9 @@ mod tests {
         };
         let limiter = Limiter::new(limits);
         let held = [limiter.ask("ann").unwrap(), limiter.ask("ann").unwrap()];
-        assert_eq!(limiter.ask("ann").unwrap_err(), Busy::CallerAsks);
+        assert_eq!(limiter.ask("ann").unwrap_err(), Busy::Asking(QueueLimit::OfCaller(2)));
         let _bob = limiter.ask("bob").unwrap();
-        assert_eq!(limiter.ask("cid").unwrap_err(), Busy::GatewayAsks);
+        assert_eq!(limiter.ask("cid").unwrap_err(), Busy::Asking(QueueLimit::InAll(3)));
         assert_eq!(limiter.slots.counts(), (0, 0, 0));
         drop(held);
         assert!(limiter.ask("cid").is_ok());

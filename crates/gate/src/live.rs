@@ -17,6 +17,7 @@ use toolgate_spec::{
 
 use crate::{
     call::{Shared, Shows, Writing, secrets},
+    danger::DangerScope,
     ports::Runnable,
 };
 
@@ -36,6 +37,7 @@ pub struct LiveTool {
     pub(crate) input_schema: Value,
     pub(crate) output: Option<CompiledSchema>,
     pub(crate) danger: RegexSet,
+    pub(crate) danger_scope: DangerScope,
     pub(crate) runnable: Arc<dyn Runnable>,
     /// What the tool's audit policy blots out of what is written down.
     pub(crate) redact: Arc<[Regex]>,
@@ -93,6 +95,7 @@ impl LiveTool {
             wire_name,
             digest,
             policy_digest: enforced_digest(&policy, &safety),
+            danger_scope: DangerScope::of(&spec),
             permissions: PermissionRules::new(&spec.governance.permissions, policy.classification.value),
             spec,
             policy,

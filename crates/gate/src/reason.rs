@@ -121,6 +121,7 @@ reasons! {
     SecretToSink "check.secret_to_sink" Refused ChangeArguments "the arguments hold a secret, and the tool sends them out";
     MissingPermission "decide.missing_permission" Refused Never "the caller lacks a permission that the tool requires";
     PolicyForbids "decide.policy_forbids" Refused Never "a policy forbids this call";
+    QueueFull "decide.queue_full" Refused Later "this call needs a person's answer, and too many questions wait already; calls that need no answer still run";
     ApprovalPending "decide.approval_pending" Refused AfterApproval "a person has yet to approve this call";
     ApprovalDenied "decide.approval_denied" Refused Never "an operator denied this call, or the caller's client answered no";
     ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";

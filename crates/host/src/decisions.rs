@@ -113,6 +113,10 @@ impl ApprovalStore for RecordedQueue {
 }
 
 impl ApprovalQueue for RecordedQueue {
+    fn ids_beginning(&self, prefix: &str, limit: usize) -> Result<Vec<ApprovalId>, ApprovalError> {
+        self.queue.ids_beginning(prefix, limit)
+    }
+
     fn list(
         &self,
         state: Option<ApprovalState>,

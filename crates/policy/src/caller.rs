@@ -1,6 +1,6 @@
 //! Who calls, and with what: as much of both as a policy may look at.
 
-use std::{collections::BTreeSet, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use serde_json::{Map, Value};
 
@@ -9,6 +9,16 @@ use serde_json::{Map, Value};
 pub struct Caller {
     pub subject: String,
     pub permissions: BTreeSet<String>,
+    /// Set for anonymous callers, which share one subject. Only quotas look at it.
+    pub share: Option<QuotaShare>,
+}
+
+/// Tells callers apart that share one subject.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct QuotaShare {
+    pub address: String,
+    /// A session that the gateway made. A name that the client chose does not count: it could choose another one.
+    pub session: Option<String>,
 }
 
 impl Caller {
@@ -16,7 +26,35 @@ impl Caller {
         subject: impl Into<String>,
         permissions: impl IntoIterator<Item = P>,
     ) -> Self {
-        Self { subject: subject.into(), permissions: permissions.into_iter().map(Into::into).collect() }
+        let permissions = permissions.into_iter().map(Into::into).collect();
+        Self { subject: subject.into(), permissions, share: None }
+    }
+
+    /// Whose quota of sessions, streams and open questions this caller uses. These outlive a session, so the address counts.
+    pub fn quota(&self) -> Cow<'_, str> {
+        match &self.share {
+            Some(share) => Cow::Owned(format!("{}@{}", self.subject, share.address)),
+            None => Cow::Borrowed(&self.subject),
+        }
+    }
+
+    /// Whose quota of running calls this caller uses. A session ends its calls, so each session has its own.
+    pub fn running_quota(&self) -> Cow<'_, str> {
+        match &self.share {
+            Some(QuotaShare { session: Some(session), .. }) => {
+                Cow::Owned(format!("{}@{session}", self.subject))
+            }
+            _ => self.quota(),
+        }
+    }
+
+    /// The same caller within a session.
+    #[must_use]
+    pub fn in_session(mut self, session: Option<&str>) -> Self {
+        if let Some(share) = &mut self.share {
+            share.session = session.map(str::to_owned);
+        }
+        self
     }
 }
 

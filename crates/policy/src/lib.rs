@@ -29,7 +29,7 @@ mod verdict;
 mod view;
 
 pub use asking::{AskByRisk, AskThreshold, QuestionSource, questions_of_every_call, questions_of_some_calls};
-pub use caller::{Arguments, BadArguments, Caller};
+pub use caller::{Arguments, BadArguments, Caller, QuotaShare};
 pub use cedar::{CedarError, CedarPolicies, CedarRuling, CedarTool};
 pub use compare::{
     Change, Direction, Relaxation, SettingValues, Version, compare, policy_changes, relaxations,

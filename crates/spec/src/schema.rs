@@ -119,20 +119,34 @@ fn is_about_size(error: &ValidationError<'_>) -> bool {
 
 /// A schema of a document, ready to judge values.
 #[derive(Clone, Debug)]
-pub struct CompiledSchema(Validator);
+pub struct CompiledSchema {
+    validator: Validator,
+    /// For messages; only of a schema that has examples.
+    with_examples: Option<Value>,
+}
 
 impl CompiledSchema {
     pub fn new(schema: &Value) -> Result<Self, String> {
-        compile(schema).map(Self).map_err(|error| error.to_string())
+        let validator = compile(schema).map_err(|error| error.to_string())?;
+        Ok(Self { validator, with_examples: has_examples(schema).then(|| schema.clone()) })
     }
 
     pub fn accepts(&self, value: &Value) -> bool {
-        self.0.is_valid(value)
+        self.validator.is_valid(value)
     }
 
     /// What is wrong with a value, in words for whoever made it; at most `limit` of it.
     pub fn violations(&self, value: &Value, limit: usize) -> Vec<Violation> {
-        self.0.iter_errors(value).take(limit).map(|error| violation::of(&error)).collect()
+        let schema = self.with_examples.as_ref();
+        self.validator.iter_errors(value).take(limit).map(|error| violation::of(&error, schema)).collect()
+    }
+}
+
+fn has_examples(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => members.contains_key("examples") || members.values().any(has_examples),
+        Value::Array(items) => items.iter().any(has_examples),
+        _ => false,
     }
 }
 

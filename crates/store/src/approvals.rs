@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, named_params, params};
 use tokio::sync::watch;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
-    Hidden, NewApproval, Remembers, Spent, Trust,
+    Hidden, NewApproval, QueueLimit, Remembers, Spent, Trust,
 };
 
 use crate::state::{Limits, State, StateError, from_ms, to_ms, unreadable};
@@ -27,7 +27,7 @@ impl ApprovalStore for State {
             if let Some(pending) = pending_for(transaction, &question.binding)? {
                 return Ok(Ok(pending));
             }
-            if let Some(full) = is_full(transaction, &question.binding.caller, limits, now)? {
+            if let Some(full) = is_full(transaction, &question, limits, now)? {
                 return Ok(Err(full));
             }
             insert(transaction, &id, &question)?;
@@ -227,6 +227,21 @@ impl ApprovalQueue for State {
         })
     }
 
+    fn ids_beginning(&self, prefix: &str, limit: usize) -> Result<Vec<ApprovalId>, ApprovalError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found = self.shared.read(|connection| {
+            // `g` comes after every digit of an id.
+            connection
+                .prepare_cached(
+                    "SELECT id FROM approvals WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT ?2",
+                )?
+                .query_map(params![prefix, limit], |row| row.get::<_, String>(0))?
+                .map(|id| ApprovalId::parse(&id?).ok_or_else(|| unreadable("the id of an approval")))
+                .collect()
+        });
+        found.map_err(unavailable)
+    }
+
     fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, now: SystemTime) -> Result<String, ApprovalError> {
         self.queue(now, |transaction| {
             let Some(asked) = find(transaction, id)? else { return Ok(Err(ApprovalError::Unknown)) };
@@ -341,38 +356,44 @@ fn find(transaction: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Opti
 /// who collects denials gets no new questions instead.
 fn is_full(
     transaction: &Transaction<'_>,
-    caller: &str,
+    question: &NewApproval,
     limits: Limits,
     now: SystemTime,
 ) -> rusqlite::Result<Option<ApprovalError>> {
     let (all, of_caller): (u32, u32) = transaction
         .prepare_cached(
-            "SELECT count(*), count(*) FILTER (WHERE caller = ?1) FROM approvals WHERE state = 'pending'",
+            "SELECT count(*), count(*) FILTER (WHERE quota = ?1) FROM approvals WHERE state = 'pending'",
         )?
-        .query_row([caller], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if all >= limits.max_pending || of_caller >= limits.max_pending_per_caller {
-        return Ok(Some(ApprovalError::QueueFull));
+        .query_row([&question.quota], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Limits { max_pending, max_pending_per_caller } = limits;
+    if of_caller >= max_pending_per_caller {
+        let limit = QueueLimit::OfCaller(max_pending_per_caller.into());
+        return Ok(Some(ApprovalError::QueueFull(limit)));
+    }
+    if all >= max_pending {
+        return Ok(Some(ApprovalError::QueueFull(QueueLimit::InAll(max_pending.into()))));
     }
     let denied: i64 = transaction
         .prepare_cached(
-            "SELECT count(*) FROM approvals WHERE state = 'denied' AND caller = ?1 AND expires > ?2",
+            "SELECT count(*) FROM approvals WHERE state = 'denied' AND caller = ?1 AND expires > ?2 AND quota = ?3",
         )?
-        .query_row(params![caller, to_ms(now)], |row| row.get(0))?;
-    Ok((denied >= CALLERS_SHARE).then_some(ApprovalError::DeniedTooOften))
+        .query_row(params![question.binding.caller, to_ms(now), question.quota], |row| row.get(0))?;
+    Ok((denied >= CALLERS_SHARE).then(|| ApprovalError::DeniedTooOften(CALLERS_SHARE.unsigned_abs())))
 }
 
 fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval) -> rusqlite::Result<()> {
     let binding = &question.binding;
     transaction
         .prepare_cached(
-            "INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt,
+            "INSERT INTO approvals (id, state, caller, quota, tool, tool_digest, arguments_digest, policy_digest, prompt,
              arguments, hidden_bytes, whole, remembers_flow, remembers_until, because, risk, created, expires)
-             VALUES (:id, 'pending', :caller, :tool, :tool_digest, :arguments_digest, :policy_digest, :prompt,
+             VALUES (:id, 'pending', :caller, :quota, :tool, :tool_digest, :arguments_digest, :policy_digest, :prompt,
              :arguments, :hidden_bytes, :whole, :remembers_flow, :remembers_until, :because, :risk, :created, :expires)",
         )?
         .execute(named_params! {
             ":id": id.as_str(),
             ":caller": binding.caller,
+            ":quota": question.quota,
             ":tool": binding.tool,
             ":tool_digest": binding.tool_digest,
             ":arguments_digest": binding.arguments_digest,
@@ -431,6 +452,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
                 arguments_digest: row.get("arguments_digest")?,
                 policy_digest: row.get("policy_digest")?,
             },
+            quota: row.get("quota")?,
             prompt: row.get("prompt")?,
             arguments: row.get("arguments")?,
             // A negative number means that the file was edited: then everything counts as hidden.

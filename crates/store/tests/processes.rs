@@ -33,6 +33,7 @@ fn binding(number: usize) -> Binding {
 
 fn ask(state: &State, number: usize) -> ApprovalId {
     let question = NewApproval {
+        quota: "ann".to_owned(),
         binding: binding(number),
         prompt: "Delete?".to_owned(),
         arguments: None,

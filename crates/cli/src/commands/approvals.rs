@@ -1,6 +1,8 @@
 //! Lists, shows and answers questions about calls.
 
-use std::{collections::HashSet, io::Write, sync::Arc, time::SystemTime};
+mod watch;
+
+use std::{io::Write, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 use toolgate::RecordedQueue;
@@ -34,7 +36,7 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             list(&found, *limit, *format, terminal)
         }
         ApprovalsCommand::Show { id, reveal } => {
-            let id = id_of(id)?;
+            let id = id_of(&queue, id)?;
             let operator = gateway::operator();
             let whole = reveal.then(|| queue.reveal(&id, &Decider::Operator(&operator), now));
             let whole = whole.transpose().map_err(|problem| told(&problem))?;
@@ -49,7 +51,7 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
         ApprovalsCommand::Deny { id, note, format } => {
             decide(&queue, (id, ApprovalState::Denied, note.as_deref()), *format, terminal)
         }
-        ApprovalsCommand::Watch => gateway::wait(watch(&queue, terminal)),
+        ApprovalsCommand::Watch => gateway::wait(watch::watch(&queue, terminal)),
     }
 }
 
@@ -65,7 +67,7 @@ fn decide(
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
     let by = gateway::operator();
-    match queue.decide(&id_of(id)?, state, &Decider::Operator(&by), note, SystemTime::now()) {
+    match queue.decide(&id_of(queue, id)?, state, &Decider::Operator(&by), note, SystemTime::now()) {
         Ok(approval) => {
             match format {
                 OutputFormat::Json => terminal.data(to_json(&approval)),
@@ -81,30 +83,6 @@ fn decide(
             Err(Failure::Findings(format!("`{}`: {problem}", visible(id))))
         }
         Err(problem) => Err(told(&problem)),
-    }
-}
-
-async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let mut changes = queue.changes();
-    let mut seen: HashSet<ApprovalId> = HashSet::new();
-    loop {
-        // All of them: one that is not among the newest would be missed, or shown again when it is.
-        let pending = queue
-            .list(Some(ApprovalState::Pending), usize::MAX, SystemTime::now())
-            .map_err(|problem| told(&problem))?;
-        for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
-            line(approval, Arguments::Whole, terminal)?;
-        }
-        terminal.flush()?;
-        seen = pending.into_iter().map(|approval| approval.id).collect();
-        tokio::select! {
-            outcome = changes.changed() => {
-                if outcome.is_err() {
-                    return Ok(Ending::Clean);
-                }
-            }
-            _ = tokio::signal::ctrl_c() => return Ok(Ending::Clean),
-        }
     }
 }
 
@@ -214,9 +192,15 @@ fn to_json(approval: &Approval) -> Value {
     })
 }
 
-fn id_of(text: &str) -> Result<ApprovalId, Failure> {
-    ApprovalId::parse(text).ok_or_else(|| {
-        Failure::new(format!("`{}` is no approval; `toolgate approvals list` shows them", visible(text)))
+/// A whole id, or a unique beginning of one.
+fn id_of(queue: &RecordedQueue, text: &str) -> Result<ApprovalId, Failure> {
+    queue.find_id(text).map_err(|problem| match problem {
+        ApprovalError::Unavailable(_) => told(&problem),
+        ApprovalError::Unknown => Failure::new(format!(
+            "there is no approval `{}`; `toolgate approvals list --all` shows them",
+            visible(text)
+        )),
+        problem => Failure::new(format!("`{}`: {problem}", visible(text))),
     })
 }
 

@@ -19,7 +19,7 @@ use crate::{
     args::ServeArgs,
     commands::connect,
     gateway,
-    serve::log::Log,
+    serve::{calls::CallLog, log::Log},
     terminal::{Terminal, json_pretty, visible},
     tokens::{self, Revoked},
 };
@@ -51,10 +51,13 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     });
     // Before anything is read, so that no edit falls between reading and watching.
     let watching = Watching::start(&config, &lines);
+    let calls = CallLog::start(log, None);
+    let observer: Arc<dyn Observer> = Arc::<CallLog>::clone(&calls);
+    let extras = Extras { observer: Some(observer), ..Extras::default() };
     let mut signals =
         StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
     let opened = tokio::select! {
-        opened = gateway::open_with(config, Extras::default(), |said| log.error(said)) => opened?,
+        opened = gateway::open_with(config, extras, |said| log.error(said)) => opened?,
         // Test runs of shipped tools are dropped, which gives them their closing records.
         () = signals.asked() => {
             log.info("stopped before it served");
@@ -76,6 +79,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     };
     let front = if args.stdio { Front::Stdio } else { Front::Http };
     let served = Arc::new(opened).serve_until_signal(front, options, &mut signals).await;
+    calls.close();
     served.map(|()| Ending::Clean).map_err(|error| told(&error))
 }
 

@@ -18,6 +18,19 @@ pub struct Log {
     format: LogFormat,
 }
 
+/// A call that has ended, for its line in the log.
+#[derive(Clone, Debug)]
+pub struct CallLine {
+    pub call_id: String,
+    pub caller: String,
+    pub tool: String,
+    /// Otherwise the name is any text that the caller sent.
+    pub is_known_tool: bool,
+    pub outcome: &'static str,
+    pub reason: Option<&'static str>,
+    pub milliseconds: f64,
+}
+
 impl Log {
     pub const fn new(settings: &Settings) -> Self {
         Self { level: settings.level, format: settings.format }
@@ -35,6 +48,38 @@ impl Log {
         self.line(LogLevel::Info, "info", message);
     }
 
+    /// One line for a call, at `info`.
+    pub fn call(self, call: &CallLine) {
+        if LogLevel::Info <= self.level {
+            Terminal::note(&self.call_written(&time::rfc3339(SystemTime::now()), call));
+        }
+    }
+
+    fn call_written(self, at: &str, call: &CallLine) -> String {
+        let tool =
+            if call.is_known_tool { bounded(&call.tool) } else { without_secrets(&bounded(&call.tool)) };
+        let caller = bounded(&call.caller);
+        // Microseconds are enough.
+        let milliseconds = (call.milliseconds * 1_000.0).round() / 1_000.0;
+        let CallLine { call_id, outcome, reason, .. } = call;
+        match self.format {
+            LogFormat::Json => json_text(&json!({
+                "time": at, "level": "info", "message": "call", "callId": call_id, "caller": caller, "tool": tool,
+                "outcome": outcome, "reason": reason, "ms": milliseconds,
+            })),
+            LogFormat::Text => {
+                // Quoted as JSON, because a name may contain spaces and look like another field.
+                let quoted = |name: &str| json_text(&json!(name));
+                let reason = reason.map_or_else(String::new, |reason| format!(" reason={reason}"));
+                format!(
+                    "{at} info  call {call_id} caller={} tool={} outcome={outcome}{reason} ms={milliseconds}",
+                    quoted(&caller),
+                    quoted(&tool)
+                )
+            }
+        }
+    }
+
     fn line(self, level: LogLevel, name: &str, message: &str) {
         if level > self.level {
             return;
@@ -50,6 +95,17 @@ impl Log {
         }
     }
 }
+
+/// A name, cut if it is long.
+fn bounded(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
+        None => name.to_owned(),
+    }
+}
+
+/// Of a caller or tool in the log, in characters.
+const LONGEST_NAME: usize = 128;
 
 /// With the shipped rules, which are there from the first line on, before the gateway has read the operator's own. Without rules
 /// nothing could be told from a secret, so nothing is said.
@@ -80,6 +136,49 @@ mod tests {
             assert!(line.contains("`[REDACTED]`: no such tool"), "{line}");
             for secret in [&*token, "hunter22", possible, "\u{202e}"] {
                 assert!(!line.contains(secret), "{line}");
+            }
+        }
+    }
+
+    fn call(tool: &str, is_known_tool: bool) -> CallLine {
+        CallLine {
+            call_id: "0190".to_owned(),
+            caller: "token:ann".to_owned(),
+            tool: tool.to_owned(),
+            is_known_tool,
+            outcome: "refused",
+            reason: Some("admit.unknown_tool"),
+            milliseconds: 1.234_567,
+        }
+    }
+
+    #[test]
+    fn call_has_one_line_with_its_facts() {
+        assert_eq!(
+            log(LogFormat::Text).call_written("now", &call("say", true)),
+            r#"now info  call 0190 caller="token:ann" tool="say" outcome=refused reason=admit.unknown_tool ms=1.235"#
+        );
+        let line = log(LogFormat::Json).call_written("now", &call("say", true));
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            line,
+            json!({
+                "time": "now", "level": "info", "message": "call", "callId": "0190", "caller": "token:ann",
+                "tool": "say", "outcome": "refused", "reason": "admit.unknown_tool", "ms": 1.235,
+            })
+        );
+    }
+
+    /// A caller chooses the name of a tool that does not exist.
+    #[test]
+    fn hostile_name_stays_within_its_field() {
+        let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
+        let hostile = format!("x\" outcome=released\nfake \u{1b}[2J\u{202e} {token} {}", "a".repeat(10_000));
+        for format in [LogFormat::Text, LogFormat::Json] {
+            let line = log(format).call_written("now", &call(&hostile, false));
+            assert!(line.len() < 600, "{line}");
+            for sign in ["\n", "\u{1b}", "\u{202e}", token.as_str(), "\" outcome=released"] {
+                assert!(!line.replace("\\\"", "").contains(sign), "{sign:?}: {line}");
             }
         }
     }

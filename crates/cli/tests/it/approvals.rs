@@ -35,6 +35,7 @@ fn question(number: u64) -> NewApproval {
             arguments_digest: format!("sha256:{number}"),
             policy_digest: "sha256:2".to_owned(),
         },
+        quota: "ann".to_owned(),
         prompt: format!("question {number}."),
         arguments: None,
         hidden: Hidden::default(),

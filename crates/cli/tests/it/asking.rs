@@ -144,6 +144,41 @@ fn publish_asks_when_a_version_weakens_approval() {
     assert!(said.contains("relaxed    reads: approval.level ask -> auto, set by user"), "{said}");
 }
 
+/// The twenty-first question is refused with its own reason, and other calls still run.
+#[test]
+fn full_queue_is_reported_and_blocks_no_other_call() {
+    let place = Place::new();
+    place.configure("approvals:\n  max_pending_per_caller: 2\n");
+    place.write_tool("asks", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    place.ok(&["publish"]);
+    let token = token(&place, &[]);
+    let serving = Serving::start(&place);
+    let call = |tool: &str, text: &str| serving.call(&token, tool, &json!({ "text": text }));
+    assert!(pending(&call("asks", "one")) && pending(&call("asks", "two")));
+    let full = call("asks", "three");
+    assert_eq!(full["_meta"]["dev.toolgate/denial"]["code"], "decide.queue_full", "{full}");
+    assert!(full.to_string().contains("2 of your calls wait for a person"), "{full}");
+    assert_eq!(call("word_count", "a b")["isError"], false);
+    assert!(serving.wait_for("outcome=refused reason=decide.queue_full").contains("tool=\"asks\""));
+    let line = serving.wait_for("tool=\"word_count\" outcome=released");
+    assert!(line.contains(" call ") && line.contains("caller=\"token:") && line.contains(" ms="), "{line}");
+    assert!(!line.contains("a b"), "{line}");
+    serving.stop();
+}
+
+#[test]
+fn danger_patterns_leave_search_texts_alone() {
+    let place = Place::new();
+    place.configure("catalog:\n  preset: none\n  include: {names: [search_code]}\n");
+    fs::create_dir(place.path().join("docs")).unwrap();
+    fs::write(place.path().join("docs/a.md"), "see /etc/passwd\n").unwrap();
+    let found = place.ok(&["call", "search_code", "text=/etc/passwd", "folder=docs"]);
+    assert!(found.contains("see /etc/passwd"), "{found}");
+    fs::create_dir(place.path().join("docs/.ssh")).unwrap();
+    let said = place.fails(&["call", "search_code", "text=x", "folder=docs/.ssh/"], 1);
+    assert!(said.contains("approve"), "{said}");
+}
+
 #[test]
 fn diff_compares_overrides_and_profiles() {
     let place = Place::new();

@@ -66,3 +66,4 @@ mod test_runs;
 mod tokens;
 mod vetting;
 mod wire;
+mod workspaces;

@@ -213,13 +213,55 @@ fn nothing_that_reaches_far_is_published_before_somebody_says_yes() {
     place.write_tool("writes", &json!({ "sandboxOverrides": { "fileWrite": true } }));
     for no in ["n\n", "\n", "maybe\n", "\u{4}"] {
         let (printed, shown) = on_a_terminal(&place, &["publish", "writes"], no);
-        assert!(shown.contains("`writes` is rated L4. Test and publish it? [y/N]"), "{no:?}: {shown}");
+        assert!(shown.contains("`writes`: it is rated L4. Test and publish it? [y/N]"), "{no:?}: {shown}");
         assert!(printed.contains("was not confirmed; nothing was run"), "{no:?}: {printed}");
         assert!(!place.ok(&["list"]).contains("ACTIVE"), "{no:?}");
     }
     let (printed, shown) = on_a_terminal(&place, &["publish", "writes"], "y\n");
     assert!(shown.contains("[y/N]") && printed.contains("published  writes (L4)"), "{shown}{printed}");
     assert!(place.ok(&["list"]).contains("ACTIVE"));
+}
+
+/// Reads from the terminal until this was shown.
+fn shown_until(ours: &mut File, wanted: &str, shown: &mut String) {
+    let mut buffer = [0; 4_096];
+    while !shown.contains(wanted) {
+        let count = ours.read(&mut buffer).unwrap();
+        shown.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+}
+
+#[test]
+fn watch_asks_one_question_at_a_time() {
+    let place = Place::new();
+    place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
+    place.ok(&["publish", "say"]);
+    place.fails(&["call", "say", "text=one"], 1);
+    place.fails(&["call", "say", "text=two"], 1);
+    let (mut ours, theirs) = terminal();
+    // Typed before any question is shown: it answers none.
+    ours.write_all(b"y\n").unwrap();
+    let child = toolgate(&place, &["approvals", "watch"], theirs).spawn().unwrap();
+    let mut shown = String::new();
+    for answer in ["d\n", "y\n", "n\n"] {
+        shown.clear();
+        shown_until(&mut ours, "[q]uit: ", &mut shown);
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        ours.write_all(answer.as_bytes()).unwrap();
+    }
+    shown.clear();
+    shown_until(&mut ours, "no question waits", &mut shown);
+    // The end of the input.
+    ours.write_all(&[4]).unwrap();
+    let printed = String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned();
+    assert_eq!(printed.matches(" calls say").count(), 2, "{printed}");
+    let list = place.ok(&["approvals", "list", "--all"]);
+    assert!(list.contains("  approved  ") && list.contains("  denied  "), "{list}");
+    // The beginning of an id is enough.
+    let id = list.lines().find_map(|line| line.split("apr_").nth(1)).unwrap();
+    place.ok(&["approvals", "show", &id[..10]]);
+    let said = place.fails(&["approvals", "show", "apr_12"], 2);
+    assert!(said.contains("at least 4 characters"), "{said}");
 }
 
 #[test]

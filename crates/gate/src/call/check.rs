@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
+use serde_json::{Map, Value};
 use toolgate_secrets::Tier;
 
 use super::{bind::Bound, decide::Hearing, secrets, stop::Stop, survey, texts};
@@ -34,8 +35,8 @@ pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
         look_for_secrets(gate, &bound, &mut survey)
             .map_err(|stop| stop.with_alerts(alerts(&bound, &texts_of(&bound, &survey))))?;
     }
-    let texts = texts_of(&bound, &survey);
-    let (dangers, alerts) = (dangers(&bound, &texts), alerts(&bound, &texts));
+    let alerts = alerts(&bound, &texts_of(&bound, &survey));
+    let dangers = dangers(&bound, &survey);
     // This call's own, whatever the handler made of its survey.
     survey.left = Arc::default();
     Ok(Checked { bound, survey, dangers, alerts, hearing: Arc::default(), _sealed: () })
@@ -58,26 +59,35 @@ fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<
     Ok(())
 }
 
-/// Each text of the arguments by itself, all of them as JSON, and the real names of what they lead to, so that neither
-/// quoting, nor splitting over members, nor a link hides anything that an author meant. Nothing where nobody looks.
+/// Each text of the arguments by itself, all of them as JSON, and the real names of what they lead to. Neither quoting, nor
+/// splitting over members, nor a symlink hides anything. Empty if the tool has no alarms.
 fn texts_of<'c>(bound: &'c Bound, survey: &'c Survey) -> Vec<Cow<'c, str>> {
-    let tool = &bound.admitted.tool;
-    if tool.danger.is_empty() && !tool.has_alarms() {
+    if !bound.admitted.tool.has_alarms() {
         return Vec::new();
     }
-    let json: Cow<'c, str> = Cow::Owned(serde_json::to_string(bound.arguments.members()).unwrap_or_default());
-    let arguments = texts::of_members(bound.arguments.members()).into_iter().map(Cow::Borrowed);
+    texts_in(bound.arguments.members(), survey)
+}
+
+fn texts_in<'c>(arguments: &'c Map<String, Value>, survey: &'c Survey) -> Vec<Cow<'c, str>> {
+    let json: Cow<'c, str> = Cow::Owned(serde_json::to_string(arguments).unwrap_or_default());
+    let texts = texts::of_members(arguments).into_iter().map(Cow::Borrowed);
     let targets = survey.touches.iter().map(|touch| Cow::Borrowed(touch.target.as_str()));
-    [json].into_iter().chain(arguments).chain(targets).collect()
+    [json].into_iter().chain(texts).chain(targets).collect()
 }
 
 fn alerts(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
     bound.admitted.tool.alarms_in(texts.iter().map(AsRef::as_ref))
 }
 
-fn dangers(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
-    let danger = &bound.admitted.tool.danger;
+/// The danger patterns that match an argument which names a path, URL or command, or the real name of what it leads to.
+fn dangers(bound: &Bound, survey: &Survey) -> Vec<String> {
+    let tool = &bound.admitted.tool;
+    if tool.danger.is_empty() {
+        return Vec::new();
+    }
+    let arguments = tool.danger_scope.of_arguments(bound.arguments.members());
+    let texts = texts_in(&arguments, survey);
     let hits: BTreeSet<usize> =
-        texts.iter().flat_map(|text| danger.matches(text).iter().collect::<Vec<_>>()).collect();
-    hits.into_iter().filter_map(|at| danger.patterns().get(at).cloned()).collect()
+        texts.iter().flat_map(|text| tool.danger.matches(text).iter().collect::<Vec<_>>()).collect();
+    hits.into_iter().filter_map(|at| tool.danger.patterns().get(at).cloned()).collect()
 }

@@ -456,6 +456,11 @@ impl ApprovalStore for MemoryQueue {
 }
 
 impl ApprovalQueue for MemoryQueue {
+    fn ids_beginning(&self, prefix: &str, limit: usize) -> Result<Vec<ApprovalId>, ApprovalError> {
+        let found = self.list(None, usize::MAX, SystemTime::now())?.into_iter().map(|one| one.id);
+        Ok(found.filter(|id| id.as_str().starts_with(prefix)).take(limit).collect())
+    }
+
     fn list(
         &self,
         state: Option<ApprovalState>,

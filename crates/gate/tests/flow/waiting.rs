@@ -61,12 +61,18 @@ async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running()
     let _second = waits(&world, of("ann", "two"), 2).await;
     for text in ["one", "two", "three"] {
         let outcome = world.gate.handle(of("ann", text)).await;
-        assert_eq!(shown(&outcome), "execute.busy: too many of your calls wait for a person");
+        assert_eq!(
+            shown(&outcome),
+            "decide.queue_full: 2 of your calls wait for a person, which is the limit (approvals.max_pending_per_caller)"
+        );
     }
     assert_eq!(world.queue.all().len(), 2, "nobody is asked about a call that was turned away");
     let _third = waits(&world, of("bob", "one"), 3).await;
     let outcome = world.gate.handle(of("cid", "one")).await;
-    assert_eq!(shown(&outcome), "execute.busy: too many calls wait for a person");
+    assert_eq!(
+        shown(&outcome),
+        "decide.queue_full: 3 calls wait for a person, which is the limit (approvals.max_pending)"
+    );
     // All of them together hold no place to run in.
     let free = world.call("free", json!({ "text": "hi" })).await;
     assert_eq!(shown(&free), r#"released: {"text":"hi"}"#);

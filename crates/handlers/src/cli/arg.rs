@@ -81,10 +81,8 @@ impl Arg {
                     }
                     let check = if known.takes_lines() { check_text } else { check_value };
                     check(name, value)?;
-                    if self.dashes == Dashes::Refused
-                        && value.starts_with('-')
-                        && (text.is_empty() || text.ends_with('='))
-                    {
+                    // Judged by the element as it is built: behind `--max-count=` a `-1` is a value.
+                    if self.dashes == Dashes::Refused && text.is_empty() && value.starts_with('-') {
                         return Err(would_be_an_option(name));
                     }
                     if let Some(why) = known.refuses(value, &text) {

@@ -61,6 +61,10 @@ pub struct View {
     pub watch: Watch,
 }
 
+/// A path of the gateway that no rule can name. Without the rule, a tool could read it.
+const UNBLOCKABLE: &str = "a file of the gateway cannot be blocked for tools: its path is not UTF-8, or leads through `..` behind a \
+                           directory that does not exist; create the directory, or write the path without `..`";
+
 impl ViewPlan {
     pub fn new(
         policy: &EffectivePolicy,
@@ -74,18 +78,19 @@ impl ViewPlan {
         }
         let access = if policy.files.write.value { Access::Write } else { Access::Read };
         let folder = cwd.map(|text| place(text, &places.workspace, &places.home));
+        if files.is_none() && (policy.files.read.value || policy.files.write.value) {
+            return Err(UNBLOCKABLE.to_owned());
+        }
         if let (Some(text), None) = (cwd, &files) {
             return Err(format!(
-                "its working folder `{text}` is out of its sight; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
+                "the tool has no access to its working directory `{text}`; list it in `capability.execution.allowedPaths`, or leave `cwd` out"
             ));
         }
         let blocked = if let Some(files) = &files {
             Blocked::new(Some(files), &places.guarded)?
         } else {
             // Whoever is granted no file sees the system's all the same.
-            let unread = grants::blocked_files(policy, places).ok_or(
-                "what is blocked cannot be told: a file or folder of the gateway has a name that is not UTF-8, or is not there and is named by way of `..`; rename it",
-            )?;
+            let unread = grants::blocked_files(policy, places).ok_or(UNBLOCKABLE)?;
             Blocked::new(Some(&unread), &places.guarded)?
         };
         Ok(Self {

@@ -73,7 +73,7 @@ fn every_pattern_of_an_argument_hits_and_misses_what_it_should() {
             }
         }
     }
-    assert_eq!(seen.len(), 8, "{seen:?}");
+    assert_eq!(seen.len(), 7, "{seen:?}");
 }
 
 #[track_caller]
@@ -118,6 +118,10 @@ fn files_are_listed_read_and_searched() {
     assert!(listed.contains("main.rs") && listed.contains(".env"), "{listed}");
     let read = check(&world, "read_file", &json!({ "path": "docs/readme.md" }));
     assert_eq!(read, "# The gate\nopens for those who are named\n");
+    for path in ["Makefile", "my notes.md", ".github/workflows/ci.yml", "Cargo.lock", "日記"] {
+        world.write(&format!("workspace/{path}"), "text\n");
+        assert_eq!(check(&world, "read_file", &json!({ "path": path })), "text\n", "{path}");
+    }
     let input = json!({ "text": "GATE", "folder": ".", "ignoreCase": true, "extensions": ["md"] });
     assert_eq!(
         check(&world, "search_code", &input),
@@ -165,7 +169,6 @@ fn what_leads_out_is_refused() {
     let world = World::new();
     std::os::unix::fs::symlink(world.root().join("outside/passwd"), world.at("leads_out.md")).unwrap();
     for path in ["../outside/passwd", "/etc/passwd", "src/.env", "docs/../../outside/passwd"] {
-        assert!(!fits(&manifest("read_file"), &json!({ "path": path })), "{path}");
         let refusal = call(&shipped(&world, "read_file"), &json!({ "path": path })).unwrap_err();
         assert!(matches!(refusal.reason, Reason::PathOutsideRoots | Reason::PathBlocked), "{path}");
     }

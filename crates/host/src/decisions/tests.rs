@@ -31,6 +31,7 @@ fn world(journal_works: bool) -> World {
     let queue = RecordedQueue::new(state, note, blot);
     let text = |text: &str| text.to_owned();
     let question = NewApproval {
+        quota: "ann".to_owned(),
         binding: Binding {
             caller: text("token:tests"),
             tool: text("say"),

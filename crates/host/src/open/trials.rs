@@ -154,7 +154,7 @@ impl Toolgate {
     /// they are live after the next load. Those that reach other hosts are not run; the pass of their release counts. Dropped, it
     /// leaves the rest untried.
     pub async fn try_shipped(&self, which: ToTry) {
-        self.try_untried(&self.loaded(), which).await;
+        Box::pin(self.try_untried(&self.loaded(), which)).await;
     }
 
     /// The ids of the shipped tools that `try_shipped` would try.

@@ -49,8 +49,7 @@ pub async fn show(
     State(admin): State<Admin>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let id = parsed(&id)?;
-    let found = on_queue(&admin, move |queue| queue.get(&id, SystemTime::now())).await?;
+    let found = on_queue(&admin, move |queue| queue.get(&queue.find_id(&id)?, SystemTime::now())).await?;
     Ok(Json(shown(&found)))
 }
 
@@ -60,9 +59,9 @@ pub async fn reveal(
     State(admin): State<Admin>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let id = parsed(&id)?;
     let may_approve_own = admin.gate.approval_settings().self_approval;
     let reveal = move |queue: &dyn ApprovalQueue| {
+        let id = queue.find_id(&id)?;
         let by = Decider::Admin { subject: &by.name, may_approve_own };
         let whole = queue.reveal(&id, &by, SystemTime::now())?;
         Ok((whole, queue.get(&id, SystemTime::now())?))
@@ -103,7 +102,7 @@ async fn decide(
     body: &[u8],
     state: ApprovalState,
 ) -> Result<Json<Value>, Problem> {
-    let id = parsed(id)?;
+    let id = id.to_owned();
     let Decision { note } = if body.is_empty() {
         Decision::default()
     } else {
@@ -115,6 +114,7 @@ async fn decide(
     }
     let may_approve_own = admin.gate.approval_settings().self_approval;
     let decide = move |queue: &dyn ApprovalQueue| {
+        let id = queue.find_id(&id)?;
         let by = Decider::Admin { subject: &by.name, may_approve_own };
         queue.decide(&id, state, &by, note.as_deref(), SystemTime::now())
     };

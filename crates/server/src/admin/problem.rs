@@ -44,7 +44,9 @@ impl From<ApprovalError> for Problem {
             ApprovalError::OtherCall => (StatusCode::CONFLICT, "other_call"),
             ApprovalError::Unrevealed(_) => (StatusCode::CONFLICT, "unrevealed"),
             ApprovalError::OwnCall => (StatusCode::FORBIDDEN, "own_call"),
-            ApprovalError::QueueFull | ApprovalError::DeniedTooOften => {
+            ApprovalError::Ambiguous(_) => (StatusCode::CONFLICT, "ambiguous_id"),
+            ApprovalError::ShortId => (StatusCode::BAD_REQUEST, "short_id"),
+            ApprovalError::QueueFull(_) | ApprovalError::DeniedTooOften(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "queue_full")
             }
             ApprovalError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),

@@ -16,6 +16,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use toolgate_gate::Clock;
+use toolgate_policy::QuotaShare;
 
 use super::{
     Doors, HttpLimits, body,
@@ -24,7 +25,7 @@ use super::{
     origin::{self, AllowedOrigins},
     problem::{DoorCode, Problem, Rejected},
 };
-use crate::auth::{Authenticator, CallerStanding, Challenge, Identity, Role};
+use crate::auth::{Authenticator, CallerStanding, Challenge, How, Identity, Role, counted_as};
 
 /// Where refusals go besides the client: journal, metrics and log. Must not block.
 pub trait DoorEvents: Send + Sync {
@@ -184,11 +185,15 @@ impl Door {
         peer: Option<IpAddr>,
     ) -> Response {
         let then = self.authenticator.believed();
-        let identity = match self.identify(request.headers(), request.uri().path(), peer).await {
+        let mut identity = match self.identify(request.headers(), request.uri().path(), peer).await {
             Ok(identity) => identity,
             Err(challenge) => return self.challenge(peer, challenge, host),
         };
         let standing = CallerStanding::of(&identity, then, &self.authenticator, &self.clock);
+        if identity.how == How::Anonymous {
+            identity.caller.share =
+                peer.map(|peer| QuotaShare { address: counted_as(peer).to_string(), session: None });
+        }
         let begun = self.clock.now();
         let (mut parts, body) = request.into_parts();
         let (bytes, time) = (self.limits.body_bytes, self.limits.body_time);

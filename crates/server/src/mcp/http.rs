@@ -77,7 +77,7 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
     if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }
-    let place = match listens(&mcp.streams, &request, &caller.subject) {
+    let place = match listens(&mcp.streams, &request, &caller.quota()) {
         Ok(place) => place,
         Err(Full) => return too_many("you hold too many streams open; close one, then try again"),
     };

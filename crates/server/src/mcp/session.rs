@@ -40,6 +40,8 @@ pub struct OwnedSessions {
 #[derive(Debug)]
 struct Owner {
     subject: String,
+    /// Whose number of sessions it counts against.
+    quota: String,
     last_used: Instant,
     known: Arc<Known>,
     /// When the SDK last heard of a use that it did not see.
@@ -47,9 +49,10 @@ struct Owner {
 }
 
 impl Owner {
-    fn new(subject: &str) -> Self {
+    fn new(caller: &Caller) -> Self {
+        let (subject, quota) = (caller.subject.clone(), caller.quota().into_owned());
         let now = Instant::now();
-        Self { subject: subject.to_owned(), last_used: now, known: Arc::default(), reported: now }
+        Self { subject, quota, last_used: now, known: Arc::default(), reported: now }
     }
 }
 
@@ -143,9 +146,10 @@ impl OwnedSessions {
     }
 
     /// Takes the place for a session, and says which of the caller's own has to make it.
-    fn enter(&self, id: &SessionId, subject: &str) -> Result<Option<SessionId>, ()> {
+    fn enter(&self, id: &SessionId, caller: &Caller) -> Result<Option<SessionId>, ()> {
         let mut owners = self.owners();
-        let is_of_caller = |owner: &Owner| owner.subject == subject;
+        let quota = caller.quota();
+        let is_of_caller = |owner: &Owner| owner.quota == quota;
         let held = owners.values().filter(|owner| is_of_caller(owner)).count();
         let is_full = held >= self.limits.per_caller || owners.len() >= self.limits.in_all;
         let oldest = owners.iter().filter(|(_, owner)| is_of_caller(owner));
@@ -159,7 +163,7 @@ impl OwnedSessions {
         if let Some(leaves) = &leaves {
             owners.remove(leaves);
         }
-        owners.insert(id.clone(), Owner::new(subject));
+        owners.insert(id.clone(), Owner::new(caller));
         Ok(leaves)
     }
 
@@ -174,8 +178,7 @@ impl SessionManager for OwnedSessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
-        let subject = with_caller(|caller| caller.subject.clone());
-        let entered = subject.ok_or(()).and_then(|subject| self.enter(&id, &subject));
+        let entered = with_caller(|caller| self.enter(&id, caller)).unwrap_or(Err(()));
         let Ok(leaves) = entered else {
             refuse(SessionRefusal::Full);
             self.inner.close_session(&id).await?;

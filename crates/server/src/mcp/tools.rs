@@ -190,7 +190,7 @@ impl ServerHandler for Door {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let caller = self.caller_of(context.request_context())?;
-        let _place = self.shared.streams.enter(&caller.subject).ok_or_else(|| {
+        let _place = self.shared.streams.enter(&caller.quota()).ok_or_else(|| {
             ErrorData::invalid_request("you hold too many streams open; close one, then listen again", None)
         })?;
         let mut changes = self.shared.gate.changes();

@@ -17,9 +17,10 @@ pub struct Violation {
     pub without_value: String,
 }
 
-pub(super) fn of(error: &ValidationError<'_>) -> Violation {
+/// `schema` is the whole schema, for the examples beside a pattern.
+pub(super) fn of(error: &ValidationError<'_>, schema: Option<&Value>) -> Violation {
     let at = shorten(error.instance_path().as_str(), 200);
-    let (expected, came) = words(error);
+    let (expected, came) = words(error, schema);
     let type_of_it = match error.kind() {
         Kind::Required { .. } => "nothing",
         _ => type_of(error.instance()),
@@ -34,7 +35,7 @@ pub(super) fn of(error: &ValidationError<'_>) -> Violation {
 }
 
 /// What is expected, where the schema's words alone can say it, and what came.
-fn words(error: &ValidationError<'_>) -> (Option<String>, String) {
+fn words(error: &ValidationError<'_>, schema: Option<&Value>) -> (Option<String>, String) {
     let instance = error.instance();
     let came = || describe(instance);
     let (expected, came) = match error.kind() {
@@ -60,7 +61,7 @@ fn words(error: &ValidationError<'_>) -> (Option<String>, String) {
         Kind::ExclusiveMaximum { limit } => (format!("less than {limit}"), came()),
         Kind::ExclusiveMinimum { limit } => (format!("more than {limit}"), came()),
         Kind::MultipleOf { multiple_of } => (format!("a multiple of {multiple_of}"), came()),
-        Kind::Pattern { pattern } => (format!("text that matches `{pattern}`"), came()),
+        Kind::Pattern { .. } => (allowed_text(error, schema), came()),
         Kind::Format { format } => (format!("text in the format `{format}`"), came()),
         Kind::UniqueItems => ("entries that are all different".to_owned(), "one of them twice".to_owned()),
         // What the library says of the rest may name members of the value.
@@ -68,6 +69,26 @@ fn words(error: &ValidationError<'_>) -> (Option<String>, String) {
     };
     (Some(expected), came)
 }
+
+/// What a pattern allows, in words: few people and models read regular expressions.
+fn allowed_text(error: &ValidationError<'_>, schema: Option<&Value>) -> String {
+    let rule = error.schema_path().as_str();
+    let beside = rule.strip_suffix("/pattern").and_then(|node| schema?.pointer(node));
+    let examples = beside.and_then(|node| node.get("examples")).and_then(Value::as_array);
+    let examples: Vec<String> = examples
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .take(MOST_EXAMPLES)
+        .map(|example| format!("`{}`", shorten(example, 40)))
+        .collect();
+    if examples.is_empty() {
+        return "text in the form that the description of this argument states".to_owned();
+    }
+    format!("text such as {}", examples.join(" or "))
+}
+
+const MOST_EXAMPLES: usize = 3;
 
 fn text_of(property: &Value) -> String {
     property.as_str().map_or_else(|| property.to_string(), str::to_owned)
@@ -126,6 +147,24 @@ mod tests {
             &schema,
             &json!({ "mail": 1, mail: 2 }),
             "`/additionalProperties`: expected no other members than those declared, came an object",
+        );
+    }
+
+    #[test]
+    fn pattern_is_explained_by_its_examples() {
+        let schema = json!({ "properties": {
+            "branch": { "type": "string", "pattern": "^[a-z]+$", "examples": ["main", "dev"] },
+            "tag": { "type": "string", "pattern": "^[a-z]+$" },
+        } });
+        check(
+            &schema,
+            &json!({ "branch": "-p" }),
+            "`/properties/branch/pattern`: expected text such as `main` or `dev`, came a string",
+        );
+        check(
+            &schema,
+            &json!({ "tag": "-p" }),
+            "`/properties/tag/pattern`: expected text in the form that the description of this argument states, came a string",
         );
     }
 

@@ -7,6 +7,8 @@ use toolgate_gate::{
     ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding, Decider,
 };
 
+use toolgate_gate::QueueLimit;
+
 use super::tests::{LIMITS, Place, at, question};
 
 #[derive(Clone, Debug)]
@@ -98,8 +100,12 @@ impl Model {
         }
         let of_caller = self.rows.iter().filter(is_pending).filter(|row| row.call / 5 == call / 5).count();
         let all = self.rows.iter().filter(is_pending).count();
-        if all >= LIMITS.max_pending as usize || of_caller >= LIMITS.max_pending_per_caller as usize {
-            return Err(ApprovalError::QueueFull);
+        if of_caller >= LIMITS.max_pending_per_caller as usize {
+            let limit = QueueLimit::OfCaller(LIMITS.max_pending_per_caller.into());
+            return Err(ApprovalError::QueueFull(limit));
+        }
+        if all >= LIMITS.max_pending as usize {
+            return Err(ApprovalError::QueueFull(QueueLimit::InAll(LIMITS.max_pending.into())));
         }
         self.rows.push(Row { call, state: ApprovalState::Pending, expires });
         Ok(Some((self.rows.len() - 1, ApprovalState::Pending)))

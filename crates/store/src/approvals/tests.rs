@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding,
-    Decider, Hidden, NewApproval, Remembers, Trust,
+    Decider, Hidden, NewApproval, QueueLimit, Remembers, Trust,
 };
 
 use crate::{Limits, State};
@@ -51,6 +51,7 @@ fn binding(caller: &str, arguments: &str) -> Binding {
 
 pub(super) fn question(binding: Binding, created: u64, expires: u64) -> NewApproval {
     NewApproval {
+        quota: binding.caller.clone(),
         binding,
         prompt: "Delete `notes`? '); DROP TABLE approvals; --\0 ünï".to_owned(),
         arguments: Some(r#"{"name":"ünï'"}"#.to_owned()),
@@ -203,12 +204,12 @@ fn the_queue_is_bounded_for_each_caller_and_in_all() {
     for arguments in ["1", "2", "3", "4"] {
         ask(&state, "ann", arguments);
     }
-    assert_eq!(full("ann"), ApprovalError::QueueFull);
+    assert_eq!(full("ann"), ApprovalError::QueueFull(QueueLimit::OfCaller(4)));
     ask(&state, "ann", "4");
     for caller in ["bob", "cyd", "dan", "eve"] {
         ask(&state, caller, "1");
     }
-    assert_eq!(full("fay"), ApprovalError::QueueFull);
+    assert_eq!(full("fay"), ApprovalError::QueueFull(QueueLimit::InAll(8)));
     state
         .open(question(binding("ann", "more"), 100, 200), at(100))
         .expect("what has expired waits no longer");
@@ -352,9 +353,9 @@ fn finished_questions_are_forgotten_in_time() {
 fn flood(place: &Place, state: &str, expires: u64) {
     let forge = format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
-        INSERT INTO approvals (id, state, caller, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
+        INSERT INTO approvals (id, state, caller, quota, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
         risk, created, expires, decided_by, decided_at, finished)
-        SELECT printf('apr_%032x', i), '{state}', 'bob', '', '', '', '', '', '[]', '', 0, ?2, 'client', 0,
+        SELECT printf('apr_%032x', i), '{state}', 'bob', 'bob', '', '', '', '', '', '[]', '', 0, ?2, 'client', 0,
         1700000000000 + i FROM n"
     );
     let expires = crate::state::to_ms(at(expires));
@@ -398,7 +399,7 @@ fn no_flood_removes_an_operators_no_before_it_expires() {
     }
     // Instead, the caller gets no new questions until the denials expire. Others do.
     let refused = state.open(question(binding("bob", "new"), 60, 200), at(60)).unwrap_err();
-    assert_eq!(refused, ApprovalError::DeniedTooOften);
+    assert_eq!(refused, ApprovalError::DeniedTooOften(1_000));
     state.open(question(binding("ann", "new"), 60, 200), at(60)).unwrap();
     state.open(question(binding("bob", "new"), 100, 200), at(100)).unwrap();
     state.shared.write(|transaction| super::prune(transaction, at(100))).unwrap();
@@ -575,4 +576,50 @@ fn a_yes_can_be_looked_at_without_being_spent() {
     assert_eq!(state.is_approved(own, at(2)), Ok(true), "to look is not to spend");
     assert!(state.spend(own, None, at(2)).unwrap().is_some());
     assert_eq!(state.is_approved(own, at(2)), Ok(false), "spent");
+}
+
+#[test]
+fn an_id_may_be_abbreviated_to_a_unique_beginning() {
+    let place = Place::new();
+    let state = place.open();
+    let ids: Vec<ApprovalId> = ["1", "2", "3", "4"].map(|arguments| ask(&state, "ann", arguments).id).into();
+    let id = &ids[0];
+    assert_eq!(state.find_id(id.as_str()), Ok(id.clone()));
+    let digits = &id.as_str()["apr_".len()..];
+    assert_eq!(state.find_id(&digits[..12]), Ok(id.clone()));
+    assert_eq!(state.find_id(&format!("apr_{}", &digits[..12])), Ok(id.clone()));
+    assert_eq!(state.find_id(&digits[..3]), Err(ApprovalError::ShortId));
+    assert_eq!(state.find_id("apr_"), Err(ApprovalError::ShortId));
+    for unknown in ["zzzz", "apr_%%%%", "'; --", &format!("{digits}0"), &"0".repeat(32)] {
+        assert_eq!(state.find_id(unknown), Err(ApprovalError::Unknown), "{unknown}");
+    }
+    let twin = format!("apr_{}{}", &digits[..31], if digits.ends_with('0') { '1' } else { '0' });
+    state
+        .shared
+        .write(|transaction| {
+            transaction.execute("UPDATE approvals SET id = ?1 WHERE id = ?2", [&twin, ids[1].as_str()])
+        })
+        .unwrap();
+    let Err(ApprovalError::Ambiguous(found)) = state.find_id(&digits[..8]) else { panic!("it is ambiguous") };
+    assert_eq!(found.len(), 2);
+}
+
+/// Anonymous callers share a name, and not their quota.
+#[test]
+fn open_questions_are_counted_by_quota() {
+    let place = Place::new();
+    let state = place.open();
+    let open = |quota: &str, arguments: &str| {
+        let asked = NewApproval {
+            quota: quota.to_owned(),
+            ..question(binding("anonymous:anyone", arguments), 0, 100)
+        };
+        state.open(asked, at(0))
+    };
+    for arguments in ["1", "2", "3", "4"] {
+        open("anonymous:anyone@192.0.2.1", arguments).unwrap();
+    }
+    let full = ApprovalError::QueueFull(QueueLimit::OfCaller(4));
+    assert_eq!(open("anonymous:anyone@192.0.2.1", "5").unwrap_err(), full);
+    open("anonymous:anyone@192.0.2.2", "5").unwrap();
 }

@@ -164,9 +164,9 @@ async fn open_and_wait(
     // Before the question is put: nobody is to be asked about a call that may not wait for the answer.
     let place = asker
         .as_ref()
-        .map(|_| gate.limiter.ask(&call.caller.subject))
+        .map(|_| gate.limiter.ask(&call.caller.quota()))
         .transpose()
-        .map_err(|full| busy(&full))?;
+        .map_err(|full| queue_full(&full))?;
     let hearing = Arc::clone(&checked.hearing);
     let opened = on_queue(gate, move |queue| {
         hearing.change(|| queue.open(question, now), |approval| Some(approval.into()))
@@ -349,16 +349,17 @@ fn invalid(problem: &ApprovalError) -> Stop {
         ApprovalError::Unavailable(why) => {
             Stop::new(Reason::ApprovalsUnavailable, "approvals cannot be read").for_operator(why.clone())
         }
-        ApprovalError::QueueFull | ApprovalError::DeniedTooOften => busy(problem),
+        ApprovalError::QueueFull(_) | ApprovalError::DeniedTooOften(_) => queue_full(problem),
         _ => Stop::new(Reason::ApprovalInvalid, format!("{problem}; the call was not run"))
             .with_remedy("make the call again without an answer, to be asked again"),
     }
 }
 
-/// Too many wait for a person already.
-fn busy(problem: &dyn fmt::Display) -> Stop {
-    Stop::new(Reason::Busy, problem.to_string())
-        .with_remedy("wait until some of the waiting calls have been answered")
+/// Too many questions wait already. The call itself needs a person; calls that need none are not affected.
+fn queue_full(problem: &dyn fmt::Display) -> Stop {
+    Stop::new(Reason::QueueFull, problem.to_string()).with_remedy(
+        "call again when some of the waiting calls have been answered: `toolgate approvals watch`",
+    )
 }
 
 /// The queue is a database: it is asked beside the runtime's own threads.

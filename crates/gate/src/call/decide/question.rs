@@ -62,6 +62,7 @@ pub fn question(
     let shown = prompt::shown(bound.arguments.members(), &mask, &gate.secrets);
     NewApproval {
         binding: binding.clone(),
+        quota: bound.admitted.call.caller.quota().into_owned(),
         prompt: prompt::text(&tool.spec, &tool.wire_name, &shown.members, &mask),
         because: asking.iter().map(|reason| prompt::reason(*reason, &mask, &gate.secrets)).collect(),
         arguments: Some(shown.text),

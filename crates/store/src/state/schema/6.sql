@@ -5,3 +5,6 @@ CREATE TABLE publications (
     settings TEXT NOT NULL
 ) STRICT;
 CREATE INDEX publications_of_name ON publications (name);
+-- Whose quota of open questions a question counts against. Anonymous callers share a name, and are told apart by address.
+ALTER TABLE approvals ADD COLUMN quota TEXT NOT NULL DEFAULT '';
+UPDATE approvals SET quota = caller;

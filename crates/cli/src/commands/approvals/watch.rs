@@ -1,0 +1,191 @@
+//! Shows questions as they come. On a terminal a person answers them, one at a time.
+
+use std::{
+    collections::HashSet,
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    time::{Duration, Instant, SystemTime},
+};
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use toolgate::RecordedQueue;
+use toolgate_gate::{
+    Approval, ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Decider,
+};
+
+use super::{Arguments, line, to_json, told};
+use crate::{
+    Ending, Failure, gateway,
+    terminal::{Terminal, json_pretty},
+};
+
+pub(super) async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        answer(queue, terminal).await
+    } else {
+        show(queue, terminal).await
+    }
+}
+
+/// Prints every question once. For pipes and logs.
+async fn show(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let mut changes = queue.changes();
+    let mut seen: HashSet<ApprovalId> = HashSet::new();
+    loop {
+        let pending = pending(queue)?;
+        for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
+            line(approval, Arguments::Whole, terminal)?;
+        }
+        terminal.flush()?;
+        seen = pending.into_iter().map(|approval| approval.id).collect();
+        tokio::select! {
+            outcome = changes.changed() => {
+                if outcome.is_err() {
+                    return Ok(Ending::Clean);
+                }
+            }
+            _ = tokio::signal::ctrl_c() => return Ok(Ending::Clean),
+        }
+    }
+}
+
+/// Asks about the question that expires first, then about the next one.
+async fn answer(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    let mut changes = queue.changes();
+    let mut typed = lines_of_stdin();
+    let mut skipped: HashSet<ApprovalId> = HashSet::new();
+    let mut is_told = false;
+    loop {
+        changes.borrow_and_update();
+        let open = pending(queue)?;
+        skipped.retain(|id| open.iter().any(|approval| approval.id == *id));
+        let next = open.into_iter().filter(|approval| !skipped.contains(&approval.id));
+        let Some(approval) = next.min_by_key(|approval| approval.question.expires) else {
+            if !is_told {
+                Terminal::note("no question waits; this shows the next one, Ctrl-C ends");
+                is_told = true;
+            }
+            tokio::select! {
+                outcome = changes.changed() => if outcome.is_err() { return Ok(Ending::Clean) },
+                line = typed.recv() => if line.is_none() { return Ok(Ending::Clean) },
+                _ = tokio::signal::ctrl_c() => return Ok(Ending::Clean),
+            }
+            continue;
+        };
+        is_told = false;
+        match ask(queue, &approval, &mut typed, terminal).await? {
+            Asked::Answered => {}
+            Asked::Skipped => drop(skipped.insert(approval.id)),
+            Asked::Ended => return Ok(Ending::Clean),
+        }
+    }
+}
+
+/// A line, and when it was read.
+struct Typed {
+    text: String,
+    at: Instant,
+}
+
+enum Asked {
+    Answered,
+    Skipped,
+    Ended,
+}
+
+async fn ask(
+    queue: &RecordedQueue,
+    approval: &Approval,
+    typed: &mut UnboundedReceiver<Typed>,
+    terminal: &mut Terminal,
+) -> Result<Asked, Failure> {
+    line(approval, Arguments::Whole, terminal)?;
+    terminal.flush()?;
+    let shown = Instant::now();
+    loop {
+        terminal.flush()?;
+        let mut stderr = io::stderr();
+        stderr.write_all(b"Run it? [y]es, [n]o, [d]etails, [s]kip, [q]uit: ")?;
+        stderr.flush()?;
+        let answer = tokio::select! {
+            answer = typed.recv() => answer,
+            _ = tokio::signal::ctrl_c() => None,
+        };
+        let Some(Typed { text, at }) = answer else { return Ok(Asked::Ended) };
+        // The line was typed before the person could see this question.
+        if at < shown + SHORTEST_LOOK {
+            continue;
+        }
+        let verdict = match text.trim().to_lowercase().as_str() {
+            "y" | "yes" => ApprovalState::Approved,
+            "n" | "no" => ApprovalState::Denied,
+            "d" | "details" => {
+                print_details(queue, &approval.id, terminal)?;
+                continue;
+            }
+            "q" | "quit" => return Ok(Asked::Ended),
+            "s" | "skip" => return Ok(Asked::Skipped),
+            _ => continue,
+        };
+        match decide(queue, &approval.id, verdict) {
+            Ok(()) => {
+                writeln!(terminal, "    {}", verdict.name())?;
+                terminal.flush()?;
+                return Ok(Asked::Answered);
+            }
+            Err(ApprovalError::Unrevealed(_)) => {
+                Terminal::note("part of the arguments is hidden; type `d` to see it before you approve");
+            }
+            Err(
+                problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown),
+            ) => {
+                Terminal::note(&problem.to_string());
+                return Ok(Asked::Answered);
+            }
+            Err(problem) => return Err(told(&problem)),
+        }
+    }
+}
+
+fn decide(queue: &RecordedQueue, id: &ApprovalId, verdict: ApprovalState) -> Result<(), ApprovalError> {
+    let operator = gateway::operator();
+    queue.decide(id, verdict, &Decider::Operator(&operator), None, SystemTime::now()).map(drop)
+}
+
+/// All arguments, also those that the question hides. The reveal is recorded.
+fn print_details(queue: &RecordedQueue, id: &ApprovalId, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (operator, now) = (gateway::operator(), SystemTime::now());
+    let whole = queue.reveal(id, &Decider::Operator(&operator), now);
+    let shown = whole.and_then(|whole| {
+        let mut approval = queue.get(id, now)?;
+        approval.question.arguments = Some(whole);
+        Ok(approval)
+    });
+    match shown {
+        Ok(approval) => writeln!(terminal, "{}", json_pretty(&to_json(&approval)))?,
+        Err(problem) => Terminal::note(&problem.to_string()),
+    }
+    Ok(())
+}
+
+fn pending(queue: &RecordedQueue) -> Result<Vec<Approval>, Failure> {
+    // All of them: one that is not among the newest would be missed, or shown again when it is.
+    queue.list(Some(ApprovalState::Pending), usize::MAX, SystemTime::now()).map_err(|problem| told(&problem))
+}
+
+/// Lines as they are typed. The channel closes at the end of the input.
+fn lines_of_stdin() -> UnboundedReceiver<Typed> {
+    let (send, lines) = unbounded_channel();
+    // Not a thread of the runtime, because the runtime waits for its threads and this one may never end.
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(text) = line else { return };
+            if send.send(Typed { text, at: Instant::now() }).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// An answer that comes sooner is for an earlier question.
+const SHORTEST_LOOK: Duration = Duration::from_millis(300);
