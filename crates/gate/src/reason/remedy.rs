@@ -30,6 +30,7 @@ remedies! {
     ApprovalDenied "Do not repeat the call. If the answer was a mistake, make the call again and approve it.";
     ApprovalTimeout "Answer questions within `approvals.timeout` (`toolgate approvals watch` shows them), or raise it.";
     ApprovalInvalid "Make the call again and answer the new question. An approval is for one call with the same arguments, tool and policy, and expires after `approvals.expires`.";
+    QueueFull "Answer the questions that wait (`toolgate approvals list`), or raise `approvals.max_pending` or `approvals.max_pending_per_caller`.";
     CallerLapsed "Create a new token with `toolgate token create` and use it in the client.";
     ToolChanged "Call again: the new version of the tool or policy is in force.";
     ApprovalsUnavailable "Check that the state directory exists, is writable and has free space: `toolgate doctor`.";
