@@ -12,6 +12,7 @@ use toolgate::{
     Watching,
 };
 use toolgate_config::Overrides;
+use toolgate_gate::Observer;
 use toolgate_store::NewToken;
 
 use crate::{
