@@ -147,7 +147,7 @@ impl Builder {
         self
     }
 
-    /// Where `Toolgate::serve_http` listens, and its limits.
+    /// The address and the limits of `Toolgate::serve_http`.
     #[must_use]
     pub fn server(mut self, change: impl FnOnce(&mut Server) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.server));

@@ -49,7 +49,7 @@ impl ToolError {
     }
 }
 
-/// Like `anyhow::Error`, this is no `Error` itself, or it could not be made from every one.
+/// Like `anyhow::Error`, this type does not implement `Error`; otherwise this conversion would overlap with itself.
 impl<E: Error> From<E> for ToolError {
     fn from(error: E) -> Self {
         Self(error.to_string())
@@ -79,13 +79,13 @@ impl RustTool {
         Self { document, function: called_with_json(function, shape) }
     }
 
-    /// What the tool does and returns, for models and people.
+    /// Describes action and result, for models and people.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         self.with("description", text.into())
     }
 
-    /// What a call can do to the world. Required.
+    /// The effect of a call on the world. Required.
     #[must_use]
     pub fn classification(self, class: Classification) -> Self {
         self.with("classification", class.name())
@@ -97,7 +97,7 @@ impl RustTool {
         self.with("testInput", arguments)
     }
 
-    /// What the function touches, as the `capability` of a manifest says it: network, files, approval, timeout.
+    /// The `capability` of a manifest: network, files, approval, timeout.
     #[must_use]
     pub fn capability(self, capability: Value) -> Self {
         self.with("capability", capability)
@@ -157,7 +157,10 @@ where
             })?;
             let output = running.await.map_err(|error| RustFunction::failure(Reason::ToolFailed, error.0))?;
             let value = serde_json::to_value(output).map_err(|error| {
-                RustFunction::failure(Reason::NotData, format!("the result is no JSON: {error}"))
+                RustFunction::failure(
+                    Reason::NotData,
+                    format!("the result cannot be written as JSON: {error}"),
+                )
             })?;
             Ok(match shape {
                 Shape::AsIs => value,

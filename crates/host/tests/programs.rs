@@ -213,13 +213,13 @@ fn moody() -> RustTool {
             _ => Ok(1),
         }
     })
-    .description("Does as it is told. Returns a number.")
+    .description("Fails or works on request. Returns a number.")
     .classification(Classification::Read)
     .capability(json!({ "execution": { "timeout": 2000 } }))
     .test_value(json!({ "how": "well" }))
 }
 
-/// Builds a gateway in a folder of its own and runs `program` with it.
+/// Builds a gateway in a new folder and runs `program` with it.
 fn with_gateway<T>(
     change: impl FnOnce(Builder) -> Builder,
     program: impl AsyncFnOnce(Toolgate) -> T,
