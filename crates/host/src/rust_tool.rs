@@ -191,6 +191,8 @@ fn closed(mut schema: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
+    use toolgate_policy::{PolicySet, RiskLevel, rate, resolve};
+    use toolgate_spec::model::SandboxKind;
 
     use super::*;
 
@@ -226,6 +228,19 @@ mod tests {
         assert_eq!(input["properties"]["text"], json!({ "type": "string", "description": "The text." }));
         assert_eq!(input["additionalProperties"], json!(false));
         assert_eq!(spec.governance.output.unwrap()["required"], json!(["words"]));
+    }
+
+    /// The rating and the policy claim no sandbox, and an operator sees why it is not L0.
+    #[test]
+    fn rating_says_that_no_sandbox_enforces_the_declaration() {
+        let spec = tool().check().spec.unwrap();
+        let set = PolicySet::shipped().unwrap();
+        let policy = resolve(&spec, &set, None).unwrap();
+        assert_eq!(policy.execution.sandbox.value, SandboxKind::None);
+        assert!(!policy.labels.accepts_untrusted.value, "it can reach anything");
+        let risk = rate(&policy, &spec, &set);
+        assert_eq!(risk.because.iter().map(|reason| reason.code).collect::<Vec<_>>(), ["in-process"]);
+        assert_eq!(risk.level, RiskLevel::L3);
     }
 
     #[test]

@@ -306,6 +306,11 @@ fn settings_of_the_builder_reach_the_gateway() {
     assert_eq!((config.limits.calls, config.limits.depth), (7, 9));
     assert_eq!((config.audit.sync, config.worker.count), (AuditSync::Disk, Some(3)));
     assert_eq!(config.auth.jwt, [issuer]);
+    // A folder `tools` is meant only where the settings name it.
+    let named =
+        with_gateway(|builder| builder.settings("tools: [other]"), async |toolgate| toolgate.config());
+    assert!(named.unwrap().tools[0].ends_with("other"));
+    assert!(config.tools.is_empty());
     let problem = with_gateway(|builder| builder.settings("limits: {call: 7}"), async |_| ()).unwrap_err();
     assert!(problem.contains("call"), "{problem}");
     let problem = with_gateway(
