@@ -1,5 +1,5 @@
-//! How a tool is run: JavaScript in the jailed worker and the effects it may ask for, commands in a jail of their own, functions
-//! of the embedding program in its process.
+//! Runs tools: JavaScript in the jailed worker, with the effects it may ask for; commands in a jail; functions of the embedding
+//! program in its process.
 #![forbid(unsafe_code)]
 
 mod all;

@@ -92,7 +92,7 @@ impl Runnable for Prepared {
         let arguments = Value::Object(request.arguments.clone());
         Box::pin(async move {
             let begun = Instant::now();
-            // A task of its own: a panic ends the task and not the gateway's call.
+            // A separate task: a panic ends the task and not the gateway's call.
             let mut task = EndOnDrop(tokio::spawn((self.function.0)(arguments)));
             let outcome = match timeout(self.deadline, &mut task.0).await {
                 Ok(Ok(outcome)) => outcome.map(Some),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use toolgate_config::{
-    Config, Overrides,
+    Config, Entry, Origin, Overrides,
     model::{Approvals, AskFrom, Audit, Auth, JwtIssuer, Limits, Otlp, Server, Worker},
 };
 use toolgate_gate::Observer;
@@ -147,7 +147,7 @@ impl Builder {
         self
     }
 
-    /// Where `Toolgate::serve_http` listens, and its limits.
+    /// The address and the limits of `Toolgate::serve_http`.
     #[must_use]
     pub fn server(mut self, change: impl FnOnce(&mut Server) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.server));
@@ -271,13 +271,13 @@ impl Base {
             Self::Text(text) if text.lines().any(|line| line.starts_with("version:")) => text,
             Self::Text(text) => format!("version: 1\n{text}"),
         };
-        let is_silent = !text.lines().any(|line| line.starts_with("tools:"));
         let parsed = Config::parse(&text, folder, &|_| None, &Overrides::default());
         let mut config = parsed.map_err(|errors| {
             let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
             OpenError { part: "configuration", problem: told.join("; ") }
         })?;
-        if is_silent {
+        let is_default = |entry: &Entry| entry.key.starts_with("tools") && entry.origin == Origin::Default;
+        if config.entries().iter().any(is_default) {
             // A program names its tools; a folder that happens to be called `tools` is not meant.
             config.tools.clear();
         }

@@ -61,7 +61,7 @@ pub enum Origin {
     Program,
 }
 
-/// What a program adds in code to the documents and policies of its configuration.
+/// Additions in code to the documents and policies of the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct InCode {
     pub tools: Vec<RustTool>,

@@ -134,7 +134,8 @@ impl Toolgate {
         Builder::default()
     }
 
-    /// Puts everything in place and loads the tools. Needs a runtime of tokio, for workers are watched on it.
+    /// Puts everything in place and loads the tools. Needs a runtime of tokio, for workers are watched on it. Programs use
+    /// [`Builder::build`], which also checks that `run_if_worker` was called in time.
     pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
         check_own(extras.commands.keys().chain(extras.parsers.keys()))?;
         let state = open_state(&config)?;

@@ -49,7 +49,7 @@ impl ToolError {
     }
 }
 
-/// Like `anyhow::Error`, this is no `Error` itself, or it could not be made from every one.
+/// Like `anyhow::Error`, this type does not implement `Error`; otherwise this conversion would overlap with itself.
 impl<E: Error> From<E> for ToolError {
     fn from(error: E) -> Self {
         Self(error.to_string())
@@ -79,13 +79,13 @@ impl RustTool {
         Self { document, function: called_with_json(function, shape) }
     }
 
-    /// What the tool does and returns, for models and people.
+    /// Describes action and result, for models and people.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         self.with("description", text.into())
     }
 
-    /// What a call can do to the world. Required.
+    /// The effect of a call on the world. Required.
     #[must_use]
     pub fn classification(self, class: Classification) -> Self {
         self.with("classification", class.name())
@@ -97,7 +97,7 @@ impl RustTool {
         self.with("testInput", arguments)
     }
 
-    /// What the function touches, as the `capability` of a manifest says it: network, files, approval, timeout.
+    /// The `capability` of a manifest: network, files, approval, timeout.
     #[must_use]
     pub fn capability(self, capability: Value) -> Self {
         self.with("capability", capability)
@@ -157,7 +157,10 @@ where
             })?;
             let output = running.await.map_err(|error| RustFunction::failure(Reason::ToolFailed, error.0))?;
             let value = serde_json::to_value(output).map_err(|error| {
-                RustFunction::failure(Reason::NotData, format!("the result is no JSON: {error}"))
+                RustFunction::failure(
+                    Reason::NotData,
+                    format!("the result cannot be written as JSON: {error}"),
+                )
             })?;
             Ok(match shape {
                 Shape::AsIs => value,
@@ -188,6 +191,8 @@ fn closed(mut schema: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
+    use toolgate_policy::{PolicySet, RiskLevel, rate, resolve};
+    use toolgate_spec::model::SandboxKind;
 
     use super::*;
 
@@ -223,6 +228,19 @@ mod tests {
         assert_eq!(input["properties"]["text"], json!({ "type": "string", "description": "The text." }));
         assert_eq!(input["additionalProperties"], json!(false));
         assert_eq!(spec.governance.output.unwrap()["required"], json!(["words"]));
+    }
+
+    /// The rating and the policy claim no sandbox, and an operator sees why it is not L0.
+    #[test]
+    fn rating_says_that_no_sandbox_enforces_the_declaration() {
+        let spec = tool().check().spec.unwrap();
+        let set = PolicySet::shipped().unwrap();
+        let policy = resolve(&spec, &set, None).unwrap();
+        assert_eq!(policy.execution.sandbox.value, SandboxKind::None);
+        assert!(!policy.labels.accepts_untrusted.value, "it can reach anything");
+        let risk = rate(&policy, &spec, &set);
+        assert_eq!(risk.because.iter().map(|reason| reason.code).collect::<Vec<_>>(), ["in-process"]);
+        assert_eq!(risk.level, RiskLevel::L3);
     }
 
     #[test]

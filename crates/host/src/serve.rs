@@ -73,7 +73,7 @@ pub enum Front {
     Http,
 }
 
-/// Called when the gateway listens, with its base URL. What it returns is dropped when the gateway has stopped.
+/// Called with the base URL when the gateway listens. The returned value is dropped when the gateway has stopped.
 pub type Greet = Box<dyn FnOnce(&Arc<Toolgate>, &str) -> Result<Box<dyn Any + Send>, ServeError> + Send>;
 
 /// How a gateway is served.
@@ -194,7 +194,7 @@ impl Toolgate {
 #[derive(Debug, Default)]
 pub(crate) struct Proofs(Mutex<Option<(Auth, Arc<Authenticator>)>>);
 
-/// A token that proves nobody.
+/// A token that was not accepted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NotAuthenticated {
     /// For the caller; nothing in it comes from the token.
@@ -291,7 +291,7 @@ async fn over_stdio(
             return ended.map_err(told);
         }
         () = wish.asked() => gate.begin_shutdown(),
-        // What was sent before the end is still served; the last of it may be on its way to the gate.
+        // Messages from before the end are still served; the last may be on its way to the gate.
         () = input.seen() => sleep(ON_ITS_WAY).await,
     }
     finish_calls(gate, config.server.shutdown_grace, wish, log).await;
@@ -320,7 +320,7 @@ async fn over_http(
     let admin_front = bind_admin_front(toolgate, &config).await?;
     let settings = mcp_settings(&config)?;
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
-    // When everything is there that could be missing: whoever reads that we serve relies on it.
+    // Announced last: readers rely on it that everything is in place.
     log.info(&format!("serving MCP at {base}/mcp"));
     let _kept = greet.map(|greet| greet(toolgate, &base)).transpose()?;
     let all: AllTools = {
@@ -359,7 +359,7 @@ async fn over_http(
     Ok(())
 }
 
-/// Where admins have a door of their own.
+/// The separate listener for admins, if one is configured.
 async fn bind_admin_front(toolgate: &Toolgate, config: &Config) -> Result<Option<Bound>, ServeError> {
     let Some(listen) = config.admin.listen else { return Ok(None) };
     let settings = HttpSettings { listen, public_url: None, ..http_settings(config) };
@@ -384,9 +384,9 @@ fn readiness(toolgate: &Arc<Toolgate>, layers: &HostLayers) -> Arc<dyn Fn() -> R
 const UNUSABLE: &str = "this gateway cannot check tokens now";
 /// From a message that was read to the call that it asks for.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
-/// Longer than the SDK waits for answers that are on their way out.
+/// Longer than the SDK waits for its last answers.
 const LAST_MESSAGES: Duration = Duration::from_secs(6);
-/// Whoever starts a gateway for agents that nobody sits before reads here that they could answer themselves.
+/// Warns operators of unattended agents: such a client could answer questions itself.
 const CLIENTS_ANSWER: &str = "clients that can ask their user answer for them; `approvals.client_may_answer: false` or `--autonomous` \
     leaves all answers to the queue";
 const QUEUE_ANSWERS: &str = "only the queue answers questions about calls; see `toolgate approvals`";

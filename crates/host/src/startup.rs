@@ -38,7 +38,7 @@ pub fn check() -> Result<(), OpenError> {
     Err(OpenError { part: "worker", problem })
 }
 
-/// Counts as many where nobody can tell.
+/// As many as can be if the count cannot be read: then the program must not start workers.
 fn threads() -> usize {
     fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count)
 }

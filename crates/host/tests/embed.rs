@@ -95,8 +95,8 @@ fn guide_accepts_the_tokens_of_its_issuer_only() {
         let mut guide = Command::new(example("guide"));
         said(&guide.arg(state.path()).env("LOGIN_SECRET", secret).env("TOKEN", token).output().unwrap())
     };
-    let caller = called("my-tools").pop().unwrap();
-    assert!(caller.starts_with("called by jwt:login.example-") && caller.ends_with(":ann"), "{caller}");
+    let right = called("my-tools").pop().unwrap();
+    assert!(right.starts_with("called by jwt:login.example-") && right.ends_with(":ann"), "{right}");
     let wrong = called("others").pop().unwrap();
     assert!(wrong.starts_with("not authenticated: "), "{wrong}");
 }

@@ -213,13 +213,13 @@ fn moody() -> RustTool {
             _ => Ok(1),
         }
     })
-    .description("Does as it is told. Returns a number.")
+    .description("Fails or works on request. Returns a number.")
     .classification(Classification::Read)
     .capability(json!({ "execution": { "timeout": 2000 } }))
     .test_value(json!({ "how": "well" }))
 }
 
-/// Builds a gateway in a folder of its own and runs `program` with it.
+/// Builds a gateway in a new folder and runs `program` with it.
 fn with_gateway<T>(
     change: impl FnOnce(Builder) -> Builder,
     program: impl AsyncFnOnce(Toolgate) -> T,
@@ -306,6 +306,11 @@ fn settings_of_the_builder_reach_the_gateway() {
     assert_eq!((config.limits.calls, config.limits.depth), (7, 9));
     assert_eq!((config.audit.sync, config.worker.count), (AuditSync::Disk, Some(3)));
     assert_eq!(config.auth.jwt, [issuer]);
+    // A folder `tools` is meant only where the settings name it.
+    let named =
+        with_gateway(|builder| builder.settings("tools: [other]"), async |toolgate| toolgate.config());
+    assert!(named.unwrap().tools[0].ends_with("other"));
+    assert!(config.tools.is_empty());
     let problem = with_gateway(|builder| builder.settings("limits: {call: 7}"), async |_| ()).unwrap_err();
     assert!(problem.contains("call"), "{problem}");
     let problem = with_gateway(

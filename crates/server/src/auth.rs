@@ -75,7 +75,7 @@ impl Authenticator {
         }
     }
 
-    /// What this token proves, for a program that got it in another way than by a header.
+    /// As `authenticate`, for a token that did not come in a header.
     pub async fn verify(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
         self.believed().verify(token, now).await
     }

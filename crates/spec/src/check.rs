@@ -208,7 +208,7 @@ fn kind_of(document: &Map<String, Value>) -> FileKind {
     if document.contains_key("handler") { FileKind::ToolManifest } else { FileKind::SafeToolSpec }
 }
 
-/// Where a document comes from.
+/// The origin of a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Source {
     File,

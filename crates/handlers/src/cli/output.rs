@@ -28,9 +28,11 @@ enum Kind {
     Code(OutputParser),
 }
 
+type Parse = dyn Fn(&[u8]) -> Result<Value, String> + Send + Sync;
+
 /// Reads a command's standard output in code, or says why it cannot.
 #[derive(Clone)]
-pub struct OutputParser(Arc<dyn Fn(&[u8]) -> Result<Value, String> + Send + Sync>);
+pub struct OutputParser(Arc<Parse>);
 
 impl OutputParser {
     pub fn new(parse: impl Fn(&[u8]) -> Result<Value, String> + Send + Sync + 'static) -> Self {

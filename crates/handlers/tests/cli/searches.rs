@@ -126,6 +126,15 @@ fn an_exit_code_is_an_answer_by_the_program_and_not_by_who_asks() {
     assert!(logs.contains("CommandFailed"), "{logs}");
 }
 
+/// A parser could count the lines that were found in secrets.
+#[test]
+fn parser_in_code_is_refused_for_a_search() {
+    let why = World::new().parsing_error(&tool("rg", "args: ['{text}']")).unwrap();
+    assert!(why.contains("it searches for a caller's text"), "{why}");
+    assert_eq!(World::new().parsing_error(&tool("rg", "args: [live]")), None);
+    assert_eq!(World::new().parsing_error(&tool("echo", "args: ['{text}']")), None);
+}
+
 /// A heading, an end or a sum is left when the lines are not, and says that there were some.
 #[test]
 fn an_answer_that_tells_of_lines_besides_showing_them_is_not_given() {

@@ -14,10 +14,12 @@ use std::{
 
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
-use toolgate_gate::{Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey};
+use toolgate_gate::{
+    Handlers as _, Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey,
+};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
-    OwnVariables, Places, Reached, Refusals, SecretSource, Usage,
+    OutputParser, OwnVariables, Places, Reached, Refusals, SecretSource, Usage,
 };
 use toolgate_policy::{EffectivePolicy, PolicySet};
 use toolgate_secrets::Detector;
@@ -134,6 +136,17 @@ impl World {
     #[track_caller]
     pub fn loading_error(&self, manifest: &str) -> Option<String> {
         self.load_stand_in(manifest).err()
+    }
+
+    /// Why a tool is not loaded if the program reads its output in code.
+    #[track_caller]
+    pub fn parsing_error(&self, manifest: &str) -> Option<String> {
+        let (spec, policy) = resolve(manifest);
+        let Body::Handler(Handler::Cli(cli)) = &spec.body else { panic!("a command") };
+        let program = self.program(&cli.command, "#!/bin/true\n", 0o755);
+        let mut handlers = self.handlers(Recorder::answering(said("")));
+        handlers.parsers.insert(spec.name.clone(), OutputParser::new(|_| Ok(Value::Null)));
+        handlers.prepare(&with_command(&spec, &program), &policy).err()
     }
 
     #[track_caller]

@@ -39,9 +39,8 @@ impl Tokenless {
         match config.server.beyond_loopback() {
             None => Ok(()),
             Some(address) => Err(ServeError::new(format!(
-                "{who} lets in whoever comes without a token, and `{}` is not on this machine alone; start it on \
-                 `127.0.0.1` without a `public_url`, or leave {who} out and hand out tokens",
-                address
+                "{who} lets in whoever comes without a token, and `{address}` is not on this machine alone; start it on \
+                 `127.0.0.1` without a `public_url`, or leave {who} out and hand out tokens"
             ))),
         }
     }

@@ -1,12 +1,14 @@
-//! Where a serving gateway reports what an operator wants to know.
+//! The port for what a serving gateway reports to its operator.
 
 use std::{fmt, sync::Arc};
 
 use toolgate_config::model::LogLevel;
 
+type Write = dyn Fn(LogLevel, &str) + Send + Sync;
+
 /// Receives each line with its level. The lines may quote documents and callers; escape them before you print them.
 #[derive(Clone)]
-pub struct ServeLog(Arc<dyn Fn(LogLevel, &str) + Send + Sync>);
+pub struct ServeLog(Arc<Write>);
 
 impl ServeLog {
     pub fn new(write: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Self {

@@ -19,7 +19,7 @@ use toolgate_server::Drained;
 
 use super::log::ServeLog;
 
-/// The wish of whoever serves that the gateway stops.
+/// A source of requests to stop: the process's signals, or a future of the program.
 pub trait StopWish: Send {
     /// Waits until the gateway is to stop. Called again, until it is to stop at once.
     fn asked(&mut self) -> impl Future<Output = ()> + Send;
@@ -109,8 +109,8 @@ pub async fn hung_up(signals: &mut Option<Signal>) {
     }
 }
 
-/// Waits until somebody wants it a second time. Where a client closed its end nobody may have asked yet: the first wish
-/// lets no new call in and leaves the running ones their grace.
+/// Waits for a second request to stop. After a client closed its end there may have been no first one: that one lets no new
+/// call in and leaves the running ones their grace.
 async fn asked_again(stop: &mut impl StopWish, gate: &Gate) {
     if !stop.was_asked() {
         stop.asked().await;
