@@ -59,7 +59,7 @@ const MOST_CANDIDATES: usize = 8;
 #[derive(Clone, Debug)]
 pub struct NewApproval {
     pub binding: Binding,
-    /// Whose quota of open questions it counts against: the caller's, or that of an anonymous caller's address.
+    /// The key of the quota of open questions: the caller, or the address of an anonymous caller.
     pub quota: String,
     /// The tool's own message for a person, or a default one. Escaped, bounded and on one line.
     pub prompt: String,

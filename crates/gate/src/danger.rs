@@ -1,6 +1,6 @@
 //! Which arguments are matched against danger patterns: those that name paths, URLs or commands.
 //!
-//! The patterns speak about paths, URLs and commands. A text to search for that happens to contain `/etc/passwd` is no danger.
+//! The patterns speak about paths, URLs and commands. They must not match a text to search for that contains `/etc/passwd`.
 
 use std::collections::BTreeSet;
 
@@ -103,7 +103,7 @@ fn has_format(schema: &Value) -> bool {
         Value::Object(members) => {
             let format = members.get("format").and_then(Value::as_str);
             matches!(format, Some("path" | "uri" | "url" | "hostname" | "uri-reference" | "iri"))
-                // What a reference leads to is not followed, and counts.
+                // References are not followed. They count as a path.
                 || members.contains_key("$ref")
                 || members.values().any(has_format)
         }

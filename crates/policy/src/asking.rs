@@ -82,7 +82,7 @@ pub struct QuestionSource {
     /// The setting that causes the question.
     pub setting: &'static str,
     pub origin: String,
-    /// What to change if the question is not wanted.
+    /// The change that removes the question.
     pub remedy: &'static str,
 }
 
@@ -158,7 +158,7 @@ pub fn questions_of_some_calls(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec
         (
             is_command && is_upgradeable,
             "network",
-            "an argument names a host, and the tool has no network of its own",
+            "an argument names a host, and the tool has no network",
             "network.proxyOnApproval",
             network.proxy_on_approval.origin.to_string(),
             REMEDY_PROXY,
@@ -204,7 +204,7 @@ impl Change {
         self.direction == Direction::Widened && self.setting.starts_with("approval.")
     }
 
-    /// What a change that weakens approval means for calls, in words.
+    /// Says in words how a change that weakens approval affects calls.
     pub fn consequence(&self) -> Option<&'static str> {
         if !self.weakens_approval() {
             return None;

@@ -30,7 +30,7 @@ impl Caller {
         Self { subject: subject.into(), permissions, share: None }
     }
 
-    /// Whose quota of sessions, streams and open questions this caller uses. These outlive a session, so the address counts.
+    /// The key of the quota of sessions, streams and open questions. These outlive a session, so the address counts.
     pub fn quota(&self) -> Cow<'_, str> {
         match &self.share {
             Some(share) => Cow::Owned(format!("{}@{}", self.subject, share.address)),
@@ -38,7 +38,7 @@ impl Caller {
         }
     }
 
-    /// Whose quota of running calls this caller uses. A session ends its calls, so each session has its own.
+    /// The key of the quota of running calls. A session ends its calls, so each session has a separate quota.
     pub fn running_quota(&self) -> Cow<'_, str> {
         match &self.share {
             Some(QuotaShare { session: Some(session), .. }) => {
@@ -114,3 +114,25 @@ impl fmt::Display for BadArguments {
 }
 
 impl std::error::Error for BadArguments {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anonymous_callers_have_separate_quotas() {
+        let mut caller = Caller::new::<String>("anonymous:anyone", []);
+        assert_eq!(
+            (caller.quota(), caller.running_quota()),
+            ("anonymous:anyone".into(), "anonymous:anyone".into())
+        );
+        // A session does not give a named caller a second quota.
+        assert_eq!(caller.clone().in_session(Some("s1")).running_quota(), "anonymous:anyone");
+        caller.share = Some(QuotaShare { address: "192.0.2.1".to_owned(), session: None });
+        assert_eq!(caller.running_quota(), "anonymous:anyone@192.0.2.1");
+        let caller = caller.in_session(Some("s1"));
+        assert_eq!(caller.running_quota(), "anonymous:anyone@s1");
+        // Questions outlive the session: another session must not bring another quota.
+        assert_eq!(caller.quota(), "anonymous:anyone@192.0.2.1");
+    }
+}

@@ -261,7 +261,7 @@ async fn tested(
     trial.map(Some).map_err(|why| failed(&why))
 }
 
-/// What a person must confirm before the tool is tested and published. The level is the inherent one: an approval at
+/// Lists the points that a person must confirm before the tool is tested and published. The level is the inherent one: an approval at
 /// call time does not replace the review at publication.
 fn concerns(candidate: &Candidate, consequences: &[&str]) -> Vec<String> {
     let level = candidate.tool.inherent_level();

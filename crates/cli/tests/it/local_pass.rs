@@ -244,6 +244,11 @@ fn what_was_taken_back_is_published_by_its_name_alone() {
     }
     place.ok(&["publish"]);
     place.ok(&["unpublish", "gone"]);
+    let suggested = |name: &str| {
+        format!(
+            "suggests   {name}: `humanInTheLoop: {{mode: DISABLED}}`; the document says nothing, and the tool is rated L0\n"
+        )
+    };
     let left_out = "left out   gone: somebody took it back; publish it by its name\n";
     assert_eq!(place.ok(&["publish"]), left_out);
     assert!(place.ok(&["list"]).contains("somebody took it back; publish it by its name"));
@@ -252,10 +257,11 @@ fn what_was_taken_back_is_published_by_its_name_alone() {
     }
     assert_eq!(
         place.ok(&["publish"]),
-        format!("{left_out}published  kept (L0)\n"),
+        format!("{left_out}{}published  kept (L0)\n", suggested("kept")),
         "an edit changes nothing"
     );
-    assert_eq!(place.ok(&["publish", "gone"]), "published  gone (L0)\n");
+    let published = format!("{}published  gone (L0)\n", suggested("gone"));
+    assert_eq!(place.ok(&["publish", "gone"]), published);
     assert_eq!(place.ok(&["publish"]), "", "nothing is left");
 }
 

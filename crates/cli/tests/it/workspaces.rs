@@ -1,4 +1,4 @@
-//! The workspace may lie beside the configuration.
+//! A workspace outside the directory of the configuration.
 
 use std::fs;
 

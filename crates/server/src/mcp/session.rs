@@ -40,7 +40,7 @@ pub struct OwnedSessions {
 #[derive(Debug)]
 struct Owner {
     subject: String,
-    /// Whose number of sessions it counts against.
+    /// The key of the quota of sessions.
     quota: String,
     last_used: Instant,
     known: Arc<Known>,

@@ -70,7 +70,7 @@ fn words(error: &ValidationError<'_>, schema: Option<&Value>) -> (Option<String>
     (Some(expected), came)
 }
 
-/// What a pattern allows, in words: few people and models read regular expressions.
+/// Says in words what a pattern allows: few people and models read regular expressions.
 fn allowed_text(error: &ValidationError<'_>, schema: Option<&Value>) -> String {
     let rule = error.schema_path().as_str();
     let beside = rule.strip_suffix("/pattern").and_then(|node| schema?.pointer(node));
