@@ -56,7 +56,13 @@ pub fn open_handlers(
     let walls = walls_of_containers(config);
     let container = container.map(|image| Container::for_workspace(image, &places.workspace, walls));
     let cli = CliHandlers {
-        launcher: Arc::new(Commands::new(program, egress, required, container)),
+        launcher: Arc::new(Commands::new(
+            program,
+            egress,
+            required,
+            config.commands.prepared_jails,
+            container,
+        )),
         host: CommandHost {
             places,
             allowed: match &config.commands.allowed {
