@@ -102,7 +102,8 @@ impl Runner {
             toolgate::open_egress(&self.places.state).map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
         let secrets = Arc::new(EnvironmentSecrets(self.own.clone()));
-        let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, None);
+        // One run has no use for a jail that is ready for the next.
+        let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, 0, None);
         Ok(ToolHandlers {
             js: JsHandlers {
                 runner: JsRunner::new(self.pool.clone(), Some(egress), Arc::clone(&detector)),

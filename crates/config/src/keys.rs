@@ -205,6 +205,13 @@ const COMMANDS: &[Key] = &[
         Flag(false),
         "Danger: containers run also where nothing bounds their memory, processor time or processes.",
     ),
+    number(
+        "prepared_jails",
+        0,
+        64,
+        4,
+        "Jails kept ready for commands like those that ran lately; 0 makes each jail when its call comes.",
+    ),
 ];
 
 const SECRETS: &[Key] = &[

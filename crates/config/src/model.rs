@@ -221,6 +221,8 @@ pub struct Commands {
     pub image: Option<String>,
     /// A container without limits can take all that the host has.
     pub danger_unbounded_containers: bool,
+    /// 0 turns preparing off.
+    pub prepared_jails: usize,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]

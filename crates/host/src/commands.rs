@@ -26,6 +26,8 @@ struct Inner {
     program: PathBuf,
     egress: Egress,
     required: CommandRequired,
+    /// How many jails are kept ready at most.
+    prepared_jails: usize,
     /// The image for containers, and what its walls must be.
     container: Option<Container>,
     /// Kept once they work: what failed is tried again with the next command.
@@ -52,23 +54,25 @@ impl Container {
 }
 
 impl Commands {
-    /// Starts nothing yet.
+    /// Starts nothing yet. With 0 prepared jails each jail is made when its command comes.
     pub fn new(
         program: PathBuf,
         egress: Egress,
         required: CommandRequired,
+        prepared_jails: usize,
         container: Option<Container>,
     ) -> Self {
         let (jailed, in_containers) = (OnceCell::new(), OnceCell::new());
-        Self(Arc::new(Inner { program, egress, required, container, jailed, in_containers }))
+        let inner = Inner { program, egress, required, prepared_jails, container, jailed, in_containers };
+        Self(Arc::new(inner))
     }
 }
 
 impl Inner {
     async fn jailed(&self) -> Result<&JailedLauncher, String> {
         let start = || async {
-            let jailer =
-                Jailer::start(&self.program).map_err(|error| format!("the jailer cannot start: {error}"))?;
+            let jailer = Jailer::start_with(&self.program, self.prepared_jails)
+                .map_err(|error| format!("the jailer cannot start: {error}"))?;
             Ok::<_, String>(JailedLauncher {
                 jailer,
                 egress: Some(self.egress.clone()),
@@ -146,7 +150,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
         let egress = crate::open::open_egress(folder.path()).unwrap();
-        let commands = Commands::new(program.clone(), egress, CommandRequired::MINIMUM, None);
+        let commands = Commands::new(program.clone(), egress, CommandRequired::MINIMUM, 0, None);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let problem = || runtime.block_on(commands.0.jailed()).err().unwrap();
         let absent = problem();

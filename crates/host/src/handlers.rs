@@ -65,7 +65,13 @@ pub fn open_handlers(
     let functions = in_code.tools.iter().map(|tool| (tool.name().to_owned(), tool.function().clone()));
     let rust = RustHandlers { places: places.clone(), functions: functions.collect() };
     let cli = CliHandlers {
-        launcher: Arc::new(Commands::new(program, egress, required, container)),
+        launcher: Arc::new(Commands::new(
+            program,
+            egress,
+            required,
+            config.commands.prepared_jails,
+            container,
+        )),
         host: CommandHost {
             places,
             allowed: match &config.commands.allowed {

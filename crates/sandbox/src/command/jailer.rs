@@ -272,14 +272,13 @@ fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Errand>, prep
             }
             Err(RecvTimeoutError::Timeout) => {
                 wanted.retain(|groundwork| prepared.wants(groundwork));
-                match wanted.first().map(|groundwork| prepared.prepare(*groundwork)) {
-                    Some(Ok(theirs)) => theirs,
-                    Some(Err(_)) | None => {
-                        wanted.clear();
-                        has_prepared = prepared.expire();
-                        continue;
-                    }
-                }
+                let made = wanted.first().map(|groundwork| prepared.prepare(*groundwork));
+                let Some(Ok(theirs)) = made else {
+                    wanted.clear();
+                    has_prepared = prepared.expire();
+                    continue;
+                };
+                theirs
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };

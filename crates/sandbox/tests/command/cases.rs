@@ -5,6 +5,7 @@ mod files;
 mod hanging;
 mod limits;
 mod mounted;
+mod prepared;
 mod refusals;
 mod running;
 pub mod unseen;
@@ -19,6 +20,7 @@ use crate::{
 pub use ends::be_a_gateway;
 pub use hanging::{be_a_hanger, take as hang_and_take};
 pub use mounted::be_a_mounter;
+pub use prepared::be_a_changer;
 
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -87,6 +89,12 @@ fn once() -> Vec<Case> {
         case("without_namespaces_hardened_is_refused", refusals::too_weak),
         case("jails_that_make_no_sense_are_refused", refusals::nonsense),
         case("a_dead_jailer_is_replaced", ends::dead_jailer),
+        case("every_command_has_new_namespaces", prepared::new_namespaces),
+        case("a_prepared_jail_is_used_once", prepared::used_once),
+        case("prepared_jails_are_refilled_within_bounds", prepared::refilled_within_bounds),
+        case("prepared_jails_end_with_the_jailer", prepared::gone_with_the_jailer),
+        case("prepared_jails_end_with_the_gateway", prepared::gone_with_the_gateway),
+        case("stale_prepared_jails_are_not_used", prepared::stale_ones_are_not_used),
         case("the_proxy_is_all_of_the_network", crate::network::proxied),
     ]
 }

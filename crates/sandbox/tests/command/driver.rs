@@ -186,6 +186,7 @@ pub const GATEWAY: &str = "--gateway";
 pub const MOUNTER: &str = "--mounter";
 pub const HIDER: &str = "--hider";
 pub const HANGER: &str = "--hanger";
+pub const CHANGER: &str = "--changer";
 /// Guards against hanging; nothing is measured with it.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         [driver::MOUNTER, tier, folder] => cases::be_a_mounter(tier, folder.as_ref()),
         [driver::HIDER, tier, folder] => cases::unseen::be_a_hider(tier, folder.as_ref()),
         [driver::HANGER, tier, folder] => cases::be_a_hanger(tier, folder.as_ref()),
+        [driver::CHANGER, folder] => cases::be_a_changer(folder.as_ref()),
         words if words.contains(&"--list") => driver::list(&cases::all()),
         words => driver::run(&cases::all(), words.iter().find(|word| !word.starts_with('-')).unwrap_or(&"")),
     }

@@ -19,6 +19,7 @@ use super::{
 use crate::mount_table::MountWatch;
 
 /// Which sources have something to say.
+#[expect(clippy::struct_excessive_bools, reason = "one for each source that is polled")]
 pub(super) struct Ready {
     pub(super) control: bool,
     pub(super) inner: bool,

@@ -66,7 +66,7 @@ impl Base {
         let memory = vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev];
         let mut base = Self {
             old: Old { root: old_root, proc, mounts },
-            tree: Tree { memory, root },
+            tree: Tree { root, memory },
             shown: Vec::new(),
             has_proc: false,
             fixed: Vec::new(),

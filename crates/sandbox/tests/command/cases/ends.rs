@@ -77,6 +77,9 @@ pub fn gateway_death(tier: Tier) {
 /// The other side of `gateway_death`.
 pub fn be_a_gateway(role: &str) -> ExitCode {
     let (tier, mark) = role.split_once(' ').unwrap();
+    if tier == "Prepared" {
+        return super::prepared::be_a_waiting_gateway();
+    }
     let tier = if tier == "Landlock" { Tier::Landlock } else { Tier::Namespaces };
     let script = format!("setsid sleep {mark} & (sleep {mark} &) ; trap '' TERM HUP; sleep {mark}");
     let report = finish(shell(tier, &script));
@@ -105,7 +108,7 @@ pub fn dead_jailer() {
 }
 
 /// Those that this process keeps.
-fn jailers() -> Vec<Pid> {
+pub fn jailers() -> Vec<Pid> {
     let is_jailer = |process: &Pid| {
         fs::read_to_string(format!("/proc/{}/cmdline", process.as_raw_nonzero()))
             .is_ok_and(|line| line.starts_with("toolgate-jailer"))
@@ -113,8 +116,10 @@ fn jailers() -> Vec<Pid> {
     children_of(rustix::process::getpid()).into_iter().filter(is_jailer).collect()
 }
 
-fn children_of(process: Pid) -> Vec<Pid> {
-    let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).unwrap().flatten();
+pub fn children_of(process: Pid) -> Vec<Pid> {
+    // A process that has ended meanwhile has none.
+    let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero()));
+    let threads = threads.into_iter().flatten().flatten();
     let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
     let all = lists.fold(String::new(), |all, more| all + " " + &more);
     all.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().unwrap())).collect()
@@ -138,7 +143,7 @@ pub fn processes_with(mark: &str) -> usize {
 }
 
 #[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub fn until(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < PATIENCE, "in vain: {what}");
