@@ -78,7 +78,10 @@ fn every_kind_and_field_of_the_journal_is_documented() {
     let mut kinds = 0;
     // The checkout itself may be below a directory called `src`.
     let is_source = |file: &PathBuf| {
-        file.components().rev().take_while(|part| part.as_os_str() != "crates").any(|part| part.as_os_str() == "src")
+        file.components()
+            .rev()
+            .take_while(|part| part.as_os_str() != "crates")
+            .any(|part| part.as_os_str() == "src")
     };
     for file in sources().into_iter().filter(is_source) {
         let text = fs::read_to_string(&file).unwrap();
