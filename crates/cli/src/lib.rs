@@ -14,6 +14,7 @@ mod failure;
 mod gateway;
 mod isolation;
 mod load;
+mod local;
 mod policy;
 mod report;
 mod runner;

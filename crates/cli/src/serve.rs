@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod freshness;
 pub mod input;
+pub mod local;
 pub mod log;
 pub mod refusals;
 pub mod stopping;

@@ -1,6 +1,6 @@
 //! A tool that can be called: everything costly is done once, when it is loaded.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value, json};
@@ -12,11 +12,13 @@ use toolgate_secrets::Detector;
 use toolgate_spec::{
     CompiledSchema, DeniedHelpers, Digest, helpers_of,
     model::{Body, Classification, NetworkMode, ToolSpec},
+    name_looks,
     project::{self, WireTarget, wire_name},
 };
 
 use crate::{
     call::{Shared, Shows, Writing, secrets},
+    patterns::CompiledPatterns,
     ports::Runnable,
 };
 
@@ -26,6 +28,8 @@ pub struct LiveTool {
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) policy: EffectivePolicy,
     pub(crate) wire_name: String,
+    /// Forms of the name by which people could mistake it for another. See `name_looks`.
+    looks: BTreeSet<String>,
     pub(crate) digest: String,
     pub(crate) policy_digest: String,
     pub(crate) level: RiskLevel,
@@ -34,7 +38,7 @@ pub struct LiveTool {
     pub(crate) input: CompiledSchema,
     pub(crate) input_schema: Value,
     pub(crate) output: Option<CompiledSchema>,
-    pub(crate) danger: RegexSet,
+    pub(crate) danger: Arc<RegexSet>,
     pub(crate) runnable: Arc<dyn Runnable>,
     /// What the tool's audit policy blots out of what is written down.
     pub(crate) redact: Arc<[Regex]>,
@@ -42,6 +46,9 @@ pub struct LiveTool {
     alarming: Vec<String>,
     listing: Value,
 }
+
+static DANGER: CompiledPatterns<RegexSet> = CompiledPatterns::new();
+static REDACT: CompiledPatterns<[Regex]> = CompiledPatterns::new();
 
 /// What every record of a call of this tool says alike.
 #[derive(Clone, Debug)]
@@ -70,10 +77,12 @@ impl LiveTool {
             None => None,
         };
         let patterns: Vec<&str> = policy.approval.danger_patterns.values().map(AsRef::as_ref).collect();
-        let danger = RegexSet::new(patterns).map_err(|error| format!("a danger pattern: {error}"))?;
-        let redact = policy.audit.redact_patterns.values().map(|pattern| Regex::new(pattern));
-        let redact: Arc<[Regex]> =
-            redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
+        let danger = DANGER.get(&patterns, |patterns| RegexSet::new(patterns).map(Arc::new));
+        let danger = danger.map_err(|error| format!("a danger pattern: {error}"))?;
+        let redact: Vec<&str> = policy.audit.redact_patterns.values().map(AsRef::as_ref).collect();
+        let redact =
+            REDACT.get(&redact, |patterns| patterns.iter().map(|pattern| Regex::new(pattern)).collect());
+        let redact = redact.map_err(|error| format!("a redact pattern: {error}"))?;
         let alarming = policy.audit.alert_on.values().map(ToString::to_string).collect();
         let safety = safety_of(&spec, &policy);
         let level = effective_level(&risk, &policy.approval, wording);
@@ -89,6 +98,7 @@ impl LiveTool {
             })),
         };
         Ok(Self {
+            looks: name_looks(&wire_name),
             wire_name,
             digest,
             policy_digest: enforced_digest(&policy, &safety),
@@ -110,6 +120,11 @@ impl LiveTool {
 
     pub fn name(&self) -> &str {
         &self.wire_name
+    }
+
+    /// Forms of the name by which people could mistake it for another.
+    pub const fn looks(&self) -> &BTreeSet<String> {
+        &self.looks
     }
 
     pub fn spec(&self) -> &ToolSpec {
@@ -150,7 +165,7 @@ impl LiveTool {
 
     /// What every caller must hold to know of it.
     pub fn permissions_needed(&self) -> Vec<String> {
-        self.permissions.missing_always(&std::collections::BTreeSet::new())
+        self.permissions.missing_always(&BTreeSet::new())
     }
 
     /// Has it a way to the network?

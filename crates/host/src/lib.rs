@@ -18,6 +18,7 @@ mod journal;
 mod journals;
 mod load;
 mod open;
+mod parallel;
 mod policies;
 mod restored;
 
@@ -28,7 +29,7 @@ pub use decisions::{RecordedQueue, open_queue};
 pub use documents::{Document, Unread};
 pub use handlers::own_variables;
 pub use journals::{Writes, note_command};
-pub use load::{Loaded, Origin, Problem, Surveyed, ToTry};
+pub use load::{LoadWork, Loaded, Origin, Problem, Surveyed, ToTry};
 pub use open::{
     Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, open_egress, open_state,
 };
@@ -39,6 +40,7 @@ pub use toolgate_gate::{Gate, Outcome, Reason};
 pub use toolgate_handlers::{Arg, CliCommand};
 pub use toolgate_policy::{ALLOW_ALL, Caller, DENY_ALL, Ruling, ToolPolicy, allow_list, deny_list, when};
 pub use toolgate_spec::model::CommandOutput;
+pub use toolgate_store::Changes;
 
 /// Turns this process into a worker or a jailer if it was started as one. To be called first in `main`, before any thread
 /// exists: tools run in processes that are this same program under another name.

@@ -14,7 +14,7 @@ use std::{
     fmt, io,
     net::SocketAddr,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -32,7 +32,7 @@ use toolgate_gate::{
 use toolgate_handlers::{CliCommand, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Caller, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
-use toolgate_store::{Limits as QueueLimits, State};
+use toolgate_store::{Changes, Limits as QueueLimits, State};
 
 use crate::{
     alarm::Alarm,
@@ -43,7 +43,7 @@ use crate::{
     handlers::{check_described, check_own, open_handlers},
     journal::FileJournal,
     journals::{Writes, open_journal},
-    load::{self, Loaded, ToTry},
+    load::{LoadCache, Loaded, ToTry},
     policies::{overrides_from, policies_from},
     restored::{Revived, remember_compared, withdraw_revived},
 };
@@ -64,6 +64,7 @@ pub struct Toolgate {
     /// Kept for those who look after the workers, who hold it weakly.
     _alarm: Arc<Alarm>,
     loaded: Mutex<Arc<Loaded>>,
+    cache: Mutex<LoadCache>,
     /// Tools and tokens of the state that the journal says were withdrawn. They were withdrawn again when this was opened.
     revived: Revived,
     /// Whoever changes what is in force does it alone, from reading to swapping.
@@ -145,6 +146,7 @@ impl Toolgate {
             alerts,
             _alarm: alarm,
             loaded: Mutex::default(),
+            cache: Mutex::default(),
             revived,
             changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
@@ -157,10 +159,11 @@ impl Toolgate {
             }))?;
         }
         // What is sound is served from the start; what is not is told.
-        let mut loaded = load::load(&toolgate.config(), &toolgate.workshop());
+        let config = toolgate.config();
+        let mut loaded = toolgate.load(&config, &toolgate.workshop(), &Changes::Everything);
         // Nothing looser is served meanwhile, and a client that lists at once sees all of them.
         if Box::pin(toolgate.try_untried(&loaded, ToTry::Untried)).await {
-            loaded = load::load(&toolgate.config(), &toolgate.workshop());
+            loaded = toolgate.load(&config, &toolgate.workshop(), &Changes::default());
         }
         check_described(toolgate.handlers.cli.commands.keys(), &loaded)?;
         toolgate.put_in_force(loaded, &toolgate.config())?;
@@ -299,6 +302,17 @@ impl Toolgate {
         Ok(self.journal.files.close()?)
     }
 
+    /// Reads what changed, and shares the rest with the last load.
+    fn load(&self, config: &Config, workshop: &Arc<Workshop>, changes: &Changes) -> Loaded {
+        let mut cache = self.cache();
+        let passes = self.state.passes_changed_after(cache.passes_seen()).ok();
+        cache.load(config, workshop, changes, passes.as_ref())
+    }
+
+    fn cache(&self) -> MutexGuard<'_, LoadCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Only in this order: a journal that cannot be written must not keep a tighter set from being in force.
     fn put_in_force(&self, loaded: Loaded, config: &Config) -> Result<(), OpenError> {
         let (_, record) = self.swap(loaded, config);
@@ -312,7 +326,7 @@ impl Toolgate {
         let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         // Of two tools with one name on the wire neither is live at the start; loading has told of them.
         let (set, _) = LiveSet::new(live);
-        let set = set.with_policies(cedar);
+        let set = set.with_shared_policies(cedar);
         let (found, policies) = (loaded.tools.len(), set.policies_digest());
         let entry = json!({
             "kind": "tools.loaded", "live": set.len(), "found": found, "policiesVersion": policies,

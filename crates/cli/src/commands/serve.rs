@@ -32,6 +32,7 @@ use crate::{
         auth::{Callers, Tokenless},
         freshness::{Followers, Watching, keep_fresh, warn_of_anonymous, warn_of_unheeded},
         input::InputEnd,
+        local::LocalDoor,
         log::Log,
         refusals::RefusalRecords,
         stopping::{StopSignals, close_fronts, connection_grace, finish_calls, seal},
@@ -105,6 +106,7 @@ async fn open_doors(
     let followers = Followers { watching, callers, log };
     let stop = CancellationToken::new();
     let freshness = tokio::spawn(keep_fresh(Arc::clone(toolgate), followers, overrides, stop.clone()));
+    let local = LocalDoor::open(toolgate, log, stop.clone()).await;
     let outcome = match door {
         None => over_stdio(toolgate, log, signals, &stop).await,
         Some(authenticator) => {
@@ -115,6 +117,7 @@ async fn open_doors(
     stop.cancel();
     // It has nothing to say any more, and ends at its next look at `stop`.
     let _ = freshness.await;
+    local.close().await;
     outcome
 }
 
@@ -346,13 +349,16 @@ fn mcp_settings(config: &Config) -> Result<McpSettings, Failure> {
             per_caller: 64,
             streams_per_caller: 64,
             // In the order in which a call may wait and work.
-            idle: MOST_QUEUEING + config.approvals.timeout + LONGEST_RUN.max(config.server.request_timeout),
+            idle: config.limits.wait_timeout
+                + MOST_CHECKS
+                + config.approvals.timeout
+                + LONGEST_RUN.max(config.server.request_timeout),
         },
     })
 }
 
-/// Longer than a call waits for its place.
-const MOST_QUEUEING: Duration = Duration::from_mins(2);
+/// Longer than everything else that a call waits for.
+const MOST_CHECKS: Duration = Duration::from_mins(1);
 /// The longest time that a tool can be given.
 const LONGEST_RUN: Duration = Duration::from_mins(10);
 const SESSION_TOKEN: Duration = Duration::from_hours(24);

@@ -94,7 +94,7 @@ fn is_private_durable_and_hardened() {
     assert_eq!(ask("synchronous"), "Integer(2)", "2 is FULL");
     assert_eq!(ask("foreign_keys"), "Integer(1)");
     assert_eq!(ask("trusted_schema"), "Integer(0)");
-    assert_eq!(ask("user_version"), "Integer(5)");
+    assert_eq!(ask("user_version"), "Integer(6)");
     writer.execute("PRAGMA writable_schema = ON", []).unwrap();
     writer.execute("DELETE FROM sqlite_schema", []).unwrap_err();
     let reader = lock(&state.shared.reader);
@@ -132,7 +132,7 @@ fn a_newer_or_foreign_file_is_refused_and_left_alone() {
     drop(connection);
     assert_eq!(
         problem(&place.path),
-        "the state `FILE` was written by a newer toolgate (format 7; this one knows 5); upgrade, or choose another file"
+        "the state `FILE` was written by a newer toolgate (format 7; this one knows 6); upgrade, or choose another file"
     );
     let foreign = place.path.with_file_name("notes.db");
     let connection = Connection::open(&foreign).unwrap();
